@@ -1,0 +1,45 @@
+"""Massive parameter studies and gradient-based design of vibrating, impacting systems."""
+
+import importlib
+
+from ._environment import use_float64
+
+use_float64()
+
+__version__ = "0.1.0"
+
+# Each public name and the folder it lives in. A folder is imported when one of its
+# names is first used, so that `import jaxvib` and `jaxvib --help` stay instant.
+_HOMES = {
+    "systems": (
+        "AppliedLoad",
+        "Assembled",
+        "Body",
+        "Contact",
+        "HarmonicLoad",
+        "HertzContact",
+        "ImpactSystem",
+        "LinearSystem",
+        "TranslationRotation",
+        "TranslationTranslation",
+        "TwoBodyImpact",
+        "assemble",
+        "parameters",
+        "replace",
+        "two_body_impact",
+    ),
+    "ensemble": ("Reason", "map_samples", "reason"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str):
+    if name in _HOME:
+        return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    raise AttributeError(f"module 'jaxvib' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

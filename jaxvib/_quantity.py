@@ -1,0 +1,64 @@
+"""Physical quantities: the one place where a unit and an allowed range are declared."""
+
+import dataclasses
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """The real numbers between two bounds, each of which belongs to it or not."""
+
+    above: float = -math.inf
+    at_least: float = -math.inf
+    at_most: float = math.inf
+    below: float = math.inf
+
+    def contains(self, values):
+        """Return which values lie inside; NaN never does, an infinity only if allowed."""
+        lower = (self.above < values) & (self.at_least <= values)
+        return lower & (values <= self.at_most) & (values < self.below)
+
+    def __str__(self) -> str:
+        closed_left = self.at_least > self.above
+        closed_right = self.at_most < self.below
+        left = f"[{self.at_least:g}" if closed_left else f"({self.above:g}"
+        right = f"{self.at_most:g}]" if closed_right else f"{self.below:g})"
+        return f"{left}, {right}"
+
+
+def quantity(name: str, unit: str, description: str = "", **bounds: float):
+    """Declare a module field of real numbers in `unit` within `Range(**bounds)`."""
+    allowed = Range(**bounds)
+
+    def convert(value):
+        check_range(name, value, unit, allowed)
+        return jnp.asarray(value, jnp.result_type(float, value))
+
+    metadata = {"unit": unit, "description": description, "range": allowed}
+    return eqx.field(converter=convert, metadata=metadata)
+
+
+def reported(description: str, unit: str = "", axes: tuple[str, ...] = ()):
+    """Declare a field of a result: what it means, its unit and the names of its axes."""
+    metadata = {"description": description, "unit": unit, "axes": axes}
+    return eqx.field(metadata=metadata)
+
+
+def check_range(name, value, unit, allowed: Range) -> None:
+    """Raise `ValueError` unless each element is a number within `allowed`."""
+    if isinstance(value, jax.core.Tracer):
+        return  # under jit or vmap there is no number to look at yet
+    values = np.asarray(value)
+    if values.dtype == object or not np.issubdtype(values.dtype, np.number):
+        raise ValueError(f"{name} = {value!r} is not a number; allowed: {allowed}")
+    if np.iscomplexobj(values):
+        raise ValueError(f"{name} = {value!r} is not real; allowed: {allowed}")
+    bad = values[~np.asarray(allowed.contains(values))]
+    if bad.size:
+        found = f"{bad.flat[0]:g} {unit}".rstrip()
+        raise ValueError(f"{name} = {found} is not in {allowed}")

@@ -1,0 +1,5 @@
+"""One map over samples and the reason codes they end with; knows no physics."""
+
+from .map_samples import map_samples as map_samples
+from .reasons import Reason as Reason
+from .reasons import reason as reason

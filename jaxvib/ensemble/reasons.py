@@ -1,0 +1,52 @@
+"""Reason codes: how each sample ended, as a number that rides along with its result."""
+
+import enum
+
+
+class Reason(enum.IntEnum):
+    """Why a sample has the result it has; 0 is success, others say what happened."""
+
+    SUCCESS = 0
+    BAD_PARAMETER = 1
+    STEP_LIMIT = 2
+    STEP_UNDERFLOW = 3
+    DIVERGED = 4
+    ITERATION_LIMIT = 5
+    SINGULAR = 6
+    SHORTER_PERIOD = 7
+    UNSEEN_CONTACT = 8
+    QUASI_PERIODIC = 20
+    CHAOTIC = 21
+    UNSETTLED = 22
+    PARAMETER_BOUND = 40
+    POINT_LIMIT = 41
+    NOT_CERTIFIED = 60
+
+    @property
+    def failed(self) -> bool:
+        """Whether the sample has no usable result; classed motions are results."""
+        return 0 < self < self.QUASI_PERIODIC or self is self.NOT_CERTIFIED
+
+
+_TEXTS = {
+    Reason.SUCCESS: "success",
+    Reason.BAD_PARAMETER: "a parameter or a state is not finite or out of its range",
+    Reason.STEP_LIMIT: "the solver used up its steps before the end time",
+    Reason.STEP_UNDERFLOW: "the solver's steps became too small: the state runs away",
+    Reason.DIVERGED: "the iteration ran away from its guess",
+    Reason.ITERATION_LIMIT: "the iteration did not converge within its limit",
+    Reason.SINGULAR: "M - I is singular: a fold or a branch point",
+    Reason.SHORTER_PERIOD: "the orbit repeats after a shorter period than asked for",
+    Reason.UNSEEN_CONTACT: "the motion has a contact that its solver stepped over",
+    Reason.QUASI_PERIODIC: "settled on a quasi-periodic motion",
+    Reason.CHAOTIC: "settled on a chaotic motion",
+    Reason.UNSETTLED: "settled on no periodic motion within the transient",
+    Reason.PARAMETER_BOUND: "reached the end of the parameter's range",
+    Reason.POINT_LIMIT: "reached the greatest number of points",
+    Reason.NOT_CERTIFIED: "the count by the argument principle does not agree",
+}
+
+
+def reason(code) -> str:
+    """Return the text of a result's reason code."""
+    return _TEXTS[Reason(int(code))]

@@ -1,0 +1,126 @@
+"""Contact laws: the force between two bodies that touch."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, Real
+
+from .._quantity import Range, check_range, quantity
+
+_POSITIVE = Range(above=0.0)
+_POISSON = Range(above=-1.0, at_most=0.5)
+
+
+class HertzContact(eqx.Module):
+    r"""Elastic contact of two smooth bodies.
+
+    Bodies that penetrate each other by $z$ (m, negative while apart) repel each other
+    with the force $F$ and store the energy $U$:
+
+    $$F(z) = K \max(z, 0)^{3/2}, \qquad U(z) = \tfrac{2}{5} K \max(z, 0)^{5/2}.$$
+
+    $F$ is $C^1$; its second derivative grows without bound as $z \to 0^+$ and is taken
+    as 0 for $z \le 0$. Arrays of any shape are mapped element by element.
+
+    **Fields:** `stiffness`: $K > 0$, in N/m^1.5, a scalar.
+
+    **Raises:** `ValueError` if `stiffness` is not a positive number.
+
+    **Source:** Johnson, *Contact Mechanics* (1985), equation (4.23).
+    """
+
+    stiffness: Float[Array, ""] = quantity(
+        "stiffness", "N/m^1.5", "Hertz stiffness K of the contact", above=0.0
+    )
+
+    @classmethod
+    def from_materials(
+        cls,
+        youngs_moduli: tuple[Real[ArrayLike, ""], Real[ArrayLike, ""]],
+        poissons_ratios: tuple[Real[ArrayLike, ""], Real[ArrayLike, ""]],
+        curvature_sum: Real[ArrayLike, ""],
+        shape_factor: Real[ArrayLike, ""] = 1 / np.pi,
+    ) -> "HertzContact":
+        r"""Build the contact of two bodies with moduli $E_i$ (Pa) and ratios $\mu_i$.
+
+        $$K = \frac{4 q}{3 (\delta_1 + \delta_2) \sqrt{A + B}}, \qquad
+          \delta_i = \frac{1 - \mu_i^2}{\pi E_i},$$
+
+        with $A + B$ the `curvature_sum` (1/m) and $q$ the `shape_factor`. Two spheres
+        have $A + B = (1/R_1 + 1/R_2)$ and $q = 1/\pi$. An argument out of its range
+        raises `ValueError`. **Source:** Pogorelova and Postnikova (2011).
+        """
+        compliance = 0.0
+        for modulus, ratio in zip(youngs_moduli, poissons_ratios, strict=True):
+            check_range("youngs_moduli", modulus, "Pa", _POSITIVE)
+            check_range("poissons_ratios", ratio, "", _POISSON)
+            compliance += (1 - ratio**2) / (np.pi * modulus)
+        check_range("curvature_sum", curvature_sum, "1/m", _POSITIVE)
+        check_range("shape_factor", shape_factor, "", _POSITIVE)
+        return cls(4 * shape_factor / (3 * compliance * jnp.sqrt(curvature_sum)))
+
+    @classmethod
+    def from_curvatures(
+        cls,
+        youngs_moduli: tuple[Real[ArrayLike, ""], Real[ArrayLike, ""]],
+        poissons_ratios: tuple[Real[ArrayLike, ""], Real[ArrayLike, ""]],
+        curvatures: tuple[float, float],
+    ) -> "HertzContact":
+        r"""Build the contact of bodies that meet in an ellipse.
+
+        The local gap is $A x^2 + B y^2$ with `curvatures` $0 < A \le B$ (1/m). The
+        shape factor follows from complete elliptic integrals of the squared
+        eccentricity $m$ of the contact ellipse:
+
+        $$q = \tfrac12 \sqrt{\frac{E(m)}{(1-m) K(m)^3}}, \qquad
+          \frac{A}{B} = \frac{K(m) - E(m)}{E(m)/(1-m) - K(m)}.$$
+
+        An argument out of its range raises `ValueError`. **Source:** Johnson (1985),
+        equations (4.26) to (4.32).
+        """
+        smaller, larger = curvatures
+        check_range("curvatures", smaller, "1/m", Range(above=0.0, at_most=larger))
+        check_range("curvatures", larger, "1/m", _POSITIVE)
+        factor = shape_factor(smaller / larger)
+        return cls.from_materials(youngs_moduli, poissons_ratios, smaller + larger, factor)
+
+    def force(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        """Return the repelling force, N, at a penetration, m."""
+        return self.stiffness * _positive_part_power(penetration, 1.5)
+
+    def energy(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        """Return the stored energy, J, at a penetration, m."""
+        return 0.4 * self.stiffness * _positive_part_power(penetration, 2.5)
+
+
+def shape_factor(ratio: float) -> float:
+    """Return q of `HertzContact.from_curvatures` for the ratio A/B in (0, 1]."""
+    from scipy.optimize import brentq  # 0.3 s to import, for elliptic contacts only
+    from scipy.special import ellipe, ellipk, ellipkm1
+
+    check_range("ratio", ratio, "", Range(above=0.0, at_most=1.0))
+    if ratio > 1 - 1e-12:
+        return 1 / np.pi
+
+    def excess(log_complement):
+        complement = np.exp(log_complement)  # 1 - m, kept away from cancellation
+        if complement > 0.5:
+            first, second = ellipk(1 - complement), ellipe(1 - complement)
+        else:
+            first, second = ellipkm1(complement), ellipe(1 - complement)
+        return (first - second) / (second / complement - first) - ratio
+
+    # Near a circle A/B = 1 - 3m/4 + ..., so the bracket below holds every ratio.
+    complement = np.exp(brentq(excess, np.log(1e-300), np.log1p(-1e-9), xtol=1e-15))
+    first, second = ellipkm1(complement), ellipe(1 - complement)
+    return float(np.sqrt(second / (complement * first**3)) / 2)
+
+
+def _positive_part_power(z, exponent):
+    # The inner `where` hands the power a harmless 1 while the bodies are apart. Without
+    # it, max(z, 0)**1.5 has the right slope, but NaN as its second derivative.
+    touching = z > 0
+    safe = jnp.where(touching, z, 1)
+    whole = int(exponent)
+    # z * sqrt(z) instead of z**1.5: a power costs ten times a square root.
+    return jnp.where(touching, safe**whole * jnp.sqrt(safe), 0)

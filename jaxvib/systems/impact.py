@@ -1,0 +1,309 @@
+"""Vibro-impact systems: linear bodies that touch each other or a stop under loads."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Real
+
+from .._quantity import quantity
+from .assembly import GROUND, assemble
+from .contact import HertzContact
+from .load import HarmonicLoad
+from .modules import TranslationTranslation
+
+
+class LinearSystem(eqx.Module):
+    """Mass, damping and stiffness matrices given as numbers, (n, n) each, SI units.
+
+    **Raises:** `ValueError` for shapes that differ, or a mass matrix that is not
+    symmetric and positive definite.
+    """
+
+    mass: Float[Array, "n n"] = quantity("mass", "", "mass matrix")
+    damping: Float[Array, "n n"] = quantity("damping", "", "damping matrix")
+    stiffness: Float[Array, "n n"] = quantity("stiffness", "", "stiffness matrix")
+
+    def __check_init__(self):
+        shapes = [jnp.shape(m) for m in (self.mass, self.damping, self.stiffness)]
+        square = len(shapes[0]) == 2 and shapes[0][0] == shapes[0][1]
+        if not square or len(set(shapes)) > 1:
+            raise ValueError(f"mass, damping, stiffness have shapes {shapes}; allowed: "
+                             "one square shape for all three")  # fmt: skip
+        _check_positive_definite(self.mass)
+
+    def matrices(self) -> tuple[Float[Array, "n n"], ...]:
+        """Return (M, D, C)."""
+        return self.mass, self.damping, self.stiffness
+
+
+class Contact(eqx.Module):
+    r"""A place where the system can touch: penetration $z = n^T q - g$.
+
+    **Fields:** `direction` $n$, shape (n,): +1 at the freedom that moves into the
+    contact and -1 at the one that it hits (none for a fixed stop); `gap` $g$ (m) at
+    static equilibrium; `law`: a contact law, from penetration to force.
+    """
+
+    direction: Float[Array, " n"] = quantity("direction", "", "direction of the contact")
+    gap: Float[Array, ""] = quantity("gap", "m", "gap at static equilibrium")
+    law: eqx.Module
+
+
+class AppliedLoad(eqx.Module):
+    """A load `law` (from time to force) applied along a `direction`, shape (n,)."""
+
+    direction: Float[Array, " n"] = quantity("direction", "", "direction of the load")
+    law: eqx.Module
+
+
+class EquationOfMotion(eqx.Module):
+    r"""A vibro-impact system solved for its accelerations, ready to be evaluated:
+
+    $$\ddot q = -M^{-1} D \dot q - M^{-1} C q - \sum_c M^{-1} n_c F_c(n_c^T q - g_c)
+                + \sum_l M^{-1} r_l f_l(t).$$
+
+    States are $(q + o, \dot q)$ with `offset` $o$, shape (2n,).
+    """
+
+    damping: Float[Array, "n n"]
+    stiffness: Float[Array, "n n"]
+    contacts: tuple[Contact, ...]
+    contact_responses: tuple[Float[Array, " n"], ...]
+    loads: tuple[AppliedLoad, ...]
+    load_responses: tuple[Float[Array, " n"], ...]
+    offset: Float[Array, " n"]
+
+    def vector_field(self, time, state: Float[Array, " 2n"]) -> Float[Array, " 2n"]:
+        """Return the state's rate of change at a time, s."""
+        position, velocity = jnp.split(state, 2)
+        position = position - self.offset
+        acceleration = -_apply(self.stiffness, position) - _apply(self.damping, velocity)
+        for load, response in zip(self.loads, self.load_responses, strict=True):
+            acceleration = acceleration + response * load.law.force(time)
+        for contact, response in zip(self.contacts, self.contact_responses, strict=True):
+            penetration = _dot(contact.direction, position) - contact.gap
+            acceleration = acceleration - response * contact.law.force(penetration)
+        return jnp.concatenate([velocity, acceleration])
+
+    def penetrations(self, state: Float[Array, " 2n"]) -> Float[Array, " contacts"]:
+        """Return each contact's penetration, m, negative while apart."""
+        position = jnp.split(state, 2)[0] - self.offset
+        gaps = [_dot(c.direction, position) - c.gap for c in self.contacts]
+        return jnp.stack(gaps) if gaps else jnp.zeros(0, state.dtype)
+
+    def contact_forces(self, penetrations: Float[Array, " contacts"]):
+        """Return each contact's force, N, at the given penetrations, m."""
+        forces = [c.law.force(z) for c, z in zip(self.contacts, penetrations, strict=True)]
+        return jnp.stack(forces) if forces else jnp.zeros_like(penetrations)
+
+    def closing_speeds(self, rate: Float[Array, " 2n"]) -> Float[Array, " contacts"]:
+        """Return dz/dt, m/s, of each contact from a state's rate of change.
+
+        Given the rate's own derivative in time it returns the second one, m/s^2.
+        """
+        return self._along(jnp.split(rate, 2)[0])
+
+    def closing_accelerations(self, rate: Float[Array, " 2n"]):
+        """Return d2z/dt2, m/s^2, of each contact from a state's rate of change."""
+        return self._along(jnp.split(rate, 2)[1])
+
+    def _along(self, vector):
+        rates = [_dot(c.direction, vector) for c in self.contacts]
+        return jnp.stack(rates) if rates else jnp.zeros(0, vector.dtype)
+
+
+def equation_of_motion(matrices, contacts, loads, offset=None) -> EquationOfMotion:
+    """Return the equation of motion of matrices (M, D, C) with contacts and loads."""
+    mass, damping, stiffness = matrices
+    inverse = jnp.linalg.inv(mass)
+    size = mass.shape[0]
+    return EquationOfMotion(
+        inverse @ damping,
+        inverse @ stiffness,
+        tuple(contacts),
+        tuple(inverse @ contact.direction for contact in contacts),
+        tuple(loads),
+        tuple(inverse @ load.direction for load in loads),
+        jnp.zeros(size) if offset is None else offset,
+    )
+
+
+class ImpactSystem(eqx.Module):
+    """Any linear system with any number of contacts and loads.
+
+    **Fields:** `linear`: a `LinearSystem` or an assembled one; `contacts`; `loads`.
+    States are (q, dq/dt) about static equilibrium, taken at t = 0. **Raises:**
+    `ValueError` for directions of another length than the system's.
+    """
+
+    linear: eqx.Module
+    contacts: tuple[Contact, ...] = ()
+    loads: tuple[AppliedLoad, ...] = ()
+
+    def __check_init__(self):
+        size = self.degrees_of_freedom
+        for kind, items in (("contact", self.contacts), ("load", self.loads)):
+            for position, item in enumerate(items):
+                if jnp.shape(item.direction) != (size,):
+                    raise ValueError(
+                        f"{kind} {position}: direction has shape "
+                        f"{jnp.shape(item.direction)}; allowed: ({size},)"
+                    )
+        if self.loads:
+            _check_commensurate([load.law for load in self.loads])
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """The number n of degrees of freedom; states have 2n components."""
+        return self.linear.matrices()[0].shape[0]
+
+    def matrices(self) -> tuple[Float[Array, "n n"], ...]:
+        """Return (M, D, C)."""
+        return self.linear.matrices()
+
+    def equation(self) -> EquationOfMotion:
+        """Return the equation of motion, ready to be evaluated."""
+        return equation_of_motion(self.matrices(), self.contacts, self.loads)
+
+    def rest(self) -> Float[Array, " 2n"]:
+        """Return the state at rest in static equilibrium."""
+        return jnp.zeros(2 * self.degrees_of_freedom)
+
+    def period(self) -> Float[Array, ""]:
+        """Return the common period of the loads, s."""
+        if not self.loads:
+            raise ValueError("loads = () is empty; a period needs one load or more")
+        periods = jnp.stack([load.law.period() for load in self.loads])
+        return jnp.max(periods)
+
+
+class Body(eqx.Module):
+    """A body on a spring and a damper, by what an engineer measures of it."""
+
+    mass: Float[Array, ""] = quantity("mass", "kg", "mass", above=0.0)
+    frequency: Float[Array, ""] = quantity(
+        "frequency", "rad/s", "angular natural frequency on its own spring", above=0.0
+    )
+    damping_ratio: Float[Array, ""] = quantity(
+        "damping_ratio", "", "damping ratio on its own spring", at_least=0.0
+    )
+
+    def module(self, carrier: str, name: str) -> TranslationTranslation:
+        """Return the body on its spring and damper as a module on a carrier."""
+        return TranslationTranslation(
+            carrier,
+            name,
+            mass=self.mass,
+            stiffness=self.mass * self.frequency**2,
+            damping=2 * self.damping_ratio * self.mass * self.frequency,
+        )
+
+
+class TwoBodyImpact(eqx.Module):
+    r"""A main body on the ground that carries an attached body, which it can hit.
+
+    $$\ddot x_m = -2 \xi_m \omega_m v_m - \omega_m^2 x_m - \chi [2 \xi_a \omega_a
+      (v_m - v_a) + \omega_a^2 (x_m - x_a + D)] + [F(t) - F_c(z)]/m_m$$
+    $$\ddot x_a = -2 \xi_a \omega_a (v_a - v_m) - \omega_a^2 (x_a - x_m - D)
+      + F_c(z)/m_a, \qquad z = x_m - x_a, \quad \chi = m_a/m_m.$$
+
+    States are $(x_m, x_a, v_m, v_a)$ at t = 0; at rest $(0, D, 0, 0)$. **Fields:**
+    `main`, `attached`: `Body`; `gap` $D \ge 0$ (m); `contact`: a contact law; `load`:
+    on the main body. **Source:** Pogorelova and Postnikova (2011), with its body
+    numbers replaced by names.
+    """
+
+    main: Body
+    attached: Body
+    gap: Float[Array, ""] = quantity(
+        "gap", "m", "gap between the bodies at rest", at_least=0.0
+    )
+    contact: eqx.Module
+    load: eqx.Module
+
+    degrees_of_freedom = 2
+
+    def matrices(self) -> tuple[Float[Array, "2 2"], ...]:
+        """Return (M, D, C), overlaid from ground - main - attached."""
+        return assemble(
+            [self.main.module(GROUND, "main"), self.attached.module("main", "attached")]
+        ).matrices()
+
+    def equation(self) -> EquationOfMotion:
+        """Return the equation of motion, ready to be evaluated."""
+        contact = Contact(jnp.array([1.0, -1.0]), self.gap, self.contact)
+        load = AppliedLoad(jnp.array([1.0, 0.0]), self.load)
+        offset = self.gap * jnp.array([0.0, 1.0])
+        return equation_of_motion(self.matrices(), (contact,), (load,), offset)
+
+    def rest(self) -> Float[Array, " 4"]:
+        """Return the state at rest, the attached body at its gap."""
+        return self.gap * jnp.array([0.0, 1.0, 0.0, 0.0])
+
+    def period(self) -> Float[Array, ""]:
+        """Return the period of the load, s."""
+        return self.load.period()
+
+
+def two_body_impact(
+    *,
+    main_mass: Real[Array, ""] | float = 1000.0,
+    main_frequency: Real[Array, ""] | float = 6.283,
+    main_damping_ratio: Real[Array, ""] | float = 0.036,
+    attached_mass: Real[Array, ""] | float = 100.0,
+    attached_frequency: Real[Array, ""] | float = 5.646,
+    attached_damping_ratio: Real[Array, ""] | float = 0.036,
+    gap: Real[Array, ""] | float = 0.05,
+    contact: eqx.Module | None = None,
+    load: eqx.Module | None = None,
+) -> TwoBodyImpact:
+    """Build the two-body vibro-impact system, with the usual values by default.
+
+    Masses in kg, angular frequencies in rad/s, gap in m; the contact is steel on steel
+    and the load 500 N at 5.8 rad/s unless given. **Raises:** `ValueError` naming an
+    argument out of its range. **Source:** Pogorelova and Postnikova (2011).
+    """
+    if contact is None:
+        contact = HertzContact.from_materials((2.1e11, 2.1e11), (0.3, 0.3), 1.0, 0.318)
+    return TwoBodyImpact(
+        Body(main_mass, main_frequency, main_damping_ratio),
+        Body(attached_mass, attached_frequency, attached_damping_ratio),
+        gap,
+        contact,
+        HarmonicLoad(500.0, 5.8) if load is None else load,
+    )
+
+
+def _apply(matrix, vector):
+    # Columns added up one by one: under `vmap` a small matrix product is a call per
+    # sample, while these sums are fused with all that surrounds them.
+    if vector.shape[0] > 8:
+        return matrix @ vector
+    return sum(matrix[:, j] * vector[j] for j in range(vector.shape[0]))
+
+
+def _dot(direction, vector):
+    if vector.shape[0] > 8:
+        return direction @ vector
+    return sum(direction[j] * vector[j] for j in range(vector.shape[0]))
+
+
+def _check_positive_definite(mass) -> None:
+    if isinstance(mass, jax.core.Tracer):
+        return
+    values = np.asarray(mass)
+    if not np.allclose(values, values.T) or np.linalg.eigvalsh(values).min() <= 0:
+        raise ValueError("mass is not a symmetric positive definite matrix")
+
+
+def _check_commensurate(laws) -> None:
+    periods = [law.period() for law in laws]
+    if any(isinstance(period, jax.core.Tracer) for period in periods):
+        return
+    ratios = max(periods) / np.asarray(periods)
+    if np.any(np.abs(ratios - np.round(ratios)) > 1e-12 * ratios):
+        raise ValueError(
+            f"loads have periods {[float(period) for period in periods]} s; allowed: "
+            "whole fractions of the longest one"
+        )

@@ -1,0 +1,94 @@
+"""Physical parameters by their dotted paths, the same in Python, configs and results."""
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from typing import TypeVar
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from .._quantity import check_range
+
+System = TypeVar("System", bound=eqx.Module)
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    """One physical parameter of a system: its value and what was declared of it."""
+
+    value: object
+    unit: str
+    description: str
+    allowed: object
+
+
+def parameters(system: eqx.Module) -> dict[str, Parameter]:
+    """Return every physical parameter of a system by its path, `attached.mass` say.
+
+    A path names fields from the system down, joined by dots; the elements of a tuple
+    are named by their `name` where they have one and by their position otherwise.
+    """
+    return {".".join(keys): entry for keys, (_, entry) in _walk(system).items()}
+
+
+def replace(system: System, values: Mapping[str, object]) -> System:
+    """Return a system with other values on some of its paths.
+
+    Works under `jit`, `vmap` and differentiation, so that any parameter can be swept
+    or optimised.
+
+    **Raises:** `ValueError` for an unknown path (naming the nearest one), a value out
+    of its range or of another shape.
+    """
+    known = {".".join(keys): found for keys, found in _walk(system).items()}
+    places, news = [], []
+    for path, value in values.items():
+        if path not in known:
+            raise ValueError(unknown_key("parameter", path, known))
+        where, entry = known[path]
+        check_range(path, value, entry.unit, entry.allowed)
+        new = jnp.asarray(value, jnp.result_type(float, value))
+        if new.shape != jnp.shape(entry.value):
+            raise ValueError(
+                f"{path} has shape {new.shape}; allowed: {jnp.shape(entry.value)}"
+            )
+        places.append(where)
+        news.append(new)
+    return eqx.tree_at(lambda tree: [_get(tree, where) for where in places], system, news)
+
+
+def unknown_key(kind: str, key: str, known) -> str:
+    """Return the message for a key that nobody knows, with the nearest ones."""
+    near = difflib.get_close_matches(key, list(known), n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
+    return f"unknown {kind} {key!r}; {hint}"
+
+
+def _walk(node, keys=(), where=()) -> dict:
+    found = {}
+    if isinstance(node, eqx.Module):
+        for field in dataclasses.fields(node):
+            value = getattr(node, field.name)
+            step = (*where, field.name)
+            if "range" in field.metadata:
+                entry = Parameter(
+                    value,
+                    field.metadata["unit"],
+                    field.metadata["description"],
+                    field.metadata["range"],
+                )
+                found[(*keys, field.name)] = (step, entry)
+            else:
+                found |= _walk(value, (*keys, field.name), step)
+    elif isinstance(node, tuple):
+        for position, item in enumerate(node):
+            name = getattr(item, "name", None) or str(position)
+            found |= _walk(item, (*keys, name), (*where, position))
+    return found
+
+
+def _get(node, where):
+    for step in where:
+        node = node[step] if isinstance(step, int) else getattr(node, step)
+    return node
