@@ -9,6 +9,7 @@ parameters come from variational equations written down by hand.
 """
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -310,7 +311,7 @@ def motion(system, state, start, end, names=None, rtol=RTOL) -> Motion:
 def trajectory(system, state, times, rtol=RTOL):
     """Return the states (times, n) at ascending times; `state` is at the first one."""
     states = [np.asarray(state, float)]
-    for start, end in zip(times[:-1], times[1:], strict=True):
+    for start, end in itertools.pairwise(times):
         states.append(motion(system, states[-1], start, end, rtol=rtol).state)
     return np.array(states)
 
