@@ -1,0 +1,69 @@
+"""From a result to labelled arrays: names, axes, units and descriptions of its fields."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import equinox as eqx
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True)
+class Variable:
+    """A labelled array: the names of its axes, its values, unit and description."""
+
+    axes: tuple[str, ...]
+    values: np.ndarray
+    unit: str = ""
+    description: str = ""
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """What a dataset says about the array, beside its values."""
+        return {"units": self.unit, "description": self.description}
+
+
+def variables(result: eqx.Module, leading: tuple[str, ...] = ()) -> dict[str, Variable]:
+    """Return the fields of a module of arrays by name, each as a labelled array.
+
+    Every field has the `leading` axes, then the ones that it was declared with
+    (`reported`), or `<name>_0`, `<name>_1`, ... where it declares too few. A field
+    that is a module itself gives names joined by dots. **Raises:** `ValueError` for a
+    result that is no module, or a field that has fewer axes than declared.
+    """
+    if not isinstance(result, eqx.Module):
+        raise ValueError(
+            f"the analysis returned a {type(result).__name__}; allowed: a module of arrays"
+        )
+    found: dict[str, Variable] = {}
+    for field in dataclasses.fields(result):
+        value = getattr(result, field.name)
+        if value is None or field.metadata.get("static", False):
+            continue
+        if isinstance(value, eqx.Module):
+            inner = variables(value, leading)
+            found |= {f"{field.name}.{name}": entry for name, entry in inner.items()}
+        else:
+            found[field.name] = _labelled(field, np.asarray(value), leading)
+    return found
+
+
+def with_coordinates(
+    fields: Mapping[str, Variable], coordinates: Mapping[str, Variable]
+) -> dict[str, Variable]:
+    """Return coordinates and fields together, unless a name stands for two things."""
+    both = set(fields) & set(coordinates)
+    if both:
+        raise ValueError(f"{min(both)} is a field of the result and a parameter")
+    return {**coordinates, **fields}
+
+
+def _labelled(field, values: np.ndarray, leading: tuple[str, ...]) -> Variable:
+    own = tuple(field.metadata.get("axes", ()))
+    number = values.ndim - len(leading)
+    if number < len(own):
+        raise ValueError(
+            f"{field.name} has {values.ndim} axes; declared: {', '.join((*leading, *own))}"
+        )
+    own += tuple(f"{field.name}_{position}" for position in range(len(own), number))
+    unit = field.metadata.get("unit", "")
+    return Variable((*leading, *own), values, unit, field.metadata.get("description", ""))
