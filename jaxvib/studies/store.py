@@ -1,17 +1,19 @@
 """The result store: one folder per study, committed chunk by chunk.
 
     DIR/config.toml     the resolved config, every default written out; runs as it is
-    DIR/study.json      what the results depend on and what they are (see below)
-    DIR/results.zarr    the results, a zarr v3 group; `unfinished.zarr` until complete
+    DIR/study.json      what the results are and what they depend on (see below)
+    DIR/results.zarr    the results, a zarr v3 group
     DIR/journal.jsonl   one line per commit, with the crc32 of each file it wrote
     DIR/times.json      times and host names: all that differs from run to run
     DIR/report.html     the report, drawn from the above alone
 
 `study.json` has the keys `title`, `analysis` and `system` (kinds), `config` (the
-resolved config), `samples` (their number), `grid` (swept path: number of values, the
-first path slowest; null unless the samples are a grid), `axes` (axis: names along it,
+resolved config), `samples` (their number) and `chunk` (samples per commit), `grid`
+(swept path: number of values, the first path slowest; null unless the samples are a
+grid), `coordinates` (the arrays that are coordinates), `axes` (axis: names along it,
 `state` and `freedom` for instance), `evidence` (the trust level), `versions`,
-`fingerprint` (what the bytes depend on: device, instruction set, flags) and `git`.
+`fingerprint` (device, instruction set and flags, on which the last bits depend) and
+`git`.
 
 `results.zarr` holds one array per field of the analysis' result, under the field's
 name and with the axes (dimension names), `units` and `description` that the field
@@ -22,7 +24,198 @@ inside has the axis `trace` first: motions of at most 256 samples, evenly chosen
 positions along `sample` are its coordinate `sample`.
 
 `xarray.open_zarr(DIR / "results.zarr")` reads it as it lies; `open_study` also checks
-every byte against the journal, and gives a grid one dimension per path. An array that
-is not complete has no `results.zarr`, so that an absent chunk is never read as NaN. A
-chunk counts from the moment its line is in the journal, so a run may be killed anywhere.
+every byte against the journal, and gives a grid one dimension per path. Chunks count
+from the moment their line is in the journal, so a run may be killed anywhere; the
+group's own metadata come last, so that nothing opens a study with absent chunks, which
+zarr would read as NaN.
 """
+
+import json
+import shutil
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from .fields import Variable
+from .journal import Journal, damaged
+
+RESULTS = "results.zarr"
+_METADATA = "zarr.json"
+_BYTES_DEPEND_ON = ("config", "chunk", "versions", "fingerprint")
+
+
+class Store:
+    """A study's folder, open for writing.
+
+    **Fields:** `directory`; `done`: the names of the steps that are committed.
+    """
+
+    def __init__(self, directory: Path, record: Mapping, done: set[str]):
+        self.directory = directory
+        self.done = done
+        self._record = record
+        self._journal = Journal(directory / "journal.jsonl")
+
+    @classmethod
+    def create(cls, directory: Path, record: Mapping, config: str) -> "Store":
+        """Start a study in a folder that has none.
+
+        **Arguments:** `record`: what becomes `study.json`; `config`: the text of
+        `config.toml`. **Raises:** `FileExistsError` if a study is there already.
+        """
+        if has_study(directory):
+            raise FileExistsError(f"{directory} holds a study already")
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "study.json").write_text(_json(record))
+        (directory / "config.toml").write_text(config)
+        store = cls(directory, record, set())
+        store._commit("start", ["study.json", "config.toml"])
+        return store
+
+    @classmethod
+    def resume(cls, directory: Path, record: Mapping, config: str) -> "Store":
+        """Go on with a study; afresh if there is none or nothing of it is done.
+
+        Steps whose files are missing or damaged count as not done. **Raises:**
+        `ValueError` if the study there has another config, or would get other bytes
+        on this machine or with these versions.
+        """
+        commits = Journal(directory / "journal.jsonl").read()
+        if not any(commit.step.startswith(("chunk", "group")) for commit in commits):
+            _remove_study(directory)
+            return cls.create(directory, record, config)
+        _refuse_differences(directory, record)
+        bad = {commit.step: damaged(commit, directory) for commit in commits}
+        intact = [commit for commit in commits if not bad[commit.step]]
+        if len(intact) < len(commits):
+            for path in sum(bad.values(), []):
+                path.unlink(missing_ok=True)
+            (directory / RESULTS / _METADATA).unlink(missing_ok=True)
+            intact = [commit for commit in intact if commit.step != "complete"]
+        store = cls(directory, record, {commit.step for commit in intact})
+        store._journal.rewrite(intact)  # without what was damaged or half written
+        if "start" not in store.done:
+            (directory / "study.json").write_text(_json(record))
+            (directory / "config.toml").write_text(config)
+            store._commit("start", ["study.json", "config.toml"])
+        return store
+
+    def append(self, chunk: int, fields: Mapping[str, Variable]) -> None:
+        """Commit the samples of that chunk: their rows of every array, all at once."""
+        length, width = self._record["samples"], self._record["chunk"]
+        written = []
+        for name, field in fields.items():
+            shape = (length, *field.values.shape[1:])
+            array, new = self._array(name, field, shape, (min(width, length), *shape[1:]))
+            start = chunk * width
+            array[start : start + len(field.values)] = field.values
+            written += [*new, _chunk_file(name, (chunk, *(0,) * (len(shape) - 1)))]
+        self._commit(f"chunk {chunk}", written)
+
+    def add_group(
+        self, group: str, fields: Mapping[str, Variable], coordinates: tuple[str, ...] = ()
+    ) -> None:
+        """Commit whole arrays: a group inside the results, or all of them (`""`)."""
+        written = []
+        for name, field in fields.items():
+            path = f"{group}/{name}".lstrip("/")
+            shape = field.values.shape
+            array, new = self._array(path, field, shape, shape)
+            array[...] = field.values
+            written += new
+            if field.values.size:
+                written.append(_chunk_file(path, (0,) * len(shape)))
+        if group:
+            _write_group(self.directory / RESULTS / group, {}, coordinates)
+            written.append(f"{RESULTS}/{group}/{_METADATA}")
+        self._commit(f"group {group}", written)
+
+    def finish(self) -> None:
+        """Commit the whole, which can be opened from now on."""
+        attributes = {key: self._record[key] for key in ("title", "analysis", "system")}
+        _write_group(self.directory / RESULTS, attributes, self._record["coordinates"])
+        self._commit("complete", [f"{RESULTS}/{_METADATA}"])
+
+    def read(self, name: str) -> np.ndarray:
+        """Return the values of an array of the results."""
+        import zarr
+
+        return zarr.open_array(self.directory / RESULTS / name, mode="r")[...]
+
+    def _commit(self, step: str, files: list[str]) -> None:
+        self._journal.append(step, self.directory, files)
+        self.done.add(step)
+
+    def _array(self, path: str, field: Variable, shape, chunks):
+        # An array that is there already is opened, and its metadata belong to the step
+        # that made it. A chunk of zeros is written like any other, to be told apart
+        # from one that is missing.
+        import zarr
+        from zarr.codecs import ZstdCodec
+
+        folder = self.directory / RESULTS / path
+        keep_zeros = {"write_empty_chunks": True}
+        if (folder / _METADATA).exists():
+            return zarr.open_array(folder, mode="r+", config=keep_zeros), []
+        array = zarr.create_array(
+            folder,
+            shape=shape,
+            chunks=tuple(max(1, size) for size in chunks),
+            dtype=field.values.dtype,
+            compressors=ZstdCodec(level=3, checksum=True),
+            dimension_names=field.axes,
+            attributes=field.attributes,
+            config=keep_zeros,
+            zarr_format=3,
+        )
+        return array, [f"{RESULTS}/{path}/{_METADATA}"]
+
+
+def has_study(directory: Path) -> bool:
+    """Return whether a folder holds a study, finished or not."""
+    return any((directory / name).exists() for name in ("study.json", RESULTS))
+
+
+def _write_group(folder: Path, attributes: Mapping, coordinates) -> None:
+    import zarr
+
+    named = {"coordinates": " ".join(coordinates)} if coordinates else {}
+    zarr.create_group(folder, attributes={**attributes, **named}, overwrite=False)
+    with warnings.catch_warnings():
+        # zarr warns that other readers may not know consolidated metadata, and xarray
+        # warns where there are none.
+        warnings.filterwarnings("ignore", message="Consolidated metadata")
+        zarr.consolidate_metadata(folder)
+
+
+def _chunk_file(path: str, position: tuple[int, ...]) -> str:
+    return "/".join((RESULTS, path, "c", *map(str, position)))
+
+
+def _refuse_differences(directory: Path, record: Mapping) -> None:
+    before = json.loads((directory / "study.json").read_text())
+    now = json.loads(_json(record))
+    for key in _BYTES_DEPEND_ON:
+        if before[key] != now[key]:
+            what = _first_difference(before[key], now[key], key)
+            raise ValueError(f"{directory} was begun with {what}")
+
+
+def _first_difference(before, now, path: str) -> str:
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in {**before, **now}:
+            if before.get(key) != now.get(key):
+                return _first_difference(before.get(key), now.get(key), f"{path}.{key}")
+    return f"{path} = {before}, and this run has {now}"
+
+
+def _remove_study(directory: Path) -> None:
+    shutil.rmtree(directory / RESULTS, ignore_errors=True)
+    for name in ("study.json", "config.toml", "journal.jsonl"):
+        (directory / name).unlink(missing_ok=True)
+
+
+def _json(record: Mapping) -> str:
+    return json.dumps(record, indent=2) + "\n"
