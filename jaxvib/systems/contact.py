@@ -1,6 +1,9 @@
 """Contact laws: the force between two bodies that touch."""
 
+from functools import partial
+
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
@@ -9,6 +12,7 @@ from .._quantity import Range, check_range, quantity
 
 _POSITIVE = Range(above=0.0)
 _POISSON = Range(above=-1.0, at_most=0.5)
+_RATIO = Range(at_least=1e-100, at_most=1.0)
 
 
 class HertzContact(eqx.Module):
@@ -47,7 +51,7 @@ class HertzContact(eqx.Module):
           \delta_i = \frac{1 - \mu_i^2}{\pi E_i},$$
 
         with $A + B$ the `curvature_sum` (1/m) and $q$ the `shape_factor`. Two spheres
-        have $A + B = (1/R_1 + 1/R_2)$ and $q = 1/\pi$. An argument out of its range
+        have $A + B = 1/R_1 + 1/R_2$ and $q = 1/\pi$. An argument out of its range
         raises `ValueError`. **Source:** Pogorelova and Postnikova (2011).
         """
         compliance = 0.0
@@ -79,8 +83,8 @@ class HertzContact(eqx.Module):
         equations (4.26) to (4.32).
         """
         smaller, larger = curvatures
-        check_range("curvatures", smaller, "1/m", Range(above=0.0, at_most=larger))
         check_range("curvatures", larger, "1/m", _POSITIVE)
+        check_range("curvatures", smaller, "1/m", Range(above=0.0, at_most=larger))
         factor = shape_factor(smaller / larger)
         return cls.from_materials(youngs_moduli, poissons_ratios, smaller + larger, factor)
 
@@ -94,33 +98,43 @@ class HertzContact(eqx.Module):
 
 
 def shape_factor(ratio: float) -> float:
-    """Return q of `HertzContact.from_curvatures` for the ratio A/B in (0, 1]."""
-    from scipy.optimize import brentq  # 0.3 s to import, for elliptic contacts only
-    from scipy.special import ellipe, ellipk, ellipkm1
+    r"""Return q of `HertzContact.from_curvatures` for the ratio A/B, 1 for a circle.
 
-    check_range("ratio", ratio, "", Range(above=0.0, at_most=1.0))
-    if ratio > 1 - 1e-12:
-        return 1 / np.pi
+    Both differences of elliptic integrals in A/B cancel for a nearly round contact.
+    Carlson's integral does not, with $c = 1 - m$: $A/B = R_D(0, c, 1) / R_D(0, 1, c)$.
+
+    **Raises:** `ValueError` for a ratio out of its range. **Source:** DLMF 19.25.1.
+    """
+    from scipy.optimize import brentq  # 0.3 s to import, for elliptic contacts only
+    from scipy.special import ellipe, ellipkm1, elliprd
+
+    check_range("ratio", ratio, "", _RATIO)
 
     def excess(log_complement):
-        complement = np.exp(log_complement)  # 1 - m, kept away from cancellation
-        if complement > 0.5:
-            first, second = ellipk(1 - complement), ellipe(1 - complement)
-        else:
-            first, second = ellipkm1(complement), ellipe(1 - complement)
-        return (first - second) / (second / complement - first) - ratio
+        c = np.exp(log_complement)
+        return np.log(elliprd(0, c, 1) / elliprd(0, 1, c)) - np.log(ratio)
 
-    # Near a circle A/B = 1 - 3m/4 + ..., so the bracket below holds every ratio.
-    complement = np.exp(brentq(excess, np.log(1e-300), np.log1p(-1e-9), xtol=1e-15))
-    first, second = ellipkm1(complement), ellipe(1 - complement)
-    return float(np.sqrt(second / (complement * first**3)) / 2)
+    c = np.exp(brentq(excess, np.log(1e-3 * _RATIO.at_least), 0.0, xtol=1e-15))
+    return float(np.sqrt(ellipe(1 - c) / (c * ellipkm1(c) ** 3)) / 2)
 
 
 def _positive_part_power(z, exponent):
-    # The inner `where` hands the power a harmless 1 while the bodies are apart. Without
-    # it, max(z, 0)**1.5 has the right slope, but NaN as its second derivative.
+    return _half_power(round(2 * exponent), z)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _half_power(halves, z):
+    """Return z^(halves/2) where z > 0 and 0 elsewhere, for an odd number of halves."""
+    # The inner `where` hands the root a harmless 1 while the bodies are apart, and a
+    # root costs a tenth of a power.
     touching = z > 0
     safe = jnp.where(touching, z, 1)
-    whole = int(exponent)
-    # z * sqrt(z) instead of z**1.5: a power costs ten times a square root.
-    return jnp.where(touching, safe**whole * jnp.sqrt(safe), 0)
+    return jnp.where(touching, safe ** (halves // 2) * jnp.sqrt(safe), 0)
+
+
+@_half_power.defjvp
+def _half_power_jvp(halves, primals, tangents):
+    # Each derivative is again a power, whereas the derivatives of z sqrt(z) by the
+    # product rule hold z^-1.5 from the second one on, which overflows near onset.
+    (z,), (dz,) = primals, tangents
+    return _half_power(halves, z), halves / 2 * _half_power(halves - 2, z) * dz

@@ -16,7 +16,7 @@ class ModuleMatrices(eqx.Module):
 
 
 class TranslationTranslation(eqx.Module):
-    r"""Two bodies that translate on one line, joined by a spring and a damper:
+    r"""Two bodies that translate on one line, joined by a spring and a damper.
 
     $$m = \mathrm{diag}(m_i, m_j), \qquad c = \begin{bmatrix} k & -k \\ -k & k
       \end{bmatrix}, \qquad d = \begin{bmatrix} d & -d \\ -d & d \end{bmatrix}.$$
@@ -64,7 +64,7 @@ class TranslationTranslation(eqx.Module):
 
 
 class TranslationRotation(eqx.Module):
-    r"""A body that rotates by $\varphi$ about a hinge on a body that translates:
+    r"""A body that rotates by $\varphi$ about a hinge on a body that translates.
 
     $$m = \begin{bmatrix} m_i + m_j & m_j l_j/2 \\ m_j l_j/2 & J_O \end{bmatrix},
       \qquad c = \mathrm{diag}(0, k \pm m_j g l_j/2), \qquad
