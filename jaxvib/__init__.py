@@ -28,6 +28,7 @@ _HOMES = {
         "replace",
         "two_body_impact",
     ),
+    "dynamics": ("Trajectory", "flow", "simulate"),
     "ensemble": ("Reason", "map_samples", "reason"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -97,19 +97,16 @@ class EquationOfMotion(eqx.Module):
         forces = [c.law.force(z) for c, z in zip(self.contacts, penetrations, strict=True)]
         return jnp.stack(forces) if forces else jnp.zeros_like(penetrations)
 
-    def closing_speeds(self, rate: Float[Array, " 2n"]) -> Float[Array, " contacts"]:
-        """Return dz/dt, m/s, of each contact from a state's rate of change.
+    def contact_motion(self, state: Float[Array, " 2n"], rate: Float[Array, " 2n"]):
+        """Return z (m), dz/dt and d2z/dt2 of each contact from a state and its rate."""
+        return (
+            self.penetrations(state),
+            self._along(jnp.split(state, 2)[1]),
+            self._along(jnp.split(rate, 2)[1]),
+        )
 
-        Given the rate's own derivative in time it returns the second one, m/s^2.
-        """
-        return self._along(jnp.split(rate, 2)[0])
-
-    def closing_accelerations(self, rate: Float[Array, " 2n"]):
-        """Return d2z/dt2, m/s^2, of each contact from a state's rate of change."""
-        return self._along(jnp.split(rate, 2)[1])
-
-    def _along(self, vector):
-        rates = [_dot(c.direction, vector) for c in self.contacts]
+    def _along(self, vector: Float[Array, " n"]) -> Float[Array, " contacts"]:
+        rates = [_dot(contact.direction, vector) for contact in self.contacts]
         return jnp.stack(rates) if rates else jnp.zeros(0, vector.dtype)
 
 
@@ -157,6 +154,11 @@ class ImpactSystem(eqx.Module):
     def degrees_of_freedom(self) -> int:
         """The number n of degrees of freedom; states have 2n components."""
         return self.linear.matrices()[0].shape[0]
+
+    @property
+    def has_contacts(self) -> bool:
+        """Whether there is a contact that a solver must not miss."""
+        return bool(self.contacts)
 
     def matrices(self) -> tuple[Float[Array, "n n"], ...]:
         """Return (M, D, C)."""
@@ -223,6 +225,7 @@ class TwoBodyImpact(eqx.Module):
     load: eqx.Module
 
     degrees_of_freedom = 2
+    has_contacts = True
 
     def matrices(self) -> tuple[Float[Array, "2 2"], ...]:
         """Return (M, D, C), overlaid from ground - main - attached."""

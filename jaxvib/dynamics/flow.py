@@ -1,0 +1,166 @@
+"""The flow of a system: its state at one time from its state at another."""
+
+import difflib
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Real
+
+from .._quantity import Range, check_range, reported
+from ..ensemble import Reason
+from .observables import Watched, start_watching, steps_over_contact, watch_step
+from .solve import Problem, Solution, Tolerance, integrate, reason_of, solve
+
+ENGINES = ("auto", "diffrax")
+
+
+class Trajectory(eqx.Module):
+    """A motion at the times asked for; NaN from where its solve failed."""
+
+    times: Float[Array, " times"] = reported("time", "s", ("time",))
+    states: Float[Array, "times 2n"] = reported("state", "", ("time", "state"))
+    contact_force: Float[Array, "times contacts"] = reported(
+        "contact force", "N", ("time", "contact")
+    )
+    result: Int[Array, ""] = reported("reason code")
+
+
+def tolerances(rtol) -> Tolerance:
+    """Return the tolerances of a solve from its relative one.
+
+    The absolute tolerance is a hundredth of it in SI units: displacements of
+    centimetres are then known to a small part of the penetration of rigid bodies.
+    """
+    return Tolerance(rtol, rtol * 1e-2)
+
+
+def flow(
+    system: eqx.Module,
+    state: Real[Array, " 2n"],
+    t0: Real[Array, ""] | float,
+    t1: Real[Array, ""] | float,
+    *,
+    rtol: Real[Array, ""] | float = 1e-10,
+    engine: str = "auto",
+) -> Float[Array, " 2n"]:
+    r"""Return the state at time `t1` (s) of the motion that is in `state` at `t0`.
+
+    It works under `jit`, `vmap` and differentiation of any order, forward and
+    reverse, with respect to the state, the times and every physical parameter.
+    `jax.jacfwd` of it over one period is the monodromy matrix, its columns integrated
+    under the same error control as the state. A solve that fails gives NaN.
+
+    **Raises:** `ValueError` for a state of the wrong shape, a tolerance out of range
+    or an unknown engine.
+    """
+    check_engine(engine)
+    return solve_system(system, state, t0, t1, rtol=rtol).state
+
+
+def solve_system(system, state, t0, t1, *, rtol) -> Solution:
+    """Return `flow` together with its reason code and the number of steps."""
+    check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
+    state = checked_state(system, state)
+    problem, parameters = problem_of(system)
+    return solve(problem, state, parameters, t0, t1, tolerances(rtol))
+
+
+def simulate(
+    system: eqx.Module,
+    state: Real[Array, " 2n"],
+    times: Real[Array, " times"],
+    rtol: Real[Array, ""] | float = 1e-10,
+    *,
+    engine: str = "auto",
+) -> Trajectory:
+    """Return the motion from `state` at `times[0]`, sampled at ascending `times` (s).
+
+    **Raises:** `ValueError` for a state of the wrong shape, times that do not ascend,
+    a tolerance out of range or an unknown engine.
+    """
+    check_engine(engine)
+    check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
+    state = checked_state(system, state)
+    times = jnp.asarray(times, float)
+    if not isinstance(times, jax.core.Tracer):
+        if times.ndim != 1 or times.size < 2 or not bool(jnp.all(jnp.diff(times) > 0)):
+            raise ValueError(f"times of shape {times.shape} do not ascend; allowed: "
+                             "a list of two or more ascending times, s")  # fmt: skip
+    return _simulate(system, state, times, jnp.asarray(rtol, float))
+
+
+@eqx.filter_jit
+def _simulate(system, state, times, rtol) -> Trajectory:
+    problem, parameters = problem_of(system)
+    equation = problem.prepare(parameters)
+    solution, finite = integrate(
+        problem, state, equation, times[0], times[-1], tolerances(rtol),
+        diffrax.SaveAt(ts=times),
+    )  # fmt: skip
+    states = jnp.where(jnp.isfinite(solution.ys), solution.ys, jnp.nan)
+    result = reason_of(solution.result, finite)
+    if hasattr(equation, "contact_forces"):
+        force = jax.vmap(lambda s: equation.contact_forces(equation.penetrations(s)))(
+            states
+        )
+    else:
+        force = jnp.zeros((times.shape[0], 0))
+    return Trajectory(times, states, force, result)
+
+
+def observe(system, state, t0, t1, *, rtol, grazing) -> tuple[Solution, Watched]:
+    """Return the flow of a vibro-impact system and what was watched on the way.
+
+    `grazing`: the depth (m) up to which a touch is not counted as a contact. The
+    result is not differentiable; `flow` to a watched time is.
+    """
+    problem, parameters = problem_of(system)
+    equation = problem.prepare(parameters)
+
+    def update(watched, t0, t1, start, stop):
+        return watch_step(watched, grazing, t0, t1, start, stop, equation)
+
+    watch = start_watching(t0, state, equation), update
+    saveat = diffrax.SaveAt(t1=True, solver_state=True)
+    solution, finite = integrate(
+        problem, state, equation, t0, t1, tolerances(rtol), saveat, watch
+    )
+    result = reason_of(solution.result, finite)
+    final = jnp.where(result == Reason.SUCCESS, solution.ys[-1], jnp.nan)
+    return Solution(final, result, solution.stats["num_steps"]), solution.solver_state[1]
+
+
+def problem_of(system) -> tuple[Problem, Any]:
+    """Return a system's initial value problem and its parameters."""
+    parameters, static = eqx.partition(system, eqx.is_inexact_array)
+    touches = bool(getattr(system, "has_contacts", False))
+
+    def prepare(parameters):
+        return eqx.combine(parameters, static).equation()
+
+    def field(time, state, equation):
+        return equation.vector_field(time, state)
+
+    return Problem(
+        prepare, field, skips=steps_over_contact if touches else None
+    ), parameters
+
+
+def checked_state(system, state) -> Float[Array, " 2n"]:
+    """Return the state as floats; raise `ValueError` if its shape is not the system's."""
+    state = jnp.asarray(state, jnp.result_type(float, state))
+    expected = jax.eval_shape(system.rest).shape
+    if state.shape != expected:
+        raise ValueError(f"state has shape {state.shape}; allowed: {expected}")
+    return state
+
+
+def check_engine(engine: str) -> None:
+    """Raise `ValueError` for an engine that nobody knows, naming the nearest one."""
+    if engine not in ENGINES:
+        near = difflib.get_close_matches(str(engine), ENGINES, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"engine = {engine!r}; allowed: {', '.join(ENGINES)}{hint}")

@@ -1,0 +1,128 @@
+"""What is watched along a motion, step by step and without storing it."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from .step_polynomial import cubic_defect, step_polynomial
+
+
+class Watched(NamedTuple):
+    """What happened at the contacts and freedoms since the start of a motion.
+
+    `deepest` penetration (contacts,), m, and its time; `touching` now; `onsets`;
+    `duration` of all contact, s; `nearest` to grazing, m: the smallest |z| of all
+    local maxima of z; `excursion`: the deepest penetration since the last onset;
+    `highest` and `lowest` displacement (n,), m, and their times.
+    """
+
+    deepest: Float[Array, " contacts"]
+    deepest_time: Float[Array, " contacts"]
+    touching: Bool[Array, " contacts"]
+    onsets: Int[Array, " contacts"]
+    duration: Float[Array, " contacts"]
+    nearest: Float[Array, " contacts"]
+    excursion: Float[Array, " contacts"]
+    highest: Float[Array, " n"]
+    highest_time: Float[Array, " n"]
+    lowest: Float[Array, " n"]
+    lowest_time: Float[Array, " n"]
+
+
+def start_watching(time, state, equation) -> Watched:
+    """Return what is known before the first step."""
+    depth = equation.penetrations(state)
+    position = jnp.split(state, 2)[0]
+    at_depth, at_position = jnp.full_like(depth, time), jnp.full_like(position, time)
+    touching = depth > 0
+    return Watched(
+        depth,
+        at_depth,
+        touching,
+        jnp.zeros(depth.shape, jnp.int32),
+        jnp.zeros_like(depth),
+        jnp.full_like(depth, jnp.inf),
+        # A contact under way at the start has been counted where it began.
+        jnp.where(touching, -jnp.inf, 0.0),
+        position,
+        at_position,
+        position,
+        at_position,
+    )
+
+
+def watch_step(watched: Watched, grazing, t0, t1, start, end, equation) -> Watched:
+    """Return what is known after a step from (state, rate) `start` to `end`.
+
+    An onset is counted when its contact ends, or at the step that reaches more than
+    the `grazing` depth, m, whichever comes first: shallower ones are not contacts.
+    """
+    length = t1 - t0
+    before, after = equation.contact_motion(*start), equation.contact_motion(*end)
+    depth = step_polynomial(length, before, after)
+    turns = (before[1] > 0) & (after[1] <= 0)
+    tau = jnp.where(turns, depth.extremum(), 1.0)
+    peak = jnp.where(turns, depth.value(tau), jnp.maximum(before[0], after[0]))
+    crosses = (before[0] > 0) != (after[0] > 0)
+    crossing = depth.crossing()
+    hops = turns & (before[0] <= 0) & (after[0] <= 0) & (peak > 0)
+    inside = jnp.where(after[0] > 0, 1 - crossing, crossing)
+    share = jnp.where(crosses, inside, (before[0] > 0).astype(length.dtype))
+
+    entered = ((before[0] <= 0) & (after[0] > 0)) | hops
+    previous = jnp.where(entered, 0.0, watched.excursion)
+    touched = (before[0] > 0) | (after[0] > 0) | hops
+    excursion = jnp.where(touched & (previous >= 0), jnp.maximum(previous, peak), previous)
+    counted = touched & (excursion > grazing) & ~(previous > grazing)
+
+    better = peak > watched.deepest
+    peak_time = (
+        t0 + jnp.where(turns, tau, (after[0] > before[0]).astype(tau.dtype)) * length
+    )
+    nearest = jnp.where(turns, jnp.minimum(watched.nearest, jnp.abs(peak)), watched.nearest)
+    high, high_time, low, low_time = _displacements(t0, length, start, end)
+    higher, lower = high > watched.highest, low < watched.lowest
+    return Watched(
+        jnp.where(better, peak, watched.deepest),
+        jnp.where(better, peak_time, watched.deepest_time),
+        after[0] > 0,
+        watched.onsets + counted.astype(jnp.int32),
+        watched.duration + share * length,
+        nearest,
+        excursion,
+        jnp.where(higher, high, watched.highest),
+        jnp.where(higher, high_time, watched.highest_time),
+        jnp.where(lower, low, watched.lowest),
+        jnp.where(lower, low_time, watched.lowest_time),
+    )
+
+
+def steps_over_contact(length, shallowest, start, end, equation):
+    """Return whether a step may have passed a contact deeper than `shallowest`, m.
+
+    Both ends are apart and the gap closes and opens again in between: its quintic's
+    peak, and what the quintic cannot know, must stay below `shallowest`.
+    """
+    before, after = equation.contact_motion(*start), equation.contact_motion(*end)
+    apart = (before[0] < 0) & (after[0] < 0) & (before[1] > 0) & (after[1] < 0)
+    depth = step_polynomial(length, before, after)
+    tau = depth.extremum()
+    peak = depth.value(tau) + cubic_defect(length, before, after, tau)
+    return jnp.any(apart & (peak > shallowest))
+
+
+def _displacements(t0, length, start, end):
+    """Return the highest and lowest displacement of a step and their times."""
+    before = (*jnp.split(start[0], 2), jnp.split(start[1], 2)[1])
+    after = (*jnp.split(end[0], 2), jnp.split(end[1], 2)[1])
+    path = step_polynomial(length, before, after)
+    turns = (before[1] > 0) != (after[1] > 0)
+    tau = jnp.where(turns, path.extremum(), 1.0)
+    turning = jnp.where(turns, path.value(tau), after[0])
+    time = t0 + tau * length
+    high = jnp.where(after[0] > turning, after[0], turning)
+    low = jnp.where(after[0] < turning, after[0], turning)
+    at_high = jnp.where(after[0] > turning, t0 + length, time)
+    at_low = jnp.where(after[0] < turning, t0 + length, time)
+    return high, at_high, low, at_low

@@ -1,0 +1,90 @@
+"""The quintic through both ends of a step: what happened to a signal in between."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+_BISECTIONS = 6
+_NEWTON_STEPS = 4
+
+
+class StepPolynomial(NamedTuple):
+    r"""Hermite's quintic $p(\tau) = \sum_k c_k \tau^k$ on a step, $0 \le \tau \le 1$.
+
+    It has the value, first and second derivative of a signal at both ends of a step
+    of length h, and differs from the signal by $O(h^6)$. All coefficients have the
+    shape of the signal.
+    """
+
+    coefficients: tuple[Float[Array, "*s"], ...]
+
+    def value(self, tau):
+        """Return p at a fraction of the step."""
+        return _horner(self.coefficients, tau)
+
+    def slope(self, tau):
+        """Return dp/dtau at a fraction of the step."""
+        return _horner([k * c for k, c in enumerate(self.coefficients)][1:], tau)
+
+    def extremum(self):
+        """Return the tau where a slope that changes sign over the step is 0."""
+        return self._root(self.slope, lambda tau: self._curvature(tau))
+
+    def crossing(self):
+        """Return the tau where a value that changes sign over the step is 0."""
+        return self._root(self.value, self.slope)
+
+    def _curvature(self, tau):
+        factors = [k * (k - 1) * c for k, c in enumerate(self.coefficients)][2:]
+        return _horner(factors, tau)
+
+    def _root(self, function, slope):
+        low = jnp.zeros_like(self.coefficients[0])
+        high = jnp.ones_like(low)
+        rising = function(high) > 0
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            beyond = (function(middle) > 0) == rising
+            low, high = jnp.where(beyond, low, middle), jnp.where(beyond, middle, high)
+        tau = (low + high) / 2
+        for _ in range(_NEWTON_STEPS):
+            steepness = slope(tau)
+            steepness = jnp.where(steepness == 0, 1, steepness)
+            tau = jnp.clip(tau - function(tau) / steepness, low, high)
+        return tau
+
+
+def step_polynomial(length, start, end) -> StepPolynomial:
+    """Return the quintic of a step from (value, rate, acceleration) at both ends."""
+    p0, v0, a0 = start[0], start[1] * length, start[2] * length**2
+    p1, v1, a1 = end[0], end[1] * length, end[2] * length**2
+    # What is left at the end after the first three terms is taken up by the others.
+    p = p1 - p0 - v0 - a0 / 2
+    v = v1 - v0 - a0
+    a = a1 - a0
+    return StepPolynomial(
+        (p0, v0, a0 / 2, 10 * p - 4 * v + a / 2, -15 * p + 7 * v - a, 6 * p - 3 * v + a / 2)
+    )
+
+
+def cubic_defect(length, start, end, tau):
+    """Return by how much the quintic and the cubic of a step differ at tau.
+
+    A bound, of order h^4, on what the quintic does not know of the signal.
+    """
+    v0, a0 = start[1] * length, start[2] * length**2
+    v1, a1 = end[1] * length, end[2] * length**2
+    rise = end[0] - start[0]
+    second = 6 * rise - 4 * v0 - 2 * v1  # the cubic's own second derivatives
+    third = -6 * rise + 2 * v0 + 4 * v1
+    left = (a0 - second) * tau**2 * (1 - tau) ** 3 / 2
+    right = (a1 - third) * tau**3 * (1 - tau) ** 2 / 2
+    return jnp.abs(left) + jnp.abs(right)
+
+
+def _horner(coefficients, tau):
+    total = jnp.zeros_like(tau)
+    for coefficient in reversed(list(coefficients)):
+        total = total * tau + coefficient
+    return total
