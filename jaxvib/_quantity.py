@@ -31,13 +31,20 @@ class Range:
         return f"{left}, {right}"
 
 
-def quantity(name: str, unit: str, description: str = "", **bounds: float):
-    """Declare a module field of real numbers in `unit` within `Range(**bounds)`."""
+def quantity(
+    name: str, unit: str, description: str = "", *, optional=False, **bounds: float
+):
+    """Declare a module field of real numbers in `unit` within `Range(**bounds)`.
+
+    An `optional` one may also be `None`, and is then no parameter.
+    """
     allowed = Range(**bounds)
 
     def convert(value):
+        if optional and value is None:
+            return None
         check_range(name, value, unit, allowed)
-        return jnp.asarray(value, jnp.result_type(float, value))
+        return real_array(value)
 
     metadata = {"unit": unit, "description": description, "range": allowed}
     return eqx.field(converter=convert, metadata=metadata)
@@ -47,6 +54,13 @@ def reported(description: str, unit: str = "", axes: tuple[str, ...] = ()):
     """Declare a field of a result: what it means, its unit and the names of its axes."""
     metadata = {"description": description, "unit": unit, "axes": axes}
     return eqx.field(metadata=metadata)
+
+
+def real_array(value):
+    """Return numbers as an array, of float64 unless they have a real type of their own."""
+    if not isinstance(value, jax.Array):
+        value = np.asarray(value)
+    return jnp.asarray(value, None if jnp.isdtype(value.dtype, "real floating") else float)
 
 
 def check_range(name, value, unit, allowed: Range) -> None:

@@ -94,7 +94,13 @@ class TranslationRotation(eqx.Module):
     first_mass: Float[Array, ""] = quantity(
         "first_mass", "kg", "mass of the translating body", at_least=0.0
     )
-    inertia: Float[Array, ""] | None
+    inertia: Float[Array, ""] | None = quantity(
+        "inertia",
+        "kg m^2",
+        "moment of inertia about the mass centre",
+        optional=True,
+        at_least=0.0,
+    )
     gravity: Float[Array, ""] = quantity(
         "gravity", "m/s^2", "acceleration of gravity", at_least=0.0
     )

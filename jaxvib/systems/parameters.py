@@ -1,14 +1,15 @@
 """Physical parameters by their dotted paths, the same in Python, configs and results."""
 
+import collections
 import dataclasses
 import difflib
 from collections.abc import Mapping
 from typing import TypeVar
 
 import equinox as eqx
-import jax.numpy as jnp
+import numpy as np
 
-from .._quantity import check_range
+from .._quantity import check_range, real_array
 
 System = TypeVar("System", bound=eqx.Module)
 
@@ -27,7 +28,8 @@ def parameters(system: eqx.Module) -> dict[str, Parameter]:
     """Return every physical parameter of a system by its path, `attached.mass` say.
 
     A path names fields from the system down, joined by dots; the elements of a tuple
-    are named by their `name` where they have one and by their position otherwise.
+    are named by their `name` where they have one (followed by `-2`, `-3` ... where it
+    comes again) and by their position otherwise.
     """
     return {".".join(keys): entry for keys, (_, entry) in _walk(system).items()}
 
@@ -48,10 +50,10 @@ def replace(system: System, values: Mapping[str, object]) -> System:
             raise ValueError(unknown_key("parameter", path, known))
         where, entry = known[path]
         check_range(path, value, entry.unit, entry.allowed)
-        new = jnp.asarray(value, jnp.result_type(float, value))
-        if new.shape != jnp.shape(entry.value):
+        new = real_array(value)
+        if new.shape != np.shape(entry.value):
             raise ValueError(
-                f"{path} has shape {new.shape}; allowed: {jnp.shape(entry.value)}"
+                f"{path} has shape {new.shape}; allowed: {np.shape(entry.value)}"
             )
         places.append(where)
         news.append(new)
@@ -71,6 +73,8 @@ def _walk(node, keys=(), where=()) -> dict:
         for field in dataclasses.fields(node):
             value = getattr(node, field.name)
             step = (*where, field.name)
+            if value is None:
+                continue
             if "range" in field.metadata:
                 entry = Parameter(
                     value,
@@ -82,8 +86,12 @@ def _walk(node, keys=(), where=()) -> dict:
             else:
                 found |= _walk(value, (*keys, field.name), step)
     elif isinstance(node, tuple):
+        seen = collections.Counter()
         for position, item in enumerate(node):
             name = getattr(item, "name", None) or str(position)
+            seen[name] += 1
+            if seen[name] > 1:
+                name = f"{name}-{seen[name]}"
             found |= _walk(item, (*keys, name), (*where, position))
     return found
 

@@ -1,0 +1,132 @@
+"""Checked against: the paths and usual values of DESIGN 1.1 and 3, written out here."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxvib as jv
+from jaxvib.systems.parameters import unknown_key
+
+usual = {
+    "main.mass": (1000.0, "kg"),
+    "main.frequency": (6.283, "rad/s"),
+    "main.damping_ratio": (0.036, ""),
+    "attached.mass": (100.0, "kg"),
+    "attached.frequency": (5.646, "rad/s"),
+    "attached.damping_ratio": (0.036, ""),
+    "gap": (0.05, "m"),
+    "contact.stiffness": (1.53696e11, "N/m^1.5"),
+    "load.amplitude": (500.0, "N"),
+    "load.frequency": (5.8, "rad/s"),
+    "load.phase": (0.0, "rad"),
+}
+system = jv.two_body_impact()
+
+
+def test_the_two_body_system_has_the_usual_values_on_its_paths():
+    found = jv.parameters(system)
+    assert set(found) == set(usual)
+    for path, (value, unit) in usual.items():
+        assert found[path].unit == unit
+        assert float(found[path].value) == pytest.approx(value, rel=3e-6)
+        assert found[path].description
+
+
+def test_any_path_can_be_replaced_and_nothing_else_changes():
+    for path in usual:
+        old = jv.parameters(system)
+        new = jv.parameters(jv.replace(system, {path: 0.75}))
+        changed = {p for p in usual if float(new[p].value) != float(old[p].value)}
+        assert changed == {path}
+        assert float(new[path].value) == 0.75
+
+
+def test_several_paths_are_replaced_at_once():
+    values = {"load.amplitude": 400, "attached.mass": np.float64(120.0), "gap": 0}
+    found = jv.parameters(jv.replace(system, values))
+    assert [float(found[path].value) for path in values] == [400.0, 120.0, 0.0]
+    assert all(found[path].value.dtype == jnp.float64 for path in values)
+
+
+def test_replacing_passes_through_jit_vmap_and_derivatives():
+    def stiffness(mass, frequency):
+        changed = jv.replace(system, {"main.mass": mass, "main.frequency": frequency})
+        return changed.main.mass * changed.main.frequency**2
+
+    masses, frequencies = np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])
+    many = jax.jit(jax.vmap(stiffness))(masses, frequencies)
+    np.testing.assert_array_equal(many, masses * frequencies**2)
+    slopes = jax.grad(stiffness, argnums=(0, 1))(2.0, 5.0)
+    np.testing.assert_allclose(slopes, [25.0, 20.0], rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("path", "near"),
+    [
+        ("load.amplitud", "load.amplitude"),
+        ("atached.mass", "attached.mass"),
+        ("attached.damping", "attached.damping_ratio"),
+        ("load.freqency", "load.frequency"),
+        ("contact.stifness", "contact.stiffness"),
+    ],
+)
+def test_an_unknown_path_names_the_nearest(path, near):
+    with pytest.raises(
+        ValueError, match=f"unknown parameter '{path}'; did you mean '{near}'"
+    ):
+        jv.replace(system, {path: 1.0})
+
+
+def test_a_path_like_no_other_lists_what_is_known():
+    assert unknown_key("thing", "zzz", {"b", "a"}) == "unknown thing 'zzz'; known: a, b"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("load.frequency", 0.0, r"load.frequency = 0 rad/s is not in \(0, inf\)"),
+        ("main.mass", -1.0, r"main.mass = -1 kg is not in \(0, inf\)"),
+        ("gap", -1e-9, r"gap = -1e-09 m is not in \[0, inf\)"),
+        ("gap", np.nan, "gap = nan m"),
+        ("attached.damping_ratio", np.inf, r"attached.damping_ratio = inf is not in"),
+        ("load.amplitude", "500", "load.amplitude = '500' is not a number"),
+        ("load.amplitude", True, "load.amplitude = True is not a number"),
+        ("load.amplitude", 1j, "load.amplitude = 1j is not real"),
+        ("load.amplitude", [1.0, 2.0], r"load.amplitude has shape \(2,\); allowed: \(\)"),
+    ],
+)
+def test_a_bad_value_is_named_by_its_path(path, value, message):
+    with pytest.raises(ValueError, match=message):
+        jv.replace(system, {path: value})
+
+
+def test_elements_of_a_tuple_are_named_by_their_bodies_or_position():
+    springs = [
+        jv.TranslationTranslation("ground", "cart", mass=2.0, stiffness=100.0),
+        jv.TranslationTranslation("cart", "trolley", mass=1.0, stiffness=50.0),
+    ]
+    found = jv.parameters(jv.assemble(springs))
+    assert float(found["modules.ground-cart.stiffness"].value) == 100.0
+    assert float(found["modules.cart-trolley.mass"].value) == 1.0
+
+
+def test_two_modules_between_the_same_bodies_keep_separate_paths():
+    springs = [
+        jv.TranslationTranslation("ground", "cart", mass=2.0, stiffness=100.0),
+        jv.TranslationTranslation("ground", "cart", stiffness=50.0),
+    ]
+    assembled = jv.assemble(springs)
+    found = [p for p in jv.parameters(assembled) if p.endswith("stiffness")]
+    assert len(found) == 2
+    doubled = jv.replace(assembled, {found[1]: 70.0})
+    np.testing.assert_allclose(doubled.stiffness, [[170.0]])
+
+
+def test_whole_numbers_lists_and_float32_are_taken_as_they_are():
+    matrices = jv.LinearSystem(
+        np.eye(2, dtype=int), [[0.0, 0.0], [0.0, 0.0]], [[2, -1], [-1, 2]]
+    )
+    assert {m.dtype for m in matrices.matrices()} == {jnp.dtype("float64")}
+    single = jv.HarmonicLoad(np.float32(1.5), jnp.float32(2.0), 0.0)
+    assert single.amplitude.dtype == single.frequency.dtype == jnp.float32
