@@ -1,34 +1,11 @@
 """Physical quantities: the one place where a unit and an allowed range are declared."""
 
-import dataclasses
-import math
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-
-@dataclasses.dataclass(frozen=True)
-class Range:
-    """The real numbers between two bounds, each of which belongs to it or not."""
-
-    above: float = -math.inf
-    at_least: float = -math.inf
-    at_most: float = math.inf
-    below: float = math.inf
-
-    def contains(self, values):
-        """Return which values lie inside; NaN never does, an infinity only if allowed."""
-        lower = (self.above < values) & (self.at_least <= values)
-        return lower & (values <= self.at_most) & (values < self.below)
-
-    def __str__(self) -> str:
-        closed_left = self.at_least > self.above
-        closed_right = self.at_most < self.below
-        left = f"[{self.at_least:g}" if closed_left else f"({self.above:g}"
-        right = f"{self.at_most:g}]" if closed_right else f"{self.below:g})"
-        return f"{left}, {right}"
+from ._range import Range as Range
 
 
 def quantity(

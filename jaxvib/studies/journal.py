@@ -35,11 +35,9 @@ class Journal:
 
     def append(self, step: str, directory: Path, files: Iterable[str]) -> None:
         """Commit a step: its files in `directory` are on the disk before its line is."""
-        commit = Commit(
-            step, {file: checksum(directory / file, sync=True) for file in files}
-        )
+        sums = {file: checksum(directory / file, sync=True) for file in files}
         with self.path.open("ab") as stream:
-            stream.write(_line(commit))
+            stream.write(_line(Commit(step, sums)))
             _sync(stream)
 
     def rewrite(self, commits: Iterable[Commit]) -> None:

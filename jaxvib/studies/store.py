@@ -30,6 +30,7 @@ group's own metadata come last, so that nothing opens a study with absent chunks
 zarr would read as NaN.
 """
 
+import itertools
 import json
 import shutil
 import warnings
@@ -39,11 +40,11 @@ from pathlib import Path
 import numpy as np
 
 from .fields import Variable
-from .journal import Journal, damaged
+from .journal import Commit, Journal, damaged
 
 RESULTS = "results.zarr"
 _METADATA = "zarr.json"
-_BYTES_DEPEND_ON = ("config", "chunk", "versions", "fingerprint")
+_BYTES_DEPEND_ON = ("config", "versions", "fingerprint")
 
 
 class Store:
@@ -82,25 +83,20 @@ class Store:
         `ValueError` if the study there has another config, or would get other bytes
         on this machine or with these versions.
         """
-        commits = Journal(directory / "journal.jsonl").read()
+        journal = Journal(directory / "journal.jsonl")
+        if (directory / RESULTS).exists() and not journal.path.exists():
+            raise OSError(f"{journal.path} is missing, so nothing there can be trusted")
+        commits = journal.read()
         if not any(commit.step.startswith(("chunk", "group")) for commit in commits):
             _remove_study(directory)
             return cls.create(directory, record, config)
+        intact = _intact(commits, directory)
         _refuse_differences(directory, record)
-        bad = {commit.step: damaged(commit, directory) for commit in commits}
-        intact = [commit for commit in commits if not bad[commit.step]]
-        if len(intact) < len(commits):
-            for path in sum(bad.values(), []):
-                path.unlink(missing_ok=True)
+        done = {commit.step for commit in intact}
+        if "complete" not in done:
             (directory / RESULTS / _METADATA).unlink(missing_ok=True)
-            intact = [commit for commit in intact if commit.step != "complete"]
-        store = cls(directory, record, {commit.step for commit in intact})
-        store._journal.rewrite(intact)  # without what was damaged or half written
-        if "start" not in store.done:
-            (directory / "study.json").write_text(_json(record))
-            (directory / "config.toml").write_text(config)
-            store._commit("start", ["study.json", "config.toml"])
-        return store
+        journal.rewrite(intact)  # without what was damaged or half written
+        return cls(directory, record, done)
 
     def append(self, chunk: int, fields: Mapping[str, Variable]) -> None:
         """Commit the samples of that chunk: their rows of every array, all at once."""
@@ -108,10 +104,13 @@ class Store:
         written = []
         for name, field in fields.items():
             shape = (length, *field.values.shape[1:])
-            array, new = self._array(name, field, shape, (min(width, length), *shape[1:]))
+            array = self._array(name, field, shape, (min(width, length), *shape[1:]))
             start = chunk * width
             array[start : start + len(field.values)] = field.values
-            written += [*new, _chunk_file(name, (chunk, *(0,) * (len(shape) - 1)))]
+            if chunk == 0:
+                written.append(f"{RESULTS}/{name}/{_METADATA}")
+            if field.values.size:
+                written.append(_chunk_file(name, (chunk, *(0,) * (len(shape) - 1))))
         self._commit(f"chunk {chunk}", written)
 
     def add_group(
@@ -119,12 +118,12 @@ class Store:
     ) -> None:
         """Commit whole arrays: a group inside the results, or all of them (`""`)."""
         written = []
+        shutil.rmtree(self.directory / RESULTS / group, ignore_errors=True)
         for name, field in fields.items():
             path = f"{group}/{name}".lstrip("/")
             shape = field.values.shape
-            array, new = self._array(path, field, shape, shape)
-            array[...] = field.values
-            written += new
+            self._array(path, field, shape, shape)[...] = field.values
+            written.append(f"{RESULTS}/{path}/{_METADATA}")
             if field.values.size:
                 written.append(_chunk_file(path, (0,) * len(shape)))
         if group:
@@ -149,17 +148,15 @@ class Store:
         self.done.add(step)
 
     def _array(self, path: str, field: Variable, shape, chunks):
-        # An array that is there already is opened, and its metadata belong to the step
-        # that made it. A chunk of zeros is written like any other, to be told apart
-        # from one that is missing.
+        # A chunk of zeros is written like any other, to be told apart from a missing one.
         import zarr
         from zarr.codecs import ZstdCodec
 
         folder = self.directory / RESULTS / path
         keep_zeros = {"write_empty_chunks": True}
         if (folder / _METADATA).exists():
-            return zarr.open_array(folder, mode="r+", config=keep_zeros), []
-        array = zarr.create_array(
+            return zarr.open_array(folder, mode="r+", config=keep_zeros)
+        return zarr.create_array(
             folder,
             shape=shape,
             chunks=tuple(max(1, size) for size in chunks),
@@ -170,7 +167,6 @@ class Store:
             config=keep_zeros,
             zarr_format=3,
         )
-        return array, [f"{RESULTS}/{path}/{_METADATA}"]
 
 
 def has_study(directory: Path) -> bool:
@@ -194,9 +190,22 @@ def _chunk_file(path: str, position: tuple[int, ...]) -> str:
     return "/".join((RESULTS, path, "c", *map(str, position)))
 
 
+def _intact(commits: list[Commit], directory: Path) -> list[Commit]:
+    bad = {commit.step: damaged(commit, directory) for commit in commits}
+    if bad["start"]:
+        raise OSError(f"{bad['start'][0]} is damaged or missing")
+    for path in itertools.chain(*bad.values()):
+        path.unlink(missing_ok=True)
+    intact = [commit for commit in commits if not bad[commit.step]]
+    whole = len(intact) == len(commits)
+    return [commit for commit in intact if whole or commit.step != "complete"]
+
+
 def _refuse_differences(directory: Path, record: Mapping) -> None:
     before = json.loads((directory / "study.json").read_text())
     now = json.loads(_json(record))
+    for state in (before, now):
+        state["config"].pop("output", None)  # where the results lie does not change them
     for key in _BYTES_DEPEND_ON:
         if before[key] != now[key]:
             what = _first_difference(before[key], now[key], key)

@@ -2,13 +2,13 @@
 
 import collections
 import dataclasses
-import difflib
 from collections.abc import Mapping
 from typing import TypeVar
 
 import equinox as eqx
 import numpy as np
 
+from .._nearest import unknown_key as unknown_key
 from .._quantity import check_range, real_array
 
 System = TypeVar("System", bound=eqx.Module)
@@ -58,13 +58,6 @@ def replace(system: System, values: Mapping[str, object]) -> System:
         places.append(where)
         news.append(new)
     return eqx.tree_at(lambda tree: [_get(tree, where) for where in places], system, news)
-
-
-def unknown_key(kind: str, key: str, known) -> str:
-    """Return the message for a key that nobody knows, with the nearest ones."""
-    near = difflib.get_close_matches(key, list(known), n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
-    return f"unknown {kind} {key!r}; {hint}"
 
 
 def _walk(node, keys=(), where=()) -> dict:
