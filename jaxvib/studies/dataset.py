@@ -26,9 +26,9 @@ def open_study(directory: str | Path, group: str | None = None):
     verify(directory)
     record = json.loads((directory / "study.json").read_text())
     dataset = xarray.open_zarr(directory / RESULTS, group=group).load()
-    dataset = dataset.assign_coords(
-        {axis: names for axis, names in record["axes"].items() if axis in dataset.dims}
-    )
+    named = {axis.removesuffix("_component"): axis for axis in dataset.dims}
+    names = {named[axis]: names for axis, names in record["axes"].items() if axis in named}
+    dataset = dataset.assign_coords(names)
     if group is None and record["grid"]:
         dataset = on_grid(dataset, record["grid"])
     return dataset

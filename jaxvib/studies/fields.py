@@ -26,8 +26,9 @@ def variables(result: eqx.Module, leading: tuple[str, ...] = ()) -> dict[str, Va
     """Return the fields of a module of arrays by name, each as a labelled array.
 
     Every field has the `leading` axes, then the ones that it was declared with
-    (`reported`), or `<name>_0`, `<name>_1`, ... where it declares too few. A field
-    that is a module itself gives names joined by dots. **Raises:** `ValueError` for a
+    (`reported`), or `<name>_0`, `<name>_1`, ... where it declares too few. An axis of
+    the same name as a field becomes `<axis>_component`, since a dataset cannot hold
+    both. A field that is a module itself gives names joined by dots. **Raises:** `ValueError` for a
     result that is no module, or a field that has fewer axes than declared.
     """
     if not isinstance(result, eqx.Module):
@@ -35,6 +36,7 @@ def variables(result: eqx.Module, leading: tuple[str, ...] = ()) -> dict[str, Va
             f"the analysis returned a {type(result).__name__}; allowed: a module of arrays"
         )
     found: dict[str, Variable] = {}
+    names = {field.name for field in dataclasses.fields(result)}
     for field in dataclasses.fields(result):
         value = getattr(result, field.name)
         if value is None or field.metadata.get("static", False):
@@ -43,7 +45,7 @@ def variables(result: eqx.Module, leading: tuple[str, ...] = ()) -> dict[str, Va
             inner = variables(value, leading)
             found |= {f"{field.name}.{name}": entry for name, entry in inner.items()}
         else:
-            found[field.name] = _labelled(field, np.asarray(value), leading)
+            found[field.name] = _labelled(field, np.asarray(value), leading, names)
     return found
 
 
@@ -57,8 +59,9 @@ def with_coordinates(
     return {**coordinates, **fields}
 
 
-def _labelled(field, values: np.ndarray, leading: tuple[str, ...]) -> Variable:
-    own = tuple(field.metadata.get("axes", ()))
+def _labelled(field, values: np.ndarray, leading: tuple[str, ...], names) -> Variable:
+    declared = field.metadata.get("axes", ())
+    own = tuple(f"{axis}_component" if axis in names else axis for axis in declared)
     number = values.ndim - len(leading)
     if number < len(own):
         raise ValueError(

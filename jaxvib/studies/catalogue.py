@@ -1,0 +1,71 @@
+"""What may be set in a system, known before JAX is imported.
+
+A config is checked in a fraction of the second that importing JAX takes, so what
+systems declare of their parameters (`quantity`) is kept beside this file, in
+`catalogue.json`. `python -m jaxvib.studies.catalogue` writes it anew, and a test holds
+it against the declarations.
+"""
+
+import dataclasses
+import functools
+import json
+from pathlib import Path
+
+from .._range import Range
+
+_FILE = Path(__file__).with_name("catalogue.json")
+
+
+@dataclasses.dataclass(frozen=True)
+class Declared:
+    """What a system declares of one parameter, and the value it has by default."""
+
+    default: float
+    unit: str
+    description: str
+    allowed: Range
+
+    def __str__(self) -> str:
+        return f"{self.allowed} {self.unit}".rstrip()
+
+
+@functools.cache
+def catalogue() -> dict[str, dict[str, Declared]]:
+    """Return what each kind of system declares, by kind and path."""
+    kinds = json.loads(_FILE.read_text())
+    return {
+        kind: {
+            path: Declared(**{**entry, "allowed": Range(**entry["allowed"])})
+            for path, entry in paths.items()
+        }
+        for kind, paths in kinds.items()
+    }
+
+
+def declared_now() -> dict:
+    """Return the contents that `catalogue.json` should have, from the systems."""
+    from ..systems import parameters
+    from .kinds import SYSTEMS
+
+    return {
+        kind: {
+            path: {
+                "default": float(entry.value),
+                "unit": entry.unit,
+                "description": entry.description,
+                "allowed": _bounds(entry.allowed),
+            }
+            for path, entry in parameters(system.default()).items()
+        }
+        for kind, system in SYSTEMS.items()
+    }
+
+
+def _bounds(allowed: Range) -> dict[str, float]:
+    unbounded = dataclasses.asdict(Range())
+    found = dataclasses.asdict(allowed)
+    return {name: found[name] for name in found if found[name] != unbounded[name]}
+
+
+if __name__ == "__main__":
+    _FILE.write_text(json.dumps(declared_now(), indent=1) + "\n")

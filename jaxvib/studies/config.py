@@ -1,0 +1,227 @@
+"""A study as its config says it: which system, which analysis, which values, how to run."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from . import samples
+from .._nearest import nearest
+from .catalogue import Declared, catalogue
+from .kinds import ANALYSES, SYSTEMS
+from .reading import Document, read
+from .samples import Sampling, Values
+from .tables import Table, flattened, shown, validated
+
+SECTIONS = ("title", "system", "analysis", "sweep", "run", "output")
+
+
+class Run(Table):
+    """How a study is computed."""
+
+    device: Literal["auto", "cpu", "gpu"] = Field(
+        default="auto", description="auto takes a GPU where there is one"
+    )
+    evidence: Literal["quick", "checked", "strict"] = Field(
+        default="checked", description="how much each result proves about itself"
+    )
+    rtol: float = Field(
+        default=1e-8, ge=1e-13, le=1e-2, description="relative tolerance of the solver"
+    )
+    chunk: int = Field(
+        default=1024, ge=2, le=1_000_000, description="samples that are stored at a time"
+    )
+    seed: int = Field(
+        default=0, ge=0, lt=1 << 32, description="of random and Sobol samples"
+    )
+
+
+class Output(Table):
+    """Where the results go."""
+
+    directory: Annotated[str, Field(min_length=1, max_length=1000)] | None = Field(
+        default=None,
+        description="the folder; results/<name of the config> by default",
+        json_schema_extra={"allowed": "a folder's name"},
+    )
+    report: bool = Field(default=True, description="whether report.html is drawn")
+
+
+class Title(Table):
+    """The key outside all tables."""
+
+    title: Annotated[str, Field(max_length=200)] = Field(
+        default="", description="stands above the report"
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Study:
+    """A config that has been checked, key by key and all together.
+
+    **Fields:** `name`: of the config's file; `system`, `analysis`: their options, with
+    `kind`; `sampling`, `paths`: the sweep; `samples`: their number.
+    """
+
+    name: str
+    title: str
+    system: Table
+    analysis: Table
+    sampling: Sampling
+    paths: dict[str, Values]
+    samples: int
+    run: Run
+    output: Output
+
+    @property
+    def directory(self) -> Path:
+        """The folder that the results go to, unless another is asked for."""
+        return Path(self.output.directory or Path("results", self.name))
+
+    def resolved(self) -> dict:
+        """Return the config with every default in it, as nested tables."""
+        sweep = {path: _given(values) for path, values in self.paths.items()}
+        return {
+            "title": self.title,
+            "system": _given(self.system),
+            "analysis": _given(self.analysis),
+            "sweep": {**_given(self.sampling), **sweep} if sweep else {},
+            "run": _given(self.run),
+            "output": {**_given(self.output), "directory": str(self.directory)},
+        }
+
+
+def load(path: Path, assignments: Sequence[str] = ()) -> Study:
+    """Read and check a config, with `path=value` put on some of its paths.
+
+    **Raises:** `ValueError` for the first thing that is wrong, naming file, line, path
+    and value, what is allowed and the nearest valid key.
+    """
+    document = read(path).override(assignments, SECTIONS)
+    tables = document.tables
+    for section in tables:
+        if section not in SECTIONS:
+            near = nearest(section, SECTIONS)
+            hint = f"did you mean {near}? " if near else ""
+            raise ValueError(
+                f"{document.where(section)}: {section} = {shown(tables[section])} is not a "
+                f"known key; {hint}allowed: {', '.join(SECTIONS)}"
+            )
+    title = validated(Title, {k: tables[k] for k in ("title",) if k in tables}, "", document)
+    kind = _kind(document, "system", SYSTEMS)
+    system = validated(kind.options(), tables["system"], "system", document)
+    declared = catalogue()[kind.name]
+    sampling, paths = _sweep(document, declared)
+    analysis_kind = _kind(document, "analysis", ANALYSES)
+    options = analysis_kind.options()
+    analysis = validated(options, tables["analysis"], "analysis", document)
+    number = _number_of_samples(document, sampling, paths, declared, analysis_kind)
+    _refuse_idle_assignments(assignments, document, paths)
+    study = Study(
+        path.stem,
+        title.title or path.stem,
+        system,
+        analysis,
+        sampling,
+        paths,
+        number,
+        validated(Run, tables.get("run", {}), "run", document),
+        validated(Output, tables.get("output", {}), "output", document),
+    )
+    try:
+        analysis_kind.check(analysis, flattened(_given(system)), declared)
+    except ValueError as error:
+        raise ValueError(f"{document.where('analysis')}: {error}") from None
+    return study
+
+
+def _kind(document: Document, section: str, kinds):
+    table = document.tables.get(section)
+    where, known = document.where(section), ", ".join(f'"{name}"' for name in sorted(kinds))
+    if not isinstance(table, dict):
+        found = "is missing" if table is None else f"= {shown(table)} is not a table"
+        raise ValueError(f"{where}: {section} {found}; allowed: a table with kind = {known}")
+    if "kind" not in table:
+        raise ValueError(f"{where}: {section}.kind is missing; allowed: {known}")
+    name = table["kind"]
+    if not isinstance(name, str) or name not in kinds:
+        near = nearest(str(name), kinds) if isinstance(name, str) else None
+        hint = f'; did you mean "{near}"?' if near else ""
+        raise ValueError(
+            f"{document.where(f'{section}.kind')}: {section}.kind = {shown(name)} is not "
+            f"known; allowed: {known}{hint}"
+        )
+    return kinds[name]
+
+
+def _sweep(document: Document, declared: dict[str, Declared]):
+    table = document.tables.get("sweep", {})
+    if not isinstance(table, dict):
+        raise ValueError(
+            f"{document.where('sweep')}: sweep = {shown(table)} is not a table; allowed: a "
+            "table of parameter paths"
+        )
+    own = {key: table[key] for key in Sampling.model_fields if key in table}
+    sampling = validated(Sampling, own, "sweep", document)
+    paths = {}
+    for path, entry in _specified({k: v for k, v in table.items() if k not in own}).items():
+        full = f"sweep.{path}"
+        if path not in declared:
+            near = nearest(path, declared)
+            hint = f"did you mean {near}?" if near else f"known: {', '.join(sorted(declared))}"
+            raise ValueError(
+                f"{document.where(full)}: {full} = {shown(entry)} is not a parameter; {hint}"
+            )
+        spec = {"values": entry} if isinstance(entry, list) else entry
+        paths[path] = validated(Values, spec, full, document)
+    return sampling, paths
+
+
+def _specified(table: dict, prefix: str = "") -> dict[str, object]:
+    # Nested tables lead to parameters; a table with one of the keys of `Values` says
+    # which values one parameter takes.
+    found: dict[str, object] = {}
+    for key, value in table.items():
+        if isinstance(value, dict) and not set(value) & set(Values.model_fields):
+            found |= _specified(value, f"{prefix}{key}.") if value else {prefix + key: value}
+        else:
+            found[prefix + key] = value
+    return found
+
+
+def _number_of_samples(document, sampling, paths, declared, analysis) -> int:
+    where = document.where("sweep")
+    if analysis.sampled != bool(paths):
+        found = "is missing" if analysis.sampled else "is given"
+        wanted = "one path or more" if analysis.sampled else "none"
+        raise ValueError(
+            f"{where}: sweep {found}; allowed where analysis.kind = "
+            f'"{analysis.name}": {wanted}'
+        )
+    if not paths:
+        return 1
+    try:
+        number = samples.check(sampling, paths)
+        for path, values in paths.items():
+            where = document.where(f"sweep.{path}")
+            taken = values.at(samples.ENDS) if values.drawn else values.listed()
+            samples.check_values(path, taken, declared[path])
+    except ValueError as error:
+        raise ValueError(f"{where}: sweep: {error}") from None
+    return number
+
+
+def _refuse_idle_assignments(assignments, document: Document, paths) -> None:
+    for path in paths:
+        place = document.origins.get(f"system.{path}", "")
+        if place.startswith("--set"):
+            raise ValueError(
+                f"{place}: {path} is swept, so that no sample would have this value; "
+                f"allowed: --set sweep.{path}=..."
+            )
+
+
+def _given(table: Table) -> dict:
+    return table.model_dump(exclude_none=True)

@@ -1,0 +1,158 @@
+"""Which values the swept parameters take: grids, paired lists, random and Sobol points."""
+
+import math
+from typing import Annotated, Literal
+
+import numpy as np
+import pydantic
+from pydantic import Field
+
+from .catalogue import Declared
+from .tables import Table
+
+MAX_SAMPLES = 10_000_000
+ENDS = np.array([0.0, 1.0])
+_MAX_LIST = 100_000
+
+_Listed = Annotated[
+    list[float], Field(min_length=1, max_length=_MAX_LIST, fail_fast=True)
+]
+_Count = Annotated[int, Field(ge=1, le=MAX_SAMPLES)]
+_Spaced = Annotated[tuple[float, float, _Count], Field(strict=False)]
+_Bounds = Annotated[tuple[float, float], Field(strict=False)]
+
+
+def _described(description: str, allowed: str):
+    return Field(
+        default=None, description=description, json_schema_extra={"allowed": allowed}
+    )
+
+
+class Values(Table):
+    """The values of one swept path; exactly one key."""
+
+    values: _Listed | None = _described("the values", f"1 to {_MAX_LIST} numbers")
+    linspace: _Spaced | None = _described(
+        "evenly spaced from the first to the last", "[first, last, count]"
+    )
+    logspace: _Spaced | None = _described(
+        "in equal ratios from the first to the last", "[first, last, count], both above 0"
+    )
+    bounds: _Bounds | None = _described("drawn between two numbers", "[lowest, highest]")
+    log_bounds: _Bounds | None = _described(
+        "drawn between two numbers, evenly in the logarithm", "[lowest, highest], above 0"
+    )
+
+    @pydantic.model_validator(mode="after")
+    def _one_way(self):
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            every = ", ".join(type(self).model_fields)
+            raise ValueError(f"has {', '.join(given) or 'no key'}; allowed: one of {every}")
+        positive = self.logspace or self.log_bounds
+        if positive and min(positive[:2]) <= 0:
+            raise ValueError(f"{given[0]} = {list(positive)} is not above 0")
+        drawn = self.bounds or self.log_bounds
+        if drawn and drawn[0] >= drawn[1]:
+            raise ValueError(f"{given[0]} = {list(drawn)} does not ascend")
+        return self
+
+    @property
+    def drawn(self) -> bool:
+        """Whether values are drawn between bounds, not listed."""
+        return self.bounds is not None or self.log_bounds is not None
+
+    def count(self) -> int:
+        """Return how many values are listed."""
+        return len(self.values) if self.values else (self.linspace or self.logspace)[2]
+
+    def listed(self) -> np.ndarray:
+        """Return the listed values, (count,)."""
+        if self.values is not None:
+            return np.asarray(self.values, float)
+        space = np.linspace if self.linspace else np.geomspace
+        return space(*(self.linspace or self.logspace))
+
+    def at(self, fractions: np.ndarray) -> np.ndarray:
+        """Return the values at fractions, from 0 to 1, of the way between the bounds."""
+        if self.bounds:
+            low, high = self.bounds
+            return low + (high - low) * fractions
+        low, high = self.log_bounds
+        return low * (high / low) ** fractions
+
+
+class Sampling(Table):
+    """How the values of the swept paths make up samples."""
+
+    method: Literal["grid", "paired", "random", "sobol"] = Field(
+        default="grid", description="grid crosses the lists, paired walks them together"
+    )
+    count: _Count | None = Field(
+        default=None,
+        description="how many samples are drawn",
+        json_schema_extra={"allowed": f"whole numbers in [1, {MAX_SAMPLES}]"},
+    )
+
+
+def check(sampling: Sampling, paths: dict[str, Values]) -> int:
+    """Return the number of samples, before any is made.
+
+    **Raises:** `ValueError` for keys that do not go together, and for too many samples.
+    """
+    drawing = sampling.method in ("random", "sobol")
+    for path, values in paths.items():
+        if values.drawn != drawing:
+            needed = "bounds or log_bounds" if drawing else "values, linspace or logspace"
+            raise ValueError(f"{path} needs {needed} where method = {sampling.method!r}")
+    if drawing != (sampling.count is not None):
+        raise ValueError(f"count is {'missing' if drawing else 'given'} where method = "
+                         f"{sampling.method!r}; allowed: for random and sobol only")  # fmt: skip
+    if drawing:
+        return sampling.count
+    counts = {path: values.count() for path, values in paths.items()}
+    if sampling.method == "paired":
+        if len(set(counts.values())) > 1:
+            raise ValueError(f"lists of {counts} values; allowed: the same for each path")
+        return next(iter(counts.values()))
+    number = math.prod(counts.values())
+    if number > MAX_SAMPLES:
+        sizes = " x ".join(map(str, counts.values()))
+        raise ValueError(f"{sizes} = {number:.3g} samples; allowed: at most {MAX_SAMPLES}")
+    return number
+
+
+def grid_of(sampling: Sampling, paths: dict[str, Values]) -> dict[str, int] | None:
+    """Return the number of values along each path, or `None` where that is no grid."""
+    if sampling.method != "grid":
+        return None
+    return {path: values.count() for path, values in paths.items()}
+
+
+def draw(sampling: Sampling, paths: dict[str, Values], seed: int) -> dict[str, np.ndarray]:
+    """Return the samples, path to values, (samples,); a grid's first path is slowest."""
+    if sampling.method in ("grid", "paired"):
+        listed = [values.listed() for values in paths.values()]
+        if sampling.method == "grid":
+            listed = [axis.ravel() for axis in np.meshgrid(*listed, indexing="ij")]
+        return dict(zip(paths, listed, strict=True))
+    if sampling.method == "random":
+        fractions = np.random.default_rng(seed).random((sampling.count, len(paths)))
+    else:
+        fractions = _sobol(sampling.count, len(paths), seed)
+    return {path: values.at(fractions[:, i]) for i, (path, values) in enumerate(paths.items())}
+
+
+def check_values(path: str, values: np.ndarray, declared: Declared) -> None:
+    """Raise `ValueError` for a value that its parameter may not have."""
+    bad = values[~declared.allowed.contains(values)]
+    if bad.size:
+        raise ValueError(f"{path} takes the value {bad[0]:g}; allowed: {declared}")
+
+
+def _sobol(count: int, dimension: int, seed: int) -> np.ndarray:
+    from scipy.stats import qmc
+
+    # Sobol points come in powers of two: the first `count` of the next power.
+    power = max(0, (count - 1).bit_length())
+    return qmc.Sobol(dimension, rng=seed).random_base2(power)[:count]
