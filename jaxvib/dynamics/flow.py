@@ -1,7 +1,7 @@
 """The flow of a system: its state at one time from its state at another."""
 
 import difflib
-from typing import Any
+from typing import Any, NamedTuple
 
 import diffrax
 import equinox as eqx
@@ -12,7 +12,15 @@ from jaxtyping import Array, Float, Int, Real
 from .._quantity import Range, check_range, reported
 from ..ensemble import Reason
 from .observables import Watched, start_watching, steps_over_contact, watch_step
-from .solve import Problem, Solution, Tolerance, integrate, reason_of, solve
+from .solve import (
+    Problem,
+    Solution,
+    Tolerance,
+    augmented,
+    integrate,
+    reason_of,
+    solve,
+)
 
 ENGINES = ("auto", "diffrax")
 
@@ -85,10 +93,10 @@ def simulate(
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     state = checked_state(system, state)
     times = jnp.asarray(times, float)
-    if not isinstance(times, jax.core.Tracer):
-        if times.ndim != 1 or times.size < 2 or not bool(jnp.all(jnp.diff(times) > 0)):
-            raise ValueError(f"times of shape {times.shape} do not ascend; allowed: "
-                             "a list of two or more ascending times, s")  # fmt: skip
+    if times.ndim != 1 or times.size < 2:
+        raise ValueError(f"times has shape {times.shape}; allowed: (2,) or longer")
+    if not isinstance(times, jax.core.Tracer) and not bool(jnp.all(jnp.diff(times) > 0)):
+        raise ValueError("times do not ascend; allowed: ascending times, s")
     return _simulate(system, state, times, jnp.asarray(rtol, float))
 
 
@@ -111,7 +119,16 @@ def _simulate(system, state, times, rtol) -> Trajectory:
     return Trajectory(times, states, force, result)
 
 
-def observe(system, state, t0, t1, *, rtol, grazing) -> tuple[Solution, Watched]:
+class Observation(NamedTuple):
+    """A motion's end: its state, its columns by the initial state, what was watched."""
+
+    state: Float[Array, " 2n"]
+    monodromy: Float[Array, "2n 2n"]
+    watched: Watched
+    result: Int[Array, ""]
+
+
+def observe(system, state, t0, t1, *, rtol, grazing) -> Observation:
     """Return the flow of a vibro-impact system and what was watched on the way.
 
     `grazing`: the depth (m) up to which a touch is not counted as a contact. The
@@ -119,18 +136,27 @@ def observe(system, state, t0, t1, *, rtol, grazing) -> tuple[Solution, Watched]
     """
     problem, parameters = problem_of(system)
     equation = problem.prepare(parameters)
+    basis = jnp.eye(state.shape[0])
+    whole = augmented(problem, None)
 
     def update(watched, t0, t1, start, stop):
-        return watch_step(watched, grazing, t0, t1, start, stop, equation)
+        first, last = (start[0][0], start[1][0]), (stop[0][0], stop[1][0])
+        return watch_step(watched, grazing, t0, t1, first, last, equation)
 
-    watch = start_watching(t0, state, equation), update
-    saveat = diffrax.SaveAt(t1=True, solver_state=True)
     solution, finite = integrate(
-        problem, state, equation, t0, t1, tolerances(rtol), saveat, watch
+        whole,
+        (state, basis),
+        whole.prepare(parameters),
+        t0,
+        t1,
+        tolerances(rtol),
+        diffrax.SaveAt(t1=True, solver_state=True),
+        (start_watching(t0, state, equation), update),
     )
     result = reason_of(solution.result, finite)
-    final = jnp.where(result == Reason.SUCCESS, solution.ys[-1], jnp.nan)
-    return Solution(final, result, solution.stats["num_steps"]), solution.solver_state[1]
+    good = result == Reason.SUCCESS
+    final, columns = (jnp.where(good, leaf[-1], jnp.nan) for leaf in solution.ys)
+    return Observation(final, columns.T, solution.solver_state[1], result)
 
 
 def problem_of(system) -> tuple[Problem, Any]:

@@ -164,8 +164,12 @@ def _tangent(problem, tolerance, primals, tangents):
         weights.append(d_t0[None])
     if starts:
         columns = _stack(starts)
+        still = all(
+            isinstance(d, SymbolicZero)
+            for d in jax.tree.leaves(d_parameters, is_leaf=_is_zero)
+        )
         solution = solve(
-            augmented(problem, _stack(directions)),
+            augmented(problem, None if still else _stack(directions)),
             (state, columns),
             parameters,
             t0,
@@ -186,20 +190,25 @@ def _tangent(problem, tolerance, primals, tangents):
     return solution, Solution(moved, no_change, no_change)
 
 
-def augmented(problem: Problem, directions: PyTree) -> Problem:
+def augmented(problem: Problem, directions: PyTree | None) -> Problem:
     """Return the problem of a state and its columns along parameter directions.
 
-    `directions`: parameters with a leading axis of columns. The state becomes
-    (state, columns), columns having the same leading axis.
+    `directions`: parameters with a leading axis of columns, None where no parameter
+    moves. The state becomes (state, columns), columns having the same leading axis.
     """
 
     def prepare(parameters):
+        if directions is None:
+            return problem.prepare(parameters), None
         prepared, push = jax.linearize(problem.prepare, parameters)
         return prepared, jax.vmap(push)(directions)
 
     def field(time, state, prepared):
         state, columns = state
         prepared, directions = prepared
+        if directions is None:
+            rate, push = jax.linearize(lambda s: problem.field(time, s, prepared), state)
+            return rate, jax.vmap(push)(columns)
         rate, push = jax.linearize(
             lambda state, prepared: problem.field(time, state, prepared), state, prepared
         )

@@ -86,6 +86,10 @@ class EquationOfMotion(eqx.Module):
             acceleration = acceleration - response * contact.law.force(penetration)
         return jnp.concatenate([velocity, acceleration])
 
+    def divergence(self) -> Float[Array, ""]:
+        """Return that of the vector field, 1/s: -tr(M^-1 D), whatever the contacts."""
+        return -jnp.trace(self.damping)
+
     def penetrations(self, state: Float[Array, " 2n"]) -> Float[Array, " contacts"]:
         """Return each contact's penetration, m, negative while apart."""
         position = jnp.split(state, 2)[0] - self.offset

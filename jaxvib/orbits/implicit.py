@@ -1,0 +1,87 @@
+"""Derivatives of what was found by iteration, without going through the iteration."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def implicit_root(residual, root, parameters):
+    r"""Return a converged `root` as a differentiable function of `parameters`.
+
+    Where $r(x, p) = 0$, the implicit function theorem gives
+
+    $$\frac{dx}{dp} = -\Big(\frac{\partial r}{\partial x}\Big)^{-1}
+      \frac{\partial r}{\partial p}.$$
+
+    `residual(root, parameters)` must be a plain function; both Jacobians come from one
+    call of `jax.jacfwd`, with columns for the perturbed parameters only. Derivatives
+    of any order, forward and reverse; how `root` was computed does not matter.
+    """
+    return root
+
+
+def _root_rule(residual, primals, tangents):
+    root, parameters = primals
+    value = implicit_root(residual, root, parameters)
+    leaves, tree = jax.tree.flatten(parameters)
+    changes = jax.tree.leaves(tangents[1], is_leaf=_is_zero)
+    moving = [i for i, change in enumerate(changes) if not _is_zero(change)]
+    if not moving:
+        return value, jnp.zeros_like(root)
+
+    def moved(root, values):
+        everything = list(leaves)
+        for i, leaf in zip(moving, values, strict=True):
+            everything[i] = leaf
+        return residual(root, jax.tree.unflatten(tree, everything))
+
+    by_root, by_values = jax.jacfwd(moved, (0, 1))(value, [leaves[i] for i in moving])
+    forcing = sum(
+        jnp.tensordot(jacobian, changes[i], changes[i].ndim)
+        for i, jacobian in zip(moving, by_values, strict=True)
+    )
+    return value, -jnp.linalg.solve(by_root, forcing)
+
+
+implicit_root.defjvp(_root_rule, symbolic_zeros=True)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def with_derivative_of(function, value, arguments):
+    """Return `value`, which equals `function(*arguments)`, with that one's derivative.
+
+    For values that were found on the way to something else: the function is computed
+    only where a derivative is asked for.
+    """
+    return value
+
+
+def _function_rule(function, primals, tangents):
+    value, arguments = primals
+    value = with_derivative_of(function, value, arguments)
+    leaves, tree = jax.tree.flatten(arguments)
+    changes = jax.tree.leaves(tangents[1], is_leaf=_is_zero)
+    moving = [i for i, change in enumerate(changes) if not _is_zero(change)]
+    if not moving:
+        return value, jnp.zeros_like(value)
+
+    def moved(values):
+        everything = list(leaves)
+        for i, leaf in zip(moving, values, strict=True):
+            everything[i] = leaf
+        return function(*jax.tree.unflatten(tree, everything))
+
+    _, change = jax.jvp(
+        moved, ([leaves[i] for i in moving],), ([changes[i] for i in moving],)
+    )
+    return value, change
+
+
+with_derivative_of.defjvp(_function_rule, symbolic_zeros=True)
+
+
+def _is_zero(leaf) -> bool:
+    return isinstance(leaf, SymbolicZero)

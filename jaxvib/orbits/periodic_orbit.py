@@ -1,0 +1,405 @@
+"""A periodic motion with its stability and the evidence for both."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Complex, Float, Int, Real
+
+from .._quantity import Range, check_range, reported
+from ..dynamics.flow import check_engine, checked_state, flow, observe
+from ..ensemble import Reason, reason
+from .implicit import implicit_root, with_derivative_of
+from .multipliers import STABLE, UNSTABLE, floquet_multipliers, multiplier_error, verdict
+from .settling import settle
+from .shooting import scales, shoot
+
+# How much tighter than the solver's tolerance an orbit is looked at once more.
+EVIDENCE = {"quick": 1.0, "checked": 1e-2, "strict": 1e-4}
+LONGEST_PERIOD = 8
+# A touch that is shallower than this part of the amplitude is not counted.
+GRAZING = 1e-9
+_TRANSIENT_RTOL = 1e-7
+_MOST_TRANSIENT_PERIODS = 512
+
+
+class PeriodicOrbit(eqx.Module):
+    r"""A motion $s(t)$ with $s(t + nT) = s(t)$, in SI units; T the load's period.
+
+    Every field is differentiable with respect to every parameter of the system by the
+    implicit function theorem, but for the numbers that are evidence and for
+    `contact_duration`, whose derivative is NaN.
+
+    An onset is counted as a contact if the penetration then exceeds 1e-9 of the
+    largest displacement; `grazing_margin` is the smallest |penetration| at which a gap
+    turned from closing to opening, so that a count within it can be doubted.
+    """
+
+    state: Float[Array, " n"] = reported("state at t = 0", "", ("state",))
+    period: Float[Array, ""] = reported("period of the motion", "s")
+    periods: Int[Array, ""] = reported("periods of the load in one of the motion")
+    monodromy: Float[Array, "n n"] = reported("monodromy matrix", "", ("state", "column"))
+    floquet_multipliers: Complex[Array, " n"] = reported(
+        "Floquet multipliers, largest modulus first", "", ("multiplier",)
+    )
+    largest_multiplier: Float[Array, ""] = reported("modulus of the largest multiplier")
+    stable: Int[Array, ""] = reported("1 stable, 0 unstable, -1 undecided")
+    contacts: Int[Array, ""] = reported("onsets of contact in one period of the motion")
+    contacts_per_period: Float[Array, ""] = reported("contacts per period of the load")
+    max_contact_force: Float[Array, ""] = reported("largest contact force", "N")
+    contact_duration: Float[Array, ""] = reported("time in contact in one period", "s")
+    grazing_margin: Float[Array, ""] = reported("smallest |penetration| at a turn", "m")
+    amplitude: Float[Array, " freedoms"] = reported(
+        "half of highest minus lowest displacement", "m", ("freedom",)
+    )
+    lyapunov_exponent: Float[Array, ""] = reported("largest Lyapunov exponent", "1/s")
+    residual: Float[Array, ""] = reported(
+        "largest component of s(nT) - s(0), tighter tolerance"
+    )
+    state_error: Float[Array, ""] = reported("error bar of the state, (M - I)^-1 r")
+    monodromy_error: Float[Array, ""] = reported("change of M at the tighter tolerance")
+    multiplier_error: Float[Array, ""] = reported("bound on the error of each multiplier")
+    determinant_defect: Float[Array, ""] = reported("det M / exp(-nT tr(D/M)) - 1")
+    condition: Float[Array, ""] = reported("condition number of M - I")
+    newton_quotient: Float[Array, ""] = reported("Newton-Kantorovich quotient")
+    result: Int[Array, ""] = reported("reason code")
+
+    def __repr__(self) -> str:
+        if np.ndim(self.result) != 0 or isinstance(self.result, jax.core.Tracer):
+            return f"PeriodicOrbit of shape {np.shape(self.result)}"
+        if int(self.result) and not np.isfinite(self.largest_multiplier):
+            return f"PeriodicOrbit: none found ({reason(self.result)})"
+        words = {STABLE: "stable", UNSTABLE: "unstable"}
+        state = ", ".join(f"{value:.6g}" for value in np.asarray(self.state))
+        amplitude = ", ".join(f"{value:.4g}" for value in np.asarray(self.amplitude))
+        return "\n".join(
+            [
+                f"PeriodicOrbit: {words.get(int(self.stable), 'undecided')}, "
+                f"largest |multiplier| {self.largest_multiplier:.6g} "
+                f"(error {self.multiplier_error:.1e})",
+                f"  period        {self.period:.6g} s = {int(self.periods)} of the load's",
+                f"  state, t = 0  {state} (error {self.state_error:.1e})",
+                f"  amplitude     {amplitude} m",
+                f"  contacts      {int(self.contacts)} a period, "
+                f"{self.contact_duration:.4g} s in all",
+                f"  peak force    {self.max_contact_force:.6g} N",
+                f"  evidence      residual {self.residual:.1e}, "
+                f"det M off by {self.determinant_defect:.1e}",
+                f"  result        {reason(self.result)}",
+            ]
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{self!r}</pre>"
+
+
+def periodic_orbit(
+    system: eqx.Module,
+    guess: Real[Array, " n"] | None = None,
+    periods: int | None = 1,
+    *,
+    engine: str = "auto",
+    rtol: Real[Array, ""] | float = 1e-8,
+    evidence: str = "checked",
+) -> PeriodicOrbit:
+    r"""Return the periodic motion near a guess, or the one that a transient leads to.
+
+    Newton's method solves $\varphi^{nT}(s) = s$ with the flow at `rtol`. The orbit is
+    then looked at once more at `rtol`/100 (`evidence="checked"`; /10^4 for "strict",
+    not at all for "quick"): that residual r gives one last Newton step, whose length is
+    the error bar $(M - I)^{-1} r$ of the state before it, and everything reported is
+    taken at the tighter tolerance. Works under `jit`, `vmap`, `jacfwd` and `grad`.
+
+    **Arguments:** `guess`: the state at t = 0; `None` runs a transient out from rest.
+    `periods`: of the load in one of the motion; `None` takes the smallest number up to
+    8 that the transient settles on (without a guess, not under `jit`).
+
+    **Raises:** `ValueError` for an argument out of its range. What goes wrong later is
+    in `.result`: diverged, too many iterations, singular M - I (a fold), an orbit that
+    repeats after a shorter period than asked for.
+
+    **Source:** Pogorelova and Postnikova (2011) for the method; the evidence is ours.
+    """
+    check_engine(engine)
+    check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-2))
+    factor = evidence_factor(evidence)
+    if periods is not None:
+        check_periods(periods)
+    if guess is not None:
+        guess = checked_state(system, guess)
+        if periods is None:
+            return _shortest(system, guess, rtol, factor)
+        return orbit_from_guess(
+            system, guess, jnp.asarray(periods, jnp.int32), rtol, factor
+        )
+    state, nearest, result = _settled(system)
+    if periods is not None:
+        orbit = orbit_from_guess(
+            system, state, jnp.asarray(periods, jnp.int32), rtol, factor
+        )
+        return _failed_if(orbit, result)
+    return _first_stable(system, state, np.asarray(nearest), result, rtol, factor)
+
+
+def evidence_factor(evidence: str) -> float:
+    """Return by what factor a level of evidence tightens the tolerance."""
+    if evidence not in EVIDENCE:
+        raise ValueError(f"evidence = {evidence!r}; allowed: {', '.join(EVIDENCE)}")
+    return EVIDENCE[evidence]
+
+
+def check_periods(periods) -> None:
+    """Raise `ValueError` unless `periods` is a whole number of 1 or more."""
+    check_range("periods", periods, "", Range(at_least=1))
+    if not isinstance(periods, jax.core.Tracer) and np.any(np.mod(periods, 1)):
+        raise ValueError(f"periods = {periods} is not a whole number")
+
+
+@eqx.filter_jit
+def _settled(system):
+    frozen = jax.tree.map(_stopped, system)
+    return settle(
+        frozen,
+        frozen.rest(),
+        LONGEST_PERIOD,
+        _MOST_TRANSIENT_PERIODS,
+        1e-5,
+        _TRANSIENT_RTOL,
+    )
+
+
+def _shortest(system, guess, rtol, factor) -> PeriodicOrbit:
+    """Return the orbit of the smallest number of periods that has one near a guess."""
+    orbit = None
+    for periods in range(1, LONGEST_PERIOD + 1):
+        orbit = orbit_from_guess(
+            system, guess, jnp.asarray(periods, jnp.int32), rtol, factor
+        )
+        if int(orbit.result) == Reason.SUCCESS:
+            return orbit
+    return orbit
+
+
+def _first_stable(system, state, nearest, result, rtol, factor) -> PeriodicOrbit:
+    """Return the first stable orbit among the periods that a motion nearly recurs in."""
+    order = [n for n in range(1, LONGEST_PERIOD + 1) if nearest[n - 1] < 1e-2]
+    orbit = None
+    for periods in order or [1]:
+        orbit = orbit_from_guess(
+            system, state, jnp.asarray(periods, jnp.int32), rtol, factor
+        )
+        near = orbit.result == Reason.SUCCESS and bool(
+            jnp.max(jnp.abs(orbit.state - state) / scales(system, state)) < 0.1
+        )
+        if near and int(orbit.stable) != UNSTABLE:
+            return orbit
+    code = jnp.where(result == Reason.SUCCESS, Reason.UNSETTLED, result).astype(jnp.int32)
+    return _failed_if(orbit, code)
+
+
+@eqx.filter_jit
+def orbit_from_guess(system, guess, periods, rtol, factor) -> PeriodicOrbit:
+    """Return the orbit of `periods` periods that Newton's method finds from a guess."""
+    frozen = jax.tree.map(_stopped, system)
+    guess = jax.lax.stop_gradient(guess)
+    shot = shoot(frozen, guess, periods, rtol)
+    return examined(system, shot, periods, rtol, factor)
+
+
+def examined(system, shot, periods, rtol, factor) -> PeriodicOrbit:
+    """Return the orbit of a converged shot, looked at once more at `rtol * factor`."""
+    parameters, static = eqx.partition(system, eqx.is_inexact_array)
+    fixed = jax.lax.stop_gradient(parameters)
+    frozen = eqx.combine(fixed, static)
+    tight = rtol * factor
+    span = periods * frozen.period()
+    units = scales(frozen, shot.state)
+    grazing = GRAZING * jnp.max(units[: units.shape[0] // 2])
+    found = shot.result == Reason.SUCCESS
+    seen = observe(
+        frozen, shot.state, 0.0, jnp.where(found, span, 0.0), rtol=tight, grazing=grazing
+    )
+    identity = jnp.eye(shot.state.shape[0])
+    residual = seen.state - shot.state
+    correction = jnp.linalg.solve(identity - seen.monodromy, residual)
+    looked = jnp.asarray(factor < 1)
+    converged = shot.state + jnp.where(looked, correction, 0.0)
+    condition = jnp.linalg.cond(seen.monodromy - identity)
+
+    def unless_quick(value):
+        return jnp.where(looked, value, jnp.nan)
+
+    state_error = unless_quick(jnp.max(jnp.abs(correction)))
+    monodromy_error = unless_quick(jnp.linalg.norm(seen.monodromy - shot.monodromy, 2))
+    inverse_norm = jnp.linalg.norm(jnp.linalg.inv(seen.monodromy - identity), jnp.inf)
+    relative_error = jnp.max(jnp.abs(correction) / units)
+    quotient = unless_quick(inverse_norm * shot.bend * relative_error)
+
+    result = jnp.where(found, seen.result, shot.result)
+    singular = found & (~jnp.isfinite(condition) | (condition > 1e13))
+    result = jnp.where(singular, Reason.SINGULAR, result)
+    shorter = _repeats_earlier(frozen, converged, periods, units)
+    result = jnp.where((result == Reason.SUCCESS) & shorter, Reason.SHORTER_PERIOD, result)
+
+    # From here on everything is a differentiable function of the parameters.
+    arguments = parameters, periods, tight
+    maps = _maps(static)
+    state = implicit_root(maps.residual, converged, arguments)
+    monodromy = with_derivative_of(maps.monodromy, seen.monodromy, (state, arguments))
+
+    def along(function, values, times):
+        """Return values found at `times` as functions of the orbit there."""
+        found = [
+            with_derivative_of(
+                _component(function, i), values[i], (state, arguments, times[i])
+            )
+            for i in range(values.shape[0])
+        ]
+        return jnp.stack(found) if found else values
+
+    multipliers = floquet_multipliers(monodromy)
+    # |mu| has no derivative where mu = 0, as after a hard contact.
+    squared = multipliers[0].real ** 2 + multipliers[0].imag ** 2
+    largest = jnp.sqrt(jnp.where(squared > 0, squared, 1.0)) * (squared > 0)
+    error = multiplier_error(jax.lax.stop_gradient(monodromy), monodromy_error)
+    # Without evidence nothing closer to the unit circle than this is decided.
+    band = jnp.where(looked, error, 1e-3)
+    watched = seen.watched
+    equation = frozen.equation()
+    forces = along(
+        maps.force, equation.contact_forces(watched.deepest), watched.deepest_time
+    )
+    highest = along(maps.displacement, watched.highest, watched.highest_time)
+    lowest = along(maps.displacement, watched.lowest, watched.lowest_time)
+    expected = jnp.exp(equation.divergence() * span)
+    contacts = jnp.sum(watched.onsets)
+
+    whole = PeriodicOrbit(
+        state=state,
+        period=periods * system.period(),
+        periods=periods,
+        monodromy=monodromy,
+        floquet_multipliers=multipliers,
+        largest_multiplier=largest,
+        stable=verdict(jax.lax.stop_gradient(largest), band),
+        contacts=contacts,
+        contacts_per_period=contacts / periods,
+        max_contact_force=jnp.max(forces, initial=0.0),
+        contact_duration=_without_derivative(jnp.sum(watched.duration), parameters),
+        grazing_margin=jnp.min(watched.nearest, initial=jnp.inf),
+        amplitude=(highest - lowest) / 2,
+        lyapunov_exponent=jnp.asarray(jnp.nan),
+        residual=jnp.max(jnp.abs(residual)),
+        state_error=state_error,
+        monodromy_error=monodromy_error,
+        multiplier_error=error,
+        determinant_defect=jnp.linalg.det(seen.monodromy) / expected - 1,
+        condition=condition,
+        newton_quotient=quotient,
+        result=result.astype(jnp.int32),
+    )
+    return _failed_if(whole, jnp.where(found, 0, result), keep_state=True)
+
+
+class _Maps(NamedTuple):
+    """What an orbit is made of, as functions of its state and of the parameters."""
+
+    residual: Callable
+    monodromy: Callable
+    force: Callable
+    displacement: Callable
+
+
+def _maps(static) -> _Maps:
+    def residual(state, arguments):
+        leaves, periods, rtol = arguments
+        system = eqx.combine(leaves, static)
+        return flow(system, state, 0.0, periods * system.period(), rtol=rtol) - state
+
+    def monodromy(state, arguments):
+        return jax.jacfwd(residual)(state, arguments) + jnp.eye(state.shape[0])
+
+    def force(state, arguments, time):
+        leaves, _, rtol = arguments
+        system = eqx.combine(leaves, static)
+        equation = system.equation()
+        there = flow(system, state, 0.0, time, rtol=rtol)
+        return equation.contact_forces(equation.penetrations(there))
+
+    def displacement(state, arguments, time):
+        leaves, _, rtol = arguments
+        there = flow(eqx.combine(leaves, static), state, 0.0, time, rtol=rtol)
+        return jnp.split(there, 2)[0]
+
+    return _Maps(residual, monodromy, force, displacement)
+
+
+def _component(function, index):
+    def component(*arguments):
+        return function(*arguments)[index]
+
+    return component
+
+
+def _repeats_earlier(system, state, periods, units):
+    """Return whether an orbit of n periods already repeats after one of n's divisors.
+
+    Looked at with the transient's tolerance: an orbit that is born in a period
+    doubling nearer than that is not told from the one it is born of.
+    """
+    period = system.period()
+
+    def compare(count, repeats):
+        divides = (count < periods) & (periods % count == 0)
+        span = jnp.where(divides, count * period, 0.0)
+        image = flow(system, state, 0.0, span, rtol=_TRANSIENT_RTOL)
+        near = jnp.max(jnp.abs(image - state) / units) < 1e-5
+        return repeats | (divides & near)
+
+    # An orbit of a single period, the usual case, takes no turn of this loop.
+    return jax.lax.fori_loop(
+        1, jnp.maximum(periods // 2, 0) + 1, compare, jnp.asarray(False)
+    )
+
+
+def _failed_if(orbit: PeriodicOrbit, code, keep_state=False) -> PeriodicOrbit:
+    """Return an orbit with NaN instead of numbers where a reason code is not 0."""
+    failed = code != Reason.SUCCESS
+
+    def spoil(leaf):
+        inexact = jnp.issubdtype(leaf.dtype, jnp.inexact)
+        return jnp.where(failed, jnp.nan, leaf) if inexact else leaf
+
+    spoiled = jax.tree.map(spoil, orbit)
+    names = ["period"] + (["state"] if keep_state else [])
+    spoiled = eqx.tree_at(
+        lambda o: [getattr(o, name) for name in names],
+        spoiled,
+        [getattr(orbit, name) for name in names],
+    )
+    return eqx.tree_at(
+        lambda o: (o.stable, o.contacts, o.result),
+        spoiled,
+        (
+            jnp.where(failed, -1, orbit.stable).astype(jnp.int8),
+            jnp.where(failed, -1, orbit.contacts),
+            jnp.where(failed, code, orbit.result).astype(jnp.int32),
+        ),
+    )
+
+
+def _without_derivative(value, parameters):
+    """Return a value whose derivative, which is not computed, is NaN and not 0."""
+    total = sum(jnp.sum(leaf) for leaf in jax.tree.leaves(parameters))
+    return with_derivative_of(_nan_slope, value, (total,))
+
+
+def _nan_slope(total):
+    return total * jnp.nan
+
+
+def _stopped(leaf):
+    return jax.lax.stop_gradient(leaf) if eqx.is_inexact_array(leaf) else leaf
