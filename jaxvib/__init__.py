@@ -19,6 +19,7 @@ _HOMES = {
         "HarmonicLoad",
         "HertzContact",
         "ImpactSystem",
+        "LinearContact",
         "LinearSystem",
         "TranslationRotation",
         "TranslationTranslation",

@@ -7,7 +7,7 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Real
+from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
 from ..ensemble import Reason
@@ -29,7 +29,7 @@ class Trajectory(eqx.Module):
     """A motion at the times asked for; NaN from where its solve failed."""
 
     times: Float[Array, " times"] = reported("time", "s", ("time",))
-    states: Float[Array, "times 2n"] = reported("state", "", ("time", "state"))
+    states: Float[Array, "times state"] = reported("state", "", ("time", "state"))
     contact_force: Float[Array, "times contacts"] = reported(
         "contact force", "N", ("time", "contact")
     )
@@ -47,13 +47,13 @@ def tolerances(rtol) -> Tolerance:
 
 def flow(
     system: eqx.Module,
-    state: Real[Array, " 2n"],
+    state: Real[ArrayLike, " state"],
     t0: Real[Array, ""] | float,
     t1: Real[Array, ""] | float,
     *,
     rtol: Real[Array, ""] | float = 1e-10,
     engine: str = "auto",
-) -> Float[Array, " 2n"]:
+) -> Float[Array, " state"]:
     r"""Return the state at time `t1` (s) of the motion that is in `state` at `t0`.
 
     It works under `jit`, `vmap` and differentiation of any order, forward and
@@ -78,8 +78,8 @@ def solve_system(system, state, t0, t1, *, rtol) -> Solution:
 
 def simulate(
     system: eqx.Module,
-    state: Real[Array, " 2n"],
-    times: Real[Array, " times"],
+    state: Real[ArrayLike, " state"],
+    times: Real[ArrayLike, " times"],
     rtol: Real[Array, ""] | float = 1e-10,
     *,
     engine: str = "auto",
@@ -122,8 +122,8 @@ def _simulate(system, state, times, rtol) -> Trajectory:
 class Observation(NamedTuple):
     """A motion's end: its state, its columns by the initial state, what was watched."""
 
-    state: Float[Array, " 2n"]
-    monodromy: Float[Array, "2n 2n"]
+    state: Float[Array, " state"]
+    monodromy: Float[Array, "state state"]
     watched: Watched
     result: Int[Array, ""]
 
@@ -175,7 +175,7 @@ def problem_of(system) -> tuple[Problem, Any]:
     ), parameters
 
 
-def checked_state(system, state) -> Float[Array, " 2n"]:
+def checked_state(system, state) -> Float[Array, " state"]:
     """Return the state as floats; raise `ValueError` if its shape is not the system's."""
     state = jnp.asarray(state, jnp.result_type(float, state))
     expected = jax.eval_shape(system.rest).shape

@@ -3,6 +3,7 @@
 from .assembly import Assembled as Assembled
 from .assembly import assemble as assemble
 from .contact import HertzContact as HertzContact
+from .contact import LinearContact as LinearContact
 from .impact import AppliedLoad as AppliedLoad
 from .impact import Body as Body
 from .impact import Contact as Contact

@@ -97,6 +97,29 @@ class HertzContact(eqx.Module):
         return 0.4 * self.stiffness * _positive_part_power(penetration, 2.5)
 
 
+class LinearContact(eqx.Module):
+    r"""An elastic stop that pushes back in proportion to the penetration $z$ (m).
+
+    $$F(z) = k \max(z, 0), \qquad U(z) = \tfrac12 k \max(z, 0)^2.$$
+
+    $F$ has a kink at $z = 0$, where its slope is taken as 0. Arrays of any shape are
+    mapped element by element. **Fields:** `stiffness`: $k > 0$, in N/m, a scalar.
+    **Raises:** `ValueError` if `stiffness` is not a positive number.
+    """
+
+    stiffness: Float[Array, ""] = quantity(
+        "stiffness", "N/m", "stiffness k of the stop", above=0.0
+    )
+
+    def force(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        """Return the repelling force, N, at a penetration, m."""
+        return self.stiffness * jnp.where(penetration > 0, penetration, 0)
+
+    def energy(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        """Return the stored energy, J, at a penetration, m."""
+        return self.force(penetration) * penetration / 2
+
+
 def shape_factor(ratio: float) -> float:
     r"""Return q of `HertzContact.from_curvatures` for the ratio A/B, 1 for a circle.
 

@@ -74,7 +74,7 @@ class EquationOfMotion(eqx.Module):
     load_responses: tuple[Float[Array, " n"], ...]
     offset: Float[Array, " n"]
 
-    def vector_field(self, time, state: Float[Array, " 2n"]) -> Float[Array, " 2n"]:
+    def vector_field(self, time, state: Float[Array, " state"]) -> Float[Array, " state"]:
         """Return the state's rate of change at a time, s."""
         position, velocity = jnp.split(state, 2)
         position = position - self.offset
@@ -90,7 +90,7 @@ class EquationOfMotion(eqx.Module):
         """Return that of the vector field, 1/s: -tr(M^-1 D), whatever the contacts."""
         return -jnp.trace(self.damping)
 
-    def penetrations(self, state: Float[Array, " 2n"]) -> Float[Array, " contacts"]:
+    def penetrations(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
         """Return each contact's penetration, m, negative while apart."""
         position = jnp.split(state, 2)[0] - self.offset
         gaps = [_dot(c.direction, position) - c.gap for c in self.contacts]
@@ -101,7 +101,7 @@ class EquationOfMotion(eqx.Module):
         forces = [c.law.force(z) for c, z in zip(self.contacts, penetrations, strict=True)]
         return jnp.stack(forces) if forces else jnp.zeros_like(penetrations)
 
-    def contact_motion(self, state: Float[Array, " 2n"], rate: Float[Array, " 2n"]):
+    def contact_motion(self, state: Float[Array, " state"], rate: Float[Array, " state"]):
         """Return z (m), dz/dt and d2z/dt2 of each contact from a state and its rate."""
         return (
             self.penetrations(state),
@@ -172,7 +172,7 @@ class ImpactSystem(eqx.Module):
         """Return the equation of motion, ready to be evaluated."""
         return equation_of_motion(self.matrices(), self.contacts, self.loads)
 
-    def rest(self) -> Float[Array, " 2n"]:
+    def rest(self) -> Float[Array, " state"]:
         """Return the state at rest in static equilibrium."""
         return jnp.zeros(2 * self.degrees_of_freedom)
 

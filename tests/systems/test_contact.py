@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxvib.systems.contact import HertzContact, shape_factor
+from jaxvib.systems.contact import HertzContact, LinearContact, shape_factor
 
 steel_on_steel = HertzContact(1.54e11)
 lengths = st.floats(1e-12, 1e-1)  # m
@@ -134,6 +134,14 @@ def test_the_stiffness_column_is_exact_through_onset():
     depths = np.array([-1.0, 0.0, 1e-9, 1e-3])
     expected = np.maximum(depths, 0) ** 1.5
     np.testing.assert_allclose(column(1e9, depths), expected, rtol=1e-14)
+
+
+@given(stiffness=st.floats(1e3, 1e13), z=st.floats(-1.0, 1.0))
+def test_a_linear_stop_has_the_force_and_energy_of_a_spring(stiffness, z):
+    contact, depth = LinearContact(stiffness), max(z, 0.0)
+    assert float(contact.force(z)) == stiffness * depth
+    assert float(jax.grad(contact.energy)(z)) == pytest.approx(stiffness * depth)
+    assert float(jax.grad(contact.force)(z)) == (stiffness if z > 0 else 0)
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
