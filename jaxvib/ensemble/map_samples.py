@@ -31,12 +31,12 @@ def map_samples(
     **Arguments:** `function`: of one sample, jittable; keep the same function object
     between calls and its compiled form is kept too. `progress`: is called with the
     number of samples done since the last call. **Returns:** the results, stacked
-    along a leading axis, as numpy arrays.
+    along a leading axis, as numpy arrays. **Raises:** `ValueError` for no samples,
+    arrays of unequal lengths or a chunk below 1.
     """
-    leaves = jax.tree.leaves(samples)
-    if not leaves:
-        raise ValueError("samples = {} has no arrays; allowed: one or more")
-    number = len(leaves[0])
+    number = _number(samples, cost)
+    if chunk < 1:
+        raise ValueError(f"chunk = {chunk} is not in [1, inf)")
     order = np.arange(number) if cost is None else np.argsort(cost, kind="stable")
     width = max(2, min(chunk, number))
     compiled = _compiled(function)
@@ -58,6 +58,17 @@ def map_samples(
         rest = list(pool.map(run, reversed(starts[1:])))[::-1]
     inverse = np.argsort(order, kind="stable")
     return jax.tree.map(lambda *parts: np.concatenate(parts)[inverse], first, *rest)
+
+
+def _number(samples, cost) -> int:
+    leaves = [*jax.tree.leaves(samples), *([] if cost is None else [cost])]
+    lengths = sorted({np.shape(leaf)[0] if np.ndim(leaf) else 0 for leaf in leaves})
+    if len(lengths) != 1 or lengths[0] == 0:
+        raise ValueError(
+            f"samples (and cost) have leading lengths {lengths}; allowed: one length "
+            "above 0 for all of them"
+        )
+    return lengths[0]
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,0 +1,111 @@
+"""Checked against: a plain loop over the samples, bit by bit."""
+
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jaxvib as jv
+
+
+def iterate(sample):
+    """Loop for longer in some samples than in others, as a solver does."""
+
+    def body(carry):
+        x, n = carry
+        return jnp.where(x > 1, jnp.sqrt(x), x + 0.1), n + 1
+
+    x, n = jax.lax.while_loop(
+        lambda carry: carry[1] < sample["steps"], body, (sample["x"], 0)
+    )
+    return {"x": x * jnp.sin(x), "n": n}
+
+
+rng = np.random.default_rng(0)
+many = {"x": rng.uniform(0.1, 9.0, 301), "steps": rng.integers(0, 40, 301)}
+alone = jax.jit(jax.vmap(iterate))
+
+
+def one(index):
+    """Return the result of one sample; a chunk of one would have other code."""
+    pair = {key: values[[index, index]] for key, values in many.items()}
+    return {key: np.asarray(values)[0] for key, values in alone(pair).items()}
+
+
+@settings(max_examples=20)
+@given(chunk=st.integers(1, 400), order=st.sampled_from(["none", "steps", "random"]))
+def test_no_bit_depends_on_chunks_order_or_neighbours(chunk, order):
+    cost = {"none": None, "steps": many["steps"], "random": rng.permutation(301)}[order]
+    result = jv.map_samples(iterate, many, cost, chunk=chunk)
+    for index in (0, 1, 150, 299, 300):
+        expected = one(index)
+        for key in expected:
+            assert result[key][index].tobytes() == expected[key].tobytes()
+
+
+def test_results_are_numpy_arrays_with_a_leading_axis():
+    result = jv.map_samples(iterate, many)
+    assert all(type(leaf) is np.ndarray for leaf in jax.tree.leaves(result))
+    np.testing.assert_array_equal(result["n"], many["steps"])
+
+
+def test_a_single_sample_is_mapped_like_any_other():
+    first = {key: values[:1] for key, values in many.items()}
+    result = jv.map_samples(iterate, first)
+    assert result["x"].shape == (1,)
+    assert result["x"].tobytes() == one(0)["x"].tobytes()
+
+
+def test_a_bad_lane_changes_none_of_its_neighbours():
+    broken = many | {"x": many["x"].copy()}
+    broken["x"][7] = np.nan
+    result, expected = (jv.map_samples(iterate, samples) for samples in (broken, many))
+    assert np.isnan(result["x"][7])
+    others = np.arange(301) != 7
+    np.testing.assert_array_equal(result["x"][others], expected["x"][others])
+
+
+def test_progress_counts_every_sample_once_from_whatever_thread():
+    lock, counts = threading.Lock(), []
+
+    def progress(number):
+        with lock:
+            counts.append(number)
+
+    jv.map_samples(iterate, many, chunk=64, progress=progress)
+    assert sum(counts) == 301
+    assert sorted(counts, reverse=True) == [64, 64, 64, 64, 45]
+
+
+def test_samples_may_be_any_pytree():
+    system = jv.two_body_impact()
+    systems = jax.vmap(lambda f: jv.replace(system, {"load.amplitude": f}))(
+        np.array([1.0, 2.0, 3.0])
+    )
+    result = jv.map_samples(lambda s: s.load.force(0.0), systems)
+    np.testing.assert_array_equal(result, [1.0, 2.0, 3.0])
+
+
+def test_what_goes_wrong_in_a_function_is_raised():
+    with pytest.raises(ZeroDivisionError):
+        jv.map_samples(lambda sample: 1 / 0, np.ones(5))
+
+
+@pytest.mark.parametrize(
+    ("samples", "cost", "chunk", "message"),
+    [
+        ({}, None, 64, "samples"),
+        ({"x": np.ones(0)}, None, 64, r"leading lengths \[0\]"),
+        ({"x": 1.0}, None, 64, r"leading lengths \[0\]"),
+        ({"x": np.ones(3), "y": np.ones(4)}, None, 64, r"leading lengths \[3, 4\]"),
+        ({"x": np.ones(3)}, np.ones(2), 64, r"leading lengths \[2, 3\]"),
+        ({"x": np.ones(3)}, None, 0, r"chunk = 0 is not in \[1, inf\)"),
+    ],
+)
+def test_bad_samples_are_refused(samples, cost, chunk, message):
+    with pytest.raises(ValueError, match=message):
+        jv.map_samples(lambda sample: sample, samples, cost, chunk=chunk)
