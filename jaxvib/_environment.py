@@ -14,3 +14,40 @@ def use_float64() -> None:
         sys.modules["jax"].config.update("jax_enable_x64", True)
     else:
         os.environ["JAX_ENABLE_X64"] = "1"  # read by JAX when it is imported
+
+
+def use_compilation_cache() -> None:
+    """Let JAX keep compiled programs from one process to the next, per user.
+
+    To be called before JAX is imported. A folder given by `JAX_COMPILATION_CACHE_DIR`
+    is used instead.
+    """
+    # With its checks as callbacks into Python, equinox's programs are not kept by JAX
+    # 0.10. As NaN, a failed check becomes a reason code like any other NaN.
+    os.environ.setdefault("EQX_ON_ERROR", "nan")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        folder = cache_folder()
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        except OSError:
+            return  # a home that cannot be written to: compiled anew each time
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = folder
+
+
+def cache_folder() -> str:
+    """Return this user's folder for programs compiled by this JAX for this machine.
+
+    An entry is native code: it must be private to the user, and run only on the
+    processor and with the versions that it was compiled for.
+    """
+    import hashlib
+    import importlib.metadata  # 30 ms that `jaxvib --help` can do without
+
+    from ._machine import instruction_set
+
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    names = [f"{name}-{importlib.metadata.version(name)}" for name in ("jax", "jaxlib")]
+    processor = hashlib.sha256(repr(instruction_set()).encode()).hexdigest()[:8]
+    return os.path.join(root, "jaxvib", "-".join([*names, processor]))

@@ -122,22 +122,24 @@ def _simulate(system, state, times, rtol) -> Trajectory:
 class Observation(NamedTuple):
     """A motion's end: its state, its columns by the initial state, what was watched."""
 
-    state: Float[Array, " state"]
-    monodromy: Float[Array, "state state"]
+    state: Float[Array, " 2n"]
+    monodromy: Float[Array, "2n 2n"]
     watched: Watched
     result: Int[Array, ""]
 
 
-def observe(system, state, t0, t1, *, rtol, grazing) -> Observation:
+def observe(system, state, t0, t1, *, rtol, grazing, watched=None) -> Observation:
     """Return the flow of a vibro-impact system and what was watched on the way.
 
-    `grazing`: the depth (m) up to which a touch is not counted as a contact. The
-    result is not differentiable; `flow` to a watched time is.
+    `grazing`: the depth (m) up to which a touch is not counted as a contact;
+    `watched`: what is known from before t0. The result is not differentiable; `flow`
+    to a watched time is.
     """
     problem, parameters = problem_of(system)
     equation = problem.prepare(parameters)
-    basis = jnp.eye(state.shape[0])
     whole = augmented(problem, None)
+    if watched is None:
+        watched = start_watching(t0, state, equation)
 
     def update(watched, t0, t1, start, stop):
         first, last = (start[0][0], start[1][0]), (stop[0][0], stop[1][0])
@@ -145,13 +147,13 @@ def observe(system, state, t0, t1, *, rtol, grazing) -> Observation:
 
     solution, finite = integrate(
         whole,
-        (state, basis),
+        (state, jnp.eye(state.shape[0])),
         whole.prepare(parameters),
         t0,
         t1,
         tolerances(rtol),
         diffrax.SaveAt(t1=True, solver_state=True),
-        (start_watching(t0, state, equation), update),
+        (watched, update),
     )
     result = reason_of(solution.result, finite)
     good = result == Reason.SUCCESS

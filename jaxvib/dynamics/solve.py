@@ -1,5 +1,6 @@
 """One initial value problem, solved by diffrax, with derivatives under error control."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -32,13 +33,15 @@ class Problem(NamedTuple):
     `prepare` is evaluated once before the solve; `norm` maps the scaled errors of a
     state to the one number that must stay below 1; `skips(h, shallowest, start, end,
     prepared)` says whether a step of length h between two pairs (state, rate) may have
-    passed a contact deeper than `shallowest` unseen: such a step is taken again.
+    passed a contact deeper than `shallowest` unseen: such a step is taken again; `order`
+    counts how often the problem has been differentiated.
     """
 
     prepare: Callable[[PyTree], PyTree]
     field: Callable[[Any, PyTree, PyTree], PyTree]
     norm: Callable[[PyTree], Any] = rms
     skips: Callable[..., Any] | None = None
+    order: int = 0
 
 
 class Tolerance(NamedTuple):
@@ -114,6 +117,8 @@ def integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
     # A lane that cannot be integrated takes no step, so that it holds up no other.
     end = jnp.where(finite, t1, t0)
 
+    # Traced once, though a step evaluates it in each of its stages.
+    @functools.partial(jax.jit, inline=True)
     def field(time, state, arrays):
         return problem.field(time, state, eqx.combine(arrays, static))
 
@@ -123,7 +128,7 @@ def integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
 
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(field),
-        Stepper(skips if problem.skips else None, watch),
+        Stepper(skips if problem.skips else None, watch, problem.order > 1),
         t0,
         end,
         dt0=None,
@@ -222,7 +227,8 @@ def augmented(problem: Problem, directions: PyTree | None) -> Problem:
         first, last = (start[0][0], start[1][0]), (stop[0][0], stop[1][0])
         return problem.skips(length, shallowest, first, last, prepared[0])
 
-    return Problem(prepare, field, norm, skips if problem.skips else None)
+    order = problem.order + 1
+    return Problem(prepare, field, norm, skips if problem.skips else None, order)
 
 
 def _columns(state, parameters, d_state, d_parameters):

@@ -10,12 +10,12 @@ import numpy as np
 from jaxtyping import Array, Complex, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
-from ..dynamics.flow import check_engine, checked_state, flow, observe
+from ..dynamics.flow import check_engine, checked_state, flow
 from ..ensemble import Reason, reason
 from .implicit import implicit_root, with_derivative_of
 from .multipliers import STABLE, UNSTABLE, floquet_multipliers, multiplier_error, verdict
 from .settling import settle
-from .shooting import scales, shoot
+from .shooting import Shot, scales, shoot
 
 # How much tighter than the solver's tolerance an orbit is looked at once more.
 EVIDENCE = {"quick": 1.0, "checked": 1e-2, "strict": 1e-4}
@@ -205,27 +205,21 @@ def orbit_from_guess(system, guess, periods, rtol, factor) -> PeriodicOrbit:
     """Return the orbit of `periods` periods that Newton's method finds from a guess."""
     frozen = jax.tree.map(_stopped, system)
     guess = jax.lax.stop_gradient(guess)
-    shot = shoot(frozen, guess, periods, rtol)
-    return examined(system, shot, periods, rtol, factor)
+    shot = shoot(frozen, guess, periods, rtol, rtol * factor, GRAZING)
+    return examined(system, shot, periods, rtol * factor, factor < 1)
 
 
-def examined(system, shot, periods, rtol, factor) -> PeriodicOrbit:
-    """Return the orbit of a converged shot, looked at once more at `rtol * factor`."""
+def examined(system, shot: Shot, periods, tight, looked) -> PeriodicOrbit:
+    """Return a shot's orbit with its evidence, which there is if it was `looked` at."""
     parameters, static = eqx.partition(system, eqx.is_inexact_array)
-    fixed = jax.lax.stop_gradient(parameters)
-    frozen = eqx.combine(fixed, static)
-    tight = rtol * factor
+    frozen = eqx.combine(jax.lax.stop_gradient(parameters), static)
     span = periods * frozen.period()
     units = scales(frozen, shot.state)
-    grazing = GRAZING * jnp.max(units[: units.shape[0] // 2])
     found = shot.result == Reason.SUCCESS
-    seen = observe(
-        frozen, shot.state, 0.0, jnp.where(found, span, 0.0), rtol=tight, grazing=grazing
-    )
+    seen = shot.revolution
     identity = jnp.eye(shot.state.shape[0])
     residual = seen.state - shot.state
     correction = jnp.linalg.solve(identity - seen.monodromy, residual)
-    looked = jnp.asarray(factor < 1)
     converged = shot.state + jnp.where(looked, correction, 0.0)
     condition = jnp.linalg.cond(seen.monodromy - identity)
 
@@ -233,16 +227,17 @@ def examined(system, shot, periods, rtol, factor) -> PeriodicOrbit:
         return jnp.where(looked, value, jnp.nan)
 
     state_error = unless_quick(jnp.max(jnp.abs(correction)))
-    monodromy_error = unless_quick(jnp.linalg.norm(seen.monodromy - shot.monodromy, 2))
+    monodromy_error = unless_quick(
+        jnp.linalg.norm(seen.monodromy - shot.coarse_monodromy, 2)
+    )
     inverse_norm = jnp.linalg.norm(jnp.linalg.inv(seen.monodromy - identity), jnp.inf)
     relative_error = jnp.max(jnp.abs(correction) / units)
     quotient = unless_quick(inverse_norm * shot.bend * relative_error)
 
-    result = jnp.where(found, seen.result, shot.result)
-    singular = found & (~jnp.isfinite(condition) | (condition > 1e13))
-    result = jnp.where(singular, Reason.SINGULAR, result)
-    shorter = _repeats_earlier(frozen, converged, periods, units)
-    result = jnp.where((result == Reason.SUCCESS) & shorter, Reason.SHORTER_PERIOD, result)
+    singular = found & ~(condition < 1e13)
+    result = jnp.where(singular, Reason.SINGULAR, shot.result)
+    shorter = (result == Reason.SUCCESS) & seen.repeats
+    result = jnp.where(shorter, Reason.SHORTER_PERIOD, result)
 
     # From here on everything is a differentiable function of the parameters.
     arguments = parameters, periods, tight
@@ -342,27 +337,6 @@ def _component(function, index):
         return function(*arguments)[index]
 
     return component
-
-
-def _repeats_earlier(system, state, periods, units):
-    """Return whether an orbit of n periods already repeats after one of n's divisors.
-
-    Looked at with the transient's tolerance: an orbit that is born in a period
-    doubling nearer than that is not told from the one it is born of.
-    """
-    period = system.period()
-
-    def compare(count, repeats):
-        divides = (count < periods) & (periods % count == 0)
-        span = jnp.where(divides, count * period, 0.0)
-        image = flow(system, state, 0.0, span, rtol=_TRANSIENT_RTOL)
-        near = jnp.max(jnp.abs(image - state) / units) < 1e-5
-        return repeats | (divides & near)
-
-    # An orbit of a single period, the usual case, takes no turn of this loop.
-    return jax.lax.fori_loop(
-        1, jnp.maximum(periods // 2, 0) + 1, compare, jnp.asarray(False)
-    )
 
 
 def _failed_if(orbit: PeriodicOrbit, code, keep_state=False) -> PeriodicOrbit:

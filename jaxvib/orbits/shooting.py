@@ -5,36 +5,53 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
-from ..dynamics.flow import solve_system
+from ..dynamics.flow import observe
+from ..dynamics.observables import Watched, start_watching
 from ..ensemble import Reason
 
 MOST_ITERATIONS = 25
 _SMALLEST_DAMPING = 1 / 64
+# Two states nearer than this part of the motion's size are taken for the same.
+SAME_STATE = 1e-5
 
 
-class Shot(NamedTuple):
-    """Where Newton's iteration ended.
+class Revolution(NamedTuple):
+    """What a whole number of periods does to a state.
 
-    `monodromy` is that of the last iterate but one, `step` the length of the last
-    Newton step relative to the orbit's size, `bend` the largest change of the
-    monodromy per length of a step (an estimate of its Lipschitz constant).
+    `repeats`: whether the state had come back to where it started after a number of
+    periods that divides the whole.
     """
 
     state: Float[Array, " n"]
     monodromy: Float[Array, "n n"]
-    step: Float[Array, ""]
+    watched: Watched
+    repeats: Bool[Array, ""]
+    result: Int[Array, ""]
+
+
+class Shot(NamedTuple):
+    """Where Newton's iteration ended: `state`, and what n periods make of it.
+
+    `revolution` is integrated at the tighter tolerance; `coarse_monodromy` is that of
+    the iteration; `bend` the largest change of the monodromy per length of a step (an
+    estimate of its Lipschitz constant, in units of the orbit's size).
+    """
+
+    state: Float[Array, " n"]
+    revolution: Revolution
+    coarse_monodromy: Float[Array, "n n"]
     bend: Float[Array, ""]
     iterations: Int[Array, ""]
     result: Int[Array, ""]
 
 
 def scales(system, state) -> Float[Array, " n"]:
-    """Return what each component of a state is measured in: the largest velocity.
+    """Return what each component of a state is measured in.
 
-    Displacements times the angular frequency of the load are velocities, so that one
-    number measures both.
+    Displacements times the angular frequency of the load are velocities; the largest
+    velocity is the size of the motion.
     """
     frequency = 2 * jnp.pi / system.period()
     half = state.shape[0] // 2
@@ -43,73 +60,106 @@ def scales(system, state) -> Float[Array, " n"]:
     return jnp.maximum(size, jnp.finfo(state.dtype).tiny) / weights
 
 
-def shoot(system: eqx.Module, guess, periods, rtol) -> Shot:
+def revolve(system, state, periods, *, rtol, grazing, active=True) -> Revolution:
+    """Follow a motion, its columns and its contacts over a whole number of periods."""
+    period = system.period()
+    units = scales(system, state)
+    size = state.shape[0]
+
+    def one_period(index, carry):
+        now, monodromy, watched, repeats, result = carry
+        go = active & (result == Reason.SUCCESS) & (index < periods)
+        begin = index * period
+        end = jnp.where(go, begin + period, begin)
+        seen = observe(system, now, begin, end, rtol=rtol, grazing=grazing, watched=watched)
+        divides = (index + 1 < periods) & (periods % (index + 1) == 0)
+        near = jnp.max(jnp.abs(seen.state - state) / units) < SAME_STATE
+        new = (
+            seen.state,
+            seen.monodromy @ monodromy,
+            seen.watched,
+            repeats | (divides & near),
+            seen.result,
+        )
+        return jax.tree.map(lambda n, o: jnp.where(go, n, o), new, carry)
+
+    first = (
+        state,
+        jnp.eye(size),
+        start_watching(jnp.zeros(()), state, system.equation()),
+        jnp.asarray(False),
+        jnp.asarray(Reason.SUCCESS, jnp.int32),
+    )
+    return Revolution(*jax.lax.fori_loop(0, periods, one_period, first))
+
+
+def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing) -> Shot:
     r"""Solve $\varphi^{nT}(s) - s = 0$ for $s$ by damped Newton's method.
 
-    $$(M - I)\,\delta s = s - \varphi^{nT}(s), \qquad
-      M = \partial\varphi^{nT}/\partial s,$$
+    $$(I - M)\,\delta s = \varphi^{nT}(s) - s, \qquad
+      M = \partial\varphi^{nT}/\partial s.$$
 
-    M by `jax.jacfwd` of the flow. A step that does not make the residual smaller is
-    halved. It has converged when a step, or the residual itself, is as small as the
-    solver's tolerance lets it be.
+    A step that does not make the residual smaller is halved. The iteration at
+    tolerance `rtol` has converged when a step, or the residual itself, is as small as
+    the tolerance lets it be; the last revolution is then integrated at `tight`. The
+    `grazing` depth is relative to the largest displacement.
     """
-
-    def image(state, span):
-        solution = solve_system(system, state, 0.0, span, rtol=rtol)
-        return solution.state, solution
-
-    def evaluate(state, span):
-        monodromy, solution = jax.jacfwd(image, has_aux=True)(state, span)
-        return solution.state - state, monodromy, solution.result
-
-    def newton_step(residual, monodromy):
-        return jnp.linalg.solve(jnp.eye(residual.shape[0]) - monodromy, residual)
-
-    span = periods * system.period()
     start = jnp.asarray(guess, float)
     units = scales(system, start)
+    size = start.shape[0]
+    identity = jnp.eye(size)
+    shallow = grazing * units[0]
 
     def body(carry):
-        best, least, monodromy, step, damping, bend, iterations, result = carry
+        best, least, monodromy, step, damping, bend, iterations, looking, result, _ = carry
         active = result < 0
-        state = best + damping * step
-        residual, matrix, failure = evaluate(state, jnp.where(active, span, 0.0))
-        size = jnp.max(jnp.abs(residual) / units)
-        size = jnp.where(failure == Reason.SUCCESS, size, jnp.inf)
-        better = size < least
-        new_step = newton_step(residual, matrix)
-        travelled = jnp.max(jnp.abs(damping * step) / units)
-        turned = jnp.max(jnp.abs(matrix - monodromy)) / travelled
-        notable = (travelled > jnp.sqrt(rtol)) & (iterations > 0)
-        bend = jnp.where(better & notable, jnp.maximum(bend, turned), bend)
-
-        length = jnp.max(jnp.abs(new_step) / units)
-        growth = jnp.maximum(1.0, jnp.max(jnp.abs(matrix)))
-        done = better & ((length < 30 * rtol) | (size < 3 * rtol * growth))
-        stuck = ~better & (damping / 2 < _SMALLEST_DAMPING)
-        lost = better & ~jnp.isfinite(length)
-        code = jnp.where(done, Reason.SUCCESS, result)
-        code = jnp.where(stuck, Reason.DIVERGED, code)
-        code = jnp.where(lost, Reason.SINGULAR, code)
-        code = jnp.where((failure != 0) & (iterations == 0), failure, code)
-        spent = (code < 0) & (iterations + 1 >= MOST_ITERATIONS)
-        code = jnp.where(spent, Reason.ITERATION_LIMIT, code).astype(jnp.int32)
-
-        def keep(new, old):
-            return jnp.where(active, new, old)
-
-        return (
-            keep(jnp.where(better, state, best), best),
-            keep(jnp.where(better, size, least), least),
-            keep(jnp.where(better, matrix, monodromy), monodromy),
-            keep(jnp.where(better, new_step, step), step),
-            keep(jnp.where(better, 1.0, damping / 2), damping),
-            keep(bend, bend),
-            keep(iterations + 1, iterations),
-            keep(code, result),
+        state = best + jnp.where(looking, 1.0, damping) * step
+        seen = revolve(
+            system,
+            state,
+            periods,
+            rtol=jnp.where(looking, tight, rtol),
+            grazing=shallow,
+            active=active,
         )
+        residual = seen.state - state
+        length = jnp.max(jnp.abs(residual) / units)
+        failed = seen.result != Reason.SUCCESS
+        length = jnp.where(failed, jnp.inf, length)
+        better = length < least
+        new_step = jnp.linalg.solve(identity - seen.monodromy, residual)
+        travelled = jnp.max(jnp.abs(damping * step) / units)
+        turned = jnp.max(jnp.abs(seen.monodromy - monodromy)) / travelled
+        notable = better & (travelled > jnp.sqrt(rtol)) & (iterations > 0) & ~looking
+        bend = jnp.where(notable, jnp.maximum(bend, turned), bend)
 
-    size = start.shape[0]
+        stride = jnp.max(jnp.abs(new_step) / units)
+        growth = jnp.maximum(1.0, jnp.max(jnp.abs(seen.monodromy)))
+        done = better & ((stride < 30 * rtol) | (length < 3 * rtol * growth))
+        code = jnp.where(~better & (damping / 2 < _SMALLEST_DAMPING), Reason.DIVERGED, -1)
+        code = jnp.where(better & ~jnp.isfinite(stride), Reason.SINGULAR, code)
+        code = jnp.where(failed & (iterations == 0), seen.result, code)
+        spent = (code < 0) & ~done & (iterations + 1 >= MOST_ITERATIONS)
+        code = jnp.where(spent, Reason.ITERATION_LIMIT, code)
+        code = jnp.where(looking, seen.result, code).astype(jnp.int32)
+
+        new = (
+            jnp.where(better | looking, state, best),
+            jnp.where(better, length, least),
+            jnp.where(better & ~looking, seen.monodromy, monodromy),
+            jnp.where(better & ~looking, new_step, step),
+            jnp.where(better, 1.0, damping / 2),
+            bend,
+            iterations + 1,
+            looking | done,
+            code,
+            seen,
+        )
+        return jax.tree.map(lambda n, o: jnp.where(active, n, o), new, carry)
+
+    blank = jax.eval_shape(
+        lambda s: revolve(system, s, periods, rtol=rtol, grazing=shallow), start
+    )
     first = (
         start,
         jnp.asarray(jnp.inf),
@@ -118,11 +168,10 @@ def shoot(system: eqx.Module, guess, periods, rtol) -> Shot:
         jnp.asarray(1.0),
         jnp.asarray(0.0),
         jnp.asarray(0, jnp.int32),
+        jnp.asarray(False),
         jnp.asarray(-1, jnp.int32),
+        jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), blank),
     )
-    state, _, monodromy, step, _, bend, iterations, result = jax.lax.while_loop(
-        lambda carry: carry[-1] < 0, body, first
-    )
-    final = jnp.where(result == Reason.SUCCESS, state + step, state)
-    length = jnp.max(jnp.abs(step) / units)
-    return Shot(final, monodromy, length, bend, iterations, result)
+    last = jax.lax.while_loop(lambda carry: carry[-2] < 0, body, first)
+    state, _, monodromy, _, _, bend, iterations, _, result, seen = last
+    return Shot(state, seen, monodromy, bend, iterations, result)

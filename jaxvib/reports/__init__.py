@@ -1,0 +1,3 @@
+"""Pictures, animations and the HTML page of a finished study, drawn from its store."""
+
+from .report import write_report as write_report

@@ -1,0 +1,13 @@
+"""Studies: config, samples, execution and the result store."""
+
+import importlib
+
+# Reading a config must not wait for JAX and xarray, which these need.
+_HOMES = {"sweep": "sweeping", "open_study": "dataset"}
+
+
+def __getattr__(name: str):
+    if name in _HOMES:
+        module = importlib.import_module(f".{_HOMES[name]}", __name__)
+        return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

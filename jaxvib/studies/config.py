@@ -80,6 +80,15 @@ class Study:
         """The folder that the results go to, unless another is asked for."""
         return Path(self.output.directory or Path("results", self.name))
 
+    def described(self) -> str:
+        """Return in a few words how many samples there are and of what."""
+        if not self.paths:
+            return f"{self.analysis.kind} of {self.system.kind}"
+        counts = samples.grid_of(self.sampling, self.paths)
+        shape = "" if counts is None else f" = {' x '.join(map(str, counts.values()))}"
+        over = " x ".join(self.paths)
+        return f"{self.samples}{shape} samples of {over}"
+
     def resolved(self) -> dict:
         """Return the config with every default in it, as nested tables."""
         sweep = {path: _given(values) for path, values in self.paths.items()}
@@ -109,7 +118,9 @@ def load(path: Path, assignments: Sequence[str] = ()) -> Study:
                 f"{document.where(section)}: {section} = {shown(tables[section])} is not a "
                 f"known key; {hint}allowed: {', '.join(SECTIONS)}"
             )
-    title = validated(Title, {k: tables[k] for k in ("title",) if k in tables}, "", document)
+    title = validated(
+        Title, {k: tables[k] for k in ("title",) if k in tables}, "", document
+    )
     kind = _kind(document, "system", SYSTEMS)
     system = validated(kind.options(), tables["system"], "system", document)
     declared = catalogue()[kind.name]
@@ -142,7 +153,9 @@ def _kind(document: Document, section: str, kinds):
     where, known = document.where(section), ", ".join(f'"{name}"' for name in sorted(kinds))
     if not isinstance(table, dict):
         found = "is missing" if table is None else f"= {shown(table)} is not a table"
-        raise ValueError(f"{where}: {section} {found}; allowed: a table with kind = {known}")
+        raise ValueError(
+            f"{where}: {section} {found}; allowed: a table with kind = {known}"
+        )
     if "kind" not in table:
         raise ValueError(f"{where}: {section}.kind is missing; allowed: {known}")
     name = table["kind"]
@@ -170,7 +183,9 @@ def _sweep(document: Document, declared: dict[str, Declared]):
         full = f"sweep.{path}"
         if path not in declared:
             near = nearest(path, declared)
-            hint = f"did you mean {near}?" if near else f"known: {', '.join(sorted(declared))}"
+            hint = (
+                f"did you mean {near}?" if near else f"known: {', '.join(sorted(declared))}"
+            )
             raise ValueError(
                 f"{document.where(full)}: {full} = {shown(entry)} is not a parameter; {hint}"
             )
@@ -185,7 +200,9 @@ def _specified(table: dict, prefix: str = "") -> dict[str, object]:
     found: dict[str, object] = {}
     for key, value in table.items():
         if isinstance(value, dict) and not set(value) & set(Values.model_fields):
-            found |= _specified(value, f"{prefix}{key}.") if value else {prefix + key: value}
+            found |= (
+                _specified(value, f"{prefix}{key}.") if value else {prefix + key: value}
+            )
         else:
             found[prefix + key] = value
     return found

@@ -44,11 +44,11 @@ def verify(directory: Path) -> None:
     if bad:
         listed = ", ".join(str(path) for path in bad[:5])
         more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
-        raise OSError(
-            f"damaged or missing: {listed}{more}; `--resume` computes them again"
-        )
+        raise OSError(f"damaged or missing: {listed}{more}; `--resume` computes them again")
     if not any(commit.step == "complete" for commit in commits):
-        raise ValueError(f"the study in {directory} is not complete; end it with `--resume`")
+        raise ValueError(
+            f"the study in {directory} is not complete; end it with `--resume`"
+        )
 
 
 def on_grid(dataset, grid: dict[str, int]):

@@ -1,7 +1,69 @@
 """The systems and analyses that a config can name: one line for each kind."""
 
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import numpy as np
+
+from .fields import Variable
 from .periodic_orbit import PeriodicOrbitKind
+from .tables import Table
 from .two_body_impact import TwoBodyImpactKind
 
-SYSTEMS = {kind.name: kind for kind in (TwoBodyImpactKind(),)}
-ANALYSES = {kind.name: kind for kind in (PeriodicOrbitKind(),)}
+
+class SystemKind(Protocol):
+    """A kind of system: what a config may set in it, and how it is built.
+
+    **Fields:** `axes`: names along the axes of its results, by axis.
+    """
+
+    name: str
+    axes: Mapping[str, list[str]]
+
+    def options(self) -> type[Table]:
+        """Return the table that a config gives; its defaults are the usual values."""
+
+    def default(self):
+        """Return the system with the usual values, whose parameters can be swept."""
+
+    def build(self, options: Table):
+        """Return the system of a config's table."""
+
+
+class AnalysisKind(Protocol):
+    """A kind of analysis: its options, and what it computes of a system.
+
+    **Fields:** `sampled`: whether it is done for each sample of a sweep, not once for
+    the system; `groups`: what it stores beside the results, by name, with the names of
+    the coordinates in there.
+    """
+
+    name: str
+    sampled: bool
+    groups: Mapping[str, tuple[str, ...]]
+
+    def options(self) -> type[Table]:
+        """Return the table that a config gives."""
+
+    def check(self, options: Table, values: Mapping, declared: Mapping) -> None:
+        """Raise `ValueError` for options that do not go with the system's values."""
+
+    def coordinates(self, options: Table) -> list[str]:
+        """Return which results are coordinates, where there is no sweep."""
+
+    def compute(
+        self, system, samples: Mapping[str, np.ndarray], options, run, progress: Callable
+    ) -> dict[str, Variable]:
+        """Return the results, `result` (reason codes) among them, of some samples."""
+
+    def group(
+        self, name: str, system, samples, study, read: Callable
+    ) -> dict[str, Variable]:
+        """Return a group; `read(name)` gives the stored results of all samples."""
+
+    def summary(self, read: Callable, study) -> list[str]:
+        """Return at most six lines about the results."""
+
+
+SYSTEMS: dict[str, SystemKind] = {kind.name: kind for kind in (TwoBodyImpactKind(),)}
+ANALYSES: dict[str, AnalysisKind] = {kind.name: kind for kind in (PeriodicOrbitKind(),)}

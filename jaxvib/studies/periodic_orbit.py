@@ -1,12 +1,18 @@
 """The study of periodic regimes: the motion that each sample settles on."""
 
+import dataclasses
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
+from . import samples
+from .fields import Variable, variables
 from .tables import Table
+
+_TRACE_POINTS = 128
 
 
 class PeriodicOrbitOptions(Table):
@@ -14,7 +20,7 @@ class PeriodicOrbitOptions(Table):
 
     kind: Literal["periodic_orbit"] = Field(description="the kind of analysis")
     max_periods: int = Field(
-        default=8, ge=1, le=64, description="longest period looked for, in load periods"
+        default=8, ge=1, le=64, description="longest motion looked for, in load periods"
     )
     traces: int = Field(
         default=256, ge=0, le=4096, description="motions whose course is stored"
@@ -26,20 +32,24 @@ class PeriodicOrbitKind:
 
     name = "periodic_orbit"
     sampled = True
-    groups = ("traces",)
+    groups: Mapping[str, tuple[str, ...]] = {"traces": ("sample",)}
 
     def options(self) -> type[Table]:
-        """Return the table that a config gives for this analysis."""
+        """Return the table that a config gives."""
         return PeriodicOrbitOptions
 
-    def check(self, options, values: Mapping, declared: Mapping) -> None:
-        """Raise `ValueError` for options that do not go with the system's values."""
+    def check(self, options, values, declared) -> None:
+        """Raise nothing: these options go with any system."""
 
-    def run(self, system, samples, options, run, progress: Callable[[int], None]):
-        """Return the orbits of samples, path to values, each field with a leading axis."""
+    def coordinates(self, options) -> list[str]:
+        """Return no coordinates beside the swept paths."""
+        return []
+
+    def compute(self, system, samples, options, run, progress) -> dict[str, Variable]:
+        """Return the orbits of samples, each field along the axis `sample`."""
         from ..orbits import regimes
 
-        return regimes(
+        orbits = regimes(
             system,
             samples,
             max_periods=options.max_periods,
@@ -47,3 +57,58 @@ class PeriodicOrbitKind:
             evidence=run.evidence,
             progress=progress,
         )
+        return variables(orbits, ("sample",))
+
+    def group(self, name, system, values, study, read) -> dict[str, Variable]:
+        """Return the course of evenly chosen motions over one of their periods."""
+        from ..orbits import PeriodicOrbit, orbit_traces
+
+        grid = samples.grid_of(study.sampling, study.paths)
+        chosen = samples.evenly_chosen(study.samples, grid, study.analysis.traces)
+        names = [field.name for field in dataclasses.fields(PeriodicOrbit)]
+        orbits = PeriodicOrbit(**{field: read(field)[chosen] for field in names})
+        here = {path: column[chosen] for path, column in values.items()}
+        traces = variables(
+            orbit_traces(system, here, orbits, points=_TRACE_POINTS), ("trace",)
+        )
+        position = Variable(("trace",), chosen, "", "position along sample")
+        return {"sample": position, **traces}
+
+    def summary(self, read: Callable, study) -> list[str]:
+        """Return the regimes and their shares, and the best and the worst sample."""
+        from ..ensemble import reason
+
+        codes, periods, contacts = read("result"), read("periods"), read("contacts")
+        names = [
+            reason(code).removeprefix("settled on ") if code else _regime(*counts)
+            for code, *counts in zip(codes, periods, contacts, strict=True)
+        ]
+        shares = Counter(names).most_common()
+        listed = [f"{count / len(codes):.1%} {name}" for name, count in shares[:4]]
+        rest = sum(count for _, count in shares[4:])
+        listed += [f"{rest / len(codes):.1%} {len(shares) - 4} others"] * bool(rest)
+        stable, largest = read("stable"), read("largest_multiplier")
+        periodic = codes == 0
+        undecided = periodic & (stable == -1)
+        lines = [
+            f"regimes    {', '.join(listed)}",
+            f"stability  {np.mean(stable == 1):.1%} stable, {np.mean(stable == 0):.1%} "
+            f"unstable, {int(undecided.sum())} undecided (|multiplier| within its error of 1)",
+        ]
+        if periodic.any():
+            best = int(np.nanargmin(np.where(periodic, largest, np.nan)))
+            force = read("max_contact_force")
+            worst = int(np.nanargmax(np.where(periodic, force, np.nan)))
+            lines.append(
+                f"best       |multiplier| {largest[best]:.3g} at {_at(study, read, best)}"
+            )
+            lines.append(f"worst      {force[worst]:.4g} N at {_at(study, read, worst)}")
+        return lines
+
+
+def _regime(periods, contacts) -> str:
+    return f"period {periods} with {contacts} contact{'' if contacts == 1 else 's'}"
+
+
+def _at(study, read, sample: int) -> str:
+    return ", ".join(f"{path} = {read(path)[sample]:.5g}" for path in study.paths)

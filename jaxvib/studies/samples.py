@@ -14,9 +14,7 @@ MAX_SAMPLES = 10_000_000
 ENDS = np.array([0.0, 1.0])
 _MAX_LIST = 100_000
 
-_Listed = Annotated[
-    list[float], Field(min_length=1, max_length=_MAX_LIST, fail_fast=True)
-]
+_Listed = Annotated[list[float], Field(min_length=1, max_length=_MAX_LIST, fail_fast=True)]
 _Count = Annotated[int, Field(ge=1, le=MAX_SAMPLES)]
 _Spaced = Annotated[tuple[float, float, _Count], Field(strict=False)]
 _Bounds = Annotated[tuple[float, float], Field(strict=False)]
@@ -45,7 +43,9 @@ class Values(Table):
 
     @pydantic.model_validator(mode="after")
     def _one_way(self):
-        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        given = [
+            name for name in type(self).model_fields if getattr(self, name) is not None
+        ]
         if len(given) != 1:
             every = ", ".join(type(self).model_fields)
             raise ValueError(f"has {', '.join(given) or 'no key'}; allowed: one of {every}")
@@ -140,7 +140,30 @@ def draw(sampling: Sampling, paths: dict[str, Values], seed: int) -> dict[str, n
         fractions = np.random.default_rng(seed).random((sampling.count, len(paths)))
     else:
         fractions = _sobol(sampling.count, len(paths), seed)
-    return {path: values.at(fractions[:, i]) for i, (path, values) in enumerate(paths.items())}
+    return {
+        path: values.at(fractions[:, i]) for i, (path, values) in enumerate(paths.items())
+    }
+
+
+def evenly_chosen(number: int, grid: dict[str, int] | None, most: int) -> np.ndarray:
+    """Return the positions of at most `most` samples, spread over all of them.
+
+    Of a grid, whole lines are left out in every direction, so that the rest is a grid.
+    """
+    if most < 1:
+        return np.zeros(0, int)
+    if grid is None:
+        return np.unique(np.linspace(0, number - 1, min(most, number)).round().astype(int))
+    kept = list(grid.values())
+    while math.prod(kept) > most:
+        kept[kept.index(max(kept))] -= 1
+    lines = [
+        np.linspace(0, size - 1, count).round().astype(int)
+        for size, count in zip(grid.values(), kept, strict=True)
+    ]
+    return np.ravel_multi_index(
+        np.meshgrid(*lines, indexing="ij"), tuple(grid.values())
+    ).ravel()
 
 
 def check_values(path: str, values: np.ndarray, declared: Declared) -> None:

@@ -139,34 +139,39 @@ class Store:
 
     def read(self, name: str) -> np.ndarray:
         """Return the values of an array of the results."""
-        import zarr
-
-        return zarr.open_array(self.directory / RESULTS / name, mode="r")[...]
+        return read_array(self.directory, name)
 
     def _commit(self, step: str, files: list[str]) -> None:
         self._journal.append(step, self.directory, files)
         self.done.add(step)
 
     def _array(self, path: str, field: Variable, shape, chunks):
-        # A chunk of zeros is written like any other, to be told apart from a missing one.
         import zarr
         from zarr.codecs import ZstdCodec
 
         folder = self.directory / RESULTS / path
-        keep_zeros = {"write_empty_chunks": True}
-        if (folder / _METADATA).exists():
-            return zarr.open_array(folder, mode="r+", config=keep_zeros)
-        return zarr.create_array(
-            folder,
-            shape=shape,
-            chunks=tuple(max(1, size) for size in chunks),
-            dtype=field.values.dtype,
-            compressors=ZstdCodec(level=3, checksum=True),
-            dimension_names=field.axes,
-            attributes=field.attributes,
-            config=keep_zeros,
-            zarr_format=3,
-        )
+        # A chunk of zeros is written like any other, to be told apart from a missing
+        # one; zarr 3.1 takes this from its configuration alone.
+        with zarr.config.set({"array.write_empty_chunks": True}):
+            if (folder / _METADATA).exists():
+                return zarr.open_array(folder, mode="r+")
+            return zarr.create_array(
+                folder,
+                shape=shape,
+                chunks=tuple(max(1, size) for size in chunks),
+                dtype=field.values.dtype,
+                compressors=ZstdCodec(level=3, checksum=True),
+                dimension_names=field.axes,
+                attributes=field.attributes,
+                zarr_format=3,
+            )
+
+
+def read_array(directory: Path, name: str) -> np.ndarray:
+    """Return the values of one array of a study's results."""
+    import zarr
+
+    return zarr.open_array(directory / RESULTS / name, mode="r")[...]
 
 
 def has_study(directory: Path) -> bool:

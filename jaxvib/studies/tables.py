@@ -50,7 +50,8 @@ def nested_model(name: str, declared: dict[str, Declared], given: dict[str, tupl
     for first, entries in inner.items():
         model = nested_model(f"{name}_{first}", entries, {})
         fields[first] = (model, pydantic.Field(default=model()))
-    return pydantic.create_model(name, __base__=Table, **(fields | given))
+    ordered = {**dict.fromkeys(given), **fields, **given}
+    return pydantic.create_model(name, __base__=Table, **ordered)
 
 
 def flattened(table: dict, prefix: str = "") -> dict[str, object]:

@@ -56,12 +56,17 @@ class Contact(Table):
         min_length=2,
         max_length=2,
         description="A and B of the local gap A x^2 + B y^2, A <= B: an elliptic contact",
-        json_schema_extra={"unit": "1/m", "allowed": "two ascending numbers in (0, inf) 1/m"},
+        json_schema_extra={
+            "unit": "1/m",
+            "allowed": "two ascending numbers in (0, inf) 1/m",
+        },
     )
 
     @pydantic.model_validator(mode="after")
     def _one_way(self):
-        given = {name for name in type(self).model_fields if getattr(self, name) is not None}
+        given = {
+            name for name in type(self).model_fields if getattr(self, name) is not None
+        }
         materials = {"youngs_moduli", "poissons_ratios"}
         ways = (
             set(),
@@ -71,7 +76,9 @@ class Contact(Table):
             {*materials, "curvatures"},
         )
         if given not in ways:
-            raise ValueError(f"{', '.join(sorted(given))} do not go together; allowed: {_WAYS}")
+            raise ValueError(
+                f"{', '.join(sorted(given))} do not go together; allowed: {_WAYS}"
+            )
         if self.curvatures and self.curvatures[0] > self.curvatures[1]:
             raise ValueError(f"curvatures = {self.curvatures} 1/m do not ascend")
         return self
@@ -84,7 +91,9 @@ class Contact(Table):
             return HertzContact(self.stiffness)
         if self.curvatures is not None:
             return HertzContact.from_curvatures(
-                tuple(self.youngs_moduli), tuple(self.poissons_ratios), tuple(self.curvatures)
+                tuple(self.youngs_moduli),
+                tuple(self.poissons_ratios),
+                tuple(self.curvatures),
             )
         if self.youngs_moduli is None:
             return None
