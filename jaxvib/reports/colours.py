@@ -1,0 +1,72 @@
+"""Colours of all pictures: named classes, number scales, lines; safe for the colour-blind.
+
+The class colours keep a distance of 9 or more (in OKLab, times 100; 2 is just seen) from
+each other for normal eyes and for simulated protan, deutan and tritan ones.
+"""
+
+# Lightness falls with the contacts per orbit and the hue tells the period.
+_PERIODIC = {
+    1: ("#bed5ea", "#80b8ff", "#458ff6", "#186acc", "#13324d"),  # 0, 1, 2, 3, more
+    2: ("#faba70", "#f28932", "#94650f", "#5c2605"),  # up to 1, 2, 3, more
+    3: ("#9afdca", "#345c47"),  # up to 3, more
+    4: ("#9f84b2", "#5c1890"),  # up to 4, more
+}
+_LONGER = "#bd7668"
+_FIRST_SHADE = {1: 0, 2: 1, 3: 3, 4: 4}
+
+QUASI_PERIODIC = "#f4e838"
+CHAOTIC = "#161714"
+UNDECIDED = "#aeaeae"
+FAILED = "#c71889"
+SAME = "#d8dee4"
+OTHER = "#7a4fb0"
+NO_CONTACT = "#e9edf2"
+STABLE = "#1a8f7a"
+UNSTABLE = "#d55e00"
+
+# Lines of the pictures on a light and on a dark page, in the order of use.
+LINES = {
+    "light": ("#1a6fc4", "#c65a00", "#00795c", "#8a3fa8", "#7a5c00", "#b0305c"),
+    "dark": ("#6db3ff", "#ff9d4d", "#3fc9a0", "#cf95ec", "#d9b84a", "#ff86ac"),
+}
+
+# Number scales, eleven stops each; matplotlib's viridis, cividis and RdBu reversed.
+SCALES = {
+    "viridis": (
+        "#440154", "#482475", "#414487", "#355f8d", "#2a788e", "#21918c",
+        "#22a884", "#44bf70", "#7ad151", "#bddf26", "#fde725",
+    ),
+    "cividis": (
+        "#00224e", "#083370", "#35456c", "#4f576c", "#666970", "#7d7c78",
+        "#948e77", "#aea371", "#c8b866", "#e5cf52", "#fee838",
+    ),
+    "balance": (
+        "#053061", "#2065ab", "#4393c3", "#90c4dd", "#d1e5f0", "#f7f6f6",
+        "#fddbc7", "#f3a481", "#d6604d", "#b1182b", "#67001f",
+    ),
+}  # fmt: skip
+
+
+def regime_colour(periods: int, contacts: int) -> str:
+    """Return the colour of a period-n regime with k contacts per orbit."""
+    if periods not in _PERIODIC:
+        return _LONGER
+    shades = _PERIODIC[periods]
+    shade = contacts - _FIRST_SHADE[periods]
+    return shades[min(max(shade, 0), len(shades) - 1)]
+
+
+def class_colours() -> dict[str, str]:
+    """Return every colour that a class of a regime map may have, by its name."""
+    colours = {
+        f"period {n}, shade {i}": colour
+        for n, shades in _PERIODIC.items()
+        for i, colour in enumerate(shades)
+    }
+    return colours | {
+        "longer periods": _LONGER,
+        "quasi-periodic": QUASI_PERIODIC,
+        "chaotic": CHAOTIC,
+        "undecided": UNDECIDED,
+        "failed": FAILED,
+    }

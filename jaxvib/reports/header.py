@@ -1,0 +1,173 @@
+"""The page's words: what was run, how it ended, how far to trust it, how to repeat it."""
+
+import html
+import json
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..ensemble import Reason, reason
+from .reading import Run
+from .regimes import periodic
+
+CITATION = (
+    "The jaxvib developers, jaxvib {version}: massive parameter studies and gradient-based "
+    "design of vibrating and impacting mechanical systems, 2026."
+)
+
+
+def head(runs: Sequence[Run]) -> str:
+    """Return the page's head: title, what was run, how it ended."""
+    title = " and ".join(dict.fromkeys(_text(run.study["title"]) for run in runs))
+    lead = "".join(f"<p class='lead'>{_lead(run, len(runs) > 1)}</p>" for run in runs)
+    facts = _strip(runs[0]) if len(runs) == 1 else _table(runs)
+    return f"<h1>{title}</h1>{lead}{facts}{_shortfalls(runs)}"
+
+
+def foot(runs: Sequence[Run]) -> str:
+    """Return the page's foot: config, versions, citation."""
+    details = "".join(
+        _details(run, f" of {_text(run.name)}" * (len(runs) > 1)) for run in runs
+    )
+    version = _text(runs[0].study.get("versions", {}).get("jaxvib", ""))
+    return f"{details}<h2>Cite</h2><p>{CITATION.format(version=version)}</p>"
+
+
+def _lead(run: Run, named: bool) -> str:
+    over = ", ".join(
+        f"<code>{_text(path)}</code>" + (f" ({run.grid[path]})" if run.grid else "")
+        for path in run.paths
+    )
+    what = "points" if run.analysis == "continuation" else "samples"
+    words = f"{run.size} {what}: <code>{_text(run.analysis)}</code> of "
+    words += f"<code>{_text(run.study['system'])}</code>" + f" over {over}" * bool(over)
+    return f"<b>{_text(run.name)}</b>: {words}" if named else words
+
+
+def _strip(run: Run) -> str:
+    rows = "".join(
+        f"<div><dt>{label}</dt><dd>{_text(value)}</dd></div>"
+        for label, value in _facts(run).items()
+    )
+    return f"<dl class='facts'>{rows}</dl>"
+
+
+def _table(runs: Sequence[Run]) -> str:
+    """Return the facts of two runs side by side, after the config keys that differ."""
+    facts = [_facts(run) for run in runs]
+    flat = [_flat(run.study.get("config") or {}) for run in runs]
+    keys = [
+        k for k in dict.fromkeys([*flat[0], *flat[1]]) if flat[0].get(k) != flat[1].get(k)
+    ]
+    rows = [
+        (f"<code>{_text(key)}</code>", [_value(each.get(key)) for each in flat])
+        for key in keys
+    ]
+    rows += [(label, [each.get(label, "–") for each in facts]) for label in facts[0]]
+    body = "".join(
+        f"<tr><th scope='row'>{label}</th>"
+        + "".join(f"<td>{_text(value)}</td>" for value in values)
+        + "</tr>"
+        for label, values in rows
+    )
+    heads = "".join(f"<th scope='col'>{_text(run.name)}</th>" for run in runs)
+    same = "" if keys else "<p class='lead'>Both configs are the same.</p>"
+    return (
+        f"{same}<table class='compared'><thead><tr><td></td>{heads}</tr></thead>"
+        f"<tbody>{body}</tbody></table>"
+    )
+
+
+def _facts(run: Run) -> dict[str, str]:
+    """Return what the head states of a run, by its label."""
+    facts = {"samples": f"{run.size}"}
+    if run.has("periods"):
+        settled = periodic(run)
+        verdicts = run.field("stable")[settled]
+        facts |= {
+            "periodic": _share(settled.sum(), run.size),
+            "stable": _share((verdicts == 1).sum(), run.size),
+            "unstable": f"{(verdicts == 0).sum()}",
+            "undecided": f"{undecided(run)}",
+        }
+    facts["failed"] = f"{int(run.failed.sum())}"
+    facts["trust level"] = run.study.get("evidence", "–")
+    return facts | {name: _seconds(value) for name, value in times(run).items()}
+
+
+def times(run: Run) -> dict[str, float]:
+    """Return the times that the run noted, in seconds, by their label."""
+    names = {"compile": "compile_seconds", "run": "run_seconds"}
+    return {label: run.times[key] for label, key in names.items() if key in run.times}
+
+
+def undecided(run: Run) -> int:
+    """Return how many samples have no regime or no stability verdict."""
+    verdictless = periodic(run) & (run.field("stable") == -1)
+    return int((run.field("result") == Reason.UNSETTLED).sum() + verdictless.sum())
+
+
+def _shortfalls(runs: Sequence[Run]) -> str:
+    """Return a list of the reasons why samples failed or stayed undecided."""
+    items = []
+    for run in runs:
+        tag = f"{_text(run.name)}: " if len(runs) > 1 else ""
+        counts = Counter(run.field("result").tolist())
+        for code, number in sorted(counts.items()):
+            if Reason(code).failed or code == Reason.UNSETTLED:
+                word = "failed" if Reason(code).failed else "undecided"
+                items.append(f"<li>{tag}{number} {word}: {_text(reason(code))}</li>")
+        if run.has("periods"):
+            verdictless = int((periodic(run) & (run.field("stable") == -1)).sum())
+            if verdictless:
+                items.append(
+                    f"<li>{tag}{verdictless} undecided: the largest multiplier is nearer "
+                    "to 1 than its error</li>"
+                )
+    return f"<ul class='shortfalls'>{''.join(items)}</ul>" if items else ""
+
+
+def _details(run: Run, tag: str) -> str:
+    study = run.study
+    rows = {**study.get("versions", {}), **study.get("fingerprint", {})}
+    if study.get("git"):
+        rows["git"] = (
+            study["git"] if isinstance(study["git"], str) else json.dumps(study["git"])
+        )
+    lines = "".join(
+        f"<tr><th scope='row'>{_text(name)}</th><td>{_text(value)}</td></tr>"
+        for name, value in rows.items()
+    )
+    return (
+        f"<details><summary>Config{tag}</summary><pre>{_text(run.config)}</pre></details>"
+        f"<details><summary>Versions and machine{tag}</summary>"
+        f"<table>{lines}</table></details>"
+    )
+
+
+def _flat(tree: dict, before: str = "") -> dict:
+    flat = {}
+    for key, value in tree.items():
+        name = f"{before}.{key}" if before else str(key)
+        flat |= _flat(value, name) if isinstance(value, dict) else {name: value}
+    return flat
+
+
+def _value(value) -> str:
+    return value if isinstance(value, str) else "–" if value is None else json.dumps(value)
+
+
+def _share(number, total: int) -> str:
+    percent = 100 * number / max(total, 1)
+    if number not in (0, total):  # 4095 of 4096 are not all
+        percent = float(np.clip(percent, 0.1, 99.9))
+    return f"{percent:.3g} %"
+
+
+def _seconds(value: float) -> str:
+    return f"{value / 60:.1f} min" if value >= 120 else f"{value:.2g} s"
+
+
+def _text(value) -> str:
+    return html.escape(str(value), quote=True)

@@ -1,0 +1,151 @@
+"""The HTML page: one file that opens offline and asks nothing of any network."""
+
+import base64
+import hashlib
+import html
+import string
+from collections.abc import Sequence
+from pathlib import Path
+
+from .header import foot, head
+from .packing import pack, page_content
+from .picture import Cells, Picture, Share
+from .reading import Run
+
+_HERE = Path(__file__).parent
+_SCRIPTS = ("data.js", "words.js", "charts.js", "motion.js", "page.js")
+_PLOTLY = "vendor/plotly-cartesian.min.js"
+
+
+def page(pictures: Sequence[Picture], runs: Sequence[Run]) -> str:
+    """Return the whole page as HTML.
+
+    Scripts run by their hash alone and nothing is fetched (the content security
+    policy), so that no word out of a config or a folder's name can become a script.
+    """
+    from .. import __version__
+
+    plotly = _inline(_PLOTLY)
+    script = '"use strict";\n' + "\n".join(_inline(f"page/{name}") for name in _SCRIPTS)
+    hashes = " ".join(f"'sha256-{_sha256(text)}'" for text in (plotly, script))
+    policy = (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    figures = [_figure(picture, number, runs) for number, picture in enumerate(pictures)]
+    shown = list(zip(pictures, figures, strict=True))
+    return string.Template(_inline("page/page.html")).substitute(
+        policy=policy,
+        version=__version__,
+        title=html.escape(runs[0].study["title"]),
+        style=_inline("page/page.css"),
+        head=head(runs),
+        explored="".join(figure for picture, figure in shown if picture.explorable),
+        motion="".join(figure for picture, figure in shown if picture.view == "motion"),
+        others="".join(
+            figure
+            for picture, figure in shown
+            if not picture.explorable and picture.view == "charts"
+        ),
+        foot=foot(runs),
+        data=base64.b64encode(pack(page_content(pictures, runs))).decode(),
+        plotly=plotly,
+        script=script,
+    )
+
+
+def _figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
+    return _FIGURES[picture.view](picture, number, runs)
+
+
+def _charts_figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
+    hint = " Arrow keys walk from orbit to orbit." if picture.explorable else ""
+    low = "" if _has_map(picture) else " low"
+    charts = "".join(
+        f"<div class='chart{low}' role='img' tabindex='0' data-chart='{i}' "
+        f"aria-label='{_text(picture.alt + hint)}'></div>"
+        for i in range(len(picture.charts))
+    )
+    return (
+        f"<figure class='picture' id='{picture.name}' data-picture='{number}'>"
+        f"<figcaption><h2>{_text(picture.title)}</h2><p>{_text(picture.text)}</p></figcaption>"
+        f"<div class='charts'>{charts}</div>{_slider(picture)}"
+        f"{_legend(picture.shares, runs)}{_files(picture)}</figure>"
+    )
+
+
+def _motion_figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
+    return (
+        f"<aside class='motion' aria-label='{_text(picture.title)}' "
+        f"data-picture='{number}'>"
+        f"<h2>{_text(picture.title)}</h2>"
+        "<p class='where' aria-live='polite'></p>"
+        "<svg class='stage' viewBox='0 0 460 132' role='img' "
+        "aria-label='The bodies of this orbit, moving'></svg>"
+        "<div class='player'><button class='play' type='button'>Play</button>"
+        "<input type='range' min='0' max='1' step='any' value='0' aria-label='Time'>"
+        "<output></output><select aria-label='Speed'>"
+        "<option value='1'>real time</option>"
+        "<option value='0.5' selected>1/2 speed</option>"
+        "<option value='0.1'>1/10 speed</option><option value='0.02'>1/50 speed</option>"
+        "</select></div>"
+        "<div class='charts'>"
+        "<div class='chart' role='img' aria-label='Phase plane: velocity over displacement "
+        "of each body'></div>"
+        "<div class='chart' role='img' aria-label='Contact force over time'></div></div>"
+        f"<dl class='measures'></dl>{_files(picture)}</aside>"
+    )
+
+
+_FIGURES = {"charts": _charts_figure, "motion": _motion_figure}
+
+
+def _slider(picture: Picture) -> str:
+    if picture.choice is None:
+        return ""
+    last = len(picture.choice.options) - 1
+    return (
+        f"<label class='slider'><input type='range' min='0' max='{last}' step='1' "
+        f"value='{last // 2}' aria-label='{_text(picture.choice.label)}'>"
+        f"<output>{_text(picture.choice.options[last // 2])}</output></label>"
+    )
+
+
+def _legend(shares: Sequence[Share], runs: Sequence[Run]) -> str:
+    if not shares:
+        return ""
+    items = "".join(
+        f"<li><button type='button' aria-pressed='false' data-name='{_text(share.name)}'>"
+        f"<i style='background:{share.colour}'></i>{_text(share.name)} "
+        f"<span>{' | '.join(map(str, share.counts))}</span></button></li>"
+        for share in shares
+    )
+    names = " | ".join(_text(run.name) for run in runs)
+    note = f"<li class='runs'>samples of {names}</li>" if len(shares[0].counts) > 1 else ""
+    return f"<ul class='legend'>{items}{note}</ul>"
+
+
+def _has_map(picture: Picture) -> bool:
+    return any(
+        isinstance(layer, Cells) for chart in picture.charts for layer in chart.layers
+    )
+
+
+def _files(picture: Picture) -> str:
+    links = " · ".join(
+        f"<a href='pictures/{picture.name}.{kind}'>{kind.upper()}</a>"
+        for kind in ("png", "svg")
+    )
+    return f"<p class='files'>{links}</p>"
+
+
+def _inline(name: str) -> str:
+    return (_HERE / name).read_text("utf-8")
+
+
+def _sha256(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _text(value) -> str:
+    return html.escape(str(value), quote=True)

@@ -1,0 +1,174 @@
+// From a chart's layers to Plotly's traces and layout.
+
+const DASHES = { solid: "solid", dash: "dash", dot: "dot" };
+
+const darkScheme = matchMedia("(prefers-color-scheme: dark)");
+const scheme = () => (darkScheme.matches ? "dark" : "light");
+const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+const CONFIG = { displayModeBar: false, displaylogo: false, scrollZoom: true, responsive: true };
+
+function traces(chart, page, option, lit) {
+  const seen = chart.layers.filter((layer) => layer.option == null || layer.option === option);
+  return seen.flatMap((layer) => TRACES[layer.is](layer, page, lit));
+}
+
+const TRACES = { Cells: cells, Points: points, Line: line, Notes: notes };
+
+function cells(layer, page, lit) {
+  const logarithmic = layer.paint.log;
+  const values = logarithmic ? layer.values.map(Math.log10) : layer.values;
+  values.shape = layer.values.shape;
+  const trace = {
+    type: "heatmap", x: layer.x, y: layer.y, z: rows(values), text: hoverRows(layer, page),
+    hovertemplate: "%{text}<extra></extra>", hoverongaps: false, meta: layer,
+    ...scaleOf(layer.paint, page, lit),
+  };
+  return [trace, ...crosses(layer)];
+}
+
+// A failed sample is marked by more than its colour.
+function crosses(layer) {
+  const failed = layer.paint.is === "Classes" ? layer.paint.names.indexOf("failed") : -1;
+  const [, width] = layer.values.shape;
+  const places = [...layer.values.keys()].filter((i) => layer.values[i] === failed);
+  if (!places.length || places.length > 500) return [];
+  return [{
+    type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false,
+    x: places.map((i) => layer.x[i % width]), y: places.map((i) => layer.y[Math.floor(i / width)]),
+    marker: { symbol: "x-thin", size: 5, line: { color: "#ffffff", width: 1.5 } },
+  }];
+}
+
+function points(layer, page, lit) {
+  const { colorscale, zmin, zmax, showscale, colorbar } = scaleOf(layer.paint, page, lit);
+  const values = layer.paint.log ? layer.values.map(Math.log10) : layer.values;
+  return [{
+    type: "scatter", mode: "markers", x: layer.x, y: layer.y, text: hoverList(layer, page),
+    hovertemplate: "%{text}<extra></extra>", meta: layer, showlegend: false,
+    marker: {
+      symbol: layer.symbol, size: layer.x.length > 1500 ? 5 : 8, color: Array.from(values),
+      colorscale, cmin: zmin, cmax: zmax, showscale, colorbar,
+      line: { width: 0.5, color: token("--paper") },
+    },
+  }];
+}
+
+function line(layer, page) {
+  const colours = page.lines[scheme()];
+  return [{
+    type: "scatter", mode: layer.samples ? "lines+markers" : "lines", x: layer.x, y: layer.y,
+    name: plain(layer.name), showlegend: layer.legend, meta: layer, connectgaps: false,
+    line: { color: colours[layer.colour % colours.length], width: 2, dash: DASHES[layer.style] },
+    marker: { size: 4 },
+    ...(layer.samples
+      ? { text: hoverList(layer, page), hovertemplate: "%{y:.4g}<br>%{text}<extra>%{fullData.name}</extra>" }
+      : { hovertemplate: "%{x:.5g}, %{y:.4g}<extra>%{fullData.name}</extra>" }),
+  }];
+}
+
+function notes(layer) {
+  return [{
+    type: "scatter", mode: "markers", x: layer.x, y: layer.y, text: layer.texts.map(plain),
+    name: plain(layer.name), meta: layer, hovertemplate: "%{text}<br>%{x:.5g}<extra></extra>",
+    marker: { symbol: layer.symbol, size: 9, color: token("--ink") },
+  }];
+}
+
+function scaleOf(paint, page, lit) {
+  if (paint.is === "Classes") {
+    const number = paint.names.length;
+    const colours = paint.colours.map((colour, i) =>
+      lit === null || paint.names[i] === lit ? colour : faded(colour));
+    const colorscale = colours.flatMap((c, i) => [[i / number, c], [(i + 1) / number, c]]);
+    return { colorscale, zmin: -0.5, zmax: number - 0.5, showscale: false };
+  }
+  const stops = page.scales[paint.colours];
+  const [low, high] = paint.log ? [Math.log10(paint.low), Math.log10(paint.high)] : [paint.low, paint.high];
+  return {
+    colorscale: stops.map((colour, i) => [i / (stops.length - 1), colour]),
+    zmin: low, zmax: high > low ? high : low + 1, showscale: true,
+    colorbar: {
+      title: { text: plain(paint.label), side: "right" }, thickness: 12, outlinewidth: 0,
+      ticks: "outside", ticklen: 4, ...(paint.log ? decades(paint) : {}),
+    },
+  };
+}
+
+function decades({ low, high, unit }) {
+  const steps = high / low > 300 ? [1] : high / low > 20 ? [1, 3] : [1, 1.5, 2, 3, 5, 7];
+  const values = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
+    values.push(...steps.map((step) => step * 10 ** power));
+  }
+  const seen = values.filter((value) => value >= low * 0.999 && value <= high * 1.001);
+  return { tickvals: seen.map(Math.log10), ticktext: seen.map((value) => withUnit(value, unit)) };
+}
+
+function faded(colour) {
+  return `${colour.slice(0, 7)}22`;
+}
+
+function hoverText({ run, versus }, page) {
+  if (versus == null) return (sample) => sampleText(page.runs[run], sample);
+  return (sample) => changeText(page.runs[versus], page.runs[run], sample);
+}
+
+function hoverList(layer, page) {
+  return Array.from(layer.samples, hoverText(layer, page));
+}
+
+// Texts are made when they are looked at: a fine map has 262144 of them.
+function hoverRows(layer, page) {
+  const [height, width] = layer.values.shape;
+  const text = hoverText(layer, page);
+  const cell = (row) => (target, key) =>
+    typeof key === "string" && /^\d+$/.test(key)
+      ? text(layer.samples[row * width + Number(key)]) : target[key];
+  return Array.from({ length: height }, (_, row) => new Proxy([], { get: cell(row) }));
+}
+
+function layout(chart) {
+  const ink = token("--ink");
+  const named = chart.layers.filter((layer) => layer.is === "Notes" || layer.legend).length > 1;
+  return {
+    title: chart.title ? { text: plain(chart.title), font: { size: 14 }, x: 0, xref: "paper" } : undefined,
+    margin: { l: 66, r: 14, t: chart.title || named ? 34 : 10, b: 50 },
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: getComputedStyle(document.body).fontFamily, size: 12.5, color: ink },
+    xaxis: axis(chart.x), yaxis: axis(chart.y), dragmode: "zoom", hovermode: "closest",
+    showlegend: named,
+    legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom", bgcolor: "rgba(0,0,0,0)" },
+    hoverlabel: {
+      bgcolor: token("--paper"), bordercolor: token("--muted"), font: { color: ink, size: 13 },
+      align: "left", namelength: -1,
+    },
+    uirevision: "kept",
+  };
+}
+
+function axis({ label, log, low, high }) {
+  const bounds = low === null && high === null ? {} : { range: [low, high] };
+  return {
+    title: { text: plain(label), standoff: 8 }, type: log ? "log" : "linear", automargin: true,
+    gridcolor: token("--hair"), linecolor: token("--muted"), tickcolor: token("--muted"),
+    zeroline: false, ticks: "outside", ticklen: 4, ...bounds,
+  };
+}
+
+// A ring, or a hairline where only one axis is a swept path, at the orbit that is shown.
+function crosshair(chart, run, sample) {
+  const at = ({ path }) => run.paths.find((each) => each.path === path)?.values[sample];
+  const x = at(chart.x), y = at(chart.y);
+  if (x === undefined && y === undefined) return [];
+  if (x === undefined || y === undefined) {
+    const ends = y === undefined
+      ? { x0: x, x1: x, y0: 0, y1: 1, yref: "paper" } : { y0: y, y1: y, x0: 0, x1: 1, xref: "paper" };
+    return [{ type: "line", ...ends, line: { color: token("--muted"), width: 1, dash: "dot" } }];
+  }
+  const ring = (radius, colour, width) => ({
+    type: "circle", xsizemode: "pixel", ysizemode: "pixel", xanchor: x, yanchor: y,
+    x0: -radius, x1: radius, y0: -radius, y1: radius, line: { color: colour, width },
+  });
+  return [ring(8, "#000000", 4.5), ring(8, "#ffffff", 2)];
+}

@@ -1,0 +1,265 @@
+// The orbit that the reader picked: its phase plane, its contact force, its bodies moving.
+
+const STAGE = { width: 460, height: 132, floor: 112 };
+const SVG = "http://www.w3.org/2000/svg";
+
+class Motion {
+  constructor(element, page) {
+    this.element = element;
+    this.page = page;
+    this.find = (name) => element.querySelector(name);
+    this.clock = 0;
+    this.playing = false;
+    this.find(".play").addEventListener("click", () => this.play(!this.playing));
+    this.find(".player input").addEventListener("input", (event) => {
+      this.play(false);
+      this.clock = Number(event.target.value) * this.duration;
+      this.show();
+    });
+    [this.plane, this.force] = element.querySelectorAll(".chart");
+  }
+
+  async pick(run, trace, asked) {
+    const { samples, times, states, force, freedoms } = run.motions;
+    const [, steps, size] = states.shape;
+    const slice = (values, width) => values.subarray(trace * steps * width, (trace + 1) * steps * width);
+    const contacts = force.shape[2];
+    Object.assign(this, {
+      run, steps, size, contacts, freedoms, sample: samples[trace],
+      times: slice(times, 1), states: slice(states, size), forces: slice(force, contacts),
+    });
+    this.duration = this.times[steps - 1] - this.times[0];
+    this.clock = 0;
+    this.tell(asked);
+    this.build();
+    await this.draw();
+    this.show();
+  }
+
+  tell(asked) {
+    const { run, sample } = this;
+    const where = this.find(".where");
+    const name = this.page.runs.length > 1 ? `${run.name}: ` : "";
+    where.textContent = `${name}${place(run, sample).join(", ")} (sample ${sample})`;
+    if (asked !== sample) {
+      const note = document.createElement("small");
+      note.textContent = `The nearest stored orbit to ${place(run, asked).join(", ")} (sample ${asked}).`;
+      where.append(note);
+    }
+    const amplitude = run.amplitude.subarray(sample * run.amplitude.shape[1]);
+    const measures = {
+      regime: regime(run, sample),
+      "largest |multiplier|": `${number(run.largest_multiplier[sample])} ${verdict(run, sample)}`,
+      "peak contact force": withUnit(run.max_contact_force[sample], "N"),
+      "shown": `${number(this.duration)} s`,
+    };
+    this.freedoms.forEach((freedom, i) => {
+      measures[`${freedom}, half p-p`] = `${number(amplitude[i], 3)} m`;
+    });
+    this.find(".measures").replaceChildren(...Object.entries(measures).map(([label, value]) => {
+      const entry = document.createElement("div");
+      entry.append(Object.assign(document.createElement("dt"), { textContent: label }));
+      entry.append(Object.assign(document.createElement("dd"), { textContent: value }));
+      return entry;
+    }));
+  }
+
+  column(values, width, index) {
+    return Float32Array.from({ length: this.steps }, (_, i) => values[i * width + index]);
+  }
+
+  async draw() {
+    const half = this.size / 2;
+    const colours = this.page.lines[scheme()];
+    const touching = Array.from({ length: this.steps }, (_, i) => this.pressed(i) > 0);
+    const orbit = this.freedoms.flatMap((name, i) => {
+      const x = this.column(this.states, this.size, i);
+      const y = this.column(this.states, this.size, half + i);
+      const base = { type: "scatter", x, mode: "lines", hovertemplate: "%{x:.4g} m, %{y:.4g} m/s<extra>%{fullData.name}</extra>" };
+      return [
+        { ...base, y, name: plain(name), line: { color: colours[i % colours.length], width: 1.8 } },
+        {
+          ...base, y: y.map((v, k) => (touching[k] ? v : NaN)), name: "in contact", showlegend: i === 0,
+          mode: "lines+markers", line: { color: token("--alarm"), width: 3 },
+          marker: { size: 4, color: token("--alarm") },
+        },
+      ];
+    });
+    const start = this.times[0];
+    const forces = Array.from({ length: this.contacts }, (_, i) => ({
+      type: "scatter", mode: "lines", fill: "tozeroy", x: this.times.map((t) => t - start),
+      y: this.column(this.forces, this.contacts, i), name: `contact ${i + 1}`,
+      line: { color: token("--alarm"), width: 1.6 }, fillcolor: "rgba(210,60,50,0.18)",
+      hovertemplate: "%{x:.4g} s<br>%{y:.4s}N<extra></extra>",
+    }));
+    const blank = { log: false, low: null, high: null };
+    const chart = (x, y) => ({ title: "", layers: [], x: { label: x, ...blank }, y: { label: y, ...blank } });
+    const plane = { ...layout(chart("displacement (m)", "velocity (m/s)")), showlegend: true, uirevision: this.sample };
+    plane.margin.t = 30;
+    const pulse = { ...layout(chart("time (s)", "contact force (N)")), showlegend: this.contacts > 1, uirevision: this.sample };
+    Object.assign(pulse.yaxis, { rangemode: "tozero", exponentformat: "SI" });
+    await Plotly.react(this.plane, orbit, plane, CONFIG);
+    await Plotly.react(this.force, forces, pulse, CONFIG);
+    this.dots = this.freedoms.map((_, i) => this.dot(this.plane, colours[i % colours.length], `body${i}`));
+    this.tick = this.dot(this.force, token("--alarm"), "pulse");
+  }
+
+  dot(chart, colour, name) {
+    const dot = chart.querySelector(`.dot.${name}`) ?? chart.appendChild(document.createElement("div"));
+    dot.className = `dot ${name}`;
+    dot.style.background = colour;
+    return dot;
+  }
+
+  build() {
+    const stage = this.find(".stage");
+    stage.replaceChildren();
+    this.scene = this.run.pair ? new Pair(stage, this) : new Tracks(stage, this);
+  }
+
+  pressed(step) {
+    let sum = 0;
+    for (let i = 0; i < this.contacts; i++) sum += this.forces[step * this.contacts + i];
+    return sum;
+  }
+
+  // The step before the clock's time, and how far on to the next one it is.
+  position() {
+    const time = this.times[0] + this.clock;
+    let low = 0, high = this.steps - 1;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (this.times[middle] <= time) low = middle;
+      else high = middle;
+    }
+    const span = this.times[high] - this.times[low];
+    return [low, span > 0 ? Math.min(1, Math.max(0, (time - this.times[low]) / span)) : 0];
+  }
+
+  show() {
+    const [step, part] = this.position();
+    const state = Array.from({ length: this.size }, (_, i) => {
+      const before = this.states[step * this.size + i];
+      return before + part * (this.states[(step + 1) * this.size + i] - before);
+    });
+    const force = (1 - part) * this.pressed(step) + part * this.pressed(step + 1);
+    this.scene.show(state, force);
+    this.dots.forEach((dot, i) => put(dot, this.plane, state[i], state[this.size / 2 + i]));
+    put(this.tick, this.force, this.clock, force);
+    this.find(".player input").value = this.clock / this.duration;
+    this.find(".player output").textContent = `${this.clock.toFixed(3)} s`;
+  }
+
+  play(on) {
+    if (on === this.playing) return;
+    this.playing = on;
+    this.find(".play").textContent = on ? "Pause" : "Play";
+    if (!on) return;
+    let last = performance.now();
+    const frame = (now) => {
+      if (!this.playing) return;
+      this.clock += ((now - last) / 1000) * Number(this.find(".player select").value);
+      this.clock %= this.duration;
+      last = now;
+      this.show();
+      requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+  }
+}
+
+function put(dot, chart, x, y) {
+  const { xaxis, yaxis } = chart._fullLayout;
+  const left = xaxis._offset + xaxis.l2p(x), top = yaxis._offset + yaxis.l2p(y);
+  dot.style.transform = `translate(${left}px, ${top}px)`;
+}
+
+// A main body on the ground that carries an attached one. The facing sides are drawn to
+// scale: they meet exactly when the bodies touch.
+class Pair {
+  constructor(stage, motion) {
+    const [main, attached] = [0, 1].map((i) => motion.column(motion.states, motion.size, i));
+    const low = Math.min(...main, ...attached), high = Math.max(...main, ...attached);
+    this.widths = [92, 68];
+    this.scale = (STAGE.width - 70 - this.widths[0] - this.widths[1] - 14) / Math.max(high - low, 1e-9);
+    this.origin = 70 + this.widths[0] - low * this.scale;
+    this.peak = Math.max(...motion.forces, 1e-9);
+    const colours = motion.page.lines[scheme()];
+    ground(stage);
+    this.springs = ["", ""].map(() => part(stage, "path", { fill: "none", stroke: token("--muted"), "stroke-width": 1.5 }));
+    this.bodies = motion.freedoms.map((name, i) => {
+      const group = part(stage, "g", {});
+      const height = [62, 44][i];
+      part(group, "rect", { y: STAGE.floor - height, width: this.widths[i], height, rx: 4, fill: BODY[i] });
+      part(group, "text", { class: "label", x: this.widths[i] / 2, y: STAGE.floor - 10 }).textContent = name;
+      return group;
+    });
+    this.spark = part(stage, "circle", { cy: STAGE.floor - 22, r: 0, fill: token("--alarm"), opacity: 0.85 });
+    ruler(stage, this.scale);
+  }
+
+  show([main, attached], force) {
+    const face = this.origin + this.scale * main, other = this.origin + this.scale * attached;
+    this.bodies[0].setAttribute("transform", `translate(${face - this.widths[0]} 0)`);
+    this.bodies[1].setAttribute("transform", `translate(${other} 0)`);
+    this.springs[0].setAttribute("d", spring(10, face - this.widths[0], STAGE.floor - 34));
+    this.springs[1].setAttribute("d", spring(face - this.widths[0] / 2, other + this.widths[1] / 2, STAGE.floor - 74, 20));
+    this.spark.setAttribute("cx", (face + other) / 2);
+    this.spark.setAttribute("r", force > 0 ? 5 + 9 * Math.sqrt(force / this.peak) : 0);
+  }
+}
+
+// Any other system: each degree of freedom on a track of its own.
+class Tracks {
+  constructor(stage, motion) {
+    const count = motion.freedoms.length;
+    const columns = motion.freedoms.map((_, i) => motion.column(motion.states, motion.size, i));
+    const reach = Math.max(...columns.map((column) => Math.max(...column.map(Math.abs))), 1e-9);
+    this.scale = (STAGE.width / 2 - 40) / reach;
+    const pitch = (STAGE.height - 24) / count;
+    const colours = motion.page.lines[scheme()];
+    this.bodies = motion.freedoms.map((name, i) => {
+      const y = 8 + pitch * (i + 0.5);
+      part(stage, "line", { x1: 10, x2: STAGE.width - 10, y1: y, y2: y, stroke: token("--hair") });
+      const group = part(stage, "g", {});
+      part(group, "rect", { x: -18, y: y - pitch * 0.35, width: 36, height: pitch * 0.7, rx: 3, fill: colours[i % colours.length] });
+      part(stage, "text", { x: 10, y: y - 4 }).textContent = name;
+      return group;
+    });
+    ruler(stage, this.scale);
+  }
+
+  show(state) {
+    this.bodies.forEach((body, i) => {
+      body.setAttribute("transform", `translate(${STAGE.width / 2 + this.scale * state[i]} 0)`);
+    });
+  }
+}
+
+const BODY = ["#1a6fc4", "#b85300"]; // dark enough for white words on any page
+
+function part(parent, name, attributes) {
+  const element = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  return parent.appendChild(element);
+}
+
+function ground(stage) {
+  part(stage, "rect", { x: 4, y: 26, width: 6, height: STAGE.floor - 26, fill: token("--muted") });
+  part(stage, "line", { x1: 4, x2: STAGE.width - 4, y1: STAGE.floor, y2: STAGE.floor, stroke: token("--muted") });
+}
+
+function spring(from, to, y, lift = 0) {
+  const turns = 7, lead = 8, step = (to - from - 2 * lead) / turns;
+  let path = lift ? `M${from} ${y + lift - 8}V${y}h${lead}` : `M${from} ${y}h${lead}`;
+  for (let i = 0; i < turns; i++) path += `l${step / 4} -6l${step / 2} 12l${step / 4} -6`;
+  return `${path}h${lead}${lift ? `v${lift + 10}` : ""}`;
+}
+
+function ruler(stage, scale) {
+  const length = [1, 2, 5].flatMap((m) => [-4, -3, -2, -1, 0].map((p) => m * 10 ** p))
+    .sort((a, b) => a - b).findLast((m) => m * scale < 110) ?? 1e-4;
+  const y = STAGE.height - 8, right = STAGE.width - 12;
+  part(stage, "path", { d: `M${right} ${y - 4}v4h${-length * scale}v-4`, stroke: token("--muted"), fill: "none" });
+  part(stage, "text", { x: right - length * scale - 6, y, "text-anchor": "end" }).textContent = `${number(length)} m`;
+}

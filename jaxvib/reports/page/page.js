@@ -1,0 +1,180 @@
+// The page: draws its pictures, and takes the reader from a sample to its orbit.
+
+const state = { option: new Map(), lit: null, run: 0, sample: null };
+let page, motion;
+
+async function start() {
+  page = await readData();
+  const charts = [...document.querySelectorAll(".picture .chart")];
+  const panel = document.querySelector(".motion");
+  for (const element of charts) prepare(element);
+  if (charts.length) await draw(charts[0]);
+  performance.mark("first picture");
+  if (panel) {
+    motion = new Motion(panel, page);
+    const run = page.runs.findIndex((each) => each.motions);
+    const { motions } = page.runs[run];
+    await choose(run, motions.samples[motions.first]);
+  }
+  for (const element of charts.slice(1)) await draw(element);
+  document.querySelectorAll(".legend button").forEach(listenLegend);
+  document.querySelectorAll(".slider input").forEach(listenSlider);
+  darkScheme.addEventListener("change", redraw);
+  document.documentElement.dataset.ready = "yes";
+}
+
+function prepare(element) {
+  const picture = page.pictures[element.closest(".picture").dataset.picture];
+  element.picture = picture;
+  element.chart = picture.charts[element.dataset.chart];
+  element.addEventListener("keydown", (event) => walk(event, element));
+  guardWheel(element);
+}
+
+async function draw(element) {
+  const option = optionOf(element.picture);
+  const drawn = traces(element.chart, page, option, state.lit);
+  const shown = { ...layout(element.chart), shapes: shapes(element.chart) };
+  const first = !element.drawn;
+  element.drawn = Plotly.react(element, drawn, shown, CONFIG);
+  await element.drawn;
+  if (first) element.on("plotly_click", ({ points: [point] }) => pickPoint(point));
+}
+
+async function redraw() {
+  for (const element of document.querySelectorAll(".picture .chart")) await draw(element);
+  if (motion) await choose(state.run, state.sample);
+}
+
+function optionOf(picture) {
+  if (!picture.choice) return null;
+  const known = state.option.get(picture.choice.label);
+  return known ?? Math.floor((picture.choice.options.length - 1) / 2);
+}
+
+function shapes(chart) {
+  if (state.sample === null) return [];
+  return crosshair(chart, page.runs[state.run], motion.sample);
+}
+
+function pickPoint(point) {
+  const layer = point.data.meta;
+  if (!layer?.samples || !motion) return;
+  const [row, column] = [point.pointIndex].flat();
+  const index = column === undefined ? row : row * layer.values.shape[1] + column;
+  choose(layer.run, layer.samples[index]).then(() => {
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) motion.play(true);
+  });
+}
+
+// Show the stored orbit nearest to a sample, the swept ranges taken as equally long.
+async function choose(number, sample) {
+  const run = page.runs[number];
+  if (!run.motions) return;
+  const trace = nearest(run, sample);
+  state.run = number;
+  state.sample = sample;
+  await motion.pick(run, trace, sample);
+  follow(run);
+  for (const element of document.querySelectorAll(".picture .chart")) {
+    if (element.drawn) await Plotly.relayout(element, { shapes: shapes(element.chart) });
+  }
+}
+
+function nearest(run, sample) {
+  const distances = Array.from(run.motions.samples, (other) => distance(run, sample, other));
+  return distances.indexOf(Math.min(...distances));
+}
+
+function distance(run, one, other) {
+  return Math.hypot(...run.paths.map((path) => (path.values[one] - path.values[other]) / span(path)));
+}
+
+function span(path) {
+  const extreme = (pick) => path.values.reduce((one, other) => pick(one, other));
+  path.span ??= extreme(Math.max) - extreme(Math.min) || 1;
+  return path.span;
+}
+
+// A slider over a swept path goes to the value of the orbit that is shown.
+function follow(run) {
+  for (const { choice } of page.pictures) {
+    const path = choice && run.paths.find((each) => each.path === choice.path);
+    if (!path) continue;
+    const gaps = choice.values.map((value) => Math.abs(value - path.values[motion.sample]));
+    setOption(choice.label, gaps.indexOf(Math.min(...gaps)));
+  }
+}
+
+function setOption(label, option) {
+  if (state.option.get(label) === option) return;
+  state.option.set(label, option);
+  for (const figure of document.querySelectorAll(".picture")) {
+    const { choice } = page.pictures[figure.dataset.picture];
+    if (choice?.label !== label) continue;
+    figure.querySelector(".slider input").value = option;
+    figure.querySelector(".slider output").textContent = choice.options[option];
+    figure.querySelectorAll(".chart").forEach((element) => element.drawn && draw(element));
+  }
+}
+
+function listenSlider(input) {
+  const { choice } = page.pictures[input.closest(".picture").dataset.picture];
+  setOption(choice.label, state.option.get(choice.label) ?? Number(input.value));
+  input.addEventListener("input", () => setOption(choice.label, Number(input.value)));
+}
+
+// A class of a legend, alone: the others fade until it is pressed again.
+function listenLegend(button) {
+  button.addEventListener("click", () => {
+    const pressed = button.getAttribute("aria-pressed") !== "true";
+    const figure = button.closest(".picture");
+    figure.querySelectorAll(".legend button").forEach((each) => each.setAttribute("aria-pressed", "false"));
+    button.setAttribute("aria-pressed", String(pressed));
+    state.lit = pressed ? button.dataset.name : null;
+    figure.querySelectorAll(".chart").forEach(draw);
+    state.lit = null;
+  });
+}
+
+// Arrow keys walk from stored orbit to stored orbit.
+const STEPS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+
+function walk(event, element) {
+  const direction = STEPS[event.key];
+  const layer = element.chart.layers.find((each) => each.samples && page.runs[each.run].motions);
+  if (!direction || !layer || !motion) return;
+  event.preventDefault();
+  const run = page.runs[layer.run];
+  const from = state.run === layer.run ? motion.sample : run.motions.samples[run.motions.first];
+  const paths = [element.chart.x, element.chart.y].map((a) => run.paths.find((p) => p.path === a.path));
+  let best = null, shortest = Infinity;
+  for (const other of run.motions.samples) {
+    const [x, y] = paths.map((path) => (path ? (path.values[other] - path.values[from]) / span(path) : 0));
+    const ahead = x * direction[0] + y * direction[1];
+    const aside = Math.abs(x * direction[1]) + Math.abs(y * direction[0]);
+    if (ahead > 1e-9 && ahead + 3 * aside < shortest) [best, shortest] = [other, ahead + 3 * aside];
+  }
+  if (best !== null) choose(layer.run, best);
+}
+
+// The wheel zooms once the pointer has moved over the chart, and scrolls the page until
+// then: who scrolls by is not caught.
+let scrolled = true, pointer = "";
+addEventListener("scroll", () => { scrolled = true; }, { passive: true });
+
+function guardWheel(element) {
+  element.addEventListener("pointermove", ({ screenX, screenY }) => {
+    const place = `${screenX},${screenY}`;
+    if (place !== pointer) scrolled = false;
+    pointer = place;
+  });
+  element.addEventListener("wheel", (event) => { if (scrolled) event.stopPropagation(); }, { capture: true });
+}
+
+start().catch((error) => {
+  const note = document.getElementById("trouble");
+  note.textContent = `The pictures could not be drawn: ${error.message}`;
+  note.hidden = false;
+  console.error(error);
+});

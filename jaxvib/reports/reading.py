@@ -1,0 +1,123 @@
+"""One finished study, read back from its folder: what every picture is drawn from."""
+
+import dataclasses
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..ensemble import Reason
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A study's results and the words about it, all from its folder.
+
+    **Fields:** `name`: of the folder; `results`: the xarray dataset, samples (or points)
+    along the leading axis; `traces`: stored motions, None if there are none; `study` and
+    `times`: what `study.json` and `times.json` say; `config`: the text of `config.toml`.
+    """
+
+    name: str
+    results: Any
+    traces: Any
+    study: dict
+    times: dict
+    config: str
+
+    @property
+    def analysis(self) -> str:
+        """The kind of analysis that was run."""
+        return self.study["analysis"]
+
+    @property
+    def grid(self) -> dict[str, int]:
+        """Swept path: number of values, the first one slowest; empty unless a grid."""
+        return self.study.get("grid") or {}
+
+    @property
+    def paths(self) -> list[str]:
+        """The swept paths, in the order of the config."""
+        return list(self.study["coordinates"])
+
+    @functools.cached_property
+    def size(self) -> int:
+        """The number of samples, or of points."""
+        return len(self.field("result"))
+
+    @functools.cached_property
+    def failed(self) -> np.ndarray:
+        """Which samples have no usable result, shape (samples,)."""
+        codes = [int(code) for code in Reason if code.failed]
+        return np.isin(self.field("result"), codes)
+
+    def has(self, name: str) -> bool:
+        """Whether the results have a field or a path of this name."""
+        return name in self.results.variables
+
+    def field(self, name: str) -> np.ndarray:
+        """Return a field or a swept path, samples along the first axis."""
+        return np.asarray(self.results[name].values)
+
+    def gridded(self, name: str) -> np.ndarray:
+        """Return a field of a grid with one axis for each path, then its own ones."""
+        values = self.field(name)
+        return values.reshape(*self.grid.values(), *values.shape[1:])
+
+    def along(self, path: str) -> np.ndarray:
+        """Return the values of one path of a grid."""
+        position = list(self.grid).index(path)
+        return np.moveaxis(self.gridded(path), position, 0).reshape(self.grid[path], -1)[
+            :, 0
+        ]
+
+    def names(self, axis: str, size: int) -> list[str]:
+        """Return the names along an axis, or numbers where the study has none."""
+        names = self.study.get("axes", {}).get(axis, [])
+        return list(names) if len(names) == size else [str(i) for i in range(size)]
+
+    def unit(self, name: str) -> str:
+        """Return the unit of a field or a path, empty if it has none."""
+        return self.results[name].attrs.get("units", "")
+
+    def description(self, name: str) -> str:
+        """Return the description of a field or a path."""
+        return self.results[name].attrs.get("description", "")
+
+    def label(self, path: str) -> str:
+        """Return the axis label of a swept path, with unit and convention."""
+        note = ", 0-peak" if path.endswith("load.amplitude") else ""
+        unit = self.unit(path)
+        return f"{path}{note}" + (f" ({unit})" if unit else "")
+
+
+def read_run(directory: Path) -> Run:
+    """Read a finished study, each byte checked.
+
+    **Raises:** `FileNotFoundError` where there is none, `ValueError` for an unfinished
+    and `OSError` for a damaged one.
+    """
+    import xarray
+
+    from ..studies.dataset import verify
+
+    directory = Path(directory)
+    verify(directory)
+    store = directory / "results.zarr"
+    traces = None
+    if (store / "traces").is_dir():
+        traces = xarray.open_zarr(store, group="traces")
+    return Run(
+        directory.resolve().name,
+        xarray.open_zarr(store),
+        traces,
+        _words(directory / "study.json"),
+        _words(directory / "times.json"),
+        (directory / "config.toml").read_text("utf-8"),
+    )
+
+
+def _words(path: Path) -> dict:
+    return json.loads(path.read_text("utf-8")) if path.is_file() else {}

@@ -1,0 +1,67 @@
+"""A study's report, drawn from its store alone: a page and the pictures as files."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from .curves import amplitude_curves, sweep_curves
+from .files import write_files
+from .history import design_history
+from .loading import loading_curve
+from .maps import maps
+from .motion import motion
+from .page import page
+from .picture import Picture
+from .planes import long_paths
+from .reading import Run, read_run
+from .scatter import scatters
+
+
+def write_report(directory: Path | str, other: Path | str | None = None) -> Path:
+    """Write `report.html` and `pictures/` into a study's folder; returns the page's path.
+
+    With `other`, a second study of the same kind over the same paths is shown beside
+    the first. **Raises:** `FileNotFoundError` where there is no study, `OSError` for a
+    damaged one, `ValueError` for an unfinished one or two that cannot be compared.
+    """
+    directory = Path(directory)
+    runs = [read_run(each) for each in (directory, other) if each is not None]
+    _check_comparable(runs)
+    pictures = pictures_of(runs)
+    write_files(pictures, directory / "pictures")
+    report = directory / "report.html"
+    report.write_text(page(pictures, runs), "utf-8", newline="\n")
+    return report
+
+
+def pictures_of(runs: Sequence[Run]) -> list[Picture]:
+    """Return the pictures of one study, or of two that are compared."""
+    return _PICTURES[runs[0].analysis](runs)
+
+
+def _of_periodic_orbits(runs: Sequence[Run]) -> list[Picture]:
+    run = runs[0]
+    if len(long_paths(run)) > 1:
+        pictures = [*maps(runs), amplitude_curves(runs)]
+    elif len(run.paths) > 1 and not run.grid:
+        pictures = scatters(runs)
+    else:
+        pictures = sweep_curves(runs) if run.paths else []
+    one = motion(runs)
+    return [*pictures, one] if one else pictures
+
+
+_PICTURES: dict[str, Callable[[Sequence[Run]], list[Picture]]] = {
+    "periodic_orbit": _of_periodic_orbits,
+    "continuation": lambda runs: [loading_curve(runs)],
+    "design": lambda runs: [design_history(runs)],
+}
+
+
+def _check_comparable(runs: Sequence[Run]) -> None:
+    for key in ("analysis", "coordinates"):
+        found = [run.study[key] for run in runs]
+        if found.count(found[0]) < len(found):
+            raise ValueError(
+                f"{key} = {found[1]!r} of {runs[1].name} is not {found[0]!r} of "
+                f"{runs[0].name}: the two studies cannot be compared"
+            )

@@ -1,0 +1,187 @@
+"""Small studies by real physics, written as a study writes them; no jaxvib solver.
+
+The two-body equations of Pogorelova and Postnikova (2011) with soft contact, stepped by
+the classical Runge-Kutta method for all samples at once; multipliers by differences.
+"""
+
+import numpy as np
+
+from jaxvib.ensemble import Reason
+from jaxvib.studies.fields import Variable
+from jaxvib.studies.store import Store
+
+MAIN, ATTACHED = 6.283, 5.646  # rad/s
+DAMPING, MASS_RATIO, GAP, STIFFNESS = 0.036, 0.1, 0.05, 3.504e7
+MAIN_MASS, ATTACHED_MASS = 1000.0, 100.0
+STEPS = 600  # per load period: a soft contact lasts more than ten of them
+
+
+def contact_force(state):
+    return STIFFNESS * np.maximum(state[0] - state[1], 0.0) ** 1.5
+
+
+def rate(phase, state, amplitude):
+    xm, xa, vm, va = state
+    force = contact_force(state)
+    coupling = 2 * DAMPING * ATTACHED * (vm - va) + ATTACHED**2 * (xm - xa + GAP)
+    load = amplitude * np.cos(phase)
+    main = -2 * DAMPING * MAIN * vm - MAIN**2 * xm - MASS_RATIO * coupling
+    return np.stack([vm, va, main + (load - force) / MAIN_MASS,
+                     coupling + force / ATTACHED_MASS])  # fmt: skip
+
+
+def periods_of_motion(state, frequency, amplitude, number):
+    """Step through whole load periods; yields each period's states, forces."""
+    step = 2 * np.pi / frequency / STEPS
+    for _ in range(number):
+        states = [state]
+        for i in range(STEPS):
+            phase = [2 * np.pi * (i + part) / STEPS for part in (0.0, 0.5, 1.0)]
+            k1 = rate(phase[0], state, amplitude)
+            k2 = rate(phase[1], state + step / 2 * k1, amplitude)
+            k3 = rate(phase[1], state + step / 2 * k2, amplitude)
+            k4 = rate(phase[2], state + step * k3, amplitude)
+            state = state + step / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+            states.append(state)
+        yield np.stack(states)  # (STEPS + 1, 4, lanes)
+
+
+def settled(frequency, amplitude, transient=60, longest=4):
+    """Return what a periodic-orbit study reports of each sample, and its motions."""
+    lanes = len(frequency)
+    state = np.zeros((4, lanes))
+    state[1] = GAP
+    for motion in periods_of_motion(state, frequency, amplitude, transient):
+        state = motion[-1]
+    motions = list(periods_of_motion(state, frequency, amplitude, longest))
+    starts = np.stack([state, *(motion[-1] for motion in motions)])
+    gaps = np.abs(starts[1:] - starts[0]).max(1)  # (longest, lanes)
+    closed = gaps < 2e-4
+    periods = np.where(closed.any(0), closed.argmax(0) + 1, 0)
+    whole = np.concatenate([motion[:-1] for motion in motions])  # (longest STEPS, 4, lanes)
+    forces = contact_force(np.moveaxis(whole, 1, 0))
+    used = np.arange(len(whole))[:, None] < STEPS * np.maximum(periods, 1)
+    touching = forces > 0
+    onsets = (touching & ~np.roll(touching, 1, axis=0) & used).sum(0)
+    span = np.ptp(np.where(used[:, None], whole, whole[:1]), axis=0)
+    return {
+        "state": state.T,
+        "periods": np.maximum(periods, 1),
+        "period": np.maximum(periods, 1) * 2 * np.pi / frequency,
+        "contacts": onsets,
+        "contacts_per_period": onsets / np.maximum(periods, 1),
+        "max_contact_force": np.where(used, forces, 0).max(0),
+        "amplitude": span[:2].T / 2,
+        "result": np.where(periods > 0, Reason.SUCCESS, Reason.UNSETTLED),
+        "largest_multiplier": largest_multiplier(state, frequency, amplitude, periods),
+    }, (whole, forces, periods)
+
+
+def largest_multiplier(state, frequency, amplitude, periods):
+    shifted = [state, *(state + 1e-6 * np.eye(4)[i][:, None] for i in range(4))]
+    lanes = state.shape[1]
+    tiled = np.concatenate(shifted, axis=1)
+    wanted = np.full((lanes, 4, 4), np.nan)
+    stepped = periods_of_motion(
+        tiled, np.tile(frequency, 5), np.tile(amplitude, 5), max(1, periods.max())
+    )
+    for number, motion in enumerate(stepped, 1):
+        ends = motion[-1].reshape(4, 5, lanes)
+        columns = (ends[:, 1:] - ends[:, :1]) / 1e-6
+        here = periods == number
+        wanted[here] = np.moveaxis(columns, -1, 0)[here]
+    known = np.isfinite(wanted).all((1, 2))
+    modulus = np.full(lanes, np.nan)
+    modulus[known] = np.abs(np.linalg.eigvals(wanted[known])).max(1)
+    return modulus
+
+
+UNITS = {
+    "state": "", "periods": "", "period": "s", "contacts": "",
+    "contacts_per_period": "", "max_contact_force": "N",
+    "amplitude": "m", "result": "", "largest_multiplier": "", "stable": "",
+    "load.frequency": "rad/s", "load.amplitude": "N",
+}  # fmt: skip
+AXES = {"state": ("state",), "amplitude": ("freedom",)}
+
+
+def write_map_study(
+    directory, frequencies, amplitudes, title="A small map", failed=(), transient=60
+):
+    """Write a study over a grid; samples in `failed` are marked so, for their colour."""
+    frequency, amplitude = (a.ravel() for a in np.meshgrid(frequencies, amplitudes))
+    results, motion = settled(frequency, amplitude, transient)
+    largest = results["largest_multiplier"]
+    results["stable"] = np.where(np.isnan(largest), -1, largest < 1).astype(np.int8)
+    for sample in failed:
+        results["result"][sample] = Reason.DIVERGED
+        for name in ("max_contact_force", "largest_multiplier", "amplitude"):
+            results[name][sample] = np.nan
+    results = {"load.amplitude": amplitude, "load.frequency": frequency} | results
+    grid = {"load.amplitude": len(amplitudes), "load.frequency": len(frequencies)}
+    return _write(directory, title, results, motion, grid)
+
+
+def write_random_study(directory, number=24, seed=3):
+    generator = np.random.default_rng(seed)
+    frequency, amplitude = generator.uniform([5, 100], [8, 500], (number, 2)).T
+    results, motion = settled(frequency, amplitude)
+    results["stable"] = (results["largest_multiplier"] < 1).astype(np.int8)
+    results = {"load.amplitude": amplitude, "load.frequency": frequency} | results
+    return _write(directory, "Random samples", results, motion, None)
+
+
+def _write(directory, title, results, motion, grid):
+    samples = len(results["result"])
+    record = {
+        "title": title,
+        "analysis": "periodic_orbit",
+        "system": "two_body_impact",
+        "samples": samples,
+        "chunk": samples,
+        "grid": grid,
+        "coordinates": ["load.amplitude", "load.frequency"],
+        "axes": {"state": ["x_main", "x_attached", "v_main", "v_attached"],
+                 "freedom": ["main", "attached"]},
+        "evidence": "checked",
+        "config": {"study": {"title": title}},
+        "versions": {"jaxvib": "0.1.0"},
+        "fingerprint": {"device": "cpu"},
+        "git": None,
+    }  # fmt: skip
+    store = Store.create(directory, record, f'title = "{title}"\n')
+    store.append(0, {name: variable(name, values) for name, values in results.items()})
+    store.add_group("traces", traces(results, motion), ("sample",))
+    store.finish()
+    return directory
+
+
+def variable(name, values):
+    axes = ("sample", *AXES.get(name, ()))
+    return Variable(axes, np.asarray(values), UNITS[name], name.replace("_", " "))
+
+
+def traces(results, motion, points=241):
+    whole, forces, periods = motion
+    chosen = np.arange(0, len(periods), 3)
+    rows = [
+        np.linspace(0, STEPS * max(1, periods[i]) - 1, points).astype(int) for i in chosen
+    ]
+    step = 2 * np.pi / results["load.frequency"] / STEPS
+    return {
+        "sample": Variable(("trace",), chosen),
+        "times": Variable(
+            ("trace", "time"),
+            np.stack([r * step[i] for r, i in zip(rows, chosen, strict=True)]),
+            "s",
+        ),
+        "states": Variable(
+            ("trace", "time", "state"),
+            np.stack([whole[r, :, i] for r, i in zip(rows, chosen, strict=True)]),
+        ),
+        "contact_force": Variable(
+            ("trace", "time", "contact"),
+            np.stack([forces[r, i][:, None] for r, i in zip(rows, chosen, strict=True)]),
+            "N",
+        ),
+    }
