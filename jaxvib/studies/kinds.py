@@ -14,11 +14,13 @@ from .two_body_impact import TwoBodyImpactKind
 class SystemKind(Protocol):
     """A kind of system: what a config may set in it, and how it is built.
 
-    **Fields:** `axes`: names along the axes of its results, by axis.
+    **Fields:** `axes`: names along the axes of its results, by axis; `variation`: a
+    change worth trying, as `--set` takes it.
     """
 
     name: str
     axes: Mapping[str, list[str]]
+    variation: str
 
     def options(self) -> type[Table]:
         """Return the table that a config gives; its defaults are the usual values."""

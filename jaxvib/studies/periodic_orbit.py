@@ -80,33 +80,34 @@ class PeriodicOrbitKind:
 
         codes, periods, contacts = read("result"), read("periods"), read("contacts")
         names = [
-            reason(code).removeprefix("settled on ") if code else _regime(*counts)
-            for code, *counts in zip(codes, periods, contacts, strict=True)
+            _regime(*each, reason) for each in zip(codes, periods, contacts, strict=True)
         ]
         shares = Counter(names).most_common()
-        listed = [f"{count / len(codes):.1%} {name}" for name, count in shares[:4]]
-        rest = sum(count for _, count in shares[4:])
-        listed += [f"{rest / len(codes):.1%} {len(shares) - 4} others"] * bool(rest)
+        listed = [f"{count / len(codes):.1%} {name}" for name, count in shares[:5]]
+        rest = sum(count for _, count in shares[5:])
+        listed += [f"{rest / len(codes):.1%} {len(shares) - 5} others"] * bool(rest)
         stable, largest = read("stable"), read("largest_multiplier")
         periodic = codes == 0
-        undecided = periodic & (stable == -1)
+        undecided = int(np.sum(periodic & (stable == -1)))
         lines = [
             f"regimes    {', '.join(listed)}",
             f"stability  {np.mean(stable == 1):.1%} stable, {np.mean(stable == 0):.1%} "
-            f"unstable, {int(undecided.sum())} undecided (|multiplier| within its error of 1)",
+            f"unstable, {undecided} undecided (|multiplier| within its error of 1)",
         ]
         if periodic.any():
             best = int(np.nanargmin(np.where(periodic, largest, np.nan)))
             force = read("max_contact_force")
             worst = int(np.nanargmax(np.where(periodic, force, np.nan)))
-            lines.append(
-                f"best       |multiplier| {largest[best]:.3g} at {_at(study, read, best)}"
-            )
-            lines.append(f"worst      {force[worst]:.4g} N at {_at(study, read, worst)}")
+            at_best, at_worst = (_at(study, read, sample) for sample in (best, worst))
+            lines.append(f"best       |multiplier| {largest[best]:.3g} at {at_best}")
+            lines.append(f"worst      {force[worst]:.4g} N at {at_worst}")
         return lines
 
 
-def _regime(periods, contacts) -> str:
+def _regime(code, periods, contacts, reason) -> str:
+    text = reason(code).removeprefix("settled on ")
+    if code:
+        return text if text != reason(code) else "failed"
     return f"period {periods} with {contacts} contact{'' if contacts == 1 else 's'}"
 
 

@@ -1,6 +1,6 @@
 """The two-body vibro-impact system in a config."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import pydantic
 from pydantic import Field
@@ -89,31 +89,24 @@ class Contact(Table):
 
         if self.stiffness is not None:
             return HertzContact(self.stiffness)
-        if self.curvatures is not None:
-            return HertzContact.from_curvatures(
-                tuple(self.youngs_moduli),
-                tuple(self.poissons_ratios),
-                tuple(self.curvatures),
-            )
         if self.youngs_moduli is None:
             return None
+        materials = tuple(self.youngs_moduli), tuple(self.poissons_ratios)
+        if self.curvatures is not None:
+            return HertzContact.from_curvatures(*materials, tuple(self.curvatures))
         shape = {} if self.shape_factor is None else {"shape_factor": self.shape_factor}
-        return HertzContact.from_materials(
-            tuple(self.youngs_moduli),
-            tuple(self.poissons_ratios),
-            self.curvature_sum,
-            **shape,
-        )
+        return HertzContact.from_materials(*materials, self.curvature_sum, **shape)
 
 
 class TwoBodyImpactKind:
     """A main body on the ground that carries an attached body, which it can hit."""
 
     name = "two_body_impact"
-    axes = {
+    axes: ClassVar = {
         "state": ["x_main", "x_attached", "v_main", "v_attached"],
         "freedom": ["main", "attached"],
     }
+    variation = "attached.mass=120"
 
     def options(self) -> type[Table]:
         """Return the table that a config gives for such a system."""

@@ -1,0 +1,123 @@
+"""One run of a study at the terminal: what is said, and how it ends."""
+
+import concurrent.futures
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from .studies.config import Study
+from .studies.kinds import SYSTEMS
+
+DONE, SAMPLES_FAILED = 0, 1
+_TICK = 0.2  # s, from one look at the clock to the next
+
+
+class Session:
+    """A study on its way from its config to its report.
+
+    **Fields:** `study`; `config`, `assignments`: as they were given, to name the next
+    command; `directory`: where all goes; `started`: by `time.monotonic`.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        config: str,
+        assignments: Sequence[str],
+        directory: Path,
+        started: float,
+    ):
+        self.study = study
+        self.directory = directory
+        self._config = config
+        self._assignments = assignments
+        self._started = started
+        self._system = None
+        self._store = None
+
+    def prepare(self, *, resume: bool) -> None:
+        """Build the system and begin the store, or go on with the one that is there.
+
+        **Raises:** `ValueError` and `FileExistsError` for what cannot be run; nothing
+        is written then. `OSError` for a store that cannot be trusted or written to.
+        """
+        from .studies.store import has_study
+
+        if has_study(self.directory) and not resume:
+            raise FileExistsError(
+                f"{self.directory} holds a study already; go on with it by --resume, or "
+                "choose another folder by --out"
+            )
+        click.echo(f"{self.study.title}: {self.study.described()}")
+        from .studies import execute  # from here on JAX is imported
+        from .studies.device import choose
+
+        device, line = choose(self.study.run.device)
+        click.echo(f"{line}, {os.cpu_count()} cores; results go to {self.directory}")
+        self._system = execute.build(self.study)
+        self._store = execute.open_store(
+            self.study, self.directory, device, resume=resume
+        )
+
+    def compute(self) -> None:
+        """Compute and store what is not done yet.
+
+        **Raises:** `OSError`, `MemoryError` or `RuntimeError` where that broke off.
+        """
+        from .studies import execute
+        from .studies.progress import Progress
+
+        progress = Progress(
+            self.study.samples, execute.samples_done(self.study, self._store)
+        )
+        # In a thread of its own: while XLA compiles, the main one could not hear Ctrl-C.
+        pool = concurrent.futures.ThreadPoolExecutor(1)
+        work = pool.submit(
+            execute.execute, self.study, self._system, self._store, progress, self._started
+        )
+        while not concurrent.futures.wait([work], _TICK).done:
+            progress.refresh()
+        progress.close()
+        work.result()
+
+    def report(self) -> int:
+        """Draw the report, print the summary and return the exit code."""
+        from .studies.summary import summary
+
+        lines, failed = summary(self.study, self.directory)
+        if self.study.output.report:
+            from .reports import write_report
+
+            lines.append(f"report     {write_report(self.directory)}")
+        for line in [*lines, f"next       {self._next()}"]:
+            click.echo(line)
+        return SAMPLES_FAILED if failed else DONE
+
+    def command(self, *options: str, directory: Path | None = None) -> str:
+        """Return the command that ran this study, with other options."""
+        assignments = [word for each in self._assignments for word in ("--set", each)]
+        where = ["--out", str(directory or self.directory)]
+        return shlex.join(["jaxvib", "run", self._config, *assignments, *where, *options])
+
+    def leave(self, code: int) -> None:
+        """End the process at once, after Ctrl-C, whatever its threads are at."""
+        if self._store is not None:
+            done = f"what is done stays; go on with: {self.command('--resume')}"
+        else:
+            done = "nothing was written"
+        click.echo(f"\nbroken off; {done}", err=True)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Threads in compiled code cannot be stopped; the store is whole at any moment.
+        os._exit(code)
+
+    def _next(self) -> str:
+        variation = SYSTEMS[self.study.system.kind].variation
+        if variation.partition("=")[0] in self.study.paths:
+            return shlex.join(["jaxvib", "report", str(self.directory)])
+        other = Path(f"{self.directory}-2")
+        return self.command("--set", variation, directory=other)

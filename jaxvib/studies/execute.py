@@ -1,0 +1,103 @@
+"""Running a study: the system built once, its samples computed and stored by chunks."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from . import samples
+from .catalogue import catalogue
+from .config import Study
+from .fields import Variable, with_coordinates
+from .kinds import ANALYSES, SYSTEMS
+from .record import record
+from .store import Store
+from .times import Times
+from .writing import to_toml
+
+
+def open_store(study: Study, directory: Path, device: str, *, resume: bool) -> Store:
+    """Return the store of a study, new or begun earlier.
+
+    **Raises:** `FileExistsError` for a new study where there is one; `ValueError` for
+    one that was begun otherwise; `OSError` for one that cannot be trusted or written.
+    """
+    begin = Store.resume if resume else Store.create
+    resolved = study.resolved()
+    resolved["output"]["directory"] = str(directory)
+    return begin(directory, record(study, device), to_toml(resolved))
+
+
+def execute(study: Study, system, store: Store, progress, started: float) -> None:
+    """Compute what is not done yet, and complete the store.
+
+    Each chunk is committed before the next one begins; its bytes do not depend on what
+    was done before. **Arguments:** `progress`: told of samples done and failed;
+    `started`: when the session began, by `time.monotonic`.
+    """
+    times = Times(store.directory, started)
+    run = _run_samples if ANALYSES[study.analysis.kind].sampled else _run_whole
+    run(study, system, store, progress, times.note)
+    if "complete" not in store.done:
+        store.finish()
+
+
+def build(study: Study):
+    """Return the system of a study. **Raises:** `ValueError` if it cannot be built."""
+    return SYSTEMS[study.system.kind].build(study.system)
+
+
+def chunks(study: Study) -> list[tuple[int, slice]]:
+    """Return each chunk's number and the samples that are in it."""
+    width = study.run.chunk
+    starts = range(0, study.samples, width)
+    return [(i, slice(s, min(s + width, study.samples))) for i, s in enumerate(starts)]
+
+
+def samples_done(study: Study, store: Store) -> int:
+    """Return how many samples of a study are stored already."""
+    done = [part for i, part in chunks(study) if f"chunk {i}" in store.done]
+    return sum(part.stop - part.start for part in done)
+
+
+def failed(codes: np.ndarray) -> np.ndarray:
+    """Return which reason codes stand for a sample without a usable result."""
+    from ..ensemble import Reason
+
+    return np.isin(codes, [int(code) for code in Reason if code.failed])
+
+
+def _run_samples(study, system, store, progress, note: Callable[[int], None]) -> None:
+    kind = ANALYSES[study.analysis.kind]
+    declared = catalogue()[study.system.kind]
+    values = samples.draw(study.sampling, study.paths, study.run.seed)
+    computed = 0
+    for number, part in chunks(study):
+        if f"chunk {number}" in store.done:
+            continue
+        here = {path: column[part] for path, column in values.items()}
+        fields = kind.compute(system, here, study.analysis, study.run, progress.advance)
+        store.append(number, with_coordinates(fields, _coordinates(here, declared)))
+        progress.fail(int(np.sum(failed(fields["result"].values))))
+        computed += part.stop - part.start
+        note(computed)
+    for group in kind.groups:
+        if f"group {group}" not in store.done:
+            fields = kind.group(group, system, values, study, store.read)
+            store.add_group(group, fields, kind.groups[group])
+
+
+def _run_whole(study, system, store, progress, note: Callable[[int], None]) -> None:
+    kind = ANALYSES[study.analysis.kind]
+    if "group " not in store.done:
+        fields = kind.compute(system, {}, study.analysis, study.run, progress.advance)
+        store.add_group("", fields)
+        progress.fail(int(np.sum(failed(fields["result"].values))))
+        note(1)
+
+
+def _coordinates(values, declared) -> dict[str, Variable]:
+    return {
+        path: Variable(("sample",), column, declared[path].unit, declared[path].description)
+        for path, column in values.items()
+    }

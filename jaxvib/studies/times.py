@@ -1,0 +1,47 @@
+"""How long a study took and where: `times.json`, all that differs from run to run."""
+
+import datetime
+import json
+import os
+import platform
+import time
+from pathlib import Path
+
+_COMPILING = "/jax/core/compile/backend_compile_duration"
+
+
+class Times:
+    """The stopwatch of one session of a study; a resumed study has several.
+
+    **Fields:** `sessions`: what `times.json` holds, this session last.
+    """
+
+    def __init__(self, directory: Path, started: float):
+        import jax
+
+        self._path = directory / "times.json"
+        self._started = started
+        self._computing = time.monotonic()
+        before = json.loads(self._path.read_text()) if self._path.exists() else {}
+        began = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        session = {"started": began, "host": platform.node(), "cores": os.cpu_count()}
+        self.sessions = [*before.get("sessions", []), {**session, "compile_seconds": 0.0}]
+        self.note(0)
+        jax.monitoring.register_event_duration_secs_listener(self._listen)
+
+    def note(self, samples: int) -> None:
+        """Write down that so many samples of this session are done."""
+        now = time.monotonic()
+        self.sessions[-1] |= {
+            "samples": samples,
+            "seconds": round(now - self._started, 3),
+            "startup_seconds": round(self._computing - self._started, 3),
+        }
+        new = self._path.with_suffix(".new")
+        new.write_text(json.dumps({"sessions": self.sessions}, indent=2) + "\n")
+        new.replace(self._path)
+
+    def _listen(self, event: str, seconds: float, **_) -> None:
+        if event == _COMPILING:
+            session = self.sessions[-1]
+            session["compile_seconds"] = round(session["compile_seconds"] + seconds, 3)
