@@ -37,7 +37,10 @@ def real_array(value):
     """Return numbers as an array, of float64 unless they have a real type of their own."""
     if not isinstance(value, jax.Array):
         value = np.asarray(value)
-    return jnp.asarray(value, None if jnp.isdtype(value.dtype, "real floating") else float)
+    # Given outright even if it is its own: that makes a weak type a strong one.
+    return jnp.asarray(
+        value, value.dtype if jnp.isdtype(value.dtype, "real floating") else float
+    )
 
 
 def check_range(name, value, unit, allowed: Range) -> None:

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Complex, Float, Int, Real
+from jaxtyping import Array, ArrayLike, Complex, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
 from ..dynamics.flow import check_engine, checked_state, flow
@@ -98,7 +98,7 @@ class PeriodicOrbit(eqx.Module):
 
 def periodic_orbit(
     system: eqx.Module,
-    guess: Real[Array, " n"] | None = None,
+    guess: Real[ArrayLike, " n"] | None = None,
     periods: int | None = 1,
     *,
     engine: str = "auto",

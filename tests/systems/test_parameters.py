@@ -130,3 +130,11 @@ def test_whole_numbers_lists_and_float32_are_taken_as_they_are():
     assert {m.dtype for m in matrices.matrices()} == {jnp.dtype("float64")}
     single = jv.HarmonicLoad(np.float32(1.5), jnp.float32(2.0), 0.0)
     assert single.amplitude.dtype == single.frequency.dtype == jnp.float32
+
+
+def test_a_traced_number_becomes_an_array_as_strong_as_any_other():
+    def weak(value):
+        return jv.replace(system, {"gap": value}).gap.weak_type
+
+    assert not weak(0.1)
+    assert not jax.eval_shape(lambda v: jv.replace(system, {"gap": v}).gap, 0.1).weak_type
