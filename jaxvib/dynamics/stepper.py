@@ -27,7 +27,6 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
 
     skips: Callable[..., Any] | None = None
     watch: tuple[Any, Callable[..., Any]] | None = None
-    rolled: bool = False
 
     term_structure: ClassVar = diffrax.AbstractTerm
     interpolation_cls: ClassVar = diffrax.Dopri8.interpolation_cls
@@ -48,18 +47,6 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
         """Return the state at t1, its error, all stages and the next step's start."""
         rate, watched = solver_state
         length = t1 - t0
-        stages = self._rolled if self.rolled else self._unrolled
-        y1, error, rates, last = stages(terms, t0, length, y0, args, rate)
-        start, stop = (y0, rate), (y1, last)
-        if self.skips is not None:
-            again = self.skips(length, start, stop, args)
-            error = jax.tree.map(lambda e: jnp.where(again, jnp.inf, e), error)
-        if self.watch is not None:
-            watched = self.watch[1](watched, t0, t1, start, stop)
-        dense = {"y0": y0, "y1": y1, "k": jax.tree.map(lambda k: k * length, rates)}
-        return y1, error, dense, (last, watched), diffrax.RESULTS.successful
-
-    def _unrolled(self, terms, t0, length, y0, args, rate):
         rates = [rate]
         y1 = y0
         for row, node in zip(_TABLEAU.a_lower, _TABLEAU.c, strict=True):
@@ -67,29 +54,15 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
             # Without the barrier XLA computes each stage again in every later one.
             rates.append(_settled(terms.vf(t0 + node * length, y1, args)))
         error = _combined(None, length, _TABLEAU.b_error, rates)
-        return y1, error, jax.tree.map(lambda *k: jnp.stack(k), *rates), rates[-1]
-
-    def _rolled(self, terms, t0, length, y0, args, rate):
-        count = len(_TABLEAU.c)
-        rows = jnp.asarray([[*row, *[0.0] * (count + 1 - len(row))] for row in _TABLEAU.a_lower])
-        nodes = jnp.asarray(_TABLEAU.c)
-
-        def weighted(weights, rates):
-            return jax.tree.map(lambda k: length * jnp.tensordot(weights, k, 1), rates)
-
-        def stage(index, carry):
-            rates, _ = carry
-            y1 = jax.tree.map(jnp.add, y0, weighted(rows[index], rates))
-            new = terms.vf(t0 + nodes[index] * length, y1, args)
-            rates = jax.tree.map(lambda k, r: k.at[index + 1].set(r), rates, new)
-            return rates, y1
-
-        empty = jax.tree.map(
-            lambda r: jnp.zeros((count + 1, *r.shape), r.dtype).at[0].set(r), rate
-        )
-        rates, y1 = jax.lax.fori_loop(0, count, stage, (empty, y0))
-        error = weighted(jnp.asarray(_TABLEAU.b_error), rates)
-        return y1, error, rates, jax.tree.map(lambda k: k[-1], rates)
+        start, stop = (y0, rate), (y1, rates[-1])
+        if self.skips is not None:
+            again = self.skips(length, start, stop, args)
+            error = jax.tree.map(lambda e: jnp.where(again, jnp.inf, e), error)
+        if self.watch is not None:
+            watched = self.watch[1](watched, t0, t1, start, stop)
+        stages = jax.tree.map(lambda *k: jnp.stack(k) * length, *rates)
+        dense = {"y0": y0, "y1": y1, "k": stages}
+        return y1, error, dense, (rates[-1], watched), diffrax.RESULTS.successful
 
 
 def _combined(start, length, weights, rates):

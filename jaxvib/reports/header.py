@@ -7,14 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..citation import citation
 from ..ensemble import Reason, reason
 from .reading import Run
 from .regimes import periodic
-
-CITATION = (
-    "The jaxvib developers, jaxvib {version}: massive parameter studies and gradient-based "
-    "design of vibrating and impacting mechanical systems, 2026."
-)
 
 
 def head(runs: Sequence[Run]) -> str:
@@ -30,8 +26,7 @@ def foot(runs: Sequence[Run]) -> str:
     details = "".join(
         _details(run, f" of {_text(run.name)}" * (len(runs) > 1)) for run in runs
     )
-    version = _text(runs[0].study.get("versions", {}).get("jaxvib", ""))
-    return f"{details}<h2>Cite</h2><p>{CITATION.format(version=version)}</p>"
+    return f"{details}<h2>Cite</h2><pre>{_text(citation())}</pre>"
 
 
 def _lead(run: Run, named: bool) -> str:
@@ -97,9 +92,14 @@ def _facts(run: Run) -> dict[str, str]:
 
 
 def times(run: Run) -> dict[str, float]:
-    """Return the times that the run noted, in seconds, by their label."""
-    names = {"compile": "compile_seconds", "run": "run_seconds"}
-    return {label: run.times[key] for label, key in names.items() if key in run.times}
+    """Return the time of all sessions and their compiling, in seconds, by label."""
+    sessions = run.times.get("sessions", [])
+    keys = {"run time": "seconds", "of it compiling": "compile_seconds"}
+    return {
+        label: sum(each[key] for each in sessions)
+        for label, key in keys.items()
+        if sessions
+    }
 
 
 def undecided(run: Run) -> int:

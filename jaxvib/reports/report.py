@@ -25,7 +25,7 @@ def write_report(directory: Path | str, other: Path | str | None = None) -> Path
     """
     directory = Path(directory)
     runs = [read_run(each) for each in (directory, other) if each is not None]
-    _check_comparable(runs)
+    check_comparable(runs)
     pictures = pictures_of(runs)
     write_files(pictures, directory / "pictures")
     report = directory / "report.html"
@@ -36,6 +36,17 @@ def write_report(directory: Path | str, other: Path | str | None = None) -> Path
 def pictures_of(runs: Sequence[Run]) -> list[Picture]:
     """Return the pictures of one study, or of two that are compared."""
     return _PICTURES[runs[0].analysis](runs)
+
+
+def check_comparable(runs: Sequence[Run]) -> None:
+    """Raise `ValueError` unless all runs are of one kind over the same paths."""
+    for key in ("analysis", "coordinates"):
+        found = [run.study[key] for run in runs]
+        if found.count(found[0]) < len(found):
+            raise ValueError(
+                f"{key} = {found[1]!r} of {runs[1].name} is not {found[0]!r} of "
+                f"{runs[0].name}: the two studies cannot be compared"
+            )
 
 
 def _of_periodic_orbits(runs: Sequence[Run]) -> list[Picture]:
@@ -55,13 +66,3 @@ _PICTURES: dict[str, Callable[[Sequence[Run]], list[Picture]]] = {
     "continuation": lambda runs: [loading_curve(runs)],
     "design": lambda runs: [design_history(runs)],
 }
-
-
-def _check_comparable(runs: Sequence[Run]) -> None:
-    for key in ("analysis", "coordinates"):
-        found = [run.study[key] for run in runs]
-        if found.count(found[0]) < len(found):
-            raise ValueError(
-                f"{key} = {found[1]!r} of {runs[1].name} is not {found[0]!r} of "
-                f"{runs[0].name}: the two studies cannot be compared"
-            )

@@ -22,7 +22,7 @@ class Variable:
         return {"units": self.unit, "description": self.description}
 
 
-def variables(result: eqx.Module, leading: tuple[str, ...] = ()) -> dict[str, Variable]:
+def variables(result: object, leading: tuple[str, ...] = ()) -> dict[str, Variable]:
     """Return the fields of a module of arrays by name, each as a labelled array.
 
     Every field has the `leading` axes, then the ones that it was declared with

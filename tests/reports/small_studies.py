@@ -4,6 +4,8 @@ The two-body equations of Pogorelova and Postnikova (2011) with soft contact, st
 the classical Runge-Kutta method for all samples at once; multipliers by differences.
 """
 
+import functools
+
 import numpy as np
 
 from jaxvib.ensemble import Reason
@@ -46,8 +48,10 @@ def periods_of_motion(state, frequency, amplitude, number):
         yield np.stack(states)  # (STEPS + 1, 4, lanes)
 
 
-def settled(frequency, amplitude, transient=60, longest=4):
+@functools.cache
+def settled(frequency, amplitude, transient=30, longest=2):
     """Return what a periodic-orbit study reports of each sample, and its motions."""
+    frequency, amplitude = np.array(frequency), np.array(amplitude)
     lanes = len(frequency)
     state = np.zeros((4, lanes))
     state[1] = GAP
@@ -56,7 +60,7 @@ def settled(frequency, amplitude, transient=60, longest=4):
     motions = list(periods_of_motion(state, frequency, amplitude, longest))
     starts = np.stack([state, *(motion[-1] for motion in motions)])
     gaps = np.abs(starts[1:] - starts[0]).max(1)  # (longest, lanes)
-    closed = gaps < 2e-4
+    closed = gaps < 1e-3
     periods = np.where(closed.any(0), closed.argmax(0) + 1, 0)
     whole = np.concatenate([motion[:-1] for motion in motions])  # (longest STEPS, 4, lanes)
     forces = contact_force(np.moveaxis(whole, 1, 0))
@@ -64,6 +68,7 @@ def settled(frequency, amplitude, transient=60, longest=4):
     touching = forces > 0
     onsets = (touching & ~np.roll(touching, 1, axis=0) & used).sum(0)
     span = np.ptp(np.where(used[:, None], whole, whole[:1]), axis=0)
+    largest = largest_multiplier(state, frequency, amplitude, periods)
     return {
         "state": state.T,
         "periods": np.maximum(periods, 1),
@@ -73,7 +78,8 @@ def settled(frequency, amplitude, transient=60, longest=4):
         "max_contact_force": np.where(used, forces, 0).max(0),
         "amplitude": span[:2].T / 2,
         "result": np.where(periods > 0, Reason.SUCCESS, Reason.UNSETTLED),
-        "largest_multiplier": largest_multiplier(state, frequency, amplitude, periods),
+        "largest_multiplier": largest,
+        "stable": np.where(np.isnan(largest), -1, largest < 1).astype(np.int8),
     }, (whole, forces, periods)
 
 
@@ -105,14 +111,11 @@ UNITS = {
 AXES = {"state": ("state",), "amplitude": ("freedom",)}
 
 
-def write_map_study(
-    directory, frequencies, amplitudes, title="A small map", failed=(), transient=60
-):
+def write_map_study(directory, frequencies, amplitudes, title="A small map", failed=()):
     """Write a study over a grid; samples in `failed` are marked so, for their colour."""
     frequency, amplitude = (a.ravel() for a in np.meshgrid(frequencies, amplitudes))
-    results, motion = settled(frequency, amplitude, transient)
-    largest = results["largest_multiplier"]
-    results["stable"] = np.where(np.isnan(largest), -1, largest < 1).astype(np.int8)
+    found, motion = settled(tuple(frequency), tuple(amplitude))
+    results = {name: values.copy() for name, values in found.items()}
     for sample in failed:
         results["result"][sample] = Reason.DIVERGED
         for name in ("max_contact_force", "largest_multiplier", "amplitude"):
@@ -125,8 +128,7 @@ def write_map_study(
 def write_random_study(directory, number=24, seed=3):
     generator = np.random.default_rng(seed)
     frequency, amplitude = generator.uniform([5, 100], [8, 500], (number, 2)).T
-    results, motion = settled(frequency, amplitude)
-    results["stable"] = (results["largest_multiplier"] < 1).astype(np.int8)
+    results, motion = settled(tuple(frequency), tuple(amplitude))
     results = {"load.amplitude": amplitude, "load.frequency": frequency} | results
     return _write(directory, "Random samples", results, motion, None)
 
