@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Mapping
 
-import equinox as eqx
 import numpy as np
 
 
@@ -31,6 +30,8 @@ def variables(result: object, leading: tuple[str, ...] = ()) -> dict[str, Variab
     both. A field that is a module itself gives names joined by dots. **Raises:** `ValueError` for a
     result that is no module, or a field that has fewer axes than declared.
     """
+    import equinox as eqx  # here, since configs are read without it
+
     if not isinstance(result, eqx.Module):
         raise ValueError(
             f"the analysis returned a {type(result).__name__}; allowed: a module of arrays"

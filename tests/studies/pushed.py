@@ -1,0 +1,90 @@
+"""A study kind with a closed form, so that stores and runs are tested without a solver.
+
+At rest the only force is the load's, on the main body: its acceleration at t = 0 is
+F_0 cos(phase) / m, and the attached body feels nothing.
+"""
+
+from typing import Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+from pydantic import Field
+
+import jaxvib as jv
+from jaxvib._quantity import reported
+from jaxvib.studies.fields import Variable, variables
+from jaxvib.studies.tables import Table
+
+CONFIG = """
+title = "Pushed from rest"
+[system]
+kind = "two_body_impact"
+main.mass = 500.0
+[analysis]
+kind = "pushed"
+[sweep]
+load.amplitude = { linspace = [100.0, 400.0, 4] }
+load.phase = [0.0, 0.5, 1.0]
+[run]
+chunk = 5
+[output]
+report = false
+"""
+
+
+class Pushed(eqx.Module):
+    acceleration: Float[Array, " freedoms"] = reported(
+        "acceleration at t = 0", "m/s^2", ("freedom",)
+    )
+    result: Int[Array, ""] = reported("reason code")
+
+
+class PushedOptions(Table):
+    kind: Literal["pushed"]
+    fail_above: float = Field(default=np.inf, description="loads that count as failed, N")
+
+    model_config = {"allow_inf_nan": True}
+
+
+def push(system, fail_above=jnp.inf):
+    rate = system.equation().vector_field(0.0, system.rest())
+    code = jnp.where(system.load.amplitude > fail_above, jv.Reason.DIVERGED, 0)
+    return Pushed(rate[2:], code.astype(jnp.int32))
+
+
+def accelerations(samples):
+    force = samples["load.amplitude"] * np.cos(samples["load.phase"])
+    return np.stack([force / 500.0, np.zeros_like(force)], axis=-1)
+
+
+class PushedKind:
+    name = "pushed"
+    sampled = True
+    groups = {"first": ("sample",)}
+
+    def options(self):
+        return PushedOptions
+
+    def check(self, options, values, declared):
+        pass
+
+    def coordinates(self, options):
+        return []
+
+    def compute(self, system, samples, options, run, progress):
+        def one(values):
+            return push(jv.replace(system, values), options.fail_above)
+
+        return variables(jv.map_samples(one, samples, progress=progress), ("sample",))
+
+    def group(self, name, system, samples, study, read):
+        first = read("acceleration")[:2]
+        return {
+            "sample": Variable(("trace",), np.arange(2)),
+            "acceleration": Variable(("trace", "freedom"), first, "m/s^2"),
+        }
+
+    def summary(self, read, study):
+        return [f"pushed     {read('acceleration').max():.3g} m/s^2 at most"]

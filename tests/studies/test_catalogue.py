@@ -1,0 +1,34 @@
+"""Checked against: what the systems themselves declare."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from jaxvib.studies import catalogue
+from jaxvib.studies.kinds import SYSTEMS
+
+
+def test_the_catalogue_is_what_the_systems_declare():
+    # If not: python -m jaxvib.studies.catalogue
+    assert json.loads(catalogue._FILE.read_text()) == catalogue.declared_now()
+
+
+@pytest.mark.parametrize("kind", SYSTEMS.values(), ids=SYSTEMS)
+def test_every_parameter_can_be_set_and_is_described(kind):
+    from jaxvib.studies.tables import leaves
+
+    settable = leaves(kind.options())
+    for path, declared in catalogue.catalogue()[kind.name].items():
+        assert path in settable
+        assert declared.description
+
+
+def test_reading_a_config_needs_no_jax():
+    heavy = "{'jax', 'equinox', 'xarray', 'zarr', 'scipy', 'pandas', 'matplotlib'}"
+    code = f"import sys, jaxvib.cli, jaxvib.studies.config; print({heavy} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "set()"
