@@ -46,10 +46,11 @@ class Plane:
     @property
     def thinned(self) -> str:
         """A sentence about samples that are left out, empty if there are none."""
-        steps = [_stride(self.run.grid[path]) for path in (self.x_path, self.y_path)]
-        if max(steps) == 1:
-            return ""
-        return f" Every {steps[0]}th by {steps[1]}th sample is shown."
+        steps = {path: _stride(self.run.grid[path]) for path in (self.x_path, self.y_path)}
+        words = [
+            f"every {_ordinal(n)} value of {path}" for path, n in steps.items() if n > 1
+        ]
+        return f" Shown is {' and '.join(words)}." if words else ""
 
     @property
     def choice(self) -> Choice | None:
@@ -103,13 +104,19 @@ def value_text(run: Run, path: str, value: float) -> str:
 
 
 def _two_paths(run: Run) -> tuple[str, str]:
+    """Return the paths of x and y: frequency and amplitude where they are swept."""
     long = long_paths(run)
     x = next((path for path in long if path.endswith("frequency")), long[-1])
-    return x, next(path for path in long if path != x)
+    others = [path for path in long if path != x]
+    return x, next((path for path in others if path.endswith("amplitude")), others[0])
 
 
 def _stride(number: int) -> int:
     return math.ceil(number / MOST_CELLS)
+
+
+def _ordinal(number: int) -> str:
+    return {2: "2nd", 3: "3rd"}.get(number, f"{number}th")
 
 
 def _logarithmic(values: np.ndarray) -> bool:

@@ -102,8 +102,11 @@ def read_run(directory: Path) -> Run:
     import xarray
 
     from ..studies.dataset import verify
+    from ..studies.store import has_study
 
     directory = Path(directory)
+    if not has_study(directory):
+        raise FileNotFoundError(f"{directory} holds no study")
     verify(directory)
     store = directory / "results.zarr"
     traces = None

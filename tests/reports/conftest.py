@@ -1,0 +1,54 @@
+"""Small studies and one browser for all tests of the reports."""
+
+import numpy as np
+import pytest
+
+from jaxvib.reports import write_report
+
+from . import small_studies
+from .browser import CHROMIUM, DRIVER, MISSING, Browser, driver
+
+FREQUENCIES = np.linspace(5, 8, 8)  # rad/s
+AMPLITUDES = np.linspace(100, 500, 6)  # N
+FAILED = 5  # the sample that is marked so
+
+
+@pytest.fixture(scope="session")
+def map_study(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("studies") / "first"
+    return small_studies.write_map_study(
+        directory, FREQUENCIES, AMPLITUDES, failed=(FAILED,)
+    )
+
+
+@pytest.fixture(scope="session")
+def other_map_study(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("studies") / "second"
+    return small_studies.write_map_study(directory, FREQUENCIES, AMPLITUDES, failed=(9,))
+
+
+@pytest.fixture(scope="session")
+def random_study(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("studies") / "random"
+    return small_studies.write_random_study(directory)
+
+
+@pytest.fixture(scope="session")
+def sweep_study(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("studies") / "sweep"
+    return small_studies.write_map_study(directory, FREQUENCIES, AMPLITUDES[-1:])
+
+
+@pytest.fixture(scope="session")
+def map_report(map_study):
+    return write_report(map_study)
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    if CHROMIUM is None or DRIVER is None:
+        pytest.skip(MISSING)
+    with driver() as address:
+        window = Browser(address, tmp_path_factory.mktemp("profile"))
+        yield window
+        window.close()

@@ -1,0 +1,175 @@
+"""Checked against: the store's own numbers, as a real headless Chromium shows them."""
+
+import re
+
+import pytest
+
+from jaxvib.reports.page import page
+from jaxvib.reports.reading import read_run
+from jaxvib.reports.report import pictures_of
+
+READY = "document.documentElement.dataset.ready"
+HOVERED = (
+    "[...document.querySelectorAll('.hovertext')].map((e) => e.textContent).join('\\n')"
+)
+WHERE = "document.querySelector('.motion .where').textContent"
+MARKS = (  # in each chart
+    "[...document.querySelectorAll('.chart')].map((chart) => chart.querySelectorAll("
+    "'.heatmaplayer image, .scatterlayer .js-line, .scatterlayer .point').length)"
+)
+RANGE = "document.querySelector('#regimes .chart')._fullLayout.xaxis.range"
+
+
+@pytest.fixture
+def window(browser, map_report):
+    browser.open(map_report)
+    browser.wait(READY)
+    return browser
+
+
+def place(window, chart, across, up):
+    """Return where a point of a chart's plot is in the window, after scrolling there."""
+    return window.run(
+        """const chart = document.querySelector(arguments[0]);
+        chart.scrollIntoView({block: "center", behavior: "instant"});
+        const plot = chart.querySelector(".nsewdrag").getBoundingClientRect();
+        return [plot.x + arguments[1] * plot.width,
+                plot.bottom - arguments[2] * plot.height];""",
+        chart, across, up,
+    )  # fmt: skip
+
+
+def cell(window, chart, column, row):
+    """Return where the middle of a map's cell is: 8 columns, 6 rows."""
+    return place(window, chart, (column + 0.5) / 8, (row + 0.5) / 6)
+
+
+def test_it_draws_with_no_error_and_asks_nothing_of_a_network(browser, map_report):
+    browser.console(), browser.requests()
+    browser.open(map_report)
+    browser.wait(READY)
+    assert browser.console() == []
+    assert browser.requests() == [map_report.resolve().as_uri()]
+    drawn = browser.run(f"return {MARKS}")
+    assert len(drawn) == 7
+    assert all(drawn)
+    assert not browser.run("return document.getElementById('trouble').checkVisibility()")
+
+
+def test_the_first_picture_is_there_within_a_second(browser, map_report):
+    mark = "performance.getEntriesByName('first picture')[0].startTime"
+    times = []
+    while len(times) < 5 and min(times, default=1000) >= 1000:  # ms
+        browser.open(map_report)  # again: other work on the machine is not the page's
+        browser.wait(READY)
+        times.append(browser.run(f"return {mark}"))
+    assert min(times) < 1000
+
+
+def test_a_failed_sample_is_not_white_on_white(window):
+    x, y = cell(window, "#regimes .chart", 5, 0)
+    window.point(x, y)
+    window.wait(f"/failed/.test({HOVERED})")
+    assert window.run(
+        "return document.querySelector('#regimes .legend').textContent"
+    ).count("failed")
+
+
+def test_hovering_tells_the_sample(window, map_study):
+    run = read_run(map_study)
+    sample = 3 * 8 + 1
+    window.point(*cell(window, "#stability .chart", 1, 3))
+    window.wait(f"/load.amplitude/.test({HOVERED})")
+    text = window.run(f"return {HOVERED}")
+    assert f"load.amplitude {run.field('load.amplitude')[sample]:.4g} N" in text
+    assert f"|multiplier| {run.field('largest_multiplier')[sample]:.4g}, stable" in text
+
+
+def test_a_click_shows_the_nearest_stored_orbit_and_plays_it(window, map_study):
+    run = read_run(map_study)
+    stored = run.traces["sample"].values
+    sample = 4 * 8 + 2  # frequency 2, amplitude 4
+    assert sample not in stored
+    window.point(*cell(window, "#regimes .chart", 2, 4), click=True)
+    window.wait(f"/sample {sample}\\)/.test({WHERE})")
+    shown = int(re.search(r"\(sample (\d+)\)", window.run(f"return {WHERE}"))[1])
+    assert shown in stored
+    assert abs(shown // 8 - 4) + abs(shown % 8 - 2) == 1
+    place_of_body = "document.querySelector('.stage g').getAttribute('transform')"
+    before = window.run(f"return {place_of_body}")
+    window.wait(f"{place_of_body} !== {before!r}")
+    assert window.run("return document.querySelector('.play').textContent") == "Pause"
+    assert window.console() == []
+
+
+def test_the_slider_of_time_moves_the_bodies(window):
+    moved = window.run(
+        """const body = () => document.querySelector(".stage g").getAttribute("transform");
+        const slider = document.querySelector(".player input"), before = body();
+        slider.value = 0.4;
+        slider.dispatchEvent(new Event("input"));
+        return [before, body()]"""
+    )
+    assert moved[0] != moved[1]
+
+
+def test_the_wheel_zooms_a_chart_that_was_pointed_at(window):
+    x, y = place(window, "#regimes .chart", 0.5, 0.5)
+    before = window.run(f"return {RANGE}")
+    window.point(x, y)
+    window.turn_wheel(x, y, -240)
+    window.wait(f"{RANGE}[1] - {RANGE}[0] < 0.95 * ({before[1]} - {before[0]})")
+
+
+def test_the_wheel_scrolls_past_a_chart_that_was_not(window):
+    x, y = place(window, "#regimes .chart", 0.5, 0.5)
+    window.point(10, 10)
+    before = window.run(f"return [{RANGE}, scrollY]")
+    window.run("dispatchEvent(new Event('scroll'))")
+    window.turn_wheel(x, y, 240)
+    window.wait(f"scrollY > {before[1]}")
+    assert window.run(f"return {RANGE}") == before[0]
+
+
+def test_arrow_keys_walk_from_orbit_to_orbit(window):
+    shown = window.run(f"return {WHERE}")
+    window.run("document.querySelector('#regimes .chart').focus()")
+    window.press("\ue014")  # arrow right
+    window.wait(f"{WHERE} !== {shown!r}")
+
+
+def test_the_slider_picks_a_load_amplitude(window):
+    text = window.run(
+        """const slider = document.querySelector("#amplitude_curves .slider input");
+        slider.value = 5;
+        slider.dispatchEvent(new Event("input"));
+        return document.querySelector("#amplitude_curves .slider output").textContent"""
+    )
+    assert text == "load.amplitude 500 N"
+
+
+def test_a_dark_page_is_drawn_in_its_own_colours(browser, map_report):
+    scheme = {"name": "prefers-color-scheme", "value": "dark"}
+    browser.command("Emulation.setEmulatedMedia", features=[scheme])
+    browser.open(map_report)
+    browser.wait(READY)
+    colours = browser.run(
+        """const chart = document.querySelector("#regimes .chart");
+        const page = getComputedStyle(document.body);
+        return [page.backgroundColor, chart._fullLayout.font.color]"""
+    )
+    browser.command("Emulation.setEmulatedMedia", features=[])
+    assert colours == ["rgb(21, 25, 29)", "#e5e9ec"]
+
+
+@pytest.mark.parametrize("kind", ["random", "sweep", "compared"])
+def test_every_kind_of_study_is_drawn(kind, browser, request, map_study, tmp_path):
+    names = ["map_study", "other_map_study"] if kind == "compared" else [f"{kind}_study"]
+    runs = [read_run(request.getfixturevalue(name)) for name in names]
+    report = tmp_path / "report.html"
+    report.write_text(page(pictures_of(runs), runs), "utf-8")
+    browser.console()
+    browser.open(report)
+    browser.wait(READY)
+    assert browser.console() == []
+    assert all(browser.run(f"return {MARKS}"))

@@ -1,0 +1,76 @@
+"""Checked against: numpy's own grids."""
+
+import numpy as np
+import pytest
+
+from jaxvib.reports.picture import Scale
+from jaxvib.reports.planes import MOST_CELLS, planes
+from jaxvib.reports.reading import Run
+
+PAINT = Scale("value", "viridis", 0.0, 1.0)
+
+
+def run_over(**values):
+    """Return a run whose samples are the crossed values, the first path slowest."""
+    import xarray
+
+    paths = {name.replace("_", "."): np.asarray(each) for name, each in values.items()}
+    crossed = np.meshgrid(*paths.values(), indexing="ij")
+    fields = {path: ("sample", c.ravel()) for path, c in zip(paths, crossed, strict=True)}
+    size = crossed[0].size
+    results = xarray.Dataset(fields | {"result": ("sample", np.zeros(size, int))})
+    study = {
+        "analysis": "periodic_orbit",
+        "grid": {path: len(each) for path, each in paths.items()},
+        "coordinates": list(paths),
+    }
+    return Run("by hand", results, None, study, {}, "")
+
+
+FREQUENCIES, AMPLITUDES, GAPS = (
+    np.arange(5.0, 8.0),
+    np.arange(100.0, 500.0, 100),
+    [0.1, 0.2],
+)
+
+
+@pytest.mark.parametrize("order", [["load_frequency", "load_amplitude"],
+                                   ["load_amplitude", "load_frequency"]])  # fmt: skip
+def test_a_cell_shows_its_own_sample_whatever_the_order_of_paths(order):
+    values = {"load_frequency": FREQUENCIES, "load_amplitude": AMPLITUDES}
+    run = run_over(**{name: values[name] for name in order})
+    (plane,) = planes([run])
+    assert (plane.x.path, plane.y.path) == ("load.frequency", "load.amplitude")
+    (cells,) = plane.cells(run.field("load.frequency") + run.field("load.amplitude"), PAINT)
+    np.testing.assert_array_equal(cells.x, FREQUENCIES)
+    np.testing.assert_array_equal(cells.y, AMPLITUDES)
+    np.testing.assert_array_equal(cells.values, FREQUENCIES + AMPLITUDES[:, None])
+
+
+def test_a_third_path_is_stepped_through():
+    run = run_over(gap=GAPS, load_amplitude=AMPLITUDES, load_frequency=FREQUENCIES)
+    (plane,) = planes([run])
+    assert plane.choice.options == ("gap 0.1", "gap 0.2")
+    layers = plane.cells(run.field("gap"), PAINT)
+    assert [layer.option for layer in layers] == [0, 1]
+    assert [np.unique(layer.values).tolist() for layer in layers] == [[0.1], [0.2]]
+
+
+def test_a_fine_grid_is_thinned_and_says_so():
+    run = run_over(a=np.arange(2 * MOST_CELLS), b=np.arange(3))
+    (plane,) = planes([run])
+    assert plane.sheets.shape == (1, MOST_CELLS, 3)
+    assert plane.thinned == " Shown is every 2nd value of a."
+
+
+@pytest.mark.parametrize(("values", "log"), [(np.logspace(0, 3, 7), True),
+                                         (np.linspace(1, 1000, 7), False),
+                                         (np.logspace(0, 0.5, 7), False)])  # fmt: skip
+def test_values_spaced_by_their_logarithm_get_a_logarithmic_axis(values, log):
+    (plane,) = planes([run_over(a=[1.0, 2.0], b=values)])
+    assert plane.x.log is log
+    assert plane.y.log is False
+
+
+def test_a_path_of_one_value_is_no_axis():
+    assert planes([run_over(a=[1.0], b=[1.0, 2.0])]) == []

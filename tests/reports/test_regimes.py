@@ -1,0 +1,64 @@
+"""Checked against: regimes that are written down by hand."""
+
+import numpy as np
+
+from jaxvib.ensemble import Reason
+from jaxvib.reports.reading import Run
+from jaxvib.reports.regimes import sort_by_regime, sort_by_verdict
+
+
+def run_of(**fields):
+    import xarray
+
+    results = xarray.Dataset({name: ("sample", values) for name, values in fields.items()})
+    study = {"analysis": "periodic_orbit", "system": "", "coordinates": []}
+    return Run("by hand", results, None, study, {}, "")
+
+
+RUN = run_of(
+    result=[0, 0, 0, Reason.CHAOTIC, Reason.QUASI_PERIODIC, Reason.UNSETTLED,
+            Reason.DIVERGED, Reason.STEP_LIMIT, 0],
+    periods=[1, 2, 1, 1, 1, 1, 0, 0, 1],
+    contacts=[1, 3, 0, 9, 9, 9, 0, 0, 1],
+    stable=[1, 0, -1, -1, -1, -1, -1, -1, 1],
+)  # fmt: skip
+
+
+def test_regimes_are_named_by_period_and_contacts():
+    sorting = sort_by_regime([RUN])
+    assert sorting.classes.names == (
+        "period 1, 0 contacts", "period 1, 1 contact", "period 2, 3 contacts",
+        "quasi-periodic", "chaotic", "not settled (undecided)", "failed",
+    )  # fmt: skip
+    assert [share.counts for share in sorting.shares] == [
+        (1,),
+        (2,),
+        (1,),
+        (1,),
+        (1,),
+        (1,),
+        (2,),
+    ]
+    np.testing.assert_array_equal(sorting.members[0], [1, 2, 0, 4, 3, 5, 6, 6, 1])
+
+
+def test_verdicts_are_sorted_apart_from_motions_without_one():
+    sorting = sort_by_verdict([RUN])
+    assert sorting.classes.names == (
+        "unstable", "undecided", "stable",
+        "quasi-periodic", "chaotic", "not settled (undecided)", "failed",
+    )  # fmt: skip
+    assert sum(share.counts[0] for share in sorting.shares) == 9
+
+
+def test_two_runs_share_their_classes():
+    other = run_of(result=[0], periods=[3], contacts=[4], stable=[1])
+    sorting = sort_by_regime([RUN, other])
+    assert sorting.classes.names[3] == "period 3, 4 contacts"
+    assert sorting.members[1].tolist() == [3]
+    assert sorting.shares[3].counts == (0, 1)
+    assert sum(share.counts[0] for share in sorting.shares) == RUN.size
+
+
+def test_failed_samples_are_those_with_a_failing_reason():
+    np.testing.assert_array_equal(RUN.failed, [False] * 6 + [True, True, False])

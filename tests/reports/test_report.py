@@ -1,0 +1,114 @@
+"""Checked against: the store's own numbers, and what a page must not have to be offline."""
+
+import html
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from jaxvib.reports import write_report
+from jaxvib.reports.page import page
+from jaxvib.reports.reading import read_run
+from jaxvib.reports.report import check_comparable, pictures_of
+
+from . import small_studies
+from .conftest import AMPLITUDES, FREQUENCIES
+
+
+def names(*directories):
+    return [
+        picture.name for picture in pictures_of([read_run(each) for each in directories])
+    ]
+
+
+def test_a_map_study_has_every_picture(map_study):
+    assert names(map_study) == [
+        "regimes", "stability", "peak_force", "contacts", "amplitude_curves", "orbit"
+    ]  # fmt: skip
+
+
+def test_a_sweep_of_one_path_has_curves(sweep_study):
+    assert names(sweep_study) == [
+        "amplitude", "largest_multiplier", "max_contact_force", "regimes", "orbit"
+    ]  # fmt: skip
+
+
+def test_random_samples_are_scattered(random_study):
+    assert names(random_study) == ["regimes", "stability", "peak_force", "orbit"]
+
+
+def test_two_runs_are_compared_in_one_report(map_study, other_map_study, tmp_path):
+    first = shutil.copytree(map_study, tmp_path / "first")
+    assert "changes" in names(map_study, other_map_study)
+    text = write_report(first, other_map_study).read_text("utf-8")
+    assert "<th scope='col'>first</th><th scope='col'>second</th>" in text
+    assert "<th scope='row'>failed</th><td>1</td><td>1</td>" in text
+
+
+def test_runs_over_other_paths_are_refused(map_study, random_study):
+    run = read_run(random_study)
+    run.study["coordinates"] = ["gap"]
+    with pytest.raises(ValueError, match=r"'gap'.* cannot be compared"):
+        check_comparable([read_run(map_study), run])
+
+
+def test_every_picture_is_a_file_too(map_report):
+    files = {path.name for path in (map_report.parent / "pictures").iterdir()}
+    assert files == {
+        f"{name}.{kind}" for name in names(map_report.parent) for kind in ("png", "svg")
+    }
+
+
+def test_the_report_is_the_same_bytes_each_time(map_report, tmp_path):
+    first = map_report.parent
+    again = shutil.copytree(first, tmp_path / first.name)
+    for path in [again / "report.html", *(again / "pictures").iterdir()]:
+        path.unlink()
+    write_report(again)
+    for path in [map_report, *(first / "pictures").iterdir()]:
+        assert path.read_bytes() == (again / path.relative_to(first)).read_bytes()
+
+
+def test_the_page_is_small_and_names_no_other_file(map_report):
+    text = map_report.read_text("utf-8")
+    assert len(text) < 5e6
+    assert "default-src 'none'" in text
+    head = text[: text.index('id="data"')]
+    sources = re.findall(r"""(?:src|href)\s*=\s*["']([^"']*)""", head)
+    local = [source for source in sources if source.startswith("pictures/")]
+    assert set(sources) - set(local) == {"#pictures"}
+    assert all((map_report.parent / source).is_file() for source in local)
+
+
+def test_the_head_counts_what_the_store_holds(map_study, map_report):
+    run = read_run(map_study)
+    text = map_report.read_text("utf-8")
+    periodic = 100 * np.mean(run.field("result") == 0)
+    assert f"<dt>periodic</dt><dd>{periodic:.3g} %</dd>" in text
+    assert "<dt>failed</dt><dd>1</dd>" in text
+    unsettled = int((run.field("result") == 22).sum())
+    assert f"<dt>undecided</dt><dd>{unsettled}</dd>" in text
+    assert "1 failed: the iteration ran away from its guess" in text
+    assert "<dt>trust level</dt><dd>checked</dd>" in text
+
+
+def test_words_of_a_config_stay_words(tmp_path):
+    title = "</title><script>alert('a')</script> & <b>$data</b>"
+    study = small_studies.write_map_study(tmp_path / "<i>&", FREQUENCIES, AMPLITUDES, title)
+    run = read_run(study)
+    whole = page(pictures_of([run, run]), [run, run])
+    assert html.escape(title, quote=True) in whole
+    assert "&lt;i&gt;&amp;" in whole
+    assert "<script>alert" not in whole
+    assert "<i>&" not in whole
+
+
+def test_a_damaged_or_missing_study_is_named(map_study, tmp_path):
+    with pytest.raises(FileNotFoundError, match="nothing"):
+        write_report(tmp_path / "nothing")
+    damaged = shutil.copytree(map_study, tmp_path / "damaged")
+    chunk = next((damaged / "results.zarr" / "contacts" / "c").rglob("0"))
+    chunk.write_bytes(chunk.read_bytes()[:-1] + b"\0")
+    with pytest.raises(OSError, match="contacts"):
+        write_report(damaged)
