@@ -5,8 +5,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-_BISECTIONS = 6
-_NEWTON_STEPS = 4
+# Steps follow the motion closely: after the secant the error falls as e^2, e^4, e^8.
+_NEWTON_STEPS = 3
 
 
 class StepPolynomial(NamedTuple):
@@ -29,7 +29,7 @@ class StepPolynomial(NamedTuple):
 
     def extremum(self):
         """Return the tau where a slope that changes sign over the step is 0."""
-        return self._root(self.slope, lambda tau: self._curvature(tau))
+        return self._root(self.slope, self._curvature)
 
     def crossing(self):
         """Return the tau where a value that changes sign over the step is 0."""
@@ -40,19 +40,15 @@ class StepPolynomial(NamedTuple):
         return _horner(factors, tau)
 
     def _root(self, function, slope):
-        low = jnp.zeros_like(self.coefficients[0])
-        high = jnp.ones_like(low)
-        rising = function(high) > 0
-        for _ in range(_BISECTIONS):
-            middle = (low + high) / 2
-            beyond = (function(middle) > 0) == rising
-            low, high = jnp.where(beyond, low, middle), jnp.where(beyond, middle, high)
-        tau = (low + high) / 2
+        left, right = function(jnp.zeros_like(self.coefficients[0])), function(1.0)
+        tau = left / _safe(left - right)
         for _ in range(_NEWTON_STEPS):
-            steepness = slope(tau)
-            steepness = jnp.where(steepness == 0, 1, steepness)
-            tau = jnp.clip(tau - function(tau) / steepness, low, high)
+            tau = jnp.clip(tau - function(tau) / _safe(slope(tau)), 0.0, 1.0)
         return tau
+
+
+def _safe(denominator):
+    return jnp.where(denominator == 0, 1.0, denominator)
 
 
 def step_polynomial(length, start, end) -> StepPolynomial:
@@ -84,7 +80,7 @@ def cubic_defect(length, start, end, tau):
 
 
 def _horner(coefficients, tau):
-    total = jnp.zeros_like(tau)
-    for coefficient in reversed(list(coefficients)):
+    *lower, total = coefficients
+    for coefficient in reversed(lower):
         total = total * tau + coefficient
     return total

@@ -38,8 +38,11 @@ def map_samples(
     if chunk < 1:
         raise ValueError(f"chunk = {chunk} is not in [1, inf)")
     order = np.arange(number) if cost is None else np.argsort(cost, kind="stable")
-    width = max(2, min(chunk, number))
-    compiled = _compiled(function)
+    compiled, widths = _compiled(function)
+    needed = max(2, min(chunk, number))
+    # A width that is compiled already costs less than a new one that fits better.
+    width = min((w for w in widths if w >= needed), default=needed)
+    widths.add(width)
 
     def run(start: int) -> PyTree:
         lanes = order[start : start + width]
@@ -72,5 +75,5 @@ def _number(samples, cost) -> int:
 
 
 @functools.lru_cache(maxsize=64)
-def _compiled(function):
-    return jax.jit(jax.vmap(function))
+def _compiled(function) -> tuple[Callable[[PyTree], PyTree], set[int]]:
+    return jax.jit(jax.vmap(function)), set()

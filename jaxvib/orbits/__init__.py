@@ -2,3 +2,5 @@
 
 from .periodic_orbit import PeriodicOrbit as PeriodicOrbit
 from .periodic_orbit import periodic_orbit as periodic_orbit
+from .regimes import orbit_traces as orbit_traces
+from .regimes import regimes as regimes

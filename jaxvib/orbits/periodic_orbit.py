@@ -213,7 +213,7 @@ def examined(system, shot: Shot, periods, tight, looked) -> PeriodicOrbit:
     """Return a shot's orbit with its evidence, which there is if it was `looked` at."""
     parameters, static = eqx.partition(system, eqx.is_inexact_array)
     frozen = eqx.combine(jax.lax.stop_gradient(parameters), static)
-    span = periods * frozen.period()
+    span = periods.astype(float) * frozen.period()
     units = scales(frozen, shot.state)
     found = shot.result == Reason.SUCCESS
     seen = shot.revolution
@@ -258,7 +258,8 @@ def examined(system, shot: Shot, periods, tight, looked) -> PeriodicOrbit:
     multipliers = floquet_multipliers(monodromy)
     # |mu| has no derivative where mu = 0, as after a hard contact.
     squared = multipliers[0].real ** 2 + multipliers[0].imag ** 2
-    largest = jnp.sqrt(jnp.where(squared > 0, squared, 1.0)) * (squared > 0)
+    modulus = jnp.sqrt(jnp.where(squared > 0, squared, 1.0))
+    largest = jnp.where(squared > 0, modulus, 0.0)
     error = multiplier_error(jax.lax.stop_gradient(monodromy), monodromy_error)
     # Without evidence nothing closer to the unit circle than this is decided.
     band = jnp.where(looked, error, 1e-3)
@@ -270,11 +271,11 @@ def examined(system, shot: Shot, periods, tight, looked) -> PeriodicOrbit:
     highest = along(maps.displacement, watched.highest, watched.highest_time)
     lowest = along(maps.displacement, watched.lowest, watched.lowest_time)
     expected = jnp.exp(equation.divergence() * span)
-    contacts = jnp.sum(watched.onsets)
+    contacts = jnp.sum(watched.onsets, dtype=jnp.int32)
 
     whole = PeriodicOrbit(
         state=state,
-        period=periods * system.period(),
+        period=periods.astype(float) * system.period(),
         periods=periods,
         monodromy=monodromy,
         floquet_multipliers=multipliers,
@@ -312,7 +313,8 @@ def _maps(static) -> _Maps:
     def residual(state, arguments):
         leaves, periods, rtol = arguments
         system = eqx.combine(leaves, static)
-        return flow(system, state, 0.0, periods * system.period(), rtol=rtol) - state
+        span = periods.astype(float) * system.period()
+        return flow(system, state, 0.0, span, rtol=rtol) - state
 
     def monodromy(state, arguments):
         return jax.jacfwd(residual)(state, arguments) + jnp.eye(state.shape[0])

@@ -51,7 +51,7 @@ def settle(
     """
 
     def go_on(carry):
-        states, nearest, periods, result = carry
+        _, nearest, periods, result = carry
         unsettled = ~(jnp.min(nearest) < close)
         return unsettled & (periods < most) & (result == Reason.SUCCESS)
 

@@ -69,7 +69,7 @@ def revolve(system, state, periods, *, rtol, grazing, active=True) -> Revolution
     def one_period(index, carry):
         now, monodromy, watched, repeats, result = carry
         go = active & (result == Reason.SUCCESS) & (index < periods)
-        begin = index * period
+        begin = index.astype(float) * period
         end = jnp.where(go, begin + period, begin)
         seen = observe(system, now, begin, end, rtol=rtol, grazing=grazing, watched=watched)
         divides = (index + 1 < periods) & (periods % (index + 1) == 0)

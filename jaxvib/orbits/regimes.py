@@ -1,0 +1,252 @@
+"""Where many samples settle: transients, shooting, and the motions with no period."""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import ArrayLike
+
+from ..dynamics.flow import simulate
+from ..ensemble import Reason, map_samples
+from ..systems.parameters import replace
+from .multipliers import UNSTABLE
+from .periodic_orbit import (
+    GRAZING,
+    LONGEST_PERIOD,
+    PeriodicOrbit,
+    evidence_factor,
+    orbit_from_guess,
+)
+from .settling import recurrences, strobe, wander
+from .shooting import scales
+
+# A motion has settled on a period where it recurs this closely, in units of its own
+# size; Newton's method takes over from there.
+CLOSE = 1e-4
+# It is tried with every period in which it recurs at least this closely.
+PLAUSIBLE = 1e-2
+TRANSIENT_RTOL = 1e-7
+_SEGMENT = 32
+_WATCHED_PERIODS = 64
+
+
+class Traces(NamedTuple):
+    """Motions over one period each: times (samples, points), states and forces."""
+
+    times: np.ndarray
+    states: np.ndarray
+    contact_force: np.ndarray
+
+
+def regimes(
+    system: eqx.Module,
+    samples: Mapping[str, ArrayLike],
+    *,
+    max_periods: int = LONGEST_PERIOD,
+    transient: int = 512,
+    rtol: float = 1e-8,
+    evidence: str = "checked",
+    chunk: int = 64,
+    progress: Callable[[int], None] | None = None,
+) -> PeriodicOrbit:
+    """Return the motion on which each sample settles from rest.
+
+    Every sample runs until it recurs within `max_periods` (up to `transient`) periods
+    of its load; Newton's method then finds its orbit, with the evidence of
+    `periodic_orbit`. A motion that settles on no stable orbit is watched for 64
+    periods more and classed by its largest Lyapunov exponent: `QUASI_PERIODIC`,
+    `CHAOTIC` or `UNSETTLED`, which are results and no failures.
+
+    **Arguments:** `samples`: values by parameter path, each of shape (samples,).
+    `progress`: is called with the number of samples finished since its last call.
+    **Returns:** a `PeriodicOrbit` of numpy arrays with a leading axis of samples.
+    **Raises:** `ValueError` for an unknown path or a value out of its range.
+    """
+    factor = evidence_factor(evidence)
+    leaves, static = batched(system, samples)
+    run = functools.partial(map_samples, chunk=chunk)
+    settle_stage = _settle_stage(static, max_periods)
+    state = run(_rest_stage(static), leaves)
+    number = len(state)
+    nearest = np.full((number, max_periods), np.inf)
+    result = np.zeros(number, np.int32)
+
+    waiting = np.arange(number)
+    for _ in range(-(-transient // _SEGMENT)):
+        # Lanes that settled leave; the others are put together anew.
+        found = run(settle_stage, (_take(leaves, waiting), state[waiting]))
+        state[waiting], nearest[waiting], result[waiting] = found
+        unsettled = (nearest[waiting].min(axis=1) > CLOSE) & (result[waiting] == 0)
+        waiting = waiting[unsettled]
+        if not waiting.size:
+            break
+
+    orbits = _blank(system, number)
+    orbits.result[:] = result
+    tell = progress or (lambda done: None)
+    tell(int(np.sum(result != 0)))
+    pending = np.flatnonzero(result == 0)
+    for periods in range(1, max_periods + 1):
+        tried = pending[nearest[pending, periods - 1] < PLAUSIBLE]
+        if not tried.size:
+            continue
+        lanes = _take(leaves, tried), state[tried], np.full(tried.size, periods, np.int32)
+        settings = np.full(tried.size, rtol), np.full(tried.size, factor)
+        found, distance = run(_orbit_stage(static), (*lanes, *settings))
+        success = (found.result == Reason.SUCCESS) & (distance < 0.1)
+        accepted = success & (found.stable != UNSTABLE)
+        _put(orbits, tried[accepted], _take(found, accepted))
+        tell(int(accepted.sum()))
+        pending = np.setdiff1d(pending, tried[accepted], assume_unique=True)
+    if pending.size:
+        watched = run(_wander_stage(static), (_take(leaves, pending), state[pending]))
+        _put(orbits, pending, _classed(orbits, leaves, static, pending, watched))
+        tell(pending.size)
+    return orbits
+
+
+def orbit_traces(
+    system: eqx.Module,
+    samples: Mapping[str, ArrayLike],
+    orbits: PeriodicOrbit,
+    points: int = 128,
+) -> Traces:
+    """Return each sample's motion over one period of its orbit, at `points` times.
+
+    A motion that is not periodic is followed over eight periods of its load.
+    """
+    leaves, static = batched(system, samples)
+    spans = np.where(np.isfinite(orbits.period), orbits.period, 1.0)
+    lanes = leaves, np.asarray(orbits.state), spans
+    return Traces(*map_samples(_trace_stage(static, points), lanes))
+
+
+def batched(system: eqx.Module, samples: Mapping[str, ArrayLike]):
+    """Return a system's parameters with a leading axis of samples, and the rest."""
+    values = {path: np.asarray(value, float) for path, value in samples.items()}
+    lengths = {path: value.shape for path, value in values.items()}
+    if (
+        not values
+        or len(set(lengths.values())) != 1
+        or len(next(iter(lengths.values()))) != 1
+    ):
+        raise ValueError(f"samples have shapes {lengths}; allowed: one shape (samples,)")
+    replace(system, {path: value[0] for path, value in values.items()})  # names, ranges
+    _, static = eqx.partition(system, eqx.is_inexact_array)
+
+    def place(values):
+        return eqx.filter(replace(system, values), eqx.is_inexact_array)
+
+    leaves = jax.tree.map(np.asarray, jax.jit(jax.vmap(place))(values))
+    return leaves, static
+
+
+@functools.lru_cache(maxsize=32)
+def _rest_stage(static):
+    return lambda leaves: eqx.combine(leaves, static).rest()
+
+
+@functools.lru_cache(maxsize=32)
+def _settle_stage(static, longest):
+    def stage(lane):
+        leaves, state = lane
+        system = eqx.combine(leaves, static)
+        states, result = strobe(system, state, _SEGMENT, TRANSIENT_RTOL)
+        return states[-1], recurrences(system, states, longest), result
+
+    return stage
+
+
+@functools.lru_cache(maxsize=32)
+def _orbit_stage(static):
+    def stage(lane):
+        leaves, state, periods, rtol, factor = lane
+        system = eqx.combine(leaves, static)
+        orbit = orbit_from_guess(system, state, periods, rtol, factor)
+        return orbit, jnp.max(jnp.abs(orbit.state - state) / scales(system, state))
+
+    return stage
+
+
+@functools.lru_cache(maxsize=32)
+def _wander_stage(static):
+    def stage(lane):
+        leaves, state = lane
+        system = eqx.combine(leaves, static)
+        grazing = GRAZING * scales(system, state)[0]
+        return wander(system, state, _WATCHED_PERIODS, TRANSIENT_RTOL, grazing)
+
+    return stage
+
+
+@functools.lru_cache(maxsize=32)
+def _trace_stage(static, points):
+    def stage(lane):
+        leaves, state, span = lane
+        times = span * jnp.linspace(0.0, 1.0, points)
+        trajectory = simulate(eqx.combine(leaves, static), state, times, TRANSIENT_RTOL)
+        return times, trajectory.states, trajectory.contact_force
+
+    return stage
+
+
+def _classed(orbits, leaves, static, lanes, watched) -> PeriodicOrbit:
+    """Return what is known of motions that are not periodic, as orbits without one."""
+    period = np.asarray(
+        jax.vmap(lambda leaf: eqx.combine(leaf, static).period())(_take(leaves, lanes))
+    )
+    doubt = np.maximum(3 * watched.exponent_error, 5e-3 / period)
+    code = np.where(watched.exponent > doubt, Reason.CHAOTIC, Reason.QUASI_PERIODIC)
+    code = np.where(watched.exponent < -doubt, Reason.UNSETTLED, code)
+    code = np.where(watched.result == 0, code, watched.result)
+    classed = _take(orbits, lanes)
+    return eqx.tree_at(
+        lambda o: (
+            o.state,
+            o.period,
+            o.contacts_per_period,
+            o.max_contact_force,
+            o.amplitude,
+            o.lyapunov_exponent,
+            o.result,
+        ),
+        classed,
+        (
+            watched.state,
+            8 * period,
+            watched.contacts_per_period,
+            watched.max_contact_force,
+            watched.amplitude,
+            watched.exponent,
+            code.astype(np.int32),
+        ),
+    )
+
+
+def _blank(system, number) -> PeriodicOrbit:
+    """Return orbits that nothing is known of yet."""
+    periods = jnp.asarray(1, jnp.int32)
+    shape = jax.eval_shape(
+        lambda s: orbit_from_guess(s, s.rest(), periods, 1e-8, 1e-2), system
+    )
+
+    def blank(leaf):
+        inexact = np.issubdtype(leaf.dtype, np.inexact)
+        return np.full((number, *leaf.shape), np.nan if inexact else -1, leaf.dtype)
+
+    return jax.tree.map(blank, shape)
+
+
+def _take(tree, lanes):
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[lanes], tree)
+
+
+def _put(tree, lanes, values) -> None:
+    def put(leaf, new):
+        leaf[lanes] = new
+
+    jax.tree.map(put, tree, values)
