@@ -324,14 +324,29 @@ def _maps(static) -> _Maps:
         system = eqx.combine(leaves, static)
         equation = system.equation()
         there = flow(system, state, 0.0, time, rtol=rtol)
-        return equation.contact_forces(equation.penetrations(there))
+        rate = equation.vector_field(time, there)
+        return equation.contact_forces(_top(*equation.contact_motion(there, rate)))
 
     def displacement(state, arguments, time):
         leaves, _, rtol = arguments
-        there = flow(eqx.combine(leaves, static), state, 0.0, time, rtol=rtol)
-        return jnp.split(there, 2)[0]
+        system = eqx.combine(leaves, static)
+        there = flow(system, state, 0.0, time, rtol=rtol)
+        rate = system.equation().vector_field(time, there)
+        return _top(*jnp.split(there, 2), jnp.split(rate, 2)[1])
 
     return _Maps(residual, monodromy, force, displacement)
+
+
+def _top(value, speed, acceleration):
+    """Return the extreme that a value has nearby, to second order in time.
+
+    A contact is so short that a nanosecond between the time where its extreme was seen
+    and the true one would spoil the extreme's derivative (a thousandth for steel).
+    """
+    curved = acceleration != 0
+    return value - jnp.where(
+        curved, speed**2 / (2 * jnp.where(curved, acceleration, 1.0)), 0.0
+    )
 
 
 def _component(function, index):
