@@ -11,10 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.interpolate import CubicHermiteSpline
+from scipy.optimize import brentq
 
 import jaxvib as jv
-from tests.independent import TwoBody, periodic_orbit, trajectory
+from tests.independent import TwoBody, motion, periodic_orbit, trajectory
 
 FILE = pathlib.Path(__file__).with_name("reference.json")
 REFERENCES = json.loads(FILE.read_text())["orbits"]
@@ -105,13 +105,8 @@ def test_derivatives_of_an_orbit_are_those_of_the_independent_one(kind):
     def properties(name, value):
         other = TwoBody(contact_stiffness=parameters["contact.stiffness"], **{name: value})
         orbit = periodic_orbit(other, reference["state"])
-        times = np.linspace(0, orbit.period, 400)
-        path = CubicHermiteSpline(times, *along(other, orbit.state, times))
-        ends = path.derivative().roots(extrapolate=False)
-        high, low = ([fold(path(root)[i] for root in roots) for i, roots in enumerate(ends)]
-                     for fold in (max, min))  # fmt: skip
-        return np.array([*orbit.state, abs(orbit.multipliers[0]), orbit.peak_force,
-                         *(np.subtract(high, low) / 2)])  # fmt: skip
+        several = abs(orbit.multipliers[0]), orbit.peak_force, *amplitudes(other, orbit)
+        return np.array([*orbit.state, *several])
 
     for path, name in SWEPT.items():
         small = 1e-4 * values[path]
@@ -122,7 +117,24 @@ def test_derivatives_of_an_orbit_are_those_of_the_independent_one(kind):
                                    atol=1e-6 * np.abs(expected[:4]).max())  # fmt: skip
 
 
-def along(system, state, times):
-    """Return displacements and velocities (times, 2) of a motion."""
-    states = trajectory(system, state, times)
-    return states[:, :2], states[:, 2:]
+def amplitudes(system, orbit):
+    """Return half of highest minus lowest displacement, each where a body turns."""
+    within = [np.linspace(m.begin, m.end, 40) for m in orbit.meetings]
+    times = np.unique(np.concatenate([np.linspace(0, orbit.period, 200), *within]))
+    states = trajectory(system, orbit.state, times)
+    turns = [[], []]
+    for start, end, one, other in zip(
+        times[:-1], times[1:], states[:-1], states[1:], strict=True
+    ):
+        for body in (0, 1):
+            if one[2 + body] * other[2 + body] < 0:
+
+                def there(t, start=start, one=one):
+                    return motion(system, one, start, t).state
+
+                turn = brentq(
+                    lambda t, body=body, there=there: there(t)[2 + body], start, end,
+                    xtol=1e-14,
+                )  # fmt: skip
+                turns[body].append(there(turn)[body])
+    return [(max(turn) - min(turn)) / 2 for turn in turns]
