@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from . import samples
 from .._nearest import nearest
+from . import samples
 from .catalogue import Declared, catalogue
 from .kinds import ANALYSES, SYSTEMS
 from .reading import Document, read
@@ -128,7 +128,7 @@ def load(path: Path, assignments: Sequence[str] = ()) -> Study:
     analysis_kind = _kind(document, "analysis", ANALYSES)
     options = analysis_kind.options()
     analysis = validated(options, tables["analysis"], "analysis", document)
-    number = _number_of_samples(document, sampling, paths, declared, analysis_kind)
+    number = _number_of_samples(document, sampling, paths, analysis_kind)
     _refuse_idle_assignments(assignments, document, paths)
     study = Study(
         path.stem,
@@ -182,15 +182,17 @@ def _sweep(document: Document, declared: dict[str, Declared]):
     for path, entry in _specified({k: v for k, v in table.items() if k not in own}).items():
         full = f"sweep.{path}"
         if path not in declared:
+            found = f"{document.where(full)}: {full} = {shown(entry)}"
             near = nearest(path, declared)
-            hint = (
-                f"did you mean {near}?" if near else f"known: {', '.join(sorted(declared))}"
-            )
-            raise ValueError(
-                f"{document.where(full)}: {full} = {shown(entry)} is not a parameter; {hint}"
-            )
+            known = f"known: {', '.join(sorted(declared))}"
+            hint = f"did you mean {near}?" if near else known
+            raise ValueError(f"{found} is not a parameter; {hint}")
         spec = {"values": entry} if isinstance(entry, list) else entry
         paths[path] = validated(Values, spec, full, document)
+        try:
+            samples.check_path(sampling, path, paths[path], declared[path])
+        except ValueError as error:
+            raise ValueError(f"{document.where(full)}: {full} {error}") from None
     return sampling, paths
 
 
@@ -208,7 +210,7 @@ def _specified(table: dict, prefix: str = "") -> dict[str, object]:
     return found
 
 
-def _number_of_samples(document, sampling, paths, declared, analysis) -> int:
+def _number_of_samples(document, sampling, paths, analysis) -> int:
     where = document.where("sweep")
     if analysis.sampled != bool(paths):
         found = "is missing" if analysis.sampled else "is given"
@@ -220,14 +222,9 @@ def _number_of_samples(document, sampling, paths, declared, analysis) -> int:
     if not paths:
         return 1
     try:
-        number = samples.check(sampling, paths)
-        for path, values in paths.items():
-            where = document.where(f"sweep.{path}")
-            taken = values.at(samples.ENDS) if values.drawn else values.listed()
-            samples.check_values(path, taken, declared[path])
+        return samples.number_of(sampling, paths)
     except ValueError as error:
         raise ValueError(f"{where}: sweep: {error}") from None
-    return number
 
 
 def _refuse_idle_assignments(assignments, document: Document, paths) -> None:

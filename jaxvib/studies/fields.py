@@ -27,8 +27,9 @@ def variables(result: object, leading: tuple[str, ...] = ()) -> dict[str, Variab
     Every field has the `leading` axes, then the ones that it was declared with
     (`reported`), or `<name>_0`, `<name>_1`, ... where it declares too few. An axis of
     the same name as a field becomes `<axis>_component`, since a dataset cannot hold
-    both. A field that is a module itself gives names joined by dots. **Raises:** `ValueError` for a
-    result that is no module, or a field that has fewer axes than declared.
+    both. A field that is a module itself gives names joined by dots. **Raises:**
+    `ValueError` for a result that is no module, or a field that has fewer axes than
+    declared.
     """
     import equinox as eqx  # here, since configs are read without it
 
@@ -60,7 +61,7 @@ def with_coordinates(
     return {**coordinates, **fields}
 
 
-def _labelled(field, values: np.ndarray, leading: tuple[str, ...], names) -> Variable:
+def _labelled(field, values: np.ndarray, leading, names) -> Variable:
     declared = field.metadata.get("axes", ())
     own = tuple(f"{axis}_component" if axis in names else axis for axis in declared)
     number = values.ndim - len(leading)

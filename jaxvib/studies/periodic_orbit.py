@@ -68,11 +68,15 @@ class PeriodicOrbitKind:
         names = [field.name for field in dataclasses.fields(PeriodicOrbit)]
         orbits = PeriodicOrbit(**{field: read(field)[chosen] for field in names})
         here = {path: column[chosen] for path, column in values.items()}
-        traces = variables(
-            orbit_traces(system, here, orbits, points=_TRACE_POINTS), ("trace",)
-        )
-        position = Variable(("trace",), chosen, "", "position along sample")
-        return {"sample": position, **traces}
+        traces = orbit_traces(system, here, orbits, points=_TRACE_POINTS)
+        return {
+            "sample": Variable(("trace",), chosen, "", "position along sample"),
+            "times": Variable(("trace", "time"), traces.times, "s", "time"),
+            "states": Variable(("trace", "time", "state"), traces.states, "", "state"),
+            "contact_force": Variable(
+                ("trace", "time", "contact"), traces.contact_force, "N", "contact force"
+            ),
+        }
 
     def summary(self, read: Callable, study) -> list[str]:
         """Return the regimes and their shares, and the best and the worst sample."""

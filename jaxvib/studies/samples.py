@@ -11,7 +11,6 @@ from .catalogue import Declared
 from .tables import Table
 
 MAX_SAMPLES = 10_000_000
-ENDS = np.array([0.0, 1.0])
 _MAX_LIST = 100_000
 
 _Listed = Annotated[list[float], Field(min_length=1, max_length=_MAX_LIST, fail_fast=True)]
@@ -73,6 +72,17 @@ class Values(Table):
         space = np.linspace if self.linspace else np.geomspace
         return space(*(self.linspace or self.logspace))
 
+    def outermost(self) -> np.ndarray:
+        """Return values between which all others lie, without making them all."""
+        if self.values is not None:
+            return np.asarray(self.values, float)
+        first, last, count = (
+            (*(self.bounds or self.log_bounds), 2)
+            if self.drawn
+            else (self.linspace or self.logspace)
+        )
+        return np.array([first, last][:count])
+
     def at(self, fractions: np.ndarray) -> np.ndarray:
         """Return the values at fractions, from 0 to 1, of the way between the bounds."""
         if self.bounds:
@@ -95,31 +105,52 @@ class Sampling(Table):
     )
 
 
-def check(sampling: Sampling, paths: dict[str, Values]) -> int:
+def number_of(sampling: Sampling, paths: dict[str, Values]) -> int:
     """Return the number of samples, before any is made.
 
     **Raises:** `ValueError` for keys that do not go together, and for too many samples.
     """
-    drawing = sampling.method in ("random", "sobol")
-    for path, values in paths.items():
-        if values.drawn != drawing:
-            needed = "bounds or log_bounds" if drawing else "values, linspace or logspace"
-            raise ValueError(f"{path} needs {needed} where method = {sampling.method!r}")
-    if drawing != (sampling.count is not None):
-        raise ValueError(f"count is {'missing' if drawing else 'given'} where method = "
-                         f"{sampling.method!r}; allowed: for random and sobol only")  # fmt: skip
-    if drawing:
+    if _draws(sampling) != (sampling.count is not None):
+        found = "is missing" if _draws(sampling) else "is given"
+        raise ValueError(
+            f'count {found} where method = "{sampling.method}"; allowed: with random and '
+            "sobol only"
+        )
+    if sampling.count is not None:
         return sampling.count
     counts = {path: values.count() for path, values in paths.items()}
     if sampling.method == "paired":
         if len(set(counts.values())) > 1:
-            raise ValueError(f"lists of {counts} values; allowed: the same for each path")
+            listed = ", ".join(f"{path}: {count}" for path, count in counts.items())
+            raise ValueError(f"values per path are {listed}; allowed: one number for all")
         return next(iter(counts.values()))
     number = math.prod(counts.values())
     if number > MAX_SAMPLES:
         sizes = " x ".join(map(str, counts.values()))
         raise ValueError(f"{sizes} = {number:.3g} samples; allowed: at most {MAX_SAMPLES}")
     return number
+
+
+def check_path(sampling: Sampling, path: str, values: Values, declared: Declared) -> None:
+    """Raise `ValueError` for values that the path or the way of sampling does not allow."""
+    if values.drawn != _draws(sampling):
+        needed = (
+            "bounds or log_bounds" if _draws(sampling) else "values, linspace, logspace"
+        )
+        raise ValueError(f'needs {needed} where method = "{sampling.method}"')
+    taken = values.outermost()
+    bad = taken[~declared.allowed.contains(taken)]
+    if bad.size:
+        raise ValueError(f"takes the value {bad[0]:g}; allowed: {declared}")
+    if sampling.method == "grid":
+        distinct, counts = np.unique(taken, return_counts=True)
+        if counts.max() > 1:
+            twice = distinct[counts.argmax()]
+            raise ValueError(f"takes the value {twice:g} twice; allowed: once in a grid")
+
+
+def _draws(sampling: Sampling) -> bool:
+    return sampling.method in ("random", "sobol")
 
 
 def grid_of(sampling: Sampling, paths: dict[str, Values]) -> dict[str, int] | None:
@@ -164,13 +195,6 @@ def evenly_chosen(number: int, grid: dict[str, int] | None, most: int) -> np.nda
     return np.ravel_multi_index(
         np.meshgrid(*lines, indexing="ij"), tuple(grid.values())
     ).ravel()
-
-
-def check_values(path: str, values: np.ndarray, declared: Declared) -> None:
-    """Raise `ValueError` for a value that its parameter may not have."""
-    bad = values[~declared.allowed.contains(values)]
-    if bad.size:
-        raise ValueError(f"{path} takes the value {bad[0]:g}; allowed: {declared}")
 
 
 def _sobol(count: int, dimension: int, seed: int) -> np.ndarray:

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray
-from jaxtyping import ArrayLike, Real
 
 from .._nearest import unknown_key
 from .._quantity import check_range
@@ -20,9 +19,9 @@ from .fields import Variable, variables, with_coordinates
 def sweep(
     analysis: Callable[[eqx.Module], eqx.Module],
     system: eqx.Module,
-    grid: Mapping[str, Real[ArrayLike, " _"]] | None = None,
+    grid: Mapping[str, object] | None = None,
     *,
-    samples: Mapping[str, Real[ArrayLike, " samples"]] | None = None,
+    samples: Mapping[str, object] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> xarray.Dataset:
     """Return an analysis of a system for many values of its parameters.

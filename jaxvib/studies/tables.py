@@ -108,11 +108,11 @@ def _message(error, model, prefix: str, document: Document) -> str:
     value = error["input"]
     if error["type"] == "extra_forbidden":
         return f"{where}: {_unknown(path, value, model, prefix)}"
+    if error["type"] == "value_error":
+        return f"{where}: {path}: {error['ctx']['error']}"
     allowed = _allowed(_field(model, names))
     if error["type"] == "missing":
         return f"{where}: {path} is missing; allowed: {allowed}"
-    if error["type"] == "value_error":
-        return f"{where}: {path}: {error['ctx']['error']}"
     if error["type"] == "literal_error":
         options = typing.get_args(_field(model, names).annotation)
         near = nearest(str(value), map(str, options))

@@ -6,7 +6,7 @@ import pydantic
 from pydantic import Field
 
 from .catalogue import catalogue
-from .tables import Table, flattened, nested_model, number
+from .tables import Table, flattened, nested_model
 
 _WAYS = (
     "stiffness; or youngs_moduli and poissons_ratios with curvature_sum (and "

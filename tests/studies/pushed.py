@@ -4,7 +4,7 @@ At rest the only force is the load's, on the main body: its acceleration at t = 
 F_0 cos(phase) / m, and the attached body feels nothing.
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -45,7 +45,7 @@ class PushedOptions(Table):
     kind: Literal["pushed"]
     fail_above: float = Field(default=np.inf, description="loads that count as failed, N")
 
-    model_config = {"allow_inf_nan": True}
+    model_config: ClassVar = {"allow_inf_nan": True}
 
 
 def push(system, fail_above=jnp.inf):
@@ -62,7 +62,7 @@ def accelerations(samples):
 class PushedKind:
     name = "pushed"
     sampled = True
-    groups = {"first": ("sample",)}
+    groups: ClassVar = {"first": ("sample",)}
 
     def options(self):
         return PushedOptions

@@ -27,7 +27,9 @@ def test_every_parameter_can_be_set_and_is_described(kind):
 
 def test_reading_a_config_needs_no_jax():
     heavy = "{'jax', 'equinox', 'xarray', 'zarr', 'scipy', 'pandas', 'matplotlib'}"
-    code = f"import sys, jaxvib.cli, jaxvib.studies.config; print({heavy} & set(sys.modules))"
+    code = (
+        f"import sys, jaxvib.cli, jaxvib.studies.config; print({heavy} & set(sys.modules))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )

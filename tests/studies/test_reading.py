@@ -11,10 +11,19 @@ from jaxvib.studies.reading import MAX_BYTES, read
 from jaxvib.studies.writing import to_toml
 
 HOSTILE = {
-    "a dotted key of 10000 parts": (b"a" + b".a" * 10_000 + b" = 1", "line 1: a key of more"),
+    "a dotted key of 10000 parts": (
+        b"a" + b".a" * 10_000 + b" = 1",
+        "line 1: a key of more",
+    ),
     "a header of 100000 parts": (b"\n[" + b"a." * 100_000 + b"a]", "line 2: a key of more"),
-    "a quoted dotted key": (b'"x y"' + b' . "x y"' * 9999 + b" = 1", "line 1: a key of more"),
-    "brackets in brackets": (b"a = " + b"[" * 100_000, "line 1: brackets nested more than 64"),
+    "a quoted dotted key": (
+        b'"x y"' + b' . "x y"' * 9999 + b" = 1",
+        "line 1: a key of more",
+    ),
+    "brackets in brackets": (
+        b"a = " + b"[" * 100_000,
+        "line 1: brackets nested more than 64",
+    ),
     "tables in tables": (b"a = " + b"{b = " * 100_000, "line 1: brackets nested more"),
     "bad UTF-8": (b"a = 1\n\nb = '\xff'\n", "line 3: byte 0xff is not UTF-8"),
     "100000 digits": (b"a = " + b"9" * 100_000, "an integer of more than 4300 digits"),
@@ -28,7 +37,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("content, message", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize(("content", "message"), HOSTILE.values(), ids=HOSTILE)
 def test_hostile_text_is_refused_at_once(tmp_path, content, message):
     file = tmp_path / "bad.toml"
     file.write_bytes(content)

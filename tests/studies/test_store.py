@@ -38,7 +38,9 @@ whole = {
 }
 traces = {
     "sample": Variable(("trace",), np.array([0, 5])),
-    "course": Variable(("trace", "time"), np.arange(6, dtype=np.float32).reshape(2, 3), "m"),
+    "course": Variable(
+        ("trace", "time"), np.arange(6, dtype=np.float32).reshape(2, 3), "m"
+    ),
 }
 
 
@@ -190,7 +192,7 @@ def test_resume_does_not_mind_another_folder(study):
 def test_results_without_a_journal_are_left_alone(study):
     (study / "journal.jsonl").unlink()
     before = array_files(study)
-    with pytest.raises(OSError, match="journal.jsonl is missing"):
+    with pytest.raises(OSError, match=r"journal\.jsonl is missing"):
         Store.resume(study, RECORD, "")
     assert array_files(study) == before
 
@@ -198,7 +200,7 @@ def test_results_without_a_journal_are_left_alone(study):
 def test_a_damaged_record_is_not_trusted(study):
     record = json.loads((study / "study.json").read_text())
     (study / "study.json").write_text(json.dumps({**record, "title": "Another"}))
-    with pytest.raises(OSError, match="study.json"):
+    with pytest.raises(OSError, match=r"study\.json"):
         open_study(study)
-    with pytest.raises(OSError, match="study.json is damaged or missing"):
+    with pytest.raises(OSError, match=r"study\.json is damaged or missing"):
         Store.resume(study, RECORD, "")
