@@ -63,7 +63,7 @@ def periodic(run: Run) -> np.ndarray:
 
 def regime_name(periods: int, contacts: int) -> str:
     """Return the name of the regime of period n with k contacts per orbit."""
-    return f"period {periods}, {contacts} contact{'' if contacts == 1 else 's'}"
+    return f"period {periods} with {contacts} contact{'' if contacts == 1 else 's'}"
 
 
 # A class in the making is (rank, name, colour); the rank puts legends in order.

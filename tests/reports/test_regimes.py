@@ -27,7 +27,7 @@ RUN = run_of(
 def test_regimes_are_named_by_period_and_contacts():
     sorting = sort_by_regime([RUN])
     assert sorting.classes.names == (
-        "period 1, 0 contacts", "period 1, 1 contact", "period 2, 3 contacts",
+        "period 1 with 0 contacts", "period 1 with 1 contact", "period 2 with 3 contacts",
         "quasi-periodic", "chaotic", "not settled (undecided)", "failed",
     )  # fmt: skip
     assert [share.counts for share in sorting.shares] == [
@@ -54,7 +54,7 @@ def test_verdicts_are_sorted_apart_from_motions_without_one():
 def test_two_runs_share_their_classes():
     other = run_of(result=[0], periods=[3], contacts=[4], stable=[1])
     sorting = sort_by_regime([RUN, other])
-    assert sorting.classes.names[3] == "period 3, 4 contacts"
+    assert sorting.classes.names[3] == "period 3 with 4 contacts"
     assert sorting.members[1].tolist() == [3]
     assert sorting.shares[3].counts == (0, 1)
     assert sum(share.counts[0] for share in sorting.shares) == RUN.size
