@@ -32,7 +32,7 @@ _HOMES = {
     "dynamics": ("Trajectory", "flow", "simulate"),
     "ensemble": ("Reason", "map_samples", "reason"),
     "studies": ("open_study", "sweep"),
-    "orbits": ("PeriodicOrbit", "periodic_orbit"),
+    "orbits": ("Branch", "PeriodicOrbit", "continue_orbit", "periodic_orbit"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -1,5 +1,7 @@
 """Periodic motion: shooting, monodromy, Floquet multipliers, continuation."""
 
+from .continuation import Branch as Branch
+from .continuation import continue_orbit as continue_orbit
 from .periodic_orbit import PeriodicOrbit as PeriodicOrbit
 from .periodic_orbit import periodic_orbit as periodic_orbit
 from .regimes import orbit_traces as orbit_traces
