@@ -29,7 +29,7 @@ def motion(runs: Sequence[Run]) -> Picture | None:
         for i, name in enumerate(stored["freedoms"])
     )
     forces = tuple(
-        Line(times, column, "contact force", 4 + contact, legend=False)
+        Line(times, column, "contact force", 5 + contact, legend=False)
         for contact, column in enumerate(force.T)
     )
     return Picture(
@@ -40,8 +40,24 @@ def motion(runs: Sequence[Run]) -> Picture | None:
         (
             Chart(Axis("displacement (m)"), Axis("velocity (m/s)"), orbit),
             Chart(Axis("time (s)"), Axis("contact force (N)"), forces),
+            _strongest(times, force),
         ),
         view="motion",
+    )
+
+
+def _strongest(times: np.ndarray, force: np.ndarray) -> Chart:
+    """Return the strongest contact by itself: it may last a thousandth of the motion."""
+    column = force[:, np.argmax(force.max(0))] if force.size else np.zeros(len(times))
+    peak = int(np.argmax(column))
+    apart = np.flatnonzero(column == 0)
+    first = max(apart[apart < peak], default=0)
+    last = min(apart[apart > peak], default=len(column) - 1)
+    near = slice(first, last + 1)
+    milliseconds = 1e3 * (times[near] - times[first])
+    pulse = Line(milliseconds, column[near], "contact force", 5, legend=False)
+    return Chart(
+        Axis("time (ms)"), Axis("contact force (N)"), (pulse,), "strongest contact"
     )
 
 

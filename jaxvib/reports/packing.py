@@ -88,7 +88,8 @@ def _motions(run: Run) -> dict | None:
     stored = stored_motions(run)
     if stored is None:
         return None
-    drawn = {name: coarse(stored[name]) for name in ("times", "states", "force")}
+    # Times stay as they are: a contact lasts a thousandth of the last one.
+    drawn = {name: coarse(stored[name]) for name in ("states", "force")}
     return {**stored, **drawn, "first": representative(run, stored["samples"])}
 
 

@@ -93,6 +93,7 @@ def _motion_figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
         "<div class='chart' role='img' aria-label='Phase plane: velocity over displacement "
         "of each body'></div>"
         "<div class='chart' role='img' aria-label='Contact force over time'></div></div>"
+        "<button class='nearer' type='button'></button>"
         f"<dl class='measures'></dl>{_files(picture)}</aside>"
     )
 

@@ -13,9 +13,11 @@ class Motion {
     this.find(".play").addEventListener("click", () => this.play(!this.playing));
     this.find(".player input").addEventListener("input", (event) => {
       this.play(false);
+      this.glow = 0;
       this.clock = Number(event.target.value) * this.duration;
       this.show();
     });
+    this.find(".nearer").addEventListener("click", () => this.zoom(!this.zoomed));
     [this.plane, this.force] = element.querySelectorAll(".chart");
   }
 
@@ -28,8 +30,10 @@ class Motion {
       run, steps, size, contacts, freedoms, sample: samples[trace],
       times: slice(times, 1), states: slice(states, size), forces: slice(force, contacts),
     });
+    this.peak = Math.max(...this.forces, 1e-9);
     this.duration = this.times[steps - 1] - this.times[0];
-    this.clock = 0;
+    this.clock = this.glow = 0;
+    this.zoomed = false;
     this.tell(asked);
     this.build();
     await this.draw();
@@ -100,6 +104,8 @@ class Motion {
     Object.assign(pulse.yaxis, { rangemode: "tozero", exponentformat: "SI" });
     await Plotly.react(this.plane, orbit, plane, CONFIG);
     await Plotly.react(this.force, forces, pulse, CONFIG);
+    this.find(".nearer").hidden = !touching.includes(true);
+    this.zoom(false);
     this.dots = this.freedoms.map((_, i) => this.dot(this.plane, colours[i % colours.length], `body${i}`));
     this.tick = this.dot(this.force, token("--alarm"), "pulse");
   }
@@ -109,6 +115,23 @@ class Motion {
     dot.className = `dot ${name}`;
     dot.style.background = colour;
     return dot;
+  }
+
+  // The whole time, or the strongest contact alone: it may last a thousandth of it.
+  async zoom(near) {
+    this.zoomed = near;
+    this.find(".nearer").textContent = near ? "Show the whole time" : "Zoom to the strongest contact";
+    await Plotly.relayout(this.force, near ? { "xaxis.range": this.strongest() } : { "xaxis.autorange": true });
+    this.show();
+  }
+
+  strongest() {
+    const force = Array.from({ length: this.steps }, (_, i) => this.pressed(i));
+    let first = force.indexOf(Math.max(...force)), last = first;
+    while (first > 0 && force[first] > 0) first--;
+    while (last < this.steps - 1 && force[last] > 0) last++;
+    const [from, to] = [first, last].map((i) => this.times[i] - this.times[0]);
+    return [from - 0.15 * (to - from), to + 0.15 * (to - from)];
   }
 
   build() {
@@ -143,11 +166,22 @@ class Motion {
       return before + part * (this.states[(step + 1) * this.size + i] - before);
     });
     const force = (1 - part) * this.pressed(step) + part * this.pressed(step + 1);
-    this.scene.show(state, force);
+    this.scene.show(state, Math.max(force / this.peak, this.glow));
     this.dots.forEach((dot, i) => put(dot, this.plane, state[i], state[this.size / 2 + i]));
     put(this.tick, this.force, this.clock, force);
     this.find(".player input").value = this.clock / this.duration;
     this.find(".player output").textContent = `${this.clock.toFixed(3)} s`;
+  }
+
+  // A rigid contact is over before a frame is: its spark stays to be seen.
+  keepSparks(before, seconds) {
+    const passed = (i) => {
+      const time = this.times[i] - this.times[0];
+      return before <= this.clock ? time > before && time <= this.clock : time > before || time <= this.clock;
+    };
+    let strongest = 0;
+    for (let i = 0; i < this.steps; i++) if (passed(i)) strongest = Math.max(strongest, this.pressed(i));
+    this.glow = Math.max(strongest / this.peak, this.glow * Math.exp(-seconds / 0.12));
   }
 
   play(on) {
@@ -158,8 +192,10 @@ class Motion {
     let last = performance.now();
     const frame = (now) => {
       if (!this.playing) return;
-      this.clock += ((now - last) / 1000) * Number(this.find(".player select").value);
+      const before = this.clock, seconds = (now - last) / 1000;
+      this.clock += seconds * Number(this.find(".player select").value);
       this.clock %= this.duration;
+      this.keepSparks(before, seconds);
       last = now;
       this.show();
       requestAnimationFrame(frame);
@@ -183,8 +219,6 @@ class Pair {
     this.widths = [92, 68];
     this.scale = (STAGE.width - 70 - this.widths[0] - this.widths[1] - 14) / Math.max(high - low, 1e-9);
     this.origin = 70 + this.widths[0] - low * this.scale;
-    this.peak = Math.max(...motion.forces, 1e-9);
-    const colours = motion.page.lines[scheme()];
     ground(stage);
     this.springs = ["", ""].map(() => part(stage, "path", { fill: "none", stroke: token("--muted"), "stroke-width": 1.5 }));
     this.bodies = motion.freedoms.map((name, i) => {
@@ -198,14 +232,14 @@ class Pair {
     ruler(stage, this.scale);
   }
 
-  show([main, attached], force) {
+  show([main, attached], pressure) {
     const face = this.origin + this.scale * main, other = this.origin + this.scale * attached;
     this.bodies[0].setAttribute("transform", `translate(${face - this.widths[0]} 0)`);
     this.bodies[1].setAttribute("transform", `translate(${other} 0)`);
     this.springs[0].setAttribute("d", spring(10, face - this.widths[0], STAGE.floor - 34));
     this.springs[1].setAttribute("d", spring(face - this.widths[0] / 2, other + this.widths[1] / 2, STAGE.floor - 74, 20));
     this.spark.setAttribute("cx", (face + other) / 2);
-    this.spark.setAttribute("r", force > 0 ? 5 + 9 * Math.sqrt(force / this.peak) : 0);
+    this.spark.setAttribute("r", pressure > 0.02 ? 4 + 9 * Math.sqrt(pressure) : 0);
   }
 }
 
