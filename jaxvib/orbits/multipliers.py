@@ -21,20 +21,33 @@ def floquet_multipliers(monodromy: Float[Array, "n n"]) -> Complex[Array, " n"]:
     return jnp.where(finite, values[jax.lax.stop_gradient(order)], jnp.nan)
 
 
-def multiplier_error(monodromy: Float[Array, "n n"], error) -> Float[Array, ""]:
-    r"""Return the first-order bound on the error of every multiplier.
+def multiplier_error(
+    monodromy: Float[Array, "n n"], change: Float[Array, "n n"]
+) -> Float[Array, ""]:
+    r"""Return how far any multiplier moves if M changes by $\delta M$, to second order.
 
-    $|\delta\mu_i| \le \kappa_i \lVert\delta M\rVert$ with $\kappa_i = \lVert y_i\rVert
-    \lVert x_i\rVert / |y_i^H x_i|$ of left and right eigenvectors; `error` is
-    $\lVert\delta M\rVert$. It grows without bound at a defective pair. **Source:**
-    Golub and Van Loan, *Matrix Computations*, section 7.2.2.
+    $$|\delta\mu_i| \le |E_{ii}| + \sum_{j \ne i} \frac{|E_{ij} E_{ji}|}{|\mu_i -
+      \mu_j|}, \qquad E = X^{-1} \delta M X,$$
+
+    with the eigenvectors in X. A motion that touches at t = 0 has a monodromy matrix of
+    condition 1e10, and a bound by $\lVert\delta M\rVert$ and the condition of X is then
+    larger than the truth by as much; where two multipliers meet it is the better one,
+    so that the smaller of the two is returned. **Source:** Golub and Van Loan, *Matrix
+    Computations*, section 7.2.
     """
-    finite = jnp.all(jnp.isfinite(monodromy))
-    safe = jnp.where(finite, monodromy, jnp.eye(monodromy.shape[0]))
-    _, right = jnp.linalg.eig(safe)
+    finite = jnp.all(jnp.isfinite(monodromy)) & jnp.all(jnp.isfinite(change))
+    identity = jnp.eye(monodromy.shape[0])
+    values, right = jnp.linalg.eig(jnp.where(finite, monodromy, identity))
     left = jnp.linalg.inv(right)
+    moved = jnp.abs(left @ change.astype(right.dtype) @ right)
+    gaps = jnp.abs(values[:, None] - values[None, :]) + jnp.where(
+        identity > 0, jnp.inf, 0.0
+    )
+    second = jnp.sum(moved * moved.T / gaps, axis=1)
+    close = jnp.max(jnp.diagonal(moved) + second)
     condition = jnp.linalg.norm(right, axis=0) * jnp.linalg.norm(left, axis=1)
-    return jnp.where(finite, jnp.max(condition) * error, jnp.nan)
+    wide = jnp.max(condition) * jnp.linalg.norm(change, 2)
+    return jnp.where(finite, jnp.fmin(close, wide), jnp.nan)
 
 
 def verdict(largest: Float[Array, ""], error: Float[Array, ""]) -> Int[Array, ""]:

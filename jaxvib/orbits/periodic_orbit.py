@@ -227,9 +227,8 @@ def examined(system, shot: Shot, periods, tight, looked) -> PeriodicOrbit:
         return jnp.where(looked, value, jnp.nan)
 
     state_error = unless_quick(jnp.max(jnp.abs(correction)))
-    monodromy_error = unless_quick(
-        jnp.linalg.norm(seen.monodromy - shot.coarse_monodromy, 2)
-    )
+    change = unless_quick(seen.monodromy - shot.coarse_monodromy)
+    monodromy_error = jnp.linalg.norm(change, 2)
     inverse_norm = jnp.linalg.norm(jnp.linalg.inv(seen.monodromy - identity), jnp.inf)
     relative_error = jnp.max(jnp.abs(correction) / units)
     quotient = unless_quick(inverse_norm * shot.bend * relative_error)
@@ -260,7 +259,7 @@ def examined(system, shot: Shot, periods, tight, looked) -> PeriodicOrbit:
     squared = multipliers[0].real ** 2 + multipliers[0].imag ** 2
     modulus = jnp.sqrt(jnp.where(squared > 0, squared, 1.0))
     largest = jnp.where(squared > 0, modulus, 0.0)
-    error = multiplier_error(jax.lax.stop_gradient(monodromy), monodromy_error)
+    error = multiplier_error(jax.lax.stop_gradient(monodromy), change)
     # Without evidence nothing closer to the unit circle than this is decided.
     band = jnp.where(looked, error, 1e-3)
     watched = seen.watched

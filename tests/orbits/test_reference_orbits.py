@@ -14,7 +14,7 @@ import pytest
 from scipy.optimize import brentq
 
 import jaxvib as jv
-from tests.independent import TwoBody, motion, periodic_orbit, trajectory
+from tests.independent import TwoBody, motion, periodic_orbit, settle, trajectory
 
 FILE = pathlib.Path(__file__).with_name("reference.json")
 REFERENCES = json.loads(FILE.read_text())["orbits"]
@@ -70,6 +70,23 @@ def test_an_orbit_is_the_reference(reference):
     # order one has no nine digits of its own in float64.
     size = np.prod(np.linalg.norm(orbit.monodromy, axis=0))
     assert abs(determinant - expected) < 1e-9 * max(expected, size)
+
+
+@pytest.mark.parametrize("frequency", [7.05, 7.2])
+def test_a_motion_that_touches_at_the_start_is_decided(frequency):
+    values = {"load.frequency": frequency, "contact.stiffness": 3.504e7}
+    guess = settle(TwoBody(contact_stiffness=3.504e7, load_frequency=frequency), 60)[-1]
+    assert guess[0] > guess[1]  # in contact at t = 0: the monodromy's condition is 1e6
+    orbit = jv.periodic_orbit(jv.replace(usual, values), guess)
+    true = periodic_orbit(
+        TwoBody(contact_stiffness=3.504e7, load_frequency=frequency), orbit.state
+    )
+    distance = np.abs(np.asarray(orbit.floquet_multipliers)[:, None] - true.multipliers)
+    assert distance.min(axis=0).max() < float(orbit.multiplier_error) < 1e-4
+    assert int(orbit.stable) == 1
+    assert int(orbit.contacts) == true.contacts == 1
+    assert float(orbit.max_contact_force) == pytest.approx(true.peak_force, rel=1e-6)
+    assert float(orbit.contact_duration) == pytest.approx(true.contact_duration, rel=1e-6)
 
 
 SWEPT = {
