@@ -1,0 +1,171 @@
+"""The 64 x 64 regime map on this machine, beside a plain loop over scipy's `solve_ivp`.
+
+Both do the same work on the same samples: the plain loop on a random choice of them, as
+4096 would take it hours. Runs are interleaved and repeated, the least time counts,
+compilation is told apart. What each of them achieves is measured against an independent
+integration at a relative tolerance of 1e-12, on the same choice of samples.
+
+    python -m experiments.benchmarks.regime_map [--size 64] [--choice 48] [--repeats 3]
+
+Writes `experiments/benchmarks/results/regime_map-<machine>.json`.
+"""
+
+import argparse
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+import resource
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+
+import jaxvib as jv
+from experiments.benchmarks.plain_loop import PlainLoop, Regime, Tolerances
+from jaxvib.orbits import regimes
+from tests.independent import TwoBody, periodic_orbit
+
+RESULTS = Path(__file__).parent / "results"
+TOLERANCES = Tolerances()
+
+
+def samples(size: int) -> dict[str, np.ndarray]:
+    """Return the load amplitudes and frequencies of the map, one entry a sample."""
+    amplitude, frequency = np.meshgrid(
+        np.linspace(100.0, 1000.0, size), np.linspace(5.0, 8.0, size), indexing="ij"
+    )
+    return {"load.amplitude": amplitude.ravel(), "load.frequency": frequency.ravel()}
+
+
+def errors(stiffness, values, states, periods, multipliers, peaks) -> dict:
+    """Return the errors of orbits against the independent integration."""
+    state, multiplier, peak = [], [], []
+    for i, count in enumerate(periods):
+        if count < 1:
+            continue
+        system = TwoBody(
+            contact_stiffness=stiffness,
+            load_amplitude=values["load.amplitude"][i],
+            load_frequency=values["load.frequency"][i],
+        )
+        true = periodic_orbit(system, states[i], int(count))
+        state.append(np.abs(states[i] - true.state).max() / np.abs(true.state).max())
+        distance = np.abs(np.asarray(multipliers[i])[:, None] - true.multipliers)
+        multiplier.append(distance.min(axis=0).max())
+        peak.append(abs(peaks[i] - true.peak_force) / max(true.peak_force, 1.0))
+    return {
+        name: {"median": float(np.median(error)), "99 %": float(np.quantile(error, 0.99)),
+               "orbits": len(error)}
+        for name, error in (("state", state), ("multiplier", multiplier), ("peak", peak))
+    }  # fmt: skip
+
+
+def machine() -> dict:
+    """Return what the figures depend on."""
+    model = [
+        line.split(":")[1].strip()
+        for line in Path("/proc/cpuinfo").read_text().splitlines()
+        if line.startswith("model name")
+    ]
+    names = ("jaxvib", "jax", "jaxlib", "diffrax", "equinox", "numpy", "scipy")
+    return {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "processor": model[0] if model else platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "device": jax.devices()[0].platform,
+        "versions": {name: importlib.metadata.version(name) for name in names},
+        "load": os.getloadavg()[0],
+    }
+
+
+def main() -> None:
+    """Run both, compare, write the result."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--size", type=int, default=64)
+    parser.add_argument("--choice", type=int, default=48)
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    system = jv.two_body_impact()
+    stiffness = float(system.contact.stiffness)
+    whole = samples(options.size)
+    number = options.size**2
+    chosen = np.sort(np.random.default_rng(0).choice(number, options.choice, replace=False))
+    values = {path: value[chosen] for path, value in whole.items()}
+    before = machine()
+
+    def ours():
+        started = time.perf_counter()
+        found = regimes(system, whole)
+        return time.perf_counter() - started, found
+
+    def plain():
+        started = time.perf_counter()
+        found = [
+            PlainLoop(stiffness, amplitude, frequency).regime(TOLERANCES)
+            for amplitude, frequency in zip(*values.values(), strict=True)
+        ]
+        return time.perf_counter() - started, found
+
+    first, orbits = ours()
+    print(f"first call, with compilation: {first:.1f} s", flush=True)
+    ours_seconds, plain_seconds = [], []
+    for _ in range(options.repeats):
+        seconds, orbits = ours()
+        ours_seconds.append(seconds)
+        seconds, loop = plain()
+        plain_seconds.append(seconds)
+        print(f"jaxvib {ours_seconds[-1]:.1f} s for {number} samples, plain loop "
+              f"{plain_seconds[-1]:.1f} s for {options.choice}", flush=True)  # fmt: skip
+
+    settled = np.where(np.asarray(orbits.result) == 0, orbits.periods, 0)[chosen]
+    per_sample = min(plain_seconds) / options.choice
+    rate = number / min(ours_seconds)
+    result = {
+        "machine": before,
+        "samples": number,
+        "jaxvib": {
+            "first call, s": first,
+            "seconds": ours_seconds,
+            "samples per second": rate,
+            "compilation, s": first - min(ours_seconds),
+            "errors": errors(
+                stiffness, values, np.asarray(orbits.state)[chosen], settled,
+                np.asarray(orbits.floquet_multipliers)[chosen],
+                np.asarray(orbits.max_contact_force)[chosen],
+            ),
+        },
+        "plain loop": {
+            "samples": options.choice,
+            "seconds": plain_seconds,
+            "samples per second": 1 / per_sample,
+            "tolerances": vars(TOLERANCES),
+            "errors": errors(stiffness, values, *_columns(loop)),
+        },
+        "ratio": rate * per_sample,
+        "same periods in both": int(sum(
+            count == one.periods for count, one in zip(settled, loop, strict=True))),
+        "peak memory, MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }  # fmt: skip
+    RESULTS.mkdir(exist_ok=True)
+    name = f"{platform.machine()}-{os.cpu_count()}-cores"
+    file = RESULTS / f"regime_map-{name}.json"
+    file.write_text(json.dumps(result, indent=1) + "\n")
+    print(json.dumps(result, indent=1))
+    print(f"{file}: {result['ratio']:.0f} times the plain loop")
+
+
+def _columns(loop: list[Regime]):
+    return (
+        [one.state for one in loop],
+        [one.periods for one in loop],
+        [one.multipliers for one in loop],
+        [one.peak_force for one in loop],
+    )
+
+
+if __name__ == "__main__":
+    main()
