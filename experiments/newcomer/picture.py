@@ -154,8 +154,8 @@ def moving(run, plane, sorting, scenes):
             plane, *(run.field(path)[sample] for path in (plane.x_path, plane.y_path))
         )
         ring = "".join(
-            f'<circle cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="8" fill="none" stroke="{colour}" '
-            f'stroke-width="{width}"/>'
+            f'<circle cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="8" fill="none" '
+            f'stroke="{colour}" stroke-width="{width}"/>'
             for colour, width in (("#000000", 4.5), ("#ffffff", 2))
         )
         yield f"<g>{seen(i, len(scenes), total)}{lines}{words}{ring}</g>"

@@ -30,11 +30,12 @@ LINES = {
     "dark": ("#6db3ff", "#ff9d4d", "#3fc9a0", "#cf95ec", "#d9b84a", "#ff86ac"),
 }
 
-# Number scales, eleven stops each; matplotlib's viridis, cividis and RdBu reversed.
+# Number scales, eleven stops each: matplotlib's viridis without its yellow, which is the
+# colour of quasi-periodic motions; cividis; RdBu reversed.
 SCALES = {
-    "viridis": (
-        "#440154", "#482475", "#414487", "#355f8d", "#2a788e", "#21918c",
-        "#22a884", "#44bf70", "#7ad151", "#bddf26", "#fde725",
+    "sea": (
+        "#440154", "#481d6f", "#453781", "#3c4f8a", "#32648e", "#2a788e",
+        "#228b8d", "#1f9f88", "#2cb17e", "#4ec36b", "#7ad151",
     ),
     "cividis": (
         "#00224e", "#083370", "#35456c", "#4f576c", "#666970", "#7d7c78",

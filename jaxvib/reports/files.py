@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from . import colours
-from .picture import Axis, Cells, Chart, Classes, Line, Notes, Picture, Points, Scale
+from .picture import Axis, Cells, Chart, Classes, Line, Notes, Picture, Points, Scale, Share
 
 _INCHES = (5.6, 4.2)  # one chart
 _MOST_OPTIONS = 4  # of a slider, drawn side by side
@@ -138,15 +138,34 @@ def _label(axis, set_limits, set_scale, words: Axis) -> None:
 def _legend(figure, picture: Picture) -> None:
     from matplotlib.patches import Patch
 
-    if picture.shares:
-        patches = [
-            Patch(facecolor=share.colour, edgecolor="#888888", linewidth=0.3,
-                  label=f"{share.name}: {' | '.join(map(str, share.counts))}")
-            for share in picture.shares
-        ]  # fmt: skip
-        figure.legend(
-            handles=patches, loc="outside lower center", ncols=3, frameon=False, fontsize=8
-        )
+    entries = _legend_entries(picture)
+    if not entries:
+        return
+    columns = 2 if len(picture.charts) == 1 else 4
+    patches = [
+        Patch(facecolor=colour, edgecolor="#888888", linewidth=0.3, label=label)
+        for colour, label in entries
+    ]
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height + 0.19 * -(-len(entries) // columns))
+    figure.legend(
+        handles=patches, loc="outside lower left", ncols=columns, frameon=False, fontsize=8
+    )
+
+
+def _legend_entries(picture: Picture) -> list[tuple[str, str]]:
+    """Return colour and label of each legend line; classes of one colour share a line."""
+    by_colour: dict[str, list[Share]] = {}
+    for share in picture.shares:
+        by_colour.setdefault(share.colour, []).append(share)
+    entries = []
+    for colour, shares in by_colour.items():
+        counts = [
+            sum(each) for each in zip(*(share.counts for share in shares), strict=True)
+        ]
+        more = f" and {len(shares) - 1} more" if len(shares) > 1 else ""
+        entries.append((colour, f"{shares[0].name}{more}: {' | '.join(map(str, counts))}"))
+    return entries
 
 
 def _plain(text: str) -> str:

@@ -94,7 +94,7 @@ def _facts(run: Run) -> dict[str, str]:
 def times(run: Run) -> dict[str, float]:
     """Return the time of all sessions and their compiling, in seconds, by label."""
     sessions = run.times.get("sessions", [])
-    keys = {"run time": "seconds", "of it compiling": "compile_seconds"}
+    keys = {"run time": "seconds", "compiling": "compile_seconds"}
     return {
         label: sum(each[key] for each in sessions)
         for label, key in keys.items()

@@ -44,7 +44,7 @@ def stability_map(runs: Sequence[Run]) -> Picture:
     moduli = [run.field("largest_multiplier") for run in runs]
     stable = [periodic(run) & (run.field("stable") == 1) for run in runs]
     low = _lowest([values[where] for values, where in zip(moduli, stable, strict=True)])
-    scale = Scale("largest |multiplier| of stable orbits", "viridis", low, 1.0)
+    scale = Scale("largest |multiplier| of stable orbits", "sea", low, 1.0)
     charts = []
     for plane, members in zip(planes(runs), sorting.members, strict=True):
         where = stable[plane.number]
@@ -91,7 +91,7 @@ def contacts_map(runs: Sequence[Run]) -> Picture:
     """Return the map of contacts per load period."""
     rates = [np.where(periodic(r), r.field("contacts_per_period"), np.nan) for r in runs]
     high = max([1.0, *(float(np.nanmax(r)) for r in rates if np.isfinite(r).any())])
-    scale = Scale("contacts per load period", "viridis", 0.0, high)
+    scale = Scale("contacts per load period", "sea", 0.0, high)
     sorting = sort_by_regime(runs)
     charts = []
     for plane, rate, members in zip(planes(runs), rates, sorting.members, strict=True):

@@ -24,7 +24,7 @@ def scatters(runs: Sequence[Run]) -> list[Picture]:
         _scatter(runs, regimes, sorting.classes, "regimes", "Regimes",
                  "Each sample's settled motion: its period in load periods, and its "
                  "contacts (onsets) over that period.", sorting.shares),
-        _scatter(runs, moduli, _scale("largest |multiplier|", "viridis", moduli),
+        _scatter(runs, moduli, _scale("largest |multiplier|", "sea", moduli),
                  "stability", "Stability", "Modulus of the largest Floquet multiplier "
                  "over the orbit's own period; periodic orbits only."),
         _scatter(runs, positive,

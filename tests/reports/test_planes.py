@@ -7,7 +7,7 @@ from jaxvib.reports.picture import Scale
 from jaxvib.reports.planes import MOST_CELLS, planes
 from jaxvib.reports.reading import Run
 
-PAINT = Scale("value", "viridis", 0.0, 1.0)
+PAINT = Scale("value", "sea", 0.0, 1.0)
 
 
 def run_over(**values):

@@ -76,19 +76,20 @@ class Motion {
     const half = this.size / 2;
     const colours = this.page.lines[scheme()];
     const touching = Array.from({ length: this.steps }, (_, i) => this.pressed(i) > 0);
-    const orbit = this.freedoms.flatMap((name, i) => {
-      const x = this.column(this.states, this.size, i);
-      const y = this.column(this.states, this.size, half + i);
-      const base = { type: "scatter", x, mode: "lines", hovertemplate: "%{x:.4g} m, %{y:.4g} m/s<extra>%{fullData.name}</extra>" };
-      return [
-        { ...base, y, name: plain(name), line: { color: colours[i % colours.length], width: 1.8 } },
-        {
-          ...base, y: y.map((v, k) => (touching[k] ? v : NaN)), name: "in contact", showlegend: i === 0,
-          mode: "lines+markers", line: { color: token("--alarm"), width: 3 },
-          marker: { size: 4, color: token("--alarm") },
-        },
-      ];
-    });
+    const path = this.smooth();
+    const base = { type: "scatter", hovertemplate: "%{x:.4g} m, %{y:.4g} m/s<extra>%{fullData.name}</extra>" };
+    const orbit = this.freedoms.flatMap((name, i) => [
+      {
+        ...base, x: path.map((state) => state[i]), y: path.map((state) => state[half + i]), mode: "lines",
+        name: plain(name), line: { color: colours[i % colours.length], width: 1.8 },
+      },
+      {
+        ...base, x: this.column(this.states, this.size, i),
+        y: this.column(this.states, this.size, half + i).map((v, k) => (touching[k] ? v : NaN)),
+        mode: "lines+markers", name: "in contact", showlegend: i === 0,
+        line: { color: token("--alarm"), width: 3 }, marker: { size: 4, color: token("--alarm") },
+      },
+    ]);
     const start = this.times[0];
     const forces = Array.from({ length: this.contacts }, (_, i) => ({
       type: "scatter", mode: "lines", fill: "tozeroy", x: this.times.map((t) => t - start),
@@ -159,12 +160,35 @@ class Motion {
     return [low, span > 0 ? Math.min(1, Math.max(0, (time - this.times[low]) / span)) : 0];
   }
 
+  // Between two stored times: the cubic that has the displacements and velocities of both.
+  between(step, part) {
+    const half = this.size / 2, length = this.times[step + 1] - this.times[step];
+    const state = new Array(this.size);
+    for (let i = 0; i < half; i++) {
+      const [x0, x1] = [step, step + 1].map((k) => this.states[k * this.size + i]);
+      const [v0, v1] = [step, step + 1].map((k) => this.states[k * this.size + half + i] * length);
+      const bend = 3 * (x1 - x0) - 2 * v0 - v1, twist = 2 * (x0 - x1) + v0 + v1;
+      state[i] = x0 + part * (v0 + part * (bend + part * twist));
+      state[half + i] = (v0 + part * (2 * bend + 3 * part * twist)) / length;
+    }
+    return state;
+  }
+
+  // The whole motion, with points between the stored ones where these are far apart.
+  smooth() {
+    const path = [], longest = this.duration / 400;
+    for (let step = 0; step < this.steps - 1; step++) {
+      const length = this.times[step + 1] - this.times[step];
+      const parts = length > 0 ? Math.min(20, Math.ceil(length / longest)) : 0;
+      for (let i = 0; i < parts; i++) path.push(this.between(step, i / parts));
+    }
+    path.push(Array.from(this.states.subarray((this.steps - 1) * this.size)));
+    return path;
+  }
+
   show() {
     const [step, part] = this.position();
-    const state = Array.from({ length: this.size }, (_, i) => {
-      const before = this.states[step * this.size + i];
-      return before + part * (this.states[(step + 1) * this.size + i] - before);
-    });
+    const state = this.between(step, part);
     const force = (1 - part) * this.pressed(step) + part * this.pressed(step + 1);
     this.scene.show(state, Math.max(force / this.peak, this.glow));
     this.dots.forEach((dot, i) => put(dot, this.plane, state[i], state[this.size / 2 + i]));
