@@ -120,20 +120,21 @@ def _simulate(system, state, times, rtol) -> Trajectory:
 
 
 class Observation(NamedTuple):
-    """A motion's end: its state, its columns by the initial state, what was watched."""
+    """A motion's end: its state, its columns, what was watched, a reason code."""
 
     state: Float[Array, " 2n"]
-    monodromy: Float[Array, "2n 2n"]
+    columns: Float[Array, "2n columns"]
     watched: Watched
     result: Int[Array, ""]
 
 
-def observe(system, state, t0, t1, *, rtol, grazing, watched=None) -> Observation:
+def observe(system, state, columns, t0, t1, *, rtol, grazing, watched=None) -> Observation:
     """Return the flow of a vibro-impact system and what was watched on the way.
 
-    `grazing`: the depth (m) up to which a touch is not counted as a contact;
-    `watched`: what is known from before t0. The result is not differentiable; `flow`
-    to a watched time is.
+    `columns`: changes of the initial state, (2n, columns), which become those of the
+    final one: a unit matrix becomes the monodromy. `grazing`: the depth (m) up to
+    which a touch is not counted as a contact; `watched`: what is known from before t0.
+    The result is not differentiable; `flow` to a watched time is.
     """
     problem, parameters = problem_of(system)
     equation = problem.prepare(parameters)
@@ -147,7 +148,7 @@ def observe(system, state, t0, t1, *, rtol, grazing, watched=None) -> Observatio
 
     solution, finite = integrate(
         whole,
-        (state, jnp.eye(state.shape[0])),
+        (state, columns.T),
         whole.prepare(parameters),
         t0,
         t1,
@@ -157,8 +158,8 @@ def observe(system, state, t0, t1, *, rtol, grazing, watched=None) -> Observatio
     )
     result = reason_of(solution.result, finite)
     good = result == Reason.SUCCESS
-    final, columns = (jnp.where(good, leaf[-1], jnp.nan) for leaf in solution.ys)
-    return Observation(final, columns.T, solution.solver_state[1], result)
+    final, moved = (jnp.where(good, leaf[-1], jnp.nan) for leaf in solution.ys)
+    return Observation(final, moved.T, solution.solver_state[1], result)
 
 
 def problem_of(system) -> tuple[Problem, Any]:

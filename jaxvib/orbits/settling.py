@@ -88,8 +88,9 @@ def wander(system: eqx.Module, state, periods: int, rtol, grazing) -> Wandering:
     $$\lambda = \frac{1}{nT} \sum_k \ln \lVert M_k v_k\rVert, \qquad
       v_{k+1} = M_k v_k / \lVert M_k v_k\rVert,$$
 
-    with $M_k$ the monodromy of the k-th period; its standard error from the means of
-    eight blocks. **Source:** Benettin, Galgani, Giorgilli and Strelcyn (1980).
+    with $M_k$ the monodromy of the k-th period, of which only $M_k v_k$ is
+    computed; its standard error from the means of eight blocks. **Source:**
+    Benettin, Galgani, Giorgilli and Strelcyn (1980).
     """
     period = system.period()
     equation = system.equation()
@@ -98,9 +99,10 @@ def wander(system: eqx.Module, state, periods: int, rtol, grazing) -> Wandering:
     def step(carry, _):
         state, direction, result = carry
         end = jnp.where(result == Reason.SUCCESS, period, 0.0)
-        seen = observe(system, state, 0.0, end, rtol=rtol, grazing=grazing)
+        column = direction[:, None]
+        seen = observe(system, state, column, 0.0, end, rtol=rtol, grazing=grazing)
         result = jnp.where(result == Reason.SUCCESS, seen.result, result)
-        turned = seen.monodromy @ direction
+        turned = seen.columns[:, 0]
         growth = jnp.linalg.norm(turned)
         watched = seen.watched
         force = jnp.max(equation.contact_forces(watched.deepest), initial=0.0)

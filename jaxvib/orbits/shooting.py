@@ -11,7 +11,7 @@ from ..dynamics.flow import observe
 from ..dynamics.observables import Watched, start_watching
 from ..ensemble import Reason
 
-MOST_ITERATIONS = 25
+MOST_ITERATIONS = 16
 _SMALLEST_DAMPING = 1 / 64
 # Two states nearer than this part of the motion's size are taken for the same.
 SAME_STATE = 1e-5
@@ -71,12 +71,23 @@ def revolve(system, state, periods, *, rtol, grazing, active=True) -> Revolution
         go = active & (result == Reason.SUCCESS) & (index < periods)
         begin = index.astype(float) * period
         end = jnp.where(go, begin + period, begin)
-        seen = observe(system, now, begin, end, rtol=rtol, grazing=grazing, watched=watched)
+        # Columns start from a unit matrix in each period, under an error control of
+        # their own.
+        seen = observe(
+            system,
+            now,
+            jnp.eye(size),
+            begin,
+            end,
+            rtol=rtol,
+            grazing=grazing,
+            watched=watched,
+        )
         divides = (index + 1 < periods) & (periods % (index + 1) == 0)
         near = jnp.max(jnp.abs(seen.state - state) / units) < SAME_STATE
         new = (
             seen.state,
-            seen.monodromy @ monodromy,
+            seen.columns @ monodromy,
             seen.watched,
             repeats | (divides & near),
             seen.result,
