@@ -38,6 +38,7 @@ class Session:
         self._started = started
         self._system = None
         self._store = None
+        self._begun = False
 
     def prepare(self, *, resume: bool) -> None:
         """Build the system and begin the store, or go on with the one that is there.
@@ -59,9 +60,8 @@ class Session:
         device, line = choose(self.study.run.device)
         click.echo(f"{line}, {os.cpu_count()} cores; results go to {self.directory}")
         self._system = execute.build(self.study)
-        self._store = execute.open_store(
-            self.study, self.directory, device, resume=resume
-        )
+        self._begun = True
+        self._store = execute.open_store(self.study, self.directory, device, resume=resume)
 
     def compute(self) -> None:
         """Compute and store what is not done yet.
@@ -105,7 +105,7 @@ class Session:
 
     def leave(self, code: int) -> None:
         """End the process at once, after Ctrl-C, whatever its threads are at."""
-        if self._store is not None:
+        if self._begun:
             done = f"what is done stays; go on with: {self.command('--resume')}"
         else:
             done = "nothing was written"

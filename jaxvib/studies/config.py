@@ -142,9 +142,11 @@ def load(path: Path, assignments: Sequence[str] = ()) -> Study:
         validated(Output, tables.get("output", {}), "output", document),
     )
     try:
-        analysis_kind.check(analysis, flattened(_given(system)), declared)
+        given = flattened(_given(system))
+        known = {path: given[path] for path in declared if path in given}
+        analysis_kind.check(analysis, known, declared)
     except ValueError as error:
-        raise ValueError(f"{document.where('analysis')}: {error}") from None
+        raise ValueError(f"{document.where('analysis')}: analysis: {error}") from None
     return study
 
 

@@ -1,6 +1,5 @@
 """Running a study: the system built once, its samples computed and stored by chunks."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -35,16 +34,22 @@ def execute(study: Study, system, store: Store, progress, started: float) -> Non
     was done before. **Arguments:** `progress`: told of samples done and failed;
     `started`: when the session began, by `time.monotonic`.
     """
-    times = Times(store.directory, started)
     run = _run_samples if ANALYSES[study.analysis.kind].sampled else _run_whole
-    run(study, system, store, progress, times.note)
-    if "complete" not in store.done:
-        store.finish()
+    with Times(store.directory, started) as times:
+        run(study, system, store, progress, times)
+        if "complete" not in store.done:
+            store.finish()
 
 
 def build(study: Study):
     """Return the system of a study. **Raises:** `ValueError` if it cannot be built."""
-    return SYSTEMS[study.system.kind].build(study.system)
+    from ..systems import parameters
+
+    system = SYSTEMS[study.system.kind].build(study.system)
+    values = {path: float(entry.value) for path, entry in parameters(system).items()}
+    declared = catalogue()[study.system.kind]
+    ANALYSES[study.analysis.kind].check(study.analysis, values, declared)
+    return system
 
 
 def chunks(study: Study) -> list[tuple[int, slice]]:
@@ -67,11 +72,10 @@ def failed(codes: np.ndarray) -> np.ndarray:
     return np.isin(codes, [int(code) for code in Reason if code.failed])
 
 
-def _run_samples(study, system, store, progress, note: Callable[[int], None]) -> None:
+def _run_samples(study, system, store, progress, times: Times) -> None:
     kind = ANALYSES[study.analysis.kind]
     declared = catalogue()[study.system.kind]
     values = samples.draw(study.sampling, study.paths, study.run.seed)
-    computed = 0
     for number, part in chunks(study):
         if f"chunk {number}" in store.done:
             continue
@@ -79,21 +83,20 @@ def _run_samples(study, system, store, progress, note: Callable[[int], None]) ->
         fields = kind.compute(system, here, study.analysis, study.run, progress.advance)
         store.append(number, with_coordinates(fields, _coordinates(here, declared)))
         progress.fail(int(np.sum(failed(fields["result"].values))))
-        computed += part.stop - part.start
-        note(computed)
+        times.note(part.stop - part.start)
     for group in kind.groups:
         if f"group {group}" not in store.done:
             fields = kind.group(group, system, values, study, store.read)
             store.add_group(group, fields, kind.groups[group])
 
 
-def _run_whole(study, system, store, progress, note: Callable[[int], None]) -> None:
+def _run_whole(study, system, store, progress, times: Times) -> None:
     kind = ANALYSES[study.analysis.kind]
     if "group " not in store.done:
         fields = kind.compute(system, {}, study.analysis, study.run, progress.advance)
         store.add_group("", fields)
         progress.fail(int(np.sum(failed(fields["result"].values))))
-        note(1)
+        times.note(1)
 
 
 def _coordinates(values, declared) -> dict[str, Variable]:

@@ -5,6 +5,8 @@ from typing import Protocol
 
 import numpy as np
 
+from .continuation import ContinuationKind
+from .design import DesignKind
 from .fields import Variable
 from .periodic_orbit import PeriodicOrbitKind
 from .tables import Table
@@ -48,7 +50,11 @@ class AnalysisKind(Protocol):
         """Return the table that a config gives."""
 
     def check(self, options: Table, values: Mapping, declared: Mapping) -> None:
-        """Raise `ValueError` for options that do not go with the system's values."""
+        """Raise `ValueError` for options that do not go with the system.
+
+        **Arguments:** `values`: of its parameters, by path, as far as they are known;
+        `declared`: what it declares of each path.
+        """
 
     def coordinates(self, options: Table) -> list[str]:
         """Return which results are coordinates, where there is no sweep."""
@@ -68,4 +74,6 @@ class AnalysisKind(Protocol):
 
 
 SYSTEMS: dict[str, SystemKind] = {kind.name: kind for kind in (TwoBodyImpactKind(),)}
-ANALYSES: dict[str, AnalysisKind] = {kind.name: kind for kind in (PeriodicOrbitKind(),)}
+ANALYSES: dict[str, AnalysisKind] = {
+    kind.name: kind for kind in (PeriodicOrbitKind(), ContinuationKind(), DesignKind())
+}

@@ -153,7 +153,7 @@ def leaves(model: type[Table], prefix: str = "") -> dict[str, FieldInfo]:
     """Return every key of a table and of the tables in it, by dotted path."""
     found: dict[str, FieldInfo] = {}
     for name, field in model.model_fields.items():
-        if isinstance(field.annotation, type) and issubclass(field.annotation, Table):
+        if _is_table(field.annotation):
             found |= leaves(field.annotation, f"{prefix}{name}.")
         else:
             found[prefix + name] = field
@@ -163,8 +163,14 @@ def leaves(model: type[Table], prefix: str = "") -> dict[str, FieldInfo]:
 def _field(model, names: list[str]) -> FieldInfo:
     field = model.model_fields[names[0]]
     for name in names[1:]:
+        if not _is_table(field.annotation):
+            break  # keys that are free, such as the paths in a table of bounds
         field = field.annotation.model_fields[name]
     return field
+
+
+def _is_table(kind) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Table)
 
 
 def _allowed(field: FieldInfo) -> str:

@@ -25,18 +25,26 @@ class Times:
         before = json.loads(self._path.read_text()) if self._path.exists() else {}
         began = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         session = {"started": began, "host": platform.node(), "cores": os.cpu_count()}
-        self.sessions = [*before.get("sessions", []), {**session, "compile_seconds": 0.0}]
-        self.note(0)
-        jax.monitoring.register_event_duration_secs_listener(self._listen)
+        session |= {"samples": 0, "compile_seconds": 0.0}
+        self.sessions = [*before.get("sessions", []), session]
+        self._monitoring = jax.monitoring
 
-    def note(self, samples: int) -> None:
-        """Write down that so many samples of this session are done."""
+    def __enter__(self) -> "Times":
+        self._monitoring.register_event_duration_secs_listener(self._listen)
+        self.note()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._monitoring.unregister_event_duration_listener(self._listen)
+        self.note()
+
+    def note(self, samples: int = 0) -> None:
+        """Write down the time, and that so many more samples are done."""
         now = time.monotonic()
-        self.sessions[-1] |= {
-            "samples": samples,
-            "seconds": round(now - self._started, 3),
-            "startup_seconds": round(self._computing - self._started, 3),
-        }
+        session = self.sessions[-1]
+        session["samples"] += samples
+        session["seconds"] = round(now - self._started, 3)
+        session["startup_seconds"] = round(self._computing - self._started, 3)
         new = self._path.with_suffix(".new")
         new.write_text(json.dumps({"sessions": self.sessions}, indent=2) + "\n")
         new.replace(self._path)

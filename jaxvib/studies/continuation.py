@@ -1,0 +1,140 @@
+"""The study of one branch of periodic orbits, followed along a parameter."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from .._nearest import unknown_key
+from .catalogue import Declared
+from .fields import Variable, variables
+from .tables import Table
+
+Bounds = Annotated[
+    list[float],
+    Field(min_length=2, max_length=2, json_schema_extra={"allowed": "[lowest, highest]"}),
+]
+
+
+class ContinuationOptions(Table):
+    """Along which parameter, how far and how."""
+
+    kind: Literal["continuation"] = Field(description="the kind of analysis")
+    path: str = Field(
+        description="the parameter", json_schema_extra={"allowed": "a parameter's path"}
+    )
+    bounds: Bounds = Field(description="values of the parameter to stop at")
+    method: Literal["natural"] = Field(
+        default="natural", description="natural: steps in the parameter itself"
+    )
+    correct: bool = Field(
+        default=True, description="whether Newton's method corrects each step"
+    )
+    periods: int = Field(
+        default=1, ge=1, le=8, description="load periods in one of the motion"
+    )
+    most_points: int = Field(
+        default=500, ge=2, le=100_000, description="orbits at which to stop"
+    )
+
+
+class ContinuationKind:
+    """Periodic orbits along a parameter, from the one that the system settles on."""
+
+    name = "continuation"
+    sampled = False
+    groups: Mapping[str, tuple[str, ...]] = {}
+
+    def options(self) -> type[Table]:
+        """Return the table that a config gives."""
+        return ContinuationOptions
+
+    def check(self, options, values: Mapping, declared: Mapping) -> None:
+        """Raise `ValueError` for bounds that do not enclose the parameter's value."""
+        check_bounds(options.path, options.bounds, values, declared)
+
+    def coordinates(self, options) -> list[str]:
+        """Return the parameter."""
+        return [options.path]
+
+    def compute(self, system, samples, options, run, progress) -> dict[str, Variable]:
+        """Return the branch, each field along the axis `point`."""
+        from ..ensemble import reason
+        from ..orbits import continue_orbit, periodic_orbit
+        from ..systems import parameters
+
+        start = periodic_orbit(
+            system, periods=options.periods, rtol=run.rtol, evidence=run.evidence
+        )
+        if int(start.result):
+            raise RuntimeError(f"no orbit to start from: {reason(start.result)}")
+        branch = continue_orbit(
+            system,
+            start,
+            options.path,
+            tuple(options.bounds),
+            method=options.method,
+            correct=options.correct,
+            most_points=options.most_points,
+            rtol=run.rtol,
+            evidence=run.evidence,
+        )
+        progress(1)
+        fields = variables(branch)
+        values = fields.pop("parameter").values
+        swept = parameters(system)[options.path]
+        codes = np.zeros(len(values), np.int32)
+        return {
+            options.path: Variable(("point",), values, swept.unit, swept.description),
+            **fields,
+            "result": Variable(("point",), codes, "", "reason code"),
+        }
+
+    def group(self, name, system, samples, study, read) -> dict[str, Variable]:
+        """Return nothing: there are no groups."""
+        return {}
+
+    def summary(self, read: Callable, study) -> list[str]:
+        """Return how far the branch goes, why it ends, and where it is worst."""
+        from ..ensemble import reason
+
+        path = study.analysis.path
+        values, largest, force = map(
+            read, (path, "largest_multiplier", "max_contact_force")
+        )
+        low, high = (reason(code) for code in read("ends"))
+        best, worst = int(np.nanargmin(largest)), int(np.nanargmax(force))
+        stable = read("stable")
+        contacts = sorted(set(read("contacts").tolist()))
+        return [
+            f"branch     from {path} = {values[0]:.6g} ({low})",
+            f"           to {path} = {values[-1]:.6g} ({high})",
+            f"stability  {np.mean(stable == 1):.1%} stable, {np.mean(stable == 0):.1%} "
+            f"unstable, {int(np.sum(stable == -1))} undecided; contacts {contacts}",
+            f"best       |multiplier| {largest[best]:.3g} at {path} = {values[best]:.5g}",
+            f"worst      {force[worst]:.4g} N at {path} = {values[worst]:.5g}",
+        ]
+
+
+def check_bounds(
+    path: str, bounds, values: Mapping[str, float], declared: Mapping[str, Declared]
+) -> None:
+    """Raise `ValueError` unless a path is known and its value lies in the bounds.
+
+    Of a path whose value is not among the `values` only the bounds are checked.
+    """
+    if path not in declared:
+        raise ValueError(unknown_key("parameter", path, declared))
+    low, high = bounds
+    for bound in bounds:
+        if not declared[path].allowed.contains(bound):
+            raise ValueError(
+                f"bounds of {path} = {bound:g} are out of range; allowed: {declared[path]}"
+            )
+    value = values.get(path, low)
+    if not low <= value <= high or low == high:
+        raise ValueError(
+            f"bounds = [{low:g}, {high:g}] do not enclose {path} = {value:g}; allowed: "
+            "bounds around the system's own value"
+        )

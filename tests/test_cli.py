@@ -1,0 +1,272 @@
+"""Checked against: exit codes and words of the design, and what lies in the folder."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import jaxvib as jv
+from jaxvib import cli
+from jaxvib.studies import ready
+from jaxvib.studies.kinds import ANALYSES
+
+from .studies.pushed import CONFIG, PushedKind, accelerations
+
+COMMANDS = ["run", "check", "report", "new", "schema", "info", "cite"]
+
+
+@pytest.fixture(autouse=True)
+def pushed_kind(monkeypatch, tmp_path):
+    # What the command sets in its environment must not outlive a test.
+    monkeypatch.setattr(cli, "use_compilation_cache", lambda: None)
+    monkeypatch.setitem(ANALYSES, "pushed", PushedKind())
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pushed.toml").write_text(CONFIG)
+
+
+def jaxvib(*words):
+    return CliRunner().invoke(cli.main, list(words))
+
+
+def shell(*words, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "jaxvib", *words], capture_output=True, text=True, **options
+    )
+
+
+def array_files(directory):
+    files = sorted(Path(directory, "results.zarr").rglob("*"))
+    return {str(f.relative_to(directory)): f.read_bytes() for f in files if f.is_file()}
+
+
+def test_alone_it_lists_seven_commands_and_ends_with_one_to_try():
+    done = jaxvib()
+    assert done.exit_code == 0
+    assert done.output == jaxvib("--help").output
+    listed = re.findall(r"^  (\w+)  +\S.*\.$", done.output, re.MULTILINE)
+    assert listed == COMMANDS
+    assert done.output.rstrip().endswith("Try: jaxvib run quick")
+    assert "quick" in ready.titles()
+
+
+def test_help_is_there_at_once():
+    shell("--help")
+    began = time.perf_counter()
+    done = shell("--help")
+    assert time.perf_counter() - began < 0.4
+    assert done.returncode == 0
+
+
+def test_a_run_stores_results_and_says_so_in_twelve_lines():
+    done = jaxvib("run", "pushed.toml", "--out", "there")
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert lines[0] == (
+        "Pushed from rest: 12 = 4 x 3 samples of load.amplitude x load.phase"
+    )
+    assert lines[1].startswith("CPU (no GPU found)")
+    assert len(lines) - 2 <= 12
+    assert "jaxvib run pushed.toml --out there-2 --set attached.mass=120" in lines[-1]
+    dataset = jv.open_study("there")
+    amplitude, phase = np.meshgrid(np.linspace(100, 400, 4), [0.0, 0.5, 1.0], indexing="ij")
+    expected = accelerations({"load.amplitude": amplitude, "load.phase": phase})
+    np.testing.assert_allclose(dataset["acceleration"], expected, rtol=1e-15)
+    record = json.loads(Path("there/study.json").read_text())
+    assert record["config"]["system"]["main"]["mass"] == 500.0
+    assert record["versions"]["jaxvib"] == jv.__version__
+    assert record["fingerprint"]["device"] == "cpu"
+    times = json.loads(Path("there/times.json").read_text())
+    assert [session["samples"] for session in times["sessions"]] == [12]
+
+
+def test_the_same_config_gives_the_same_bytes_and_so_does_the_resolved_one():
+    jaxvib("run", "pushed.toml", "--out", "first")
+    jaxvib("run", "pushed.toml", "--out", "second")
+    jaxvib("run", "first/config.toml", "--out", "third")
+    assert array_files("first") == array_files("second") == array_files("third")
+    for name in ("study.json", "journal.jsonl"):
+        first, second = (Path(folder, name).read_text() for folder in ("first", "second"))
+        if name == "study.json":
+            assert first == second
+
+
+def test_failed_samples_are_counted_and_listed():
+    done = jaxvib("run", "pushed.toml", "--set", "analysis.fail_above=250.0")
+    assert done.exit_code == 1
+    assert "failed     6 (6: the iteration ran away from its guess)" in done.output
+    listed = Path("results/pushed/failed.csv").read_text().splitlines()
+    assert listed[0] == "sample,load.amplitude,load.phase,code,reason"
+    assert listed[1].startswith("6,300.0,0.0,4,the iteration ran away")
+    assert len(listed) == 7
+    np.testing.assert_array_equal(jv.open_study("results/pushed")["result"][2:], 4)
+
+
+def test_a_study_is_not_run_over_another():
+    jaxvib("run", "pushed.toml", "--out", "there")
+    before = array_files("there")
+    done = jaxvib("run", "pushed.toml", "--out", "there")
+    assert done.exit_code == 2
+    assert "there holds a study already" in done.output
+    assert array_files("there") == before
+
+
+def test_a_run_that_broke_off_goes_on_to_the_same_bytes(monkeypatch):
+    jaxvib("run", "pushed.toml", "--out", "whole")
+    compute, calls = PushedKind.compute, []
+
+    def break_off(self, *arguments):
+        calls.append(1)
+        if len(calls) == 3:
+            raise OSError("No space left on device")
+        return compute(self, *arguments)
+
+    monkeypatch.setattr(PushedKind, "compute", break_off)
+    done = jaxvib("run", "pushed.toml", "--out", "broken")
+    assert done.exit_code == 3
+    again = "jaxvib run pushed.toml --out broken --resume"
+    assert (
+        f"No space left on device; what is done stays; go on with: {again}" in done.output
+    )
+    with pytest.raises(ValueError, match="is not complete"):
+        jv.open_study("broken")
+    done = jaxvib(*again.split()[1:])
+    assert done.exit_code == 0
+    assert len(calls) == 4
+    assert array_files("broken") == array_files("whole")
+    times = json.loads(Path("broken/times.json").read_text())
+    assert [session["samples"] for session in times["sessions"]] == [10, 2]
+
+
+def test_resume_without_a_study_begins_one():
+    assert jaxvib("run", "pushed.toml", "--resume").exit_code == 0
+    assert jaxvib("run", "pushed.toml", "--resume").exit_code == 0
+    jv.open_study("results/pushed")
+
+
+def test_resume_refuses_another_config():
+    jaxvib("run", "pushed.toml", "--out", "there")
+    done = jaxvib("run", "pushed.toml", "--out", "there", "--resume", "--set", "gap=0.1")
+    assert done.exit_code == 2
+    assert "config.system.gap = 0.05, and this run has 0.1" in done.output
+
+
+def test_damage_ends_a_resumed_run_unless_it_can_be_mended():
+    jaxvib("run", "pushed.toml", "--out", "there")
+    before = array_files("there")
+    Path("there/results.zarr/acceleration/c/1/0").unlink()
+    done = jaxvib("report", "there")
+    assert done.exit_code == 3
+    assert "results.zarr/acceleration/c/1/0" in done.output
+    assert jaxvib("run", "pushed.toml", "--out", "there", "--resume").exit_code == 0
+    assert array_files("there") == before
+    Path("there/study.json").write_text("{}")
+    assert jaxvib("run", "pushed.toml", "--out", "there", "--resume").exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "nothing.toml"], "nothing.toml: no such file"),
+        (["run", "pushed.toml", "--set", "gapp=1"], "did you mean system.gap?"),
+        (["run", "pushed.toml", "--set", "run.device=gpu"], "JAX finds no GPU here"),
+        (["run", "pushed.toml", "--out", "pushed.toml"], "pushed.toml"),
+        (["check", "pushed.toml", "--set", "gap=-1"], "allowed: [0, inf) m"),
+        (["report", "nothing"], "nothing"),
+        (["new", "quik"], "did you mean 'quick'?"),
+        (["new", "quick", "pushed.toml"], "pushed.toml exists already"),
+        (["runn"], "Did you mean"),
+        (["run"], "Missing argument"),
+    ],
+)
+def test_bad_input_ends_with_code_2_and_nothing_written(words, message):
+    before = sorted(Path().rglob("*"))
+    done = jaxvib(*words)
+    assert done.exit_code == 2, done.output
+    assert message in done.output
+    assert isinstance(done.exception, SystemExit)
+    assert sorted(Path().rglob("*")) == before
+
+
+def test_a_mistake_is_met_in_a_second_and_without_traceback():
+    began = time.perf_counter()
+    done = shell("run", "quick", "--set", "atached.mass=120")
+    assert time.perf_counter() - began < 1
+    assert done.returncode == 2
+    assert done.stdout == ""
+    first, *rest = done.stderr.splitlines()
+    assert first == (
+        "jaxvib: --set atached.mass=120: system.atached.mass = 120 is not a known key; did "
+        "you mean system.attached.mass? allowed: (0, inf) kg"
+    )
+    assert rest == ["every key: jaxvib schema; ready studies: jaxvib new"]
+
+
+def test_ready_studies_are_listed_and_copied():
+    listed = jaxvib("new").output
+    for name in ready.titles():
+        assert name in listed
+    done = jaxvib("new", "quick", "mine.toml")
+    assert done.exit_code == 0
+    assert Path("mine.toml").read_text() == (ready.folder() / "quick.toml").read_text()
+    assert "jaxvib check mine.toml" in done.output
+
+
+def test_the_schema_is_json():
+    assert json.loads(jaxvib("schema").output)["title"] == "a jaxvib study"
+
+
+def test_info_says_in_twelve_lines_what_runs_here(tmp_path):
+    done = shell("info", env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)})
+    assert done.returncode == 0
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
+    assert len(lines) <= 12
+    for word in ("jaxvib", "Python", "jax ", "devices", "float64", str(tmp_path), "works"):
+        assert word in done.stdout
+    assert not list(tmp_path.rglob("*jaxvib_probe*"))
+
+
+def test_the_cache_folder_is_private(tmp_path):
+    shell("info", env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)})
+    (folder,) = (tmp_path / "jaxvib").iterdir()
+    assert folder.stat().st_mode & 0o077 == 0
+
+
+def test_a_home_that_cannot_be_written_to_is_told_by_info():
+    done = shell("info", env={**os.environ, "XDG_CACHE_HOME": "/proc/nothing"})
+    assert done.returncode == 0
+    assert "cannot be written" in done.stdout
+
+
+def test_cite_prints_the_citation():
+    assert jaxvib("cite").output.startswith("cff-version:")
+
+
+def test_ctrl_c_while_it_compiles_ends_at_once_and_says_how_to_go_on(tmp_path):
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "jaxvib", "run", "quick"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+    )  # fmt: skip
+    with process:
+        process.stdout.readline()
+        journal = Path("results/quick/journal.jsonl")
+        while not journal.exists():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        began = time.perf_counter()
+        _, errors = process.communicate(timeout=60)
+        assert time.perf_counter() - began < 2
+    assert process.returncode == 130
+    assert errors == (
+        "\nbroken off; what is done stays; go on with: jaxvib run quick --out results/quick "
+        "--resume\n"
+    )
