@@ -1,0 +1,32 @@
+"""What Pogorelova and Postnikova (2011) print, and what we get, beside each other.
+
+    jaxvib run configs/vibro_impact_2011.toml
+    python -m experiments.vibro_impact_2011.run results/vibro_impact_2011
+
+Prints everything and writes it to `results.json` beside this file. Some minutes.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from experiments.vibro_impact_2011.continuation import steps
+from experiments.vibro_impact_2011.damper import damper
+from experiments.vibro_impact_2011.printed_state import printed_state
+
+
+def main(store: str) -> None:
+    """Run all parts."""
+    found = {
+        "impact and non-impact damper": damper(Path(store)),
+        "continuation, soft": steps(35041219.07),
+        "continuation, rigid": steps(1.53696e11),
+        "printed state": printed_state(),
+    }
+    text = json.dumps(found, indent=1)
+    print(text)
+    Path(__file__).with_name("results.json").write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
