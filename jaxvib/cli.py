@@ -96,10 +96,15 @@ def run(config: str, assignments: tuple[str, ...], out: Path | None, resume: boo
 @_set
 def check(config: str, assignments: tuple[str, ...]) -> None:
     """Say what a study would cost; runs and writes nothing."""
+    use_compilation_cache()
     from .studies.estimate import estimate
 
-    for line in estimate(_loaded(config, assignments)):
-        click.echo(line)
+    study = _loaded(config, assignments)
+    try:
+        for line in estimate(study, study.directory):
+            click.echo(line)
+    except ValueError as error:
+        raise Refusal(str(error)) from None
 
 
 @main.command()

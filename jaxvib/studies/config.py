@@ -181,7 +181,8 @@ def _sweep(document: Document, declared: dict[str, Declared]):
     own = {key: table[key] for key in Sampling.model_fields if key in table}
     sampling = validated(Sampling, own, "sweep", document)
     paths = {}
-    for path, entry in _specified({k: v for k, v in table.items() if k not in own}).items():
+    swept = {key: value for key, value in table.items() if key not in own}
+    for path, entry in _specified(swept, declared).items():
         full = f"sweep.{path}"
         if path not in declared:
             found = f"{document.where(full)}: {full} = {shown(entry)}"
@@ -198,17 +199,17 @@ def _sweep(document: Document, declared: dict[str, Declared]):
     return sampling, paths
 
 
-def _specified(table: dict, prefix: str = "") -> dict[str, object]:
-    # Nested tables lead to parameters; a table with one of the keys of `Values` says
-    # which values one parameter takes.
+def _specified(table: dict, declared, prefix: str = "") -> dict[str, object]:
+    # Nested tables lead to parameters; a table with one of the keys of `Values`, or in
+    # a parameter's place, says which values one parameter takes.
     found: dict[str, object] = {}
     for key, value in table.items():
-        if isinstance(value, dict) and not set(value) & set(Values.model_fields):
-            found |= (
-                _specified(value, f"{prefix}{key}.") if value else {prefix + key: value}
-            )
+        path = prefix + key
+        leads_on = isinstance(value, dict) and value and path not in declared
+        if leads_on and not set(value) & set(Values.model_fields):
+            found |= _specified(value, declared, f"{path}.")
         else:
-            found[prefix + key] = value
+            found[path] = value
     return found
 
 

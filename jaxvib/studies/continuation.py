@@ -8,6 +8,7 @@ from pydantic import Field
 
 from .._nearest import unknown_key
 from .catalogue import Declared
+from .cost import Cost
 from .fields import Variable, variables
 from .tables import Table
 
@@ -91,6 +92,10 @@ class ContinuationKind:
             "result": Variable(("point",), codes, "", "reason code"),
         }
 
+    def cost(self, options, run) -> Cost:
+        """Return what it takes, measured on `configs/loading_curve.toml`."""
+        return Cost(6.0, 25.0, 6.0, 3.0, 50e3, ("orbit_from_guess", "linearised"))
+
     def group(self, name, system, samples, study, read) -> dict[str, Variable]:
         """Return nothing: there are no groups."""
         return {}
@@ -112,8 +117,8 @@ class ContinuationKind:
             f"           to {path} = {values[-1]:.6g} ({high})",
             f"stability  {np.mean(stable == 1):.1%} stable, {np.mean(stable == 0):.1%} "
             f"unstable, {int(np.sum(stable == -1))} undecided; contacts {contacts}",
-            f"best       |multiplier| {largest[best]:.3g} at {path} = {values[best]:.5g}",
-            f"worst      {force[worst]:.4g} N at {path} = {values[worst]:.5g}",
+            f"best       largest |multiplier| {largest[best]:.3g} at {values[best]:.5g}",
+            f"worst      contact force {force[worst]:.4g} N at {values[worst]:.5g}",
         ]
 
 

@@ -8,6 +8,7 @@ import pydantic
 from pydantic import Field
 
 from .continuation import Bounds, check_bounds
+from .cost import Cost
 from .fields import Variable
 from .tables import Table, flattened
 
@@ -55,8 +56,8 @@ class DesignKind:
             check_bounds(path, bounds, values, declared)
 
     def coordinates(self, options) -> list[str]:
-        """Return no coordinates: the parameters are results here."""
-        return []
+        """Return the parameters that are tuned."""
+        return list(options.variables)
 
     def compute(self, system, samples, options, run, progress) -> dict[str, Variable]:
         """Return variables, objective and gradients along the axis `step`."""
@@ -72,25 +73,26 @@ class DesignKind:
             periods=options.periods,
         )
         progress(1)
+        lost = options.steps + 1 - len(tuning.objective)
+        codes = np.zeros(options.steps + 1, np.int32)
+        codes[len(tuning.objective) :] = tuning.result
         declared = parameters(system)
-        fields = {"objective": ("step", tuning.objective, objective.unit, "objective")}
+
+        def along_steps(values, unit, description):
+            padded = np.pad(np.asarray(values), (0, lost), constant_values=np.nan)
+            return Variable(("step",), padded, unit, description)
+
+        fields = {"objective": along_steps(tuning.objective, objective.unit, "objective")}
         for path, values in tuning.variables.items():
-            unit = declared[path].unit
-            slope = f"{objective.unit or '1'}/({unit or '1'})"
-            told = declared[path].description
-            fields[path] = ("step", values, unit, told)
-            derivative = tuning.gradients[path]
-            fields[f"gradient.{path}"] = (
-                "step",
-                derivative,
-                slope,
-                f"d objective / d {path}",
-            )
-        labelled = {
-            name: Variable((axis,), np.asarray(values), unit, told)
-            for name, (axis, values, unit, told) in fields.items()
-        }
-        return {**labelled, "result": Variable((), tuning.result, "", "reason code")}
+            unit, slope = declared[path].unit, tuning.gradients[path]
+            fields[path] = along_steps(values, unit, declared[path].description)
+            per = f"{objective.unit or '1'}/({unit or '1'})"
+            fields[f"gradient.{path}"] = along_steps(slope, per, f"d objective / d {path}")
+        return {**fields, "result": Variable(("step",), codes, "", "reason code")}
+
+    def cost(self, options, run) -> Cost:
+        """Return what it takes, measured on `configs/first_design.toml`."""
+        return Cost(8.0, 40.0, 0.3 * options.steps, 3.0, 5e3, ("evaluate",))
 
     def group(self, name, system, samples, study, read) -> dict[str, Variable]:
         """Return nothing: there are no groups."""
@@ -99,7 +101,7 @@ class DesignKind:
     def summary(self, read: Callable, study) -> list[str]:
         """Return the objective and the variables before and after."""
         objective = read("objective")
-        best = int(np.argmin(objective))
+        best = int(np.nanargmin(objective))
         name = f"{study.analysis.objective}[{study.analysis.component}]"
         lines = [
             f"steps      {len(objective) - 1}, the best of them {best}",

@@ -2,6 +2,12 @@
 
 import threading
 
+# The rate stays samples/s below one a second, where tqdm would turn it round.
+_FORMAT = (
+    "{desc} {percentage:3.0f}% {bar} {n_fmt}/{total_fmt} "
+    "[{elapsed}<{remaining}, {rate_noinv_fmt}{postfix}]"
+)
+
 
 class Progress:
     """A progress bar with rate, remaining time and the number of failed samples.
@@ -20,6 +26,8 @@ class Progress:
             initial=done,
             desc="compiling",
             unit=" samples",
+            bar_format=_FORMAT,
+            postfix={"failed": 0},
             disable=None,
             dynamic_ncols=True,
         )

@@ -1,0 +1,86 @@
+"""What a study would cost: samples, memory and time, before anything runs."""
+
+import os
+import time
+from pathlib import Path
+
+from .config import Study
+
+# What `_probe` took on the machine on which the costs of the kinds were measured: two
+# cores of an AMD EPYC with AVX-512, otherwise idle.
+_PROBE_THERE = 0.020
+_BASE_MEMORY = 0.6e9  # of Python, JAX and its compiler
+
+
+def estimate(study: Study, directory: Path) -> list[str]:
+    """Return lines on samples, memory and time; nothing is run or written.
+
+    Times were measured for each kind of analysis on one machine. They are scaled by
+    how fast this one runs a short loop, and spread over its cores. **Raises:**
+    `ValueError` for a study that could not be run here.
+    """
+    from .device import choose
+    from .execute import build, chunks
+    from .kinds import ANALYSES
+    from .store import has_study
+
+    _, device = choose(study.run.device)
+    build(study)
+    cost = ANALYSES[study.analysis.kind].cost(study.analysis, study.run)
+    slower = _probe() / _PROBE_THERE
+    cores = os.cpu_count() or 1
+    computing = slower * cost.sample * study.samples / min(cores, study.samples)
+    compiling = 0.0 if _is_cached(cost.programs) else slower * cost.compile
+    rest = slower * (cost.start + cost.end)
+    stored = study.samples * cost.sample_bytes
+    number = len(chunks(study))
+    place = "holds a study already" if has_study(directory) else "is free"
+    return [
+        f"samples    {study.described()}",
+        f"work       {study.analysis.kind}, evidence {study.run.evidence}, rtol "
+        f"{study.run.rtol:g}; stored in {number} chunk{'s' * (number > 1)}",
+        f"device     {device}, {cores} cores",
+        f"memory     about {_size(_BASE_MEMORY + 4 * stored)}, and {_size(stored)} on disk",
+        f"time       about {_duration(rest + compiling + computing)}: computing "
+        f"{_duration(computing)}, compiling {_duration(compiling)}, start and report "
+        f"{_duration(rest)}",
+        f"           from times measured once, on a machine {_compared(slower)} this one",
+        f"results    {directory} {place}",
+    ]
+
+
+def _probe() -> float:
+    """Return the time of a loop of plain Python, s: the least of several."""
+    least = float("inf")
+    for _ in range(7):
+        began = time.perf_counter()
+        x = 0.5
+        for _ in range(400_000):
+            x = 3.7 * x * (1.0 - x)
+        least = min(least, time.perf_counter() - began)
+    return least
+
+
+def _is_cached(programs: tuple[str, ...]) -> bool:
+    folder = Path(os.environ.get("JAX_COMPILATION_CACHE_DIR", ""))
+    return all(any(folder.glob(f"jit_{name}-*-cache")) for name in programs)
+
+
+def _compared(slower: float) -> str:
+    if slower > 1.1:
+        return f"{slower:.1f} times as fast as"
+    return f"{1 / slower:.1f} times as slow as" if slower < 0.9 else "about as fast as"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _size(number: float) -> str:
+    for unit in ("kB", "MB", "GB"):
+        number /= 1000
+        if number < 1000:
+            return f"{number:.3g} {unit}"
+    return f"{number / 1000:.3g} TB"
