@@ -94,6 +94,8 @@ def _line(figure, axes, layer: Line) -> None:
         color=palette[layer.colour % len(palette)],
         linestyle={"solid": "-", "dash": "--", "dot": ":"}[layer.style],
         linewidth=1.4,
+        marker="." if layer.marks else None,
+        markersize=3,
         label=_plain(layer.name) if layer.legend else None,
     )
 

@@ -12,6 +12,8 @@ from ..ensemble import Reason, reason
 from .reading import Run
 from .regimes import periodic
 
+_COUNTED = {"continuation": "orbits", "design": "orbits", "periodic_orbit": "samples"}
+
 
 def head(runs: Sequence[Run]) -> str:
     """Return the page's head: title, what was run, how it ended."""
@@ -30,14 +32,31 @@ def foot(runs: Sequence[Run]) -> str:
 
 
 def _lead(run: Run, named: bool) -> str:
+    moved = run.paths or run.tuned
     over = ", ".join(
         f"<code>{_text(path)}</code>" + (f" ({run.grid[path]})" if run.grid else "")
-        for path in run.paths
+        for path in moved
     )
-    what = "points" if run.analysis == "continuation" else "samples"
-    words = f"{run.size} {what}: <code>{_text(run.analysis)}</code> of "
+    words = f"{run.size} {_COUNTED[run.analysis]}: <code>{_text(run.analysis)}</code> of "
     words += f"<code>{_text(run.study['system'])}</code>" + f" over {over}" * bool(over)
     return f"<b>{_text(run.name)}</b>: {words}" if named else words
+
+
+def _facts(run: Run) -> dict[str, str]:
+    """Return what the head states of a run, by its label."""
+    facts = {_COUNTED[run.analysis]: f"{run.size}"}
+    if run.has("periods"):
+        facts["periodic"] = _share(periodic(run).sum(), run.size)
+    if run.has("stable"):
+        verdicts = run.field("stable")[periodic(run)]
+        facts |= {
+            "stable": _share((verdicts == 1).sum(), run.size),
+            "unstable": f"{(verdicts == 0).sum()}",
+            "undecided": f"{undecided(run)}",
+        }
+    facts["failed"] = f"{int(run.failed.sum())}"
+    facts["trust level"] = run.study.get("evidence", "–")
+    return facts | {name: _seconds(value) for name, value in times(run).items()}
 
 
 def _strip(run: Run) -> str:
@@ -74,23 +93,6 @@ def _table(runs: Sequence[Run]) -> str:
     )
 
 
-def _facts(run: Run) -> dict[str, str]:
-    """Return what the head states of a run, by its label."""
-    facts = {"samples": f"{run.size}"}
-    if run.has("periods"):
-        settled = periodic(run)
-        verdicts = run.field("stable")[settled]
-        facts |= {
-            "periodic": _share(settled.sum(), run.size),
-            "stable": _share((verdicts == 1).sum(), run.size),
-            "unstable": f"{(verdicts == 0).sum()}",
-            "undecided": f"{undecided(run)}",
-        }
-    facts["failed"] = f"{int(run.failed.sum())}"
-    facts["trust level"] = run.study.get("evidence", "–")
-    return facts | {name: _seconds(value) for name, value in times(run).items()}
-
-
 def times(run: Run) -> dict[str, float]:
     """Return the time of all sessions and their compiling, in seconds, by label."""
     sessions = run.times.get("sessions", [])
@@ -104,8 +106,11 @@ def times(run: Run) -> dict[str, float]:
 
 def undecided(run: Run) -> int:
     """Return how many samples have no regime or no stability verdict."""
-    verdictless = periodic(run) & (run.field("stable") == -1)
-    return int((run.field("result") == Reason.UNSETTLED).sum() + verdictless.sum())
+    return int((run.field("result") == Reason.UNSETTLED).sum()) + _verdictless(run)
+
+
+def _verdictless(run: Run) -> int:
+    return int((periodic(run) & (run.field("stable") == -1)).sum())
 
 
 def _shortfalls(runs: Sequence[Run]) -> str:
@@ -113,18 +118,16 @@ def _shortfalls(runs: Sequence[Run]) -> str:
     items = []
     for run in runs:
         tag = f"{_text(run.name)}: " if len(runs) > 1 else ""
-        counts = Counter(run.field("result").tolist())
+        counts = Counter(np.atleast_1d(run.field("result")).tolist())
         for code, number in sorted(counts.items()):
             if Reason(code).failed or code == Reason.UNSETTLED:
                 word = "failed" if Reason(code).failed else "undecided"
                 items.append(f"<li>{tag}{number} {word}: {_text(reason(code))}</li>")
-        if run.has("periods"):
-            verdictless = int((periodic(run) & (run.field("stable") == -1)).sum())
-            if verdictless:
-                items.append(
-                    f"<li>{tag}{verdictless} undecided: the largest multiplier is nearer "
-                    "to 1 than its error</li>"
-                )
+        if run.has("stable") and (verdictless := _verdictless(run)):
+            items.append(
+                f"<li>{tag}{verdictless} undecided: the largest multiplier is nearer to 1 "
+                "than its error</li>"
+            )
     return f"<ul class='shortfalls'>{''.join(items)}</ul>" if items else ""
 
 
@@ -166,7 +169,9 @@ def _share(number, total: int) -> str:
 
 
 def _seconds(value: float) -> str:
-    return f"{value / 60:.1f} min" if value >= 120 else f"{value:.2g} s"
+    if value >= 120:
+        return f"{value / 60:.1f} min"
+    return f"{value:.0f} s" if value >= 10 else f"{value:.1f} s"
 
 
 def _text(value) -> str:

@@ -9,27 +9,41 @@ from .reading import Run
 
 
 def design_history(runs: Sequence[Run]) -> Picture:
-    """Return the objective and each design variable over the steps."""
-    names = ["objective", *(path for path in runs[0].paths)]
-    charts = tuple(_chart(runs, name) for name in names)
-    values = runs[0].field("objective")
-    start, end = values[0], values[-1]
+    """Return the objective and each tuned parameter over the steps."""
+    variables = runs[0].tuned
+    objective = runs[0].field("objective")
+    best = int(np.nanargmin(objective))
+    unit = runs[0].unit("objective")
+    change = f"{objective[0]:.4g} to {objective[best]:.4g} {unit}".rstrip()
+    label = f"{_objective(runs[0])} ({unit})" if unit else _objective(runs[0])
+    charts = [_chart(runs, "objective", label)]
+    charts += [_chart(runs, path, runs[0].label(path)) for path in variables]
     return Picture(
         "design_history",
         "Design history",
-        f"The objective falls from {start:.4g} to {end:.4g} "
-        f"{runs[0].unit('objective')} in {len(values) - 1} steps.",
-        f"Objective and {', '.join(names[1:])} over {len(values) - 1} steps.",
-        charts,
+        f"The objective, {_objective(runs[0])}, goes from {change}, its least value at "
+        f"step {best}.",
+        f"Objective and {', '.join(variables)} over {len(objective) - 1} steps: {change}.",
+        tuple(charts),
     )
 
 
-def _chart(runs: Sequence[Run], name: str) -> Chart:
+def _objective(run: Run) -> str:
+    """Return what was tuned for: a field of the orbit, and of which body."""
+    options = run.study["config"]["analysis"]
+    field, component = options["objective"], options["component"]
+    freedoms = run.study["axes"].get("freedom", [])
+    if field == "amplitude" and component < len(freedoms):
+        return f"half peak-to-peak of {freedoms[component]}"
+    return field
+
+
+def _chart(runs: Sequence[Run], name: str, label: str) -> Chart:
     lines = []
     for number, run in enumerate(runs):
         values = run.field(name)
-        label = run.name if len(runs) > 1 else name
         steps = np.arange(len(values), dtype=float)
-        lines.append(Line(steps, values, label, number, legend=len(runs) > 1))
-    unit = runs[0].unit(name)
-    return Chart(Axis("step"), Axis(name + (f" ({unit})" if unit else "")), tuple(lines))
+        several = len(runs) > 1
+        title = run.name if several else name
+        lines.append(Line(steps, values, title, number, legend=several, marks=True))
+    return Chart(Axis("step"), Axis(label), tuple(lines))

@@ -1,6 +1,6 @@
 """The loading curve of a continuation: orbits followed along one parameter."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -11,86 +11,112 @@ from .planes import axis
 from .reading import Run
 
 _STYLES = {1: ("solid", "stable"), 0: ("dash", "unstable"), -1: ("dot", "undecided")}
+_FIELDS = (
+    ("largest_multiplier", "largest |Floquet multiplier|"),
+    ("max_contact_force", "peak contact force (N)"),
+)
 
 
 def loading_curve(runs: Sequence[Run]) -> Picture:
-    """Return amplitude and largest multiplier of a branch against its parameter."""
+    """Return what a branch of orbits is like against its parameter."""
     path = runs[0].paths[0]
     x = axis(runs[0], path)
-    amplitudes, multipliers = [], []
-    for number, run in enumerate(runs):
-        tag = f" ({run.name})" if len(runs) > 1 else ""
-        amplitude = run.field("amplitude")
-        for freedom, name in enumerate(run.names("freedom", amplitude.shape[1])):
-            colour = freedom + number * amplitude.shape[1]
-            amplitudes += _verdict_lines(
-                run, path, amplitude[:, freedom], name + tag, colour
-            )
-        amplitudes += _notes(run, path, amplitude[:, 0])
-        largest = run.field("largest_multiplier")
-        multipliers += _verdict_lines(
-            run, path, largest, "largest |multiplier|" + tag, number
-        )
-        multipliers += _notes(run, path, largest)
-    ends = [run.field(path)[[0, -1]] for run in runs]
-    limit = np.array([np.min(ends), np.max(ends)])
-    multipliers.append(Line(limit, np.ones(2), "stability limit", 3, "dot"))
+    charts = [Chart(x, Axis(AMPLITUDE), tuple(_amplitudes(runs, path)))]
+    for field, label in _FIELDS:
+        charts.append(Chart(x, Axis(label), tuple(_curves(runs, path, field))))
+    charts.append(
+        Chart(x, Axis("predictor error, relative", log=True), _predictors(runs, path))
+    )
+    values, unit = runs[0].field(path), runs[0].unit(path)
+    span = f"from {values.min():.5g} to {values.max():.5g} {unit}".rstrip()
     return Picture(
         "loading_curve",
         f"Loading curve over {path}",
         "A branch of periodic orbits: solid where stable, dashed where unstable, dotted "
         "where undecided. Diamonds: the number of contacts per orbit changes. Squares: "
-        f"why the branch ends. {_end_sentence(runs)}",
-        f"Amplitude and largest multiplier of a branch over {path}, from {limit[0]:.5g} to "
-        f"{limit[1]:.5g} {runs[0].unit(path)}. {_end_sentence(runs)}",
-        (
-            Chart(x, Axis(AMPLITUDE), tuple(amplitudes)),
-            Chart(x, Axis("largest |Floquet multiplier|"), tuple(multipliers)),
-        ),
+        f"why the branch ends. {_ends(runs)} The predictor's error is the distance from "
+        "the state that a step predicts to the orbit that Newton's method then finds.",
+        f"Amplitude, largest multiplier and peak contact force of a branch of orbits over "
+        f"{path}, {span}. {_ends(runs)}",
+        tuple(charts),
     )
 
 
-def _verdict_lines(run: Run, path: str, values, name: str, colour: int):
+def _amplitudes(runs: Sequence[Run], path: str) -> Iterator[Line | Notes]:
+    for number, run in enumerate(runs):
+        amplitude = run.field("amplitude")
+        freedoms = amplitude.shape[1]
+        for freedom, name in enumerate(run.names("freedom", freedoms)):
+            colour = freedom + number * freedoms
+            yield from _by_verdict(
+                run, path, amplitude[:, freedom], _tag(runs, run, name), colour
+            )
+        yield from _notes(run, path, amplitude[:, 0])
+
+
+def _curves(runs: Sequence[Run], path: str, field: str) -> Iterator[Line | Notes]:
+    for number, run in enumerate(runs):
+        values = run.field(field)
+        yield from _by_verdict(run, path, values, _tag(runs, run, ""), number)
+        yield from _notes(run, path, values)
+    if field == "largest_multiplier":
+        ends = np.concatenate([run.field(path)[[0, -1]] for run in runs])
+        limit = np.array([ends.min(), ends.max()])
+        yield Line(limit, np.ones(2), "stability limit", 3, "dot")
+
+
+def _predictors(runs: Sequence[Run], path: str) -> tuple[Line, ...]:
+    return tuple(
+        Line(
+            run.field(path),
+            np.where(
+                run.field("predictor_error") > 0, run.field("predictor_error"), np.nan
+            ),
+            _tag(runs, run, "predictor error"),
+            number,
+            legend=len(runs) > 1,
+        )
+        for number, run in enumerate(runs)
+    )
+
+
+def _tag(runs: Sequence[Run], run: Run, name: str) -> str:
+    return f"{name} ({run.name})".strip() if len(runs) > 1 else name
+
+
+def _by_verdict(run: Run, path: str, values, name: str, colour: int) -> Iterator[Line]:
     """Return one line per verdict; neighbours share a point, so that no gap opens."""
     verdicts = run.field("stable")
     for verdict, (style, word) in _STYLES.items():
         own = verdicts == verdict
-        if not own.any():
-            continue
-        reached = own.copy()
-        reached[1:] |= own[:-1]
-        yield Line(
-            run.field(path),
-            np.where(reached, values, np.nan),
-            f"{name}, {word}",
-            colour,
-            style,
-        )
+        if own.any():
+            reached = own.copy()
+            reached[1:] |= own[:-1]
+            shown = np.where(reached, values, np.nan)
+            label = f"{name}, {word}" if name else word
+            yield Line(run.field(path), shown, label, colour, style, marks=True)
 
 
-def _notes(run: Run, path: str, values: np.ndarray) -> list[Notes]:
+def _notes(run: Run, path: str, values: np.ndarray) -> Iterator[Notes]:
     x, contacts = run.field(path), run.field("contacts")
     changes = np.flatnonzero(np.diff(contacts)) + 1
-    texts = tuple(f"{contacts[i - 1]} → {contacts[i]} contacts" for i in changes)
+    if changes.size:
+        texts = tuple(f"{contacts[i - 1]} → {contacts[i]} contacts" for i in changes)
+        yield Notes(x[changes], values[changes], texts, "contacts change")
     ends = [0, -1]
-    return [
-        Notes(x[changes], values[changes], texts, "contacts change"),
-        Notes(x[ends], values[ends], _end_reasons(run), "end of the branch", "square"),
-    ]
+    yield Notes(x[ends], values[ends], _end_reasons(run), "end of the branch", "square")
 
 
 def _end_reasons(run: Run) -> tuple[str, str]:
-    first, last = run.field("ends")
-    return reason(first), reason(last)
+    low, high = run.field("ends")
+    return reason(low), reason(high)
 
 
-def _end_sentence(runs: Sequence[Run]) -> str:
+def _ends(runs: Sequence[Run]) -> str:
     path = runs[0].paths[0]
     sentences = []
     for run in runs:
         values, texts = run.field(path), _end_reasons(run)
-        unit = run.unit(path)
-        low, high = (f"{values[i]:.5g} {unit}: {texts[i]}" for i in (0, -1))
-        name = f"{run.name}: " if len(runs) > 1 else ""
-        sentences.append(f"{name}It ends at {low}, and at {high}.")
+        low, high = (f"{values[i]:.6g} {run.unit(path)} ({texts[i]})" for i in (0, -1))
+        sentences.append(f"{_tag(runs, run, 'The branch')} ends at {low} and at {high}.")
     return " ".join(sentences)

@@ -75,7 +75,10 @@ class Points:
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """A line through x (p,), y (p,), broken at NaN; `colour` counts the line colours."""
+    """A line through x (p,), y (p,), broken at NaN; `colour` counts the line colours.
+
+    `marks` shows the points themselves; lines of samples always do.
+    """
 
     x: np.ndarray
     y: np.ndarray
@@ -86,6 +89,7 @@ class Line:
     run: int = 0
     option: int | None = None
     legend: bool = True
+    marks: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

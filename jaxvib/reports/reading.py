@@ -42,10 +42,16 @@ class Run:
         """The swept paths, in the order of the config."""
         return list(self.study["coordinates"])
 
+    @property
+    def tuned(self) -> list[str]:
+        """The paths that a design moved: those whose gradient is stored."""
+        names = [str(name) for name in self.results.variables]
+        return [name for name in names if f"gradient.{name}" in names]
+
     @functools.cached_property
     def size(self) -> int:
-        """The number of samples, or of points."""
-        return len(self.field("result"))
+        """The number of samples, of points on a branch, of orbits in a design."""
+        return len(self.field("objective" if self.has("objective") else "result"))
 
     @functools.cached_property
     def failed(self) -> np.ndarray:

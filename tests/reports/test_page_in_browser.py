@@ -5,7 +5,7 @@ import re
 import pytest
 
 from jaxvib.reports.page import page
-from jaxvib.reports.reading import read_run
+from jaxvib.reports.reading import Run, read_run
 from jaxvib.reports.report import pictures_of
 
 READY = "document.documentElement.dataset.ready"
@@ -162,10 +162,12 @@ def test_a_dark_page_is_drawn_in_its_own_colours(browser, map_report):
     assert colours == ["rgb(21, 25, 29)", "#e5e9ec"]
 
 
-@pytest.mark.parametrize("kind", ["random", "sweep", "compared"])
+@pytest.mark.parametrize("kind", ["random", "sweep", "compared", "branch", "design"])
 def test_every_kind_of_study_is_drawn(kind, browser, request, map_study, tmp_path):
-    names = ["map_study", "other_map_study"] if kind == "compared" else [f"{kind}_study"]
-    runs = [read_run(request.getfixturevalue(name)) for name in names]
+    names = {"compared": ["map_study", "other_map_study"], "branch": ["branch"],
+             "design": ["design"]}.get(kind, [f"{kind}_study"])  # fmt: skip
+    found = [request.getfixturevalue(name) for name in names]
+    runs = [each if isinstance(each, Run) else read_run(each) for each in found]
     report = tmp_path / "report.html"
     report.write_text(page(pictures_of(runs), runs), "utf-8")
     browser.console()

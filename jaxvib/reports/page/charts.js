@@ -57,7 +57,7 @@ function points(layer, page, lit) {
 function line(layer, page) {
   const colours = page.lines[scheme()];
   return [{
-    type: "scatter", mode: layer.samples ? "lines+markers" : "lines", x: layer.x, y: layer.y,
+    type: "scatter", mode: layer.samples || layer.marks ? "lines+markers" : "lines", x: layer.x, y: layer.y,
     name: plain(layer.name), showlegend: layer.legend, meta: layer, connectgaps: false,
     line: { color: colours[layer.colour % colours.length], width: 2, dash: DASHES[layer.style] },
     marker: { size: 4 },
@@ -150,9 +150,9 @@ function layout(chart) {
 function axis({ label, log, low, high }) {
   const bounds = low === null && high === null ? {} : { range: [low, high] };
   return {
-    title: { text: plain(label), standoff: 8 }, type: log ? "log" : "linear", automargin: true,
+    title: { text: plain(label), standoff: 8, font: { size: 13 } }, type: log ? "log" : "linear", automargin: true,
     gridcolor: token("--hair"), linecolor: token("--muted"), tickcolor: token("--muted"),
-    zeroline: false, ticks: "outside", ticklen: 4, ...bounds,
+    zeroline: false, ticks: "outside", ticklen: 4, exponentformat: log ? "power" : "SI", ...bounds,
   };
 }
 

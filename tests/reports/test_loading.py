@@ -1,0 +1,51 @@
+"""Checked against: a branch and a design that are written down by hand."""
+
+import numpy as np
+
+from jaxvib.reports.history import design_history
+from jaxvib.reports.loading import loading_curve
+from jaxvib.reports.picture import Line, Notes
+
+
+def lines(chart):
+    return {layer.name: layer for layer in chart.layers if isinstance(layer, Line)}
+
+
+def test_lines_are_solid_where_stable_and_dashed_where_not(branch):
+    found = lines(loading_curve([branch]).charts[1])
+    assert [found[word].style for word in ("stable", "unstable", "undecided")] == [
+        "solid", "dash", "dot"
+    ]  # fmt: skip
+    nan = np.nan
+    np.testing.assert_array_equal(found["stable"].y, [nan, 0.9, 0.8, 1.1, nan])
+    np.testing.assert_array_equal(found["unstable"].y, [nan, nan, nan, 1.1, 1.2])
+    np.testing.assert_array_equal(found["undecided"].y, [1.0, 0.9, nan, nan, nan])
+
+
+def test_changes_of_the_contacts_and_ends_are_noted(branch):
+    picture = loading_curve([branch])
+    changes, ends = (
+        layer for layer in picture.charts[0].layers if isinstance(layer, Notes)
+    )
+    assert changes.texts == ("1 → 2 contacts",)
+    assert (changes.x.tolist(), changes.y.tolist()) == ([120.0], [0.12])
+    assert ends.texts[0] == "M - I is singular: a fold or a branch point"
+    assert "ends at 100 N (M - I is singular" in picture.text
+
+
+def test_each_freedom_has_its_amplitude(branch):
+    found = lines(loading_curve([branch]).charts[0])
+    np.testing.assert_array_equal(found["attached, stable"].y[1:3], [0.22, 0.24])
+
+
+def test_two_branches_are_told_apart_by_name(branch):
+    names = set(lines(loading_curve([branch, branch]).charts[0]))
+    assert "main (branch), stable" in names
+
+
+def test_a_design_shows_objective_and_what_was_tuned(design):
+    picture = design_history([design])
+    assert [chart.y.label for chart in picture.charts] == [
+        "half peak-to-peak of attached (m)", "gap (m)"
+    ]  # fmt: skip
+    assert "3 to 1 m, its least value at step 1" in picture.text
