@@ -3,3 +3,4 @@
 from .flow import Trajectory as Trajectory
 from .flow import flow as flow
 from .flow import simulate as simulate
+from .propagation import propagate as propagate

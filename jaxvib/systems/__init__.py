@@ -2,8 +2,18 @@
 
 from .assembly import Assembled as Assembled
 from .assembly import assemble as assemble
+from .beam import Beam as Beam
+from .beam import BeamWithBodies as BeamWithBodies
+from .beam import ElasticSupport as ElasticSupport
+from .chain import BeamChain as BeamChain
 from .contact import HertzContact as HertzContact
 from .contact import LinearContact as LinearContact
+from .elements import AngularSpring as AngularSpring
+from .elements import PointInertia as PointInertia
+from .elements import PointMass as PointMass
+from .elements import Spring as Spring
+from .frames import BeamModule as BeamModule
+from .frames import FrameModule as FrameModule
 from .impact import AppliedLoad as AppliedLoad
 from .impact import Body as Body
 from .impact import Contact as Contact
@@ -12,6 +22,7 @@ from .impact import LinearSystem as LinearSystem
 from .impact import TwoBodyImpact as TwoBodyImpact
 from .impact import two_body_impact as two_body_impact
 from .load import HarmonicLoad as HarmonicLoad
+from .modules import RodOnRod as RodOnRod
 from .modules import TranslationRotation as TranslationRotation
 from .modules import TranslationTranslation as TranslationTranslation
 from .parameters import parameters as parameters

@@ -1,72 +1,288 @@
 """The overlay: mass, damping and stiffness matrices added up from modules."""
 
-from collections.abc import Sequence
+import collections
+import dataclasses
+from collections.abc import Mapping, Sequence
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
-GROUND = "ground"
+from .._nearest import nearest, unknown_key
+from .module import GROUND as GROUND
+from .module import Module, entries, is_ground
+
+_SINGULAR = 1e-13  # a mass matrix scaled to a unit diagonal with less is none
+_LARGEST_CHECKED = (
+    500  # freedoms; beyond that the dense check would cost more than it saves
+)
+_PLACES = {"first", "second", "carrier", "freedom"}  # static fields that are names
 
 
 class Assembled(eqx.Module):
-    r"""A planar system $M \ddot q + D \dot q + C q = f$ overlaid from modules.
+    r"""A system $M \ddot q + D \dot q + C q = f$ overlaid from modules.
 
     Matrices are computed from the modules' parameters when asked for and never
     stored, so that each entry can be swept or differentiated. **Fields:** `modules`;
     `names`: of the degrees of freedom, in order of first mention.
     """
 
-    modules: tuple
+    modules: tuple[Module, ...]
     names: tuple[str, ...] = eqx.field(static=True)
 
     @property
     def mass(self) -> Float[Array, "n n"]:
         """The mass matrix M."""
-        return self.matrices()[0]
+        return self._dense("kinetic")
 
     @property
     def damping(self) -> Float[Array, "n n"]:
         """The damping matrix D."""
-        return self.matrices()[1]
+        return self._dense("dissipation")
 
     @property
     def stiffness(self) -> Float[Array, "n n"]:
         """The stiffness matrix C."""
-        return self.matrices()[2]
+        return self._dense("potential")
 
     def matrices(self) -> tuple[Float[Array, "n n"], ...]:
         """Return (M, D, C)."""
-        size = len(self.names) + 1  # the ground is row and column 0, dropped at the end
-        position = {GROUND: 0} | {name: i + 1 for i, name in enumerate(self.names)}
-        totals = [jnp.zeros((size, size))] * 3
+        return self.mass, self.damping, self.stiffness
+
+    def sparse_matrices(self) -> tuple:
+        """Return (M, D, C) as scipy's sparse arrays, for many thousands of freedoms."""
+        from scipy.sparse import coo_array
+
+        size = len(self.names) + 1
+        found = []
+        for part in ("kinetic", "dissipation", "potential"):
+            rows, columns, values = _triplets(self, part)
+            whole = coo_array((values, (rows, columns)), shape=(size, size)).tocsc()
+            found.append(whole[1:, 1:])
+        return tuple(found)
+
+    def strains(self) -> tuple[Float[Array, " s"], Float[Array, "s n"]] | None:
+        r"""Return weights $w$ and rows $R$ with $C = R^T \mathrm{diag}(w) R$.
+
+        The rows keep what C has lost to rounding: slow motions come from them in full.
+        `None` if a module stands, whose weights may be negative.
+        """
+        if not all(module.semidefinite for module in self.modules):
+            return None
+        weights, rows = [], []
+        size = len(self.names) + 1
+        for template, places in _groups(self):
+            for weight, row in template.potential():
+                count = len(places)
+                whole = jnp.zeros((count, size))
+                for column, coefficient in zip(places.T, row, strict=True):
+                    if isinstance(coefficient, int):
+                        continue
+                    whole = whole.at[np.arange(count), column].add(coefficient)
+                rows.append(whole[:, 1:])
+                weights.append(jnp.broadcast_to(jnp.asarray(weight), (count,)))
+        if not rows:
+            return jnp.zeros(0), jnp.zeros((0, size - 1))
+        return jnp.concatenate(weights), jnp.concatenate(rows)
+
+    def direction(self, place: str | Mapping[str, float]) -> Float[Array, " n"]:
+        """Return the direction of a freedom, or of several with their coefficients.
+
+        `"roof"` or `{"left": 1.0, "right": -1.0}`, for contacts, loads and responses;
+        the ground counts for nothing. **Raises:** `ValueError` for an unknown freedom,
+        naming the nearest one.
+        """
+        return direction(self.names, place)
+
+    def module_names(self) -> tuple[str, ...]:
+        """Return the modules' names as on parameter paths, each once."""
+        seen = collections.Counter()
+        names = []
         for module in self.modules:
-            place = jnp.array([position[module.first], position[module.second]])
-            parts = module.matrices()
-            totals = [
-                total.at[place[:, None], place[None, :]].add(part)
-                for total, part in zip(
-                    totals, (parts.mass, parts.damping, parts.stiffness), strict=True
-                )
-            ]
-        return tuple(total[1:, 1:] for total in totals)
+            seen[module.name] += 1
+            count = seen[module.name]
+            names.append(module.name if count == 1 else f"{module.name}-{count}")
+        return tuple(names)
+
+    def added(self, *modules: Module) -> "Assembled":
+        """Return the system with more modules."""
+        return assemble([*self.modules, *modules])
+
+    def removed(self, *names: str) -> "Assembled":
+        """Return the system without some modules, by their names on parameter paths.
+
+        What is left has the matrices that it would have had without them, bit for bit.
+        **Raises:** `ValueError` for an unknown module, naming the nearest one.
+        """
+        known = self.module_names()
+        for name in names:
+            if name not in known:
+                raise ValueError(unknown_key("module", name, known))
+        kept = zip(self.modules, known, strict=True)
+        return assemble([module for module, name in kept if name not in names])
+
+    def _dense(self, part: str):
+        size = len(self.names) + 1  # the ground is row and column 0, dropped at the end
+        rows, columns, values = _triplets(self, part)
+        if isinstance(values, np.ndarray):
+            total = np.zeros((size, size), values.dtype)
+            np.add.at(total, (rows, columns), values)
+            return jnp.asarray(total[1:, 1:])
+        return jnp.zeros((size, size), values.dtype).at[rows, columns].add(values)[1:, 1:]
 
 
-def assemble(modules: Sequence) -> Assembled:
+def assemble(modules: Sequence[Module]) -> Assembled:
     """Overlay modules into one system, in any order.
 
-    Each module is added into the rows and columns of its bodies; the row and column of
-    `"ground"` are dropped. **Raises:** `ValueError` naming the module if it joins a
-    body to itself or there is none. **Source:** Pavlov, Lilkova-Markova, Evlogiev and
-    Ivanova.
+    Each module is added into the rows and columns of its freedoms; those of `"ground"`
+    are dropped. A body of several freedoms has names like `cart.x`, `cart.angle`.
+    **Raises:** `ValueError` naming the module if it joins a freedom to itself, takes a
+    rotation for a translation or the reverse, a body for one of its freedoms, or names
+    a freedom that no module gives a mass; if there is no module; if the mass matrix is
+    singular. **Source:** Pavlov, Lilkova-Markova, Evlogiev and Ivanova.
     """
     if not modules:
         raise ValueError("modules = [] is empty; allowed: one module or more")
-    names: list[str] = []
+    kinds: dict[str, tuple[str, str]] = {}
     for module in modules:
-        if module.first == module.second:
-            raise ValueError(f"module {module.name!r} joins a body to itself")
-        for name in (module.first, module.second):
-            if name != GROUND and name not in names:
-                names.append(name)
-    return Assembled(tuple(modules), tuple(names))
+        _check_freedoms(module)
+        for name, kind in zip(module.freedoms, module.kinds, strict=True):
+            if is_ground(name):
+                continue
+            known, where = kinds.setdefault(name, (kind, module.name))
+            if known != kind:
+                raise ValueError(
+                    f"module {module.name!r} takes {name!r} for a {kind}; it is a "
+                    f"{known} in module {where!r}"
+                )
+    system = Assembled(tuple(modules), tuple(kinds))
+    _check_bodies(system)
+    _check_masses(system)
+    return system
+
+
+def direction(names: Sequence[str], place: str | Mapping[str, float]):
+    """Return the direction of a freedom, or of a mapping to coefficients, shape (n,)."""
+    found = np.zeros(len(names))
+    given = {place: 1.0} if isinstance(place, str) else place
+    for name, coefficient in given.items():
+        if is_ground(name):
+            continue
+        if name not in names:
+            raise ValueError(unknown_key("freedom", name, names))
+        found[names.index(name)] += coefficient
+    return jnp.asarray(found)
+
+
+def _groups(system):
+    """Return modules of one type as one module of stacked parameters, with its places.
+
+    Places are (modules, freedoms) positions in the overlay, the ground's is 0.
+    """
+    position = {name: i + 1 for i, name in enumerate(system.names)}
+    groups: dict[tuple, list] = {}
+    for module in system.modules:
+        groups.setdefault(_type_of(module), []).append(module)
+    for members in groups.values():
+        places = np.array([[position.get(name, 0) for name in m.freedoms] for m in members])
+        flat = [jax.tree.leaves(member) for member in members]
+        stacked = [_stack(column) for column in zip(*flat, strict=True)]
+        structure = jax.tree.structure(members[0])
+        yield jax.tree.unflatten(structure, stacked), places
+
+
+def _type_of(module) -> tuple:
+    key: list = [type(module)]
+    for field in dataclasses.fields(module):
+        value = getattr(module, field.name)
+        if not field.metadata.get("static", False):
+            key.append(None if value is None else np.shape(value))
+        elif field.name not in _PLACES:
+            key.append(value)
+    return tuple(key)
+
+
+def _stack(values):
+    if any(isinstance(value, jax.core.Tracer) for value in values):
+        return jnp.stack([jnp.asarray(value) for value in values])
+    return np.stack([np.asarray(value) for value in values])
+
+
+def _triplets(system, part: str):
+    """Return rows, columns and values of one matrix, the same place more than once."""
+    rows, columns, values = [], [], []
+    for template, places in _groups(system):
+        for (i, j), value in entries(getattr(template, part)()).items():
+            rows.append(places[:, i])
+            columns.append(places[:, j])
+            values.append(value)
+    if not values:
+        none = np.zeros(0, int)
+        return none, none, np.zeros(0)
+    traced = any(isinstance(value, jax.core.Tracer) for value in values)
+    join = jnp.concatenate if traced else np.concatenate
+    return np.concatenate(rows), np.concatenate(columns), join(values)
+
+
+def _check_freedoms(module) -> None:
+    names = module.freedoms
+    moving = [name for name in names if not is_ground(name)]
+    if len(set(moving)) < len(moving) or not moving:
+        raise ValueError(f"module {module.name!r} joins a body to itself")
+    bad = [name for name in names if not name or name != name.strip()]
+    if bad:
+        raise ValueError(f"module {module.name!r} names a freedom {bad[0]!r}")
+
+
+def _check_bodies(system) -> None:
+    motions = collections.defaultdict(list)
+    for name in system.names:
+        body, dot, _ = name.partition(".")
+        if dot:
+            motions[body].append(name)
+    for module in system.modules:
+        for name in module.freedoms:
+            if name in motions:
+                raise ValueError(
+                    f"module {module.name!r} names the body {name!r}; allowed: one of "
+                    f"its freedoms, {', '.join(motions[name])}"
+                )
+
+
+def _check_masses(system) -> None:
+    rows, columns, values = _triplets(system, "kinetic")
+    if not isinstance(values, np.ndarray):
+        return  # traced: there is no number to look at yet
+    size = len(system.names) + 1
+    on_diagonal = rows == columns
+    diagonal = np.bincount(rows[on_diagonal], values[on_diagonal], minlength=size)[1:]
+    massive = [n for n, m in zip(system.names, diagonal, strict=True) if m > 0]
+    if len(massive) < len(system.names):
+        name = next(n for n in system.names if n not in set(massive))
+        module = next(m.name for m in system.modules if name in m.freedoms)
+        near = nearest(name, massive)
+        hint = f"; did you mean {near!r}?" if near else ""
+        raise ValueError(
+            f"module {module!r} names {name!r}, which no module gives a mass{hint}"
+        )
+    if not on_diagonal.all() and size <= _LARGEST_CHECKED:
+        _check_regular(system, rows, columns, values, diagonal)
+
+
+def _check_regular(system, rows, columns, values, diagonal) -> None:
+    size = len(system.names) + 1
+    mass = np.zeros((size, size))
+    np.add.at(mass, (rows, columns), values)
+    scale = 1 / np.sqrt(diagonal)
+    lowest, vectors = np.linalg.eigh(mass[1:, 1:] * scale * scale[:, None])
+    if lowest[0] > _SINGULAR:
+        return
+    held = np.abs(vectors[:, 0])
+    names = [n for n, h in zip(system.names, held, strict=True) if h > 0.3 * held.max()]
+    modules = [m.name for m in system.modules if set(m.freedoms) & set(names)]
+    raise ValueError(
+        f"modules {', '.join(map(repr, modules))} leave a motion of "
+        f"{', '.join(map(repr, names))} without mass"
+    )

@@ -1,21 +1,15 @@
-"""Two-body modules: the pieces that planar systems are overlaid from."""
+"""Bodies that translate or rotate: the modules that planar systems are overlaid from."""
+
+from typing import ClassVar
 
 import equinox as eqx
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._quantity import quantity
+from .module import ROTATION, TRANSLATION, Module
 
 
-class ModuleMatrices(eqx.Module):
-    """What a module adds to the rows and columns of its two bodies, (2, 2) each."""
-
-    mass: Float[Array, "2 2"]
-    damping: Float[Array, "2 2"]
-    stiffness: Float[Array, "2 2"]
-
-
-class TranslationTranslation(eqx.Module):
+class TranslationTranslation(Module):
     r"""Two bodies that translate on one line, joined by a spring and a damper.
 
     $$m = \mathrm{diag}(m_i, m_j), \qquad c = \begin{bmatrix} k & -k \\ -k & k
@@ -41,6 +35,8 @@ class TranslationTranslation(eqx.Module):
         "first_mass", "kg", "mass of the first body", at_least=0.0
     )
 
+    kinds: ClassVar = (TRANSLATION, TRANSLATION)
+
     def __init__(
         self, first, second, *, mass=0.0, stiffness=0.0, damping=0.0, first_mass=0.0
     ):
@@ -56,14 +52,25 @@ class TranslationTranslation(eqx.Module):
         """The module's name on a parameter path: both of its bodies."""
         return f"{self.first}-{self.second}"
 
-    def matrices(self) -> ModuleMatrices:
-        """Return the module's mass, damping and stiffness matrices."""
-        link = jnp.array([[1.0, -1.0], [-1.0, 1.0]])
-        mass = jnp.diag(jnp.stack([self.first_mass, self.mass]))
-        return ModuleMatrices(mass, self.damping * link, self.stiffness * link)
+    @property
+    def freedoms(self) -> tuple[str, ...]:
+        """Both bodies."""
+        return self.first, self.second
+
+    def kinetic(self):
+        """Return the squares of the kinetic energy."""
+        return [(self.first_mass, (1.0, 0)), (self.mass, (0, 1.0))]
+
+    def dissipation(self):
+        """Return the squares of half the dissipated power."""
+        return [(self.damping, (-1.0, 1.0))]
+
+    def potential(self):
+        """Return the squares of the potential energy."""
+        return [(self.stiffness, (-1.0, 1.0))]
 
 
-class TranslationRotation(eqx.Module):
+class TranslationRotation(Module):
     r"""A body that rotates by $\varphi$ about a hinge on a body that translates.
 
     $$m = \begin{bmatrix} m_i + m_j & m_j l_j/2 \\ m_j l_j/2 & J_O \end{bmatrix},
@@ -106,6 +113,8 @@ class TranslationRotation(eqx.Module):
     )
     standing: bool = eqx.field(static=True)
 
+    kinds: ClassVar = (TRANSLATION, ROTATION)
+
     def __init__(
         self, first, second, *, mass, length, stiffness=0.0, damping=0.0,
         first_mass=0.0, inertia=None, gravity=9.81, standing=False,
@@ -126,17 +135,137 @@ class TranslationRotation(eqx.Module):
         """The module's name on a parameter path: both of its bodies."""
         return f"{self.first}-{self.second}"
 
-    def matrices(self) -> ModuleMatrices:
-        """Return the module's mass, damping and stiffness matrices."""
-        arm = self.length / 2
-        own = self.mass * self.length**2 / 12 if self.inertia is None else self.inertia
-        moment = self.mass * arm
-        about_hinge = own + moment * arm
-        weight = self.gravity * moment
-        turning = self.stiffness + (-weight if self.standing else weight)
-        zero = jnp.zeros_like(moment)
-        return ModuleMatrices(
-            jnp.array([[self.first_mass + self.mass, moment], [moment, about_hinge]]),
-            jnp.array([[zero, zero], [zero, self.damping]]),
-            jnp.array([[zero, zero], [zero, turning]]),
-        )
+    @property
+    def freedoms(self) -> tuple[str, ...]:
+        """The translation of the first body and the rotation of the second."""
+        return self.first, self.second
+
+    @property
+    def semidefinite(self) -> bool:
+        """Whether the potential energy can never be negative: not when standing."""
+        return not self.standing
+
+    def kinetic(self):
+        """Return the squares of the kinetic energy."""
+        own = _rod_inertia(self.mass, self.length, self.inertia)
+        return [
+            (self.first_mass, (1.0, 0)),
+            (self.mass, (1.0, self.length / 2)),
+            (own, (0, 1.0)),
+        ]
+
+    def dissipation(self):
+        """Return the squares of half the dissipated power."""
+        return [(self.damping, (0, 1.0))]
+
+    def potential(self):
+        """Return the squares of the potential energy."""
+        weight = _sign(self.standing) * self.gravity * self.mass * self.length / 2
+        return [(self.stiffness + weight, (0, 1.0))]
+
+
+class RodOnRod(Module):
+    r"""A rod (mass $m_2$, length $l_2$) hinged on the end of a rod of length $l_1$.
+
+    The first rod is hinged on a carrier that translates by $x$ and is a
+    `TranslationRotation` of its own; this module adds, with $k$, $d$ the spring and
+    damper between the rods,
+
+    $$T = \tfrac12 m_2 (\dot x + l_1 \dot\varphi_1 + \tfrac{l_2}{2} \dot\varphi_2)^2
+          + \tfrac12 J_C \dot\varphi_2^2, \qquad
+      V = \tfrac12 k (\varphi_2 - \varphi_1)^2
+          \pm \tfrac12 m_2 g (l_1 \varphi_1^2 + \tfrac{l_2}{2} \varphi_2^2),$$
+
+    $+$ for hanging and $-$ for standing rods, angles absolute. **Fields:** `carrier`,
+    `first`, `second`: names; `mass`, `length` of the second rod, `first_length`,
+    `stiffness` (N m/rad), `damping` (N m s/rad), `inertia` $J_C$ (a uniform rod's if
+    `None`), `gravity`, `standing`. **Raises:** `ValueError` naming a field out of its
+    range.
+    """
+
+    carrier: str = eqx.field(static=True)
+    first: str = eqx.field(static=True)
+    second: str = eqx.field(static=True)
+    mass: Float[Array, ""] = quantity("mass", "kg", "mass of the second rod", above=0.0)
+    length: Float[Array, ""] = quantity(
+        "length", "m", "length of the second rod", above=0.0
+    )
+    first_length: Float[Array, ""] = quantity(
+        "first_length", "m", "length of the first rod", above=0.0
+    )
+    stiffness: Float[Array, ""] = quantity(
+        "stiffness", "N m/rad", "stiffness of the spring between the rods", at_least=0.0
+    )
+    damping: Float[Array, ""] = quantity(
+        "damping", "N m s/rad", "damping of the damper between the rods", at_least=0.0
+    )
+    inertia: Float[Array, ""] | None = quantity(
+        "inertia",
+        "kg m^2",
+        "moment of inertia of the second rod about its mass centre",
+        optional=True,
+        at_least=0.0,
+    )
+    gravity: Float[Array, ""] = quantity(
+        "gravity", "m/s^2", "acceleration of gravity", at_least=0.0
+    )
+    standing: bool = eqx.field(static=True)
+
+    kinds: ClassVar = (TRANSLATION, ROTATION, ROTATION)
+
+    def __init__(
+        self, carrier, first, second, *, mass, length, first_length, stiffness=0.0,
+        damping=0.0, inertia=None, gravity=9.81, standing=False,
+    ):  # fmt: skip
+        self.carrier = carrier
+        self.first = first
+        self.second = second
+        self.mass = mass
+        self.length = length
+        self.first_length = first_length
+        self.stiffness = stiffness
+        self.damping = damping
+        self.inertia = inertia
+        self.gravity = gravity
+        self.standing = standing
+
+    @property
+    def name(self) -> str:
+        """The module's name on a parameter path: both rods."""
+        return f"{self.first}-{self.second}"
+
+    @property
+    def freedoms(self) -> tuple[str, ...]:
+        """The carrier's translation and both rotations."""
+        return self.carrier, self.first, self.second
+
+    @property
+    def semidefinite(self) -> bool:
+        """Whether the potential energy can never be negative: not when standing."""
+        return not self.standing
+
+    def kinetic(self):
+        """Return the squares of the kinetic energy."""
+        own = _rod_inertia(self.mass, self.length, self.inertia)
+        return [(self.mass, (1.0, self.first_length, self.length / 2)), (own, (0, 0, 1.0))]
+
+    def dissipation(self):
+        """Return the squares of half the dissipated power."""
+        return [(self.damping, (0, -1.0, 1.0))]
+
+    def potential(self):
+        """Return the squares of the potential energy."""
+        weight = _sign(self.standing) * self.gravity * self.mass
+        return [
+            (self.stiffness, (0, -1.0, 1.0)),
+            (weight * self.first_length, (0, 1.0, 0)),
+            (weight * self.length / 2, (0, 0, 1.0)),
+        ]
+
+
+def _rod_inertia(mass, length, inertia):
+    return mass * length**2 / 12 if inertia is None else inertia
+
+
+def _sign(standing: bool) -> float:
+    return -1.0 if standing else 1.0

@@ -1,0 +1,65 @@
+"""Frequency response: the steady motion under a unit harmonic force."""
+
+from collections.abc import Mapping
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Complex, Float, Real
+
+Place = str | int | Mapping[str, float] | Real[ArrayLike, " n"]
+
+
+def frequency_response(
+    system: eqx.Module,
+    frequencies: Real[ArrayLike, "..."] | list[float],
+    *,
+    force: Place,
+    at: Place | None = None,
+) -> Complex[Array, "..."]:
+    r"""Return the complex displacement per unit force at angular frequencies (rad/s).
+
+    $$x = (C - \omega^2 M + i \omega D)^{-1} r, \qquad q(t) = \mathrm{Re}(x e^{i \omega
+      t}) \text{ under } f(t) = r \cos \omega t.$$
+
+    **Arguments:** `force`: where the force (or moment) acts, a freedom's name, its
+    position, a mapping from names to coefficients, or a direction of shape (n,); `at`:
+    where the displacement is taken, likewise; every freedom along a last axis if
+    `None`. An undamped system answers with infinities or NaN on its own frequencies.
+    **Raises:** `ValueError` for a place that the system does not have.
+    """
+    system = getattr(system, "linear", system)
+    matrices = system.matrices()
+    size = matrices[0].shape[0]
+    push = _direction(system, force, size)
+    frequencies = jnp.asarray(frequencies, float)
+    response = _responses(matrices, push, frequencies.reshape(-1))
+    response = response.reshape(*frequencies.shape, size)
+    if at is None:
+        return response
+    return response @ _direction(system, at, size).astype(response.dtype)
+
+
+@jax.jit
+def _responses(matrices, push, frequencies):
+    mass, damping, stiffness = matrices
+
+    def response(frequency):
+        dynamic = jax.lax.complex(stiffness - frequency**2 * mass, frequency * damping)
+        return jnp.linalg.solve(dynamic, push.astype(dynamic.dtype))
+
+    return jax.vmap(response)(frequencies)
+
+
+def _direction(system, place: Place, size: int) -> Float[Array, " n"]:
+    if isinstance(place, str | Mapping):
+        if not hasattr(system, "direction"):
+            raise ValueError(f"{place!r}: the system has no names; allowed: a position")
+        return system.direction(place)
+    if isinstance(place, int):
+        if not 0 <= place < size:
+            raise ValueError(f"freedom {place} is not in [0, {size})")
+        return jnp.zeros(size).at[place].set(1.0)
+    if jnp.shape(place) != (size,):
+        raise ValueError(f"direction has shape {jnp.shape(place)}; allowed: ({size},)")
+    return jnp.asarray(place, float)

@@ -1,0 +1,172 @@
+"""Natural frequencies and modes of assembled systems (M, D, C)."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Complex, Float
+
+from .._quantity import reported
+from ..systems.chain import BeamChain
+
+
+class NaturalModes(eqx.Module):
+    """Undamped modes, ascending in frequency; shapes have unit modal mass."""
+
+    frequencies: Float[Array, " mode"] = reported("natural frequency", "rad/s", ("mode",))
+    shapes: Float[Array, "freedom mode"] = reported("mode shape", "", ("freedom", "mode"))
+    damping_ratios: Float[Array, " mode"] = reported("damping ratio", "", ("mode",))
+    rigid: int = reported("number of modes without strain")
+
+
+class DampedModes(eqx.Module):
+    r"""Modes of $(\lambda^2 M + \lambda D + C) x = 0$, NaN where there are fewer.
+
+    One of each conjugate pair (Im >= 0) and every real value, ascending in modulus.
+    """
+
+    values: Complex[Array, " mode"] = reported("eigenvalue", "1/s", ("mode",))
+    shapes: Complex[Array, "freedom mode"] = reported(
+        "mode shape, largest component 1", "", ("freedom", "mode")
+    )
+    damping_ratios: Float[Array, " mode"] = reported("damping ratio", "", ("mode",))
+
+
+def natural_frequencies(system: eqx.Module) -> Float[Array, " n"]:
+    r"""Return the undamped natural frequencies, rad/s, ascending, one per freedom.
+
+    Repeated values are listed as often as they occur, motions without strain as 0, and
+    motions that fall over (negative stiffness) as NaN, which come first. Frequencies of
+    systems whose potential energy is a sum of squares are singular values of
+    $\mathrm{diag}(w)^{1/2} R L^{-T}$, $M = L L^T$, and so exact to rounding in the largest
+    one; those of a uniform periodic chain are in closed form.
+
+    Works under `jit`, `vmap` and differentiation, forward and reverse. Derivatives of
+    values that repeat belong to their sum; see `frequency_derivatives` for each.
+    """
+    system = getattr(system, "linear", system)
+    if isinstance(system, BeamChain) and system.uniform and system.ends == "periodic":
+        return _chain_frequencies(system)
+    mass, _, stiffness = system.matrices()
+    strains = _strain_rows(system)
+    if strains is None:
+        return _signed_root(_eigenvalues(mass, stiffness))
+    return _by_strains(strains, mass, stiffness)
+
+
+def natural_modes(system: eqx.Module) -> NaturalModes:
+    r"""Return the undamped modes with unit modal mass, $\Phi^T M \Phi = I$.
+
+    The damping ratio of a mode is $\varphi^T D \varphi / (2 \omega)$ (exact where the
+    damping is proportional; NaN for motions without strain); `damped_modes` gives the
+    exact ones of any damping. The largest component of a shape is positive.
+    """
+    system = getattr(system, "linear", system)
+    mass, damping, stiffness = system.matrices()
+    strains = _strain_rows(system)
+    if strains is None:
+        values, shapes = _eigenvectors(mass, stiffness)
+        frequencies = _signed_root(_without_noise(values))
+    else:
+        frequencies, shapes = _strain_modes(strains, mass)
+    largest = jnp.argmax(jnp.abs(shapes), 0)
+    shapes = shapes * jnp.sign(jnp.take_along_axis(shapes, largest[None, :], 0))
+    power = jnp.sum(shapes * (damping @ shapes), 0)
+    moving = frequencies > 0
+    ratios = jnp.where(moving, power / (2 * jnp.where(moving, frequencies, 1)), jnp.nan)
+    return NaturalModes(frequencies, shapes, ratios, jnp.sum(frequencies == 0))
+
+
+def damped_modes(system: eqx.Module) -> DampedModes:
+    """Return the complex modes of a damped system, by LAPACK on the host.
+
+    **Raises:** `ValueError` for values that are not finite.
+    """
+    system = getattr(system, "linear", system)
+    mass, damping, stiffness = (np.asarray(m, float) for m in system.matrices())
+    size = mass.shape[0]
+    if not all(np.isfinite(m).all() for m in (mass, damping, stiffness)):
+        raise ValueError("the matrices of the system are not finite")
+    solved = np.linalg.solve(mass, np.concatenate([stiffness, damping], 1))
+    top = np.concatenate([np.zeros((size, size)), np.eye(size)], 1)
+    values, vectors = np.linalg.eig(np.concatenate([top, -solved]))
+    order = np.lexsort((values.imag, np.abs(values)))
+    order = order[values[order].imag >= 0]
+    shapes = vectors[:size, order]
+    largest = np.argmax(np.abs(shapes), 0)
+    shapes = shapes / np.take_along_axis(shapes, largest[None, :], 0)
+    missing = 2 * size - len(order)
+    found = np.pad(values[order].astype(complex), (0, missing), constant_values=np.nan)
+    shapes = np.pad(shapes.astype(complex), ((0, 0), (0, missing)), constant_values=np.nan)
+    modulus = np.abs(found)
+    still = modulus == 0
+    ratios = np.where(still, np.nan, -found.real / np.where(still, 1, modulus))
+    return DampedModes(jnp.asarray(found), jnp.asarray(shapes), jnp.asarray(ratios))
+
+
+def _chain_frequencies(chain) -> Float[Array, " n"]:
+    wave_numbers = 2 * jnp.pi * jnp.arange(float(chain.bodies)) / chain.bodies
+    bands = chain.waves(wave_numbers)
+    return jnp.sort(jnp.concatenate(bands[:2]))
+
+
+def _strain_rows(system):
+    if isinstance(system, BeamChain):
+        return system.strain_rows()
+    return system.strains() if hasattr(system, "strains") else None
+
+
+@jax.custom_jvp
+def _by_strains(strains, mass, stiffness):
+    return _strain_modes(strains, mass)[0]
+
+
+@_by_strains.defjvp
+def _by_strains_derivative(primals, tangents):
+    # Through (M, C): the roots of the weights have no slope where a weight is 0.
+    strains, mass, stiffness = primals
+    _, mass_change, stiffness_change = tangents
+    frequencies = _by_strains(strains, mass, stiffness)
+    values, shapes = _eigenvectors(mass, stiffness)
+    change = jnp.sum(shapes * (stiffness_change @ shapes), 0)
+    change = change - values * jnp.sum(shapes * (mass_change @ shapes), 0)
+    moving = frequencies > 0
+    safe = jnp.where(moving, frequencies, 1.0)
+    return frequencies, jnp.where(moving, change / (2 * safe), 0.0)
+
+
+def _strain_modes(strains, mass):
+    weights, rows = strains
+    factor = jnp.linalg.cholesky(mass)
+    scaled = jax.scipy.linalg.solve_triangular(factor, rows.T, lower=True).T
+    scaled = jnp.sqrt(weights)[:, None] * scaled
+    missing = max(0, mass.shape[0] - scaled.shape[0])
+    scaled = jnp.pad(scaled, ((0, missing), (0, 0)))
+    _, values, vectors = jnp.linalg.svd(scaled, full_matrices=False)
+    noise = 4 * jnp.finfo(values.dtype).eps * max(scaled.shape) * values[0]
+    frequencies = jnp.where(values > noise, values, 0.0)[::-1]
+    shapes = jax.scipy.linalg.solve_triangular(factor.T, vectors[::-1].T, lower=False)
+    return frequencies, shapes
+
+
+def _eigenvectors(mass, stiffness):
+    factor = jnp.linalg.cholesky(mass)
+    half = jax.scipy.linalg.solve_triangular(factor, stiffness, lower=True)
+    scaled = jax.scipy.linalg.solve_triangular(factor, half.T, lower=True)
+    values, vectors = jnp.linalg.eigh((scaled + scaled.T) / 2)
+    return values, jax.scipy.linalg.solve_triangular(factor.T, vectors, lower=False)
+
+
+def _eigenvalues(mass, stiffness):
+    return _without_noise(_eigenvectors(mass, stiffness)[0])
+
+
+def _without_noise(values):
+    largest = jnp.max(jnp.abs(values))
+    noise = 4 * jnp.finfo(values.dtype).eps * values.shape[0] * largest
+    return jnp.where(jnp.abs(values) > noise, values, 0.0)
+
+
+def _signed_root(values):
+    still = values == 0
+    return jnp.where(still, 0.0, jnp.sqrt(jnp.where(still, 1.0, values)))

@@ -1,0 +1,251 @@
+"""Euler-Bernoulli beams as modules: planar with 4 freedoms, spatial with 12."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._quantity import quantity
+from .module import ROTATION, TRANSLATION, Module, body_freedom
+
+
+class BeamModule(Module):
+    r"""A uniform beam that bends in one plane between two bodies.
+
+    Freedoms are `first.y`, `first.angle`, `second.y`, `second.angle`; the angle is the
+    beam's slope. With $d = y_2 - y_1$, $p, q$ the angles and $b = E J$,
+
+    $$V = \tfrac12 \frac{12 b}{l^3} \Bigl(d - l \frac{p + q}{2}\Bigr)^2
+        + \tfrac12 \frac{b}{l} (p - q)^2,$$
+
+    and the kinetic energy is that of the same cubic (consistent mass; written in
+    Legendre polynomials, which are its squares). **Fields:** `length` $l$ (m),
+    `bending_stiffness` $b$ (N m^2), `mass_per_length` (kg/m, 0 for a beam without
+    mass), `material_damping` (s): damping in proportion to the stiffness. **Raises:**
+    `ValueError` naming a field out of its range.
+    """
+
+    first: str = eqx.field(static=True)
+    second: str = eqx.field(static=True)
+    length: Float[Array, ""] = quantity("length", "m", "length of the beam", above=0.0)
+    bending_stiffness: Float[Array, ""] = quantity(
+        "bending_stiffness", "N m^2", "bending stiffness E J", above=0.0
+    )
+    mass_per_length: Float[Array, ""] = quantity(
+        "mass_per_length", "kg/m", "mass of the beam per length", at_least=0.0
+    )
+    material_damping: Float[Array, ""] = quantity(
+        "material_damping", "s", "damping over stiffness", at_least=0.0
+    )
+
+    kinds: ClassVar = (TRANSLATION, ROTATION, TRANSLATION, ROTATION)
+
+    def __init__(
+        self, first, second, *, length, bending_stiffness, mass_per_length=0.0,
+        material_damping=0.0,
+    ):  # fmt: skip
+        self.first = first
+        self.second = second
+        self.length = length
+        self.bending_stiffness = bending_stiffness
+        self.mass_per_length = mass_per_length
+        self.material_damping = material_damping
+
+    @property
+    def name(self) -> str:
+        """The module's name on a parameter path: both bodies."""
+        return f"{self.first}-{self.second}"
+
+    @property
+    def freedoms(self) -> tuple[str, ...]:
+        """Deflection and slope at both bodies."""
+        bodies = (self.first, self.second)
+        return tuple(body_freedom(b, motion) for b in bodies for motion in ("y", "angle"))
+
+    def kinetic(self):
+        """Return the squares of the kinetic energy."""
+        rows = _cubic_in_legendre(self.length)
+        return _legendre_squares(self.mass_per_length * self.length, rows)
+
+    def dissipation(self):
+        """Return the squares of half the dissipated power."""
+        return [(self.material_damping * w, row) for w, row in self.potential()]
+
+    def potential(self):
+        """Return the squares of the potential energy."""
+        half = self.length / 2
+        shear, bend = _bending_weights(self.bending_stiffness, self.length)
+        return [(shear, (-1.0, -half, 1.0, -half)), (bend, (0, 1.0, 0, -1.0))]
+
+
+class FrameModule(Module):
+    r"""A uniform straight beam in space between two bodies of six freedoms each.
+
+    Freedoms are `x`, `y`, `z`, `angle_x`, `angle_y`, `angle_z` of both bodies. The
+    beam stretches, twists and bends in its two principal planes without shear
+    (Euler-Bernoulli), with consistent masses. **Fields:** `along`: vector from the
+    first body to the second, shape (3,), m, its length is the beam's; `side`: any
+    vector, shape (3,), whose part across the beam is the first principal axis;
+    `axial_stiffness` $E A$ (N), `torsional_stiffness` $G I_t$ (N m^2),
+    `bending_stiffness`: shape (2,), for deflection along the first and the second
+    principal axis (N m^2); `mass_per_length` (kg/m); `inertia_per_length`: mass moment
+    about the axis (kg m). **Raises:** `ValueError` for a field out of its range or a
+    `side` along the beam.
+    """
+
+    first: str = eqx.field(static=True)
+    second: str = eqx.field(static=True)
+    along: Float[Array, " 3"] = quantity("along", "m", "vector to the second body")
+    side: Float[Array, " 3"] = quantity("side", "", "vector towards the first axis")
+    axial_stiffness: Float[Array, ""] = quantity(
+        "axial_stiffness", "N", "axial stiffness E A", above=0.0
+    )
+    torsional_stiffness: Float[Array, ""] = quantity(
+        "torsional_stiffness", "N m^2", "torsional stiffness G I_t", above=0.0
+    )
+    bending_stiffness: Float[Array, " 2"] = quantity(
+        "bending_stiffness", "N m^2", "bending stiffnesses E J", above=0.0
+    )
+    mass_per_length: Float[Array, ""] = quantity(
+        "mass_per_length", "kg/m", "mass of the beam per length", at_least=0.0
+    )
+    inertia_per_length: Float[Array, ""] = quantity(
+        "inertia_per_length", "kg m", "mass moment about the axis", at_least=0.0
+    )
+
+    kinds: ClassVar = ((TRANSLATION,) * 3 + (ROTATION,) * 3) * 2
+
+    def __init__(
+        self, first, second, *, along, side, axial_stiffness, torsional_stiffness,
+        bending_stiffness, mass_per_length=0.0, inertia_per_length=0.0,
+    ):  # fmt: skip
+        self.first = first
+        self.second = second
+        self.along = along
+        self.side = side
+        self.axial_stiffness = axial_stiffness
+        self.torsional_stiffness = torsional_stiffness
+        self.bending_stiffness = bending_stiffness
+        self.mass_per_length = mass_per_length
+        self.inertia_per_length = inertia_per_length
+
+    def __check_init__(self):
+        shapes = [np.shape(a) for a in (self.along, self.side, self.bending_stiffness)]
+        if shapes != [(3,), (3,), (2,)]:
+            raise ValueError(
+                f"along, side, bending_stiffness have shapes {shapes}; allowed: (3,), "
+                "(3,), (2,)"
+            )
+        try:
+            along, side = np.asarray(self.along), np.asarray(self.side)
+        except TypeError:
+            return  # traced: there is no number to look at yet
+        across = np.linalg.norm(np.cross(along, side))
+        if not across > 1e-9 * np.linalg.norm(along) * np.linalg.norm(side):
+            raise ValueError(f"side = {side} lies along the beam, along = {along} m")
+
+    @property
+    def name(self) -> str:
+        """The module's name on a parameter path: both bodies."""
+        return f"{self.first}-{self.second}"
+
+    @property
+    def freedoms(self) -> tuple[str, ...]:
+        """Three translations and three rotations of both bodies."""
+        motions = ("x", "y", "z", "angle_x", "angle_y", "angle_z")
+        return tuple(body_freedom(b, m) for b in (self.first, self.second) for m in motions)
+
+    def kinetic(self):
+        """Return the squares of the kinetic energy."""
+        length, axis, one, two = self._axes()
+        mass = self.mass_per_length * length
+        spin = self.inertia_per_length * length
+        linear = ((0.5, -0.5), (0.5, 0.5))  # of a linear course, in Legendre polynomials
+        cubic = _cubic_in_legendre(length)
+        minus = tuple(-c for c in one)
+        return [
+            *_legendre_squares(mass, [_row((axis, None), ends) for ends in linear]),
+            *_legendre_squares(spin, [_row((None, axis), ends) for ends in linear]),
+            *_legendre_squares(mass, [_bending_row(one, two, row) for row in cubic]),
+            *_legendre_squares(mass, [_bending_row(two, minus, row) for row in cubic]),
+        ]
+
+    def dissipation(self):
+        """Return no squares: the beam itself does not dissipate."""
+        return []
+
+    def potential(self):
+        """Return the squares of the potential energy."""
+        length, axis, one, two = self._axes()
+        half = length / 2
+        first, second = self.bending_stiffness[..., 0], self.bending_stiffness[..., 1]
+        minus = tuple(-c for c in one)
+        squares = [
+            (self.axial_stiffness / length, _row((axis, None), (-1.0, 1.0))),
+            (self.torsional_stiffness / length, _row((None, axis), (-1.0, 1.0))),
+        ]
+        for stiffness, deflection, turn in ((first, one, two), (second, two, minus)):
+            shear, bend = _bending_weights(stiffness, length)
+            sheared = _bending_row(deflection, turn, (-1.0, -half, 1.0, -half))
+            squares += [(shear, sheared), (bend, _row((None, turn), (1.0, -1.0)))]
+        return squares
+
+    def _axes(self):
+        """Return the length and the three axes, each as three components."""
+        along = [self.along[..., i] for i in range(3)]
+        side = [self.side[..., i] for i in range(3)]
+        length = _dot(along, along) ** 0.5
+        axis = tuple(a / length for a in along)
+        inside = _dot(side, axis)
+        across = [s - inside * a for s, a in zip(side, axis, strict=True)]
+        width = _dot(across, across) ** 0.5
+        one = tuple(a / width for a in across)
+        two = tuple(
+            axis[(i + 1) % 3] * one[(i + 2) % 3] - axis[(i + 2) % 3] * one[(i + 1) % 3]
+            for i in range(3)
+        )
+        return length, axis, one, two
+
+
+def _bending_weights(stiffness, length):
+    return 12 * stiffness / length**3, stiffness / length
+
+
+def _cubic_in_legendre(length):
+    """Return the cubic through (y1, p, y2, q) in Legendre polynomials 0 to 3 over l."""
+    return [
+        (0.5, length / 12, 0.5, -length / 12),
+        (-0.6, -length / 20, 0.6, -length / 20),
+        (0, -length / 12, 0, length / 12),
+        (0.1, length / 20, -0.1, length / 20),
+    ]
+
+
+def _legendre_squares(mass, rows):
+    return [(mass / (2 * k + 1), row) for k, row in enumerate(rows)]
+
+
+def _row(axes, ends):
+    """Return the twelve coefficients of translations and rotations along two axes."""
+    translation, rotation = axes
+    none = (0, 0, 0)
+    row = []
+    for end in ends:
+        row += none if translation is None else [end * c for c in translation]
+        row += none if rotation is None else [end * c for c in rotation]
+    return tuple(row)
+
+
+def _bending_row(deflection, turn, planar):
+    """Return the twelve coefficients of a planar row (y1, p, y2, q)."""
+    y1, p, y2, q = planar
+    row = []
+    for y, angle in ((y1, p), (y2, q)):
+        row += [0 if isinstance(y, int) else y * c for c in deflection]
+        row += [angle * c for c in turn]
+    return tuple(row)
+
+
+def _dot(a, b):
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]

@@ -1,0 +1,109 @@
+"""What a module is: the energies of a few freedoms, as sums of weighted squares."""
+
+import abc
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+GROUND = "ground"
+TRANSLATION = "translation"
+ROTATION = "rotation"
+
+# A weight and the coefficients of the freedoms; structural zeros are the integer 0.
+Square = tuple[Any, Sequence[Any]]
+
+
+class ModuleMatrices(eqx.Module):
+    """What a module adds to the rows and columns of its freedoms, (d, d) each."""
+
+    mass: Float[Array, "d d"]
+    damping: Float[Array, "d d"]
+    stiffness: Float[Array, "d d"]
+
+
+class Module(eqx.Module):
+    r"""A piece of a system, given by its energies in its few freedoms $q$.
+
+    $$T = \tfrac12 \sum_s w_s (r_s^T \dot q)^2, \qquad
+      R = \tfrac12 \sum_s w_s (r_s^T \dot q)^2, \qquad
+      V = \tfrac12 \sum_s w_s (r_s^T q)^2,$$
+
+    kinetic energy, half the dissipated power and potential energy. Each sum gives its
+    matrix, $\sum_s w_s r_s r_s^T$. Formulas use arithmetic alone, so that the same ones
+    serve one module, thousands at once, numbers and traced values.
+
+    `kinds` says which freedoms are translations and which are rotations; with
+    `semidefinite` no weight of V can be negative.
+    """
+
+    kinds: ClassVar[tuple[str, ...]]
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str:
+        """The module's name on a parameter path."""
+
+    @property
+    @abc.abstractmethod
+    def freedoms(self) -> tuple[str, ...]:
+        """The names of the module's freedoms; `"ground"` is the fixed one."""
+
+    @property
+    def semidefinite(self) -> bool:
+        """Whether the potential energy can never be negative."""
+        return True
+
+    @abc.abstractmethod
+    def kinetic(self) -> list[Square]:
+        """Return the squares of the kinetic energy."""
+
+    @abc.abstractmethod
+    def dissipation(self) -> list[Square]:
+        """Return the squares of half the dissipated power."""
+
+    @abc.abstractmethod
+    def potential(self) -> list[Square]:
+        """Return the squares of the potential energy."""
+
+    def matrices(self) -> ModuleMatrices:
+        """Return the module's mass, damping and stiffness matrices."""
+        size = len(self.freedoms)
+        sums = (self.kinetic(), self.dissipation(), self.potential())
+        return ModuleMatrices(*(_matrix(squares, size) for squares in sums))
+
+
+def entries(squares: list[Square]) -> dict[tuple[int, int], Any]:
+    """Return the entries of the matrix of a sum of squares, structural zeros left out."""
+    found = {}
+    for weight, row in squares:
+        used = [i for i, r in enumerate(row) if not (isinstance(r, int) and r == 0)]
+        for i in used:
+            for j in used:
+                # symmetric to the last bit: the smaller index comes first
+                low, high = min(i, j), max(i, j)
+                term = weight * row[low] * row[high]
+                found[i, j] = found[i, j] + term if (i, j) in found else term
+    return found
+
+
+def body_freedom(body: str, motion: str) -> str:
+    """Return the name of a body's motion, `cart.x` say; the ground has but one name."""
+    return GROUND if body == GROUND else f"{body}.{motion}"
+
+
+def is_ground(freedom: str) -> bool:
+    """Return whether a freedom is the ground or a motion of it."""
+    return freedom.partition(".")[0] == GROUND
+
+
+def _matrix(squares, size):
+    found = entries(squares)
+    zero = jnp.zeros(()) if not found else jnp.zeros_like(next(iter(found.values())))
+    rows = [
+        jnp.stack([found[i, j] + zero if (i, j) in found else zero for j in range(size)])
+        for i in range(size)
+    ]
+    return jnp.stack(rows)
