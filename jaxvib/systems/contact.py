@@ -2,20 +2,20 @@
 
 from functools import partial
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from .._quantity import Range, check_range, quantity
+from .printed import Printed
 
 _POSITIVE = Range(above=0.0)
 _POISSON = Range(above=-1.0, at_most=0.5)
 _RATIO = Range(at_least=1e-100, at_most=1.0)
 
 
-class HertzContact(eqx.Module):
+class HertzContact(Printed):
     r"""Elastic contact of two smooth bodies.
 
     Bodies that penetrate each other by $z$ (m, negative while apart) repel each other
@@ -97,7 +97,7 @@ class HertzContact(eqx.Module):
         return 0.4 * self.stiffness * _positive_part_power(penetration, 2.5)
 
 
-class LinearContact(eqx.Module):
+class LinearContact(Printed):
     r"""An elastic stop that pushes back in proportion to the penetration $z$ (m).
 
     $$F(z) = k \max(z, 0), \qquad U(z) = \tfrac12 k \max(z, 0)^2.$$

@@ -11,9 +11,10 @@ from .assembly import GROUND, assemble
 from .contact import HertzContact
 from .load import HarmonicLoad
 from .modules import TranslationTranslation
+from .printed import Printed
 
 
-class LinearSystem(eqx.Module):
+class LinearSystem(Printed):
     """Mass, damping and stiffness matrices given as numbers, (n, n) each, SI units.
 
     **Raises:** `ValueError` for shapes that differ, or a mass matrix that is not
@@ -37,7 +38,7 @@ class LinearSystem(eqx.Module):
         return self.mass, self.damping, self.stiffness
 
 
-class Contact(eqx.Module):
+class Contact(Printed):
     r"""A place where the system can touch: penetration $z = n^T q - g$.
 
     **Fields:** `direction` $n$, shape (n,): +1 at the freedom that moves into the
@@ -50,7 +51,7 @@ class Contact(eqx.Module):
     law: eqx.Module
 
 
-class AppliedLoad(eqx.Module):
+class AppliedLoad(Printed):
     """A load `law` (from time to force) applied along a `direction`, shape (n,)."""
 
     direction: Float[Array, " n"] = quantity("direction", "", "direction of the load")
@@ -58,7 +59,7 @@ class AppliedLoad(eqx.Module):
 
 
 class EquationOfMotion(eqx.Module):
-    r"""A vibro-impact system solved for its accelerations, ready to be evaluated:
+    r"""A vibro-impact system solved for its accelerations, ready to be evaluated.
 
     $$\ddot q = -M^{-1} D \dot q - M^{-1} C q - \sum_c M^{-1} n_c F_c(n_c^T q - g_c)
                 + \sum_l M^{-1} r_l f_l(t).$$
@@ -130,7 +131,7 @@ def equation_of_motion(matrices, contacts, loads, offset=None) -> EquationOfMoti
     )
 
 
-class ImpactSystem(eqx.Module):
+class ImpactSystem(Printed):
     """Any linear system with any number of contacts and loads.
 
     **Fields:** `linear`: a `LinearSystem` or an assembled one; `contacts`; `loads`.
@@ -184,7 +185,7 @@ class ImpactSystem(eqx.Module):
         return jnp.max(periods)
 
 
-class Body(eqx.Module):
+class Body(Printed):
     """A body on a spring and a damper, by what an engineer measures of it."""
 
     mass: Float[Array, ""] = quantity("mass", "kg", "mass", above=0.0)
@@ -206,7 +207,7 @@ class Body(eqx.Module):
         )
 
 
-class TwoBodyImpact(eqx.Module):
+class TwoBodyImpact(Printed):
     r"""A main body on the ground that carries an attached body, which it can hit.
 
     $$\ddot x_m = -2 \xi_m \omega_m v_m - \omega_m^2 x_m - \chi [2 \xi_a \omega_a

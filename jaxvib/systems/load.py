@@ -1,13 +1,13 @@
 """Loads: forces that depend on time alone."""
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
 from .._quantity import quantity
+from .printed import Printed
 
 
-class HarmonicLoad(eqx.Module):
+class HarmonicLoad(Printed):
     r"""The force $F(t) = F_0 \cos(\omega t + \varphi_0)$, with period $2\pi/\omega$.
 
     **Fields:** `amplitude` $F_0$ (N), `frequency` $\omega > 0$ (rad/s), `phase`

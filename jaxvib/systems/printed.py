@@ -1,0 +1,45 @@
+"""How systems and their parts print themselves: values with units, in a few lines."""
+
+import html
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from .parameters import parameters
+
+_MOST_LINES = 8
+
+
+class Printed(eqx.Module):
+    """A module that prints its physical parameters with their units."""
+
+    def __repr__(self) -> str:
+        groups: dict[str, list[str]] = {}
+        for path, parameter in parameters(self).items():
+            group, _, name = path.rpartition(".")
+            value = _text(parameter.value)
+            entry = f"{name} {value} {parameter.unit}".rstrip()
+            groups.setdefault(group, []).append(entry)
+        name = type(self).__name__
+        own = groups.pop("", [])
+        head = f"{name}: {', '.join(own)}" if own else name
+        width = max(map(len, groups), default=0)
+        lines = [
+            f"  {group:{width}}  {', '.join(items)}" for group, items in groups.items()
+        ]
+        if len(lines) >= _MOST_LINES:
+            hidden = len(lines) - _MOST_LINES + 2
+            lines = [*lines[: _MOST_LINES - 2], f"  and {hidden} more parts"]
+        return "\n".join([head, *lines])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
+
+
+def _text(value) -> str:
+    if isinstance(value, jax.core.Tracer) or np.size(value) > 9:
+        return f"of shape {np.shape(value)}"
+    return np.array2string(
+        np.asarray(value), separator=", ", formatter={"float_kind": "{:.6g}".format}
+    ).replace("\n", "")
