@@ -6,7 +6,7 @@ import numpy as np
 
 from ..ensemble import Reason
 from .picture import Axis, Chart, Choice, Line, Picture, Points
-from .planes import Plane, axis, long_paths, planes, value_text
+from .planes import Plane, axis, long_paths, planes
 from .reading import Run
 from .regimes import periodic, sort_by_regime
 
@@ -17,18 +17,18 @@ def amplitude_curves(runs: Sequence[Run]) -> Picture:
     """Return each freedom's amplitude over x, one set of curves per value of y."""
     plane = planes(runs)[0]
     lines = [line for each in planes(runs) for line in _amplitude_lines(each, len(runs))]
-    values = plane.run.along(plane.y_path)
-    labels = tuple(value_text(plane.run, plane.y_path, value) for value in values)
+    first = plane.sheets[:, :, 0].ravel()  # of each set of curves
+    labels = tuple(plane.words(sample, [plane.y_path, *plane.others]) for sample in first)
     x = plane.x.label.split(" (")[0]
     return Picture(
         "amplitude_curves",
         f"Amplitude over {plane.x_path}",
-        f"Half the peak-to-peak displacement of each body, at the {plane.y_path} that the "
-        "slider picks. The vertical range is the same for all of them. Lines break where "
-        "a sample did not settle.",
-        f"Curves of amplitude over {x}, for {len(values)} values of {plane.y_path}.",
+        "Half the peak-to-peak displacement of each body, at the "
+        f"{', '.join([plane.y_path, *plane.others])} that the slider picks. The vertical "
+        "range is the same for all of them. Lines break where a sample did not settle.",
+        f"Curves of amplitude over {x}, for {len(labels)} values of {plane.y_path}.",
         (Chart(plane.x, Axis(AMPLITUDE, low=0.0, high=_top(lines)), tuple(lines)),),
-        choice=Choice(plane.y_path, labels, plane.y_path, tuple(values.tolist())),
+        choice=Choice(plane.y_path, labels),
     )
 
 
@@ -50,13 +50,13 @@ def sweep_curves(runs: Sequence[Run]) -> list[Picture]:
 
 def _amplitude_lines(plane: Plane, number_of_runs: int):
     run = plane.run
-    amplitude = run.field("amplitude")
+    amplitude = np.where(_settled(run)[:, None], run.field("amplitude"), np.nan)
     names = run.names("freedom", amplitude.shape[1])
-    for option, samples in enumerate(_rows(plane)):
+    for option, samples in enumerate(plane.sheets.reshape(-1, plane.sheets.shape[2])):
         for freedom, name in enumerate(names):
             yield Line(
                 run.field(plane.x_path)[samples],
-                np.where(_settled(run), amplitude[:, freedom], np.nan)[samples],
+                amplitude[samples, freedom],
                 name if number_of_runs == 1 else f"{name} ({run.name})",
                 freedom,
                 ("solid", "dash")[plane.number],
@@ -64,19 +64,6 @@ def _amplitude_lines(plane: Plane, number_of_runs: int):
                 plane.number,
                 option,
             )
-
-
-def _rows(plane: Plane) -> np.ndarray:
-    """Return sample numbers, shape (values of y, values of x), at the first option."""
-    names = list(plane.run.grid)
-    numbers = np.arange(plane.run.size, dtype=np.int32)
-    numbers = numbers.reshape(tuple(plane.run.grid.values()))
-    last = [names.index(plane.y_path), names.index(plane.x_path)]
-    return np.moveaxis(numbers, last, (-2, -1)).reshape(-1, *_shape(plane))[0]
-
-
-def _shape(plane: Plane) -> tuple[int, int]:
-    return plane.run.grid[plane.y_path], plane.run.grid[plane.x_path]
 
 
 def _sweep(runs: Sequence[Run], x: Axis, field: str, label: str, title: str, text: str):

@@ -91,14 +91,15 @@ def representative(run: Run, samples: np.ndarray) -> int:
     return int(np.argmin(np.where(wanted, distance, distance + 10)))
 
 
-def coarse(values: np.ndarray) -> np.ndarray:
+def coarse(values: np.ndarray, bits: int = _KEPT_BITS) -> np.ndarray:
     """Round to float32 with few mantissa bits, which compress well."""
-    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
-    dropped = 23 - _KEPT_BITS
-    finite = np.isfinite(values)
-    rounded = bits + np.where(finite, np.uint32(1 << (dropped - 1)), np.uint32(0))
+    whole = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    dropped = 23 - bits
+    rounded = whole + np.where(
+        np.isfinite(values), np.uint32(1 << (dropped - 1)), np.uint32(0)
+    )
     kept = rounded & np.uint32(~((1 << dropped) - 1) & 0xFFFFFFFF)
-    return np.where(finite, kept, bits).view(np.float32)
+    return np.where(np.isfinite(values), kept, whole).view(np.float32)
 
 
 def _from_middle(values: np.ndarray) -> np.ndarray:

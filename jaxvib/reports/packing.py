@@ -16,10 +16,11 @@ import numpy as np
 
 from . import colours
 from .motion import coarse, representative, stored_motions
-from .picture import Picture
+from .picture import Cells, Line, Picture, Scale
 from .reading import Run
-from .regimes import sort_by_regime
+from .regimes import periodic, sort_by_regime
 
+_COLOUR_BITS = 8  # of a number's mantissa, where it becomes a colour
 _INTEGERS = (np.uint8, np.int8, np.int16, np.int32)
 
 
@@ -47,50 +48,92 @@ class _Arrays:
 
 
 def page_content(pictures: Sequence[Picture], runs: Sequence[Run]) -> dict:
-    """Return all that the page draws from."""
+    """Return all that the page draws from: of the samples, only those that are shown."""
+    shown = [_shown(pictures, number, run) for number, run in enumerate(runs)]
     sorting = sort_by_regime(runs) if runs[0].has("periods") else None
     samples = [
-        _samples(run, sorting.classes, sorting.members[i])
+        _samples(run, sorting.classes, sorting.members[i], shown[i])
         if sorting
         else {"name": run.name}
         for i, run in enumerate(runs)
     ]
     return {
-        "pictures": list(pictures),
+        "pictures": [_renumbered(picture, shown) for picture in pictures],
         "runs": samples,
         "lines": colours.LINES,
         "scales": colours.SCALES,
     }
 
 
-def _samples(run: Run, classes, members: np.ndarray) -> dict:
+def _shown(pictures: Sequence[Picture], number: int, run: Run) -> np.ndarray:
+    """Return the samples of a run that the page mentions, ascending."""
+    layers = [layer for picture in pictures for c in picture.charts for layer in c.layers]
+    of_layers = [
+        layer.samples.ravel()
+        for layer in layers
+        if getattr(layer, "samples", None) is not None and layer.run == number
+    ]
+    motions = stored_motions(run)
+    of_motions = [motions["samples"]] if motions else []
+    return np.unique(np.concatenate([np.zeros(0, np.int32), *of_layers, *of_motions]))
+
+
+def _renumbered(picture: Picture, shown: Sequence[np.ndarray]) -> Picture:
+    """Return a picture whose samples are counted among those of the page."""
+
+    def renumbered(layer):
+        values = {}
+        if isinstance(layer, Cells) and isinstance(layer.paint, Scale):
+            values["values"] = coarse(layer.values, _COLOUR_BITS)
+        if isinstance(layer, Line) and layer.samples is not None:
+            values["y"] = coarse(layer.y)
+        if getattr(layer, "samples", None) is not None:
+            places = np.searchsorted(shown[layer.run], layer.samples)
+            values["samples"] = places.astype(np.int32)
+        return dataclasses.replace(layer, **values)
+
+    charts = [
+        dataclasses.replace(chart, layers=tuple(map(renumbered, chart.layers)))
+        for chart in picture.charts
+    ]
+    return dataclasses.replace(picture, charts=tuple(charts))
+
+
+def _samples(run: Run, classes, members: np.ndarray, shown: np.ndarray) -> dict:
+    paths = [
+        {"path": path, "unit": run.unit(path), "values": run.field(path)[shown]}
+        for path in run.paths
+    ]
     return {
         "name": run.name,
         "pair": run.study["system"] == "two_body_impact",
-        "paths": [
-            {"path": path, "unit": run.unit(path), "values": run.field(path)}
-            for path in run.paths
-        ],
+        "numbers": shown,
+        "paths": paths,
         "classes": classes,
-        "members": members,
-        "periodic": run.field("result") == 0,
-        "stable": run.field("stable"),
-        "periods": run.field("periods"),
-        "contacts": run.field("contacts"),
-        "largest_multiplier": coarse(run.field("largest_multiplier")),
-        "max_contact_force": coarse(run.field("max_contact_force")),
-        "amplitude": coarse(run.field("amplitude")),
-        "motions": _motions(run),
+        "members": members[shown],
+        "periodic": periodic(run)[shown],
+        "stable": run.field("stable")[shown],
+        "largest_multiplier": coarse(run.field("largest_multiplier")[shown]),
+        "max_contact_force": coarse(run.field("max_contact_force")[shown]),
+        "motions": _motions(run, shown),
     }
 
 
-def _motions(run: Run) -> dict | None:
+def _motions(run: Run, shown: np.ndarray) -> dict | None:
     stored = stored_motions(run)
     if stored is None:
         return None
-    # Times stay as they are: a contact lasts a thousandth of the last one.
-    drawn = {name: coarse(stored[name]) for name in ("states", "force")}
-    return {**stored, **drawn, "first": representative(run, stored["samples"])}
+    samples = stored["samples"]
+    return {
+        "samples": np.searchsorted(shown, samples).astype(np.int32),
+        "first": representative(run, samples),
+        "freedoms": stored["freedoms"],
+        # Times stay as they are: a contact lasts a thousandth of the last one.
+        "times": stored["times"],
+        "states": coarse(stored["states"]),
+        "force": coarse(stored["force"]),
+        "amplitude": coarse(run.field("amplitude")[samples]),
+    }
 
 
 def _plain(value: Any, arrays: _Arrays) -> Any:

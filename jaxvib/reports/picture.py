@@ -128,8 +128,6 @@ class Choice:
 
     label: str
     options: tuple[str, ...]
-    path: str = ""
-    values: tuple[float, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)

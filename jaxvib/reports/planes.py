@@ -2,15 +2,15 @@
 
 import dataclasses
 import functools
-import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from .picture import Axis, Cells, Choice
 from .reading import Run
 
-MOST_CELLS = 512  # along one axis; a finer grid is thinned, which its text says
+MOST_CELLS = 256  # along one axis; a finer grid is thinned, which its text says
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,47 +32,47 @@ class Plane:
         """The vertical axis."""
         return axis(self.run, self.y_path)
 
+    @property
+    def others(self) -> list[str]:
+        """The paths of the grid that are on neither axis."""
+        return [path for path in self.run.grid if path not in (self.x_path, self.y_path)]
+
     @functools.cached_property
     def sheets(self) -> np.ndarray:
-        """Sample numbers, shape (options, ny, nx)."""
+        """Sample numbers, shape (options, ny, nx), thinned to what can be shown."""
         names = list(self.run.grid)
         numbers = np.arange(self.run.size, dtype=np.int32)
         numbers = numbers.reshape(tuple(self.run.grid.values()))
         last = [names.index(self.y_path), names.index(self.x_path)]
         numbers = np.moveaxis(numbers, last, (-2, -1))
         ny, nx = numbers.shape[-2:]
-        return numbers.reshape(-1, ny, nx)[:, :: _stride(ny), :: _stride(nx)]
+        numbers = numbers.reshape(-1, ny, nx)[:, :: _stride(ny), :: _stride(nx)]
+        return numbers[:: math.ceil(numbers.size / MOST_CELLS**2)]
 
     @property
     def thinned(self) -> str:
         """A sentence about samples that are left out, empty if there are none."""
-        steps = {path: _stride(self.run.grid[path]) for path in (self.x_path, self.y_path)}
-        words = [
-            f"every {_ordinal(n)} value of {path}" for path, n in steps.items() if n > 1
-        ]
-        return f" Shown is {' and '.join(words)}." if words else ""
+        shown, number = self.sheets.size, self.run.size
+        return f" Shown are {shown} of {number} samples, evenly chosen." * (shown < number)
 
     @property
     def choice(self) -> Choice | None:
         """What the slider moves through, None if the grid has two paths only."""
-        others = [p for p in self.run.grid if p not in (self.x_path, self.y_path)]
-        if not others:
+        if not self.others:
             return None
-        crossed = itertools.product(*(self.run.along(path) for path in others))
-        labels = [
-            ", ".join(
-                value_text(self.run, *pair) for pair in zip(others, each, strict=True)
-            )
-            for each in crossed
-        ]
-        return Choice(", ".join(others), tuple(labels))
+        labels = [self.words(sheet[0, 0], self.others) for sheet in self.sheets]
+        return Choice(", ".join(self.others), tuple(labels))
+
+    def words(self, sample: int | np.integer, paths: Sequence[str]) -> str:
+        """Return where a sample lies along some paths, in words."""
+        values = [(path, self.run.field(path)[sample]) for path in paths]
+        return ", ".join(value_text(self.run, *each) for each in values)
 
     def cells(self, values: np.ndarray, paint, versus=None) -> tuple[Cells, ...]:
         """Return a field, shape (samples,), as one layer per option."""
-        x = self.run.along(self.x_path)[:: _stride(self.run.grid[self.x_path])]
-        y = self.run.along(self.y_path)[:: _stride(self.run.grid[self.y_path])]
-        several = len(self.sheets) > 1
-        options = range(len(self.sheets)) if several else [None]
+        x = self.run.field(self.x_path)[self.sheets[0, 0]]
+        y = self.run.field(self.y_path)[self.sheets[0, :, 0]]
+        options = range(len(self.sheets)) if self.others else [None]
         return tuple(
             Cells(x, y, values[sheet], paint, sheet, self.number, option, versus)
             for option, sheet in zip(options, self.sheets, strict=True)
@@ -113,10 +113,6 @@ def _two_paths(run: Run) -> tuple[str, str]:
 
 def _stride(number: int) -> int:
     return math.ceil(number / MOST_CELLS)
-
-
-def _ordinal(number: int) -> str:
-    return {2: "2nd", 3: "3rd"}.get(number, f"{number}th")
 
 
 def _logarithmic(values: np.ndarray) -> bool:

@@ -99,7 +99,7 @@ class Run:
         return f"{path}{note}" + (f" ({unit})" if unit else "")
 
 
-def read_run(directory: Path) -> Run:
+def read_run(directory: Path | str) -> Run:
     """Read a finished study, each byte checked.
 
     **Raises:** `FileNotFoundError` where there is none, `ValueError` for an unfinished

@@ -98,7 +98,7 @@ def _verdicts(run: Run) -> list[tuple]:
 def _unsettled(code: int) -> tuple:
     order = list(_MOTIONS)
     if code in order:
-        return (1, order.index(code), 0), *_MOTIONS[Reason(code)]
+        return (1, order.index(Reason(code)), 0), *_MOTIONS[Reason(code)]
     return (2, 0, 0), *_FAILED
 
 

@@ -1,5 +1,6 @@
 """A study's report, drawn from its store alone: a page and the pictures as files."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -26,6 +27,11 @@ def write_report(directory: Path | str, other: Path | str | None = None) -> Path
     directory = Path(directory)
     runs = [read_run(each) for each in (directory, other) if each is not None]
     check_comparable(runs)
+    if len(runs) > 1 and runs[0].name == runs[1].name:
+        runs = [
+            dataclasses.replace(run, name=f"{run.name} {i}")
+            for i, run in enumerate(runs, 1)
+        ]
     pictures = pictures_of(runs)
     write_files(pictures, directory / "pictures")
     report = directory / "report.html"

@@ -60,7 +60,10 @@ def test_a_fine_grid_is_thinned_and_says_so():
     run = run_over(a=np.arange(2 * MOST_CELLS), b=np.arange(3))
     (plane,) = planes([run])
     assert plane.sheets.shape == (1, MOST_CELLS, 3)
-    assert plane.thinned == " Shown is every 2nd value of a."
+    assert (
+        plane.thinned
+        == f" Shown are {3 * MOST_CELLS} of {6 * MOST_CELLS} samples, evenly chosen."
+    )
 
 
 @pytest.mark.parametrize(("values", "log"), [(np.logspace(0, 3, 7), True),

@@ -89,7 +89,7 @@ function scaleOf(paint, page, lit) {
     colorscale: stops.map((colour, i) => [i / (stops.length - 1), colour]),
     zmin: low, zmax: high > low ? high : low + 1, showscale: true,
     colorbar: {
-      title: { text: plain(paint.label), side: "right" }, thickness: 12, outlinewidth: 0,
+      title: { text: plain(paint.label), side: "right", font: { size: 13 } }, thickness: 12, outlinewidth: 0,
       ticks: "outside", ticklen: 4, ...(paint.log ? decades(paint) : {}),
     },
   };

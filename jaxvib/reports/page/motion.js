@@ -34,23 +34,23 @@ class Motion {
     this.duration = this.times[steps - 1] - this.times[0];
     this.clock = this.glow = 0;
     this.zoomed = false;
-    this.tell(asked);
+    this.tell(trace, asked);
     this.build();
     await this.draw();
     this.show();
   }
 
-  tell(asked) {
+  tell(trace, asked) {
     const { run, sample } = this;
     const where = this.find(".where");
     const name = this.page.runs.length > 1 ? `${run.name}: ` : "";
-    where.textContent = `${name}${place(run, sample).join(", ")} (sample ${sample})`;
+    where.textContent = `${name}${place(run, sample).join(", ")} (sample ${run.numbers[sample]})`;
     if (asked !== sample) {
       const note = document.createElement("small");
-      note.textContent = `The nearest stored orbit to ${place(run, asked).join(", ")} (sample ${asked}).`;
+      note.textContent = `The nearest stored orbit to ${place(run, asked).join(", ")} (sample ${run.numbers[asked]}).`;
       where.append(note);
     }
-    const amplitude = run.amplitude.subarray(sample * run.amplitude.shape[1]);
+    const amplitude = run.motions.amplitude.subarray(trace * this.freedoms.length);
     const measures = {
       regime: regime(run, sample),
       "largest |multiplier|": `${number(run.largest_multiplier[sample])} ${verdict(run, sample)}`,

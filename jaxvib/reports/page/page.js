@@ -96,13 +96,12 @@ function span(path) {
   return path.span;
 }
 
-// A slider over a swept path goes to the value of the orbit that is shown.
+// Sliders go to where the orbit that is shown is among the samples.
 function follow(run) {
-  for (const { choice } of page.pictures) {
-    const path = choice && run.paths.find((each) => each.path === choice.path);
-    if (!path) continue;
-    const gaps = choice.values.map((value) => Math.abs(value - path.values[motion.sample]));
-    setOption(choice.label, gaps.indexOf(Math.min(...gaps)));
+  const holds = ({ run: number, samples }) => page.runs[number] === run && samples?.includes(motion.sample);
+  for (const { choice, charts } of page.pictures) {
+    const layer = choice && charts.flatMap((chart) => chart.layers).find(holds);
+    if (layer) setOption(choice.label, layer.option);
   }
 }
 
