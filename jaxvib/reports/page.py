@@ -13,7 +13,7 @@ from .picture import Cells, Picture, Share
 from .reading import Run
 
 _HERE = Path(__file__).parent
-_SCRIPTS = ("data.js", "words.js", "charts.js", "motion.js", "page.js")
+_SCRIPTS = ("data.js", "words.js", "charts.js", "bodies.js", "motion.js", "page.js")
 _PLOTLY = "vendor/plotly-cartesian.min.js"
 
 
