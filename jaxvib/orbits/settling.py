@@ -38,7 +38,7 @@ def recurrences(system: eqx.Module, states, longest: int) -> Float[Array, " long
     """
     units = scales(system, states[-1])
     earlier = states[-1 - longest : -1][::-1]
-    return jnp.max(jnp.abs(states[-1] - earlier) / units, axis=-1)
+    return jnp.max(jnp.abs(states[-1:] - earlier) / units[None], axis=-1)
 
 
 def settle(
