@@ -68,6 +68,8 @@ def _walk(node, keys=(), where=()) -> dict:
             step = (*where, field.name)
             if value is None:
                 continue
+            if value is None:
+                continue  # left out, like a coupling that follows from others
             if "range" in field.metadata:
                 entry = Parameter(
                     value,

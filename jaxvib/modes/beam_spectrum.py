@@ -1,0 +1,228 @@
+"""The certified spectrum of one beam with bodies, worked out on the host.
+
+Ritz starts, all roots at once, multiple ones told from close ones, the certificate, and
+what is missing searched for until the certificate agrees.
+"""
+
+import dataclasses
+
+import jax
+import numpy as np
+from jaxtyping import Complex, Float, Int
+
+from .bare_beam import bare_modes
+from .certificate import estimate_missing, missing_roots, roots_near
+from .characteristic import Dimensionless, mixing
+from .ritz import all_starts, ritz_problem
+from .roots import clusters, polish, unsymmetric, vectors, zeros_at_origin
+
+_ATTEMPTS = 4
+_MULTIPLE = 4  # numbers of links and bodies are padded to multiples of this
+_GAP = 1e-3  # relative gap between moduli that a certifying circle passes through
+
+
+@dataclasses.dataclass(frozen=True)
+class Spectrum:
+    """Dimensionless roots with Im >= 0 by modulus, repeated by multiplicity."""
+
+    values: Complex[np.ndarray, " values"]
+    vectors: Complex[np.ndarray, "values N"]
+    backward_errors: Float[np.ndarray, " values"]
+    conditions: Float[np.ndarray, " values"]
+    multiplicities: Int[np.ndarray, " values"]
+    certified: bool
+    radius: float | None
+    within: int
+
+
+@mixing
+def certified_spectrum(
+    system: Dimensionless, count: int | None, radius: float | None
+) -> Spectrum:
+    """Return the first `count` roots, or all within a dimensionless `radius`."""
+    system = jax.tree.map(np.asarray, system)
+    modes = _modes_needed(system, count, radius)
+    whole, system = system, _padded(system)
+    extra = np.zeros(0, complex)
+    for attempt in range(_ATTEMPTS):
+        starts = all_starts(ritz_problem(whole, modes, np))
+        zeros = zeros_at_origin(system, starts)
+        starts = np.concatenate([starts[zeros:], extra])
+        starts = starts[np.argsort(np.abs(starts), kind="stable")]
+        bound = radius
+        if radius is None:
+            upper = np.abs(starts[starts.imag >= 0])
+            if len(upper) + zeros < count + 4:
+                modes = 2 * modes + 10
+                continue
+            bound = upper[max(0, count + 3 - zeros)]
+        active = starts[np.abs(starts) <= bound * (1.02 if radius is None else 1.2)]
+        passive = starts[np.abs(starts) > bound * (1.02 if radius is None else 1.2)]
+        passive = passive[np.abs(passive) < 4 * bound + 100]
+        # good starts keep their symmetry; where it was wrong, it has to be broken
+        active = unsymmetric(active) if attempt else active
+        roots = polish(system, active, np.concatenate([passive, np.zeros(zeros)]))
+        spectrum, missing, circle, known = _judge(
+            system, roots, passive, zeros, count, radius
+        )
+        if spectrum.certified:
+            break
+        extra = np.zeros(0, complex)
+        if missing is not None and 0 < missing <= 6:
+            extra = estimate_missing(system, circle, known, missing)
+        else:
+            modes = 2 * modes + 10
+    return dataclasses.replace(spectrum, vectors=_stripped(whole, spectrum.vectors))
+
+
+def _padded(system: Dimensionless) -> Dimensionless:
+    """Return a system with links that hold nothing and bodies at rest added to it.
+
+    They leave every root where it is, and systems of many sizes share one compiled
+    form; so they do by forgetting the ends' names, which only starts need.
+    """
+    links, bodies = system.link_map.shape
+    m, n = (-(-size // _MULTIPLE) * _MULTIPLE for size in (links, bodies))
+    more, after = m - links, n - bodies
+
+    def excess(matrix):
+        return None if matrix is None else np.pad(matrix, ((0, after), (0, more)))
+
+    fixed = np.diag(np.r_[np.zeros(bodies), np.ones(after)])
+    return dataclasses.replace(
+        system,
+        positions=np.pad(system.positions, (0, more), constant_values=0.5),
+        link_stiffness=np.pad(system.link_stiffness, (0, more)),
+        link_damping=np.pad(system.link_damping, (0, more)),
+        link_inertance=np.pad(system.link_inertance, (0, more)),
+        link_map=np.pad(system.link_map, ((0, more), (0, after))),
+        mass=np.pad(system.mass, (0, after)),
+        damping=np.pad(system.damping, (0, after)),
+        stiffness=np.pad(system.stiffness, (0, after)) + fixed,
+        excess_stiffness=excess(system.excess_stiffness),
+        excess_damping=excess(system.excess_damping),
+        turns=system.turns + (False,) * more,
+        ends=("free", "free"),
+        elastic=(False, False),
+    )
+
+
+def _stripped(system: Dimensionless, vectors):
+    """Return null vectors without what `_padded` added."""
+    links, bodies = system.link_map.shape
+    padded = -(-links // _MULTIPLE) * _MULTIPLE
+    kept = np.r_[: 4 + links, 4 + padded : 4 + padded + bodies]
+    return vectors[:, kept]
+
+
+def _modes_needed(system: Dimensionless, count, radius) -> int:
+    if radius is None:
+        return count + 8
+    number = 16
+    while bare_modes(system.ends, number).wave_numbers[-1] ** 2 < 1.5 * radius + 100:
+        number *= 2
+    return (
+        int(np.sum(bare_modes(system.ends, number).wave_numbers ** 2 < 1.5 * radius)) + 10
+    )
+
+
+def _judge(system, roots, passive, zeros, count, radius):
+    """Return the spectrum of polished roots, and how many the certificate misses."""
+    roots = np.concatenate([np.zeros(zeros), roots])
+    null, backward, condition, singular = vectors(system, roots)
+    with np.errstate(invalid="ignore"):
+        errors = (4 * np.finfo(float).eps + backward) * condition * np.abs(roots)
+    errors = np.minimum(np.maximum(errors, 1e-15 * np.abs(roots)), 1e-5 * np.abs(roots))
+    errors[:zeros] = 0.0
+    groups = clusters(roots, errors)
+    values, multiplicities, sound = roots.copy(), np.ones(len(roots), int), True
+    for group in groups:
+        multiplicities[group] = len(group)
+        if len(group) > 1 and roots[group[0]] != 0:
+            values[group], agrees = _centre(system, roots, group)
+            sound &= agrees
+    real = np.abs(values.imag) <= 30 * errors
+    values[real] = values[real].real
+    if np.any(multiplicities > 1):
+        null, backward, condition, singular = vectors(system, values)
+    sound &= _closed_under_conjugation(values)
+    upper = values.imag >= 0
+    order = np.flatnonzero(upper)[np.argsort(np.abs(values[upper]), kind="stable")]
+    moduli = np.abs(values[order])
+    circle, within = _circle(moduli, count, radius)
+    known = np.concatenate([values, passive])
+    missing = missing_roots(system, circle, known) if circle else None
+    kept = order[: within if count is None else count]
+    inside = order[:within]
+    certified = bool(
+        sound and missing == 0 and np.all(backward[inside] < 1e-11) and len(kept) > 0
+    )
+    if count is None and missing == 0 and sound and not len(kept):
+        certified = True
+    shapes = null[kept, _rank_within(values, kept, singular)]
+    spectrum = Spectrum(
+        values[kept],
+        shapes,
+        backward[kept],
+        condition[kept],
+        multiplicities[kept],
+        certified,
+        circle,
+        within,
+    )
+    return spectrum, missing, circle, known
+
+
+def _centre(system, roots, group):
+    """Return a cluster's mean, which is far better known than its members."""
+    mean = np.mean(roots[group])
+    others = np.delete(roots, group)
+    spread = np.max(np.abs(roots[group] - mean))
+    gap = np.min(np.abs(others - mean)) if len(others) else np.abs(mean)
+    radius = min(0.3 * gap, 0.1 * np.abs(mean))
+    if radius < 3 * spread:
+        return mean, False
+    number, centre = roots_near(system, mean, radius)
+    if number != len(group):
+        return mean, False
+    return centre if spread > 1e-12 * np.abs(mean) else mean, True
+
+
+def _closed_under_conjugation(values) -> bool:
+    above, below = values[values.imag > 0], values[values.imag < 0]
+    if len(above) != len(below):
+        return False
+    if not len(above):
+        return True
+    above = above[np.lexsort((above.imag, np.abs(above)))]
+    nearest = np.min(np.abs(above[:, None] - below.conj()), axis=1)
+    return bool(np.all(nearest <= 1e-6 * np.abs(above)))
+
+
+def _circle(moduli, count, radius):
+    """Return the radius of the certifying circle and the number of values inside."""
+    if count is None:
+        within = int(np.sum(moduli < radius))
+        return radius, within
+    best, place = 0.0, 0
+    for position in range(count, len(moduli)):
+        gap = moduli[position] / max(moduli[position - 1], 1e-3 * moduli[position]) - 1
+        if gap > 0.1 or gap > best:
+            best, place = gap, position
+        if gap > 0.1:
+            break
+    if best < _GAP:
+        return None, 0
+    return np.sqrt(moduli[place] * max(moduli[place - 1], 1e-3 * moduli[place])), place
+
+
+def _rank_within(values, kept, singular):
+    """Return which null vector each value takes: equal values take different ones."""
+    ranks = []
+    for position, index in enumerate(kept):
+        rank = sum(values[other] == values[index] for other in kept[:position])
+        # a defective value has one shape only: the next singular value is not small
+        while rank and singular[index, rank] > 1e-7 * singular[index, -1]:
+            rank -= 1
+        ranks.append(rank)
+    return np.array(ranks, int)

@@ -1,0 +1,120 @@
+r"""The first roots of thousands of beams with bodies at once: one program, no host.
+
+Starts from a symmetric eigenproblem, a fixed number of simultaneous sweeps, and the
+certificate at a fixed number of nodes. Whatever this is not enough for (strong damping
+that couples modes, gyroscopic or active bodies, roots too close to part) is marked as
+not certified, so nobody waits for the slowest lane.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .characteristic import Dimensionless, equilibrated, matrix, phase_and_rate
+from .ritz import fast_starts, ritz_problem
+from .roots import deflated_step
+
+_SPARE = 2  # roots beyond the wanted ones that are polished too
+_SWEEPS = 3
+_NODES = 16  # steps of the certifying half circle
+_ROUNDED = 1e-9  # a last step below this leaves an error near rounding
+
+
+def fast_roots(system: Dimensionless, count: int):
+    """Return the first roots, their last relative steps, whether certified, and radius."""
+    starts = fast_starts(ritz_problem(system, count + 6))
+    wanted = count + _SPARE
+    roots, passive = starts[:wanted], starts[wanted : wanted + 2 * count]
+    passive = jnp.where(jnp.isfinite(passive), passive, 1e30 + 0j)
+    still = roots == 0
+    real = roots.imag == 0
+    rate_at = jax.vmap(lambda root: phase_and_rate(system, root))
+    others = _others(real, passive.imag == 0)
+    size = jnp.zeros(wanted)
+    for _ in range(_SWEEPS):
+        safe = jnp.where(still, 1j, roots)
+        _, rates = rate_at(safe)
+        steps = deflated_step(roots, rates, _with_mirrored(roots, passive), others)
+        steps = jnp.where(jnp.isfinite(steps) & ~still, steps, 0.0)
+        steps = jnp.where(real, steps.real + 0j, steps)
+        roots = roots - steps
+        size = jnp.abs(steps) / jnp.where(still, 1.0, jnp.abs(roots))
+    order = jnp.argsort(jnp.abs(roots))
+    roots, size, real = roots[order], size[order], real[order]
+    inside, outside = jnp.abs(roots[count - 1]), jnp.abs(roots[count])
+    radius = jnp.sqrt(inside * outside)
+    apart = outside > (1 + 1e-3) * inside
+    agrees = _none_missing(system, radius, roots, real, passive)
+    upper = (roots.imag > 0) | real
+    distinct = _distinct(roots[:count])
+    settled = jnp.all((size < _ROUNDED)[:count]) & jnp.all(upper)
+    certified = agrees & apart & settled & distinct
+    return roots[:count], size[:count], certified, radius
+
+
+def fast_spectrum(system: Dimensionless, count: int):
+    """Return what `certified_spectrum` does, in one program: see there."""
+    roots, _, certified, radius = fast_roots(system, count)
+    parts = jax.vmap(lambda root: _null_vector(system, root))(roots)
+    repeated = jnp.sum(roots[:, None] == roots, axis=1).astype(float)
+    return (roots, *parts, repeated, certified.astype(float), radius)
+
+
+def _with_mirrored(roots, passive):
+    return jnp.concatenate([roots, passive, roots.conj(), passive.conj()])
+
+
+def _others(real, passive_real):
+    """Return which known roots, mirrored ones included, are others than each row's own."""
+    count, more = real.shape[0], passive_real.shape[0]
+    own = jnp.concatenate([1.0 - jnp.eye(count), jnp.ones((count, more))], axis=1)
+    # a real root is its own mirror image
+    mirrored = jnp.where(jnp.concatenate([real, passive_real]), 0.0, 1.0)
+    return jnp.concatenate([own, jnp.broadcast_to(mirrored, own.shape)], axis=1)
+
+
+def _none_missing(system, radius, roots, real, passive):
+    """Return whether the phase of f over all known roots turns nowhere on a half circle."""
+    angles = np.linspace(0.0, np.pi, _NODES + 1)
+    nodes = radius * jnp.exp(1j * angles)
+    phases, rates = jax.vmap(lambda node: phase_and_rate(system, node))(nodes)
+    known = _with_mirrored(roots, passive)
+    twice = jnp.where(jnp.concatenate([real, passive.imag == 0]), 0.0, 1.0)
+    counted = jnp.concatenate([jnp.ones_like(twice), twice])
+    apart = nodes[:, None] - known
+    phases = phases - jnp.sum(counted * jnp.angle(apart), axis=1)
+    turns = (nodes * (rates - jnp.sum(counted / apart, axis=1))).real
+    jumps = jnp.diff(phases)
+    jumps = jumps - 2 * jnp.pi * jnp.round(jumps / (2 * jnp.pi))
+    step = np.pi / _NODES
+    expected = step * (turns[1:] + turns[:-1]) / 2
+    smooth = jnp.all(jnp.abs(jumps - expected) < 0.1)
+    slow = jnp.all(jnp.abs(turns) * step < 0.3) & jnp.all(jnp.abs(jumps) < 0.3)
+    return smooth & slow & (jnp.abs(jnp.sum(jumps)) < 0.05 * jnp.pi)
+
+
+def _distinct(roots):
+    """Return whether all roots but those at 0 are clearly apart."""
+    gaps = jnp.abs(roots[:, None] - roots) + jnp.eye(len(roots)) * 1e30
+    near = gaps < 1e-7 * jnp.abs(roots)
+    return ~jnp.any(near)
+
+
+def _null_vector(system, root):
+    """Return the null vector of M by inverse iteration, its backward error, condition."""
+    m, rows, columns = equilibrated(matrix(system, root))
+    slope = jax.jvp(lambda value: matrix(system, value), (root,), (jnp.ones_like(root),))[1]
+    slope = slope * rows[:, None] * columns
+    size = m.shape[0]
+    # a shift of a rounding: M itself may be singular to the last bit
+    shifted = m + 1e-15 * jnp.eye(size)
+    start = np.cos(np.arange(1.0, size + 1)) + 0j
+    right, left = start, start
+    for _ in range(2):
+        right = jnp.linalg.solve(shifted, right)
+        right = right / jnp.linalg.norm(right)
+        left = jnp.linalg.solve(shifted.T, left)
+        left = left / jnp.linalg.norm(left)
+    backward = jnp.linalg.norm(m @ right) / jnp.linalg.norm(m)
+    condition = jnp.linalg.norm(m) / jnp.abs(root * (left @ slope @ right))
+    return right * columns, backward, condition

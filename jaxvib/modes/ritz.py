@@ -1,0 +1,129 @@
+r"""Starting values: the beam with bodies in a small basis, a quadratic eigenproblem.
+
+The basis is the first modes of the bare beam, one residual shape for each link (what
+the modes left out add to the static response to that link's force), and the bodies.
+With residual shapes a start is good to a few digits whatever the links' stiffness.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Complex, Float
+
+from .bare_beam import bare_modes
+from .characteristic import Dimensionless, Numbers
+
+_COINCIDENT = 1e-9  # residual shapes closer than this are one shape
+
+
+class RitzProblem(eqx.Module):
+    """(lambda^2 M + lambda D + C) y = 0, real matrices of one size, dimensionless."""
+
+    mass: Float[Numbers, "r r"]
+    damping: Float[Numbers, "r r"]
+    stiffness: Float[Numbers, "r r"]
+
+
+def ritz_problem(system: Dimensionless, modes: int, xp=jnp) -> RitzProblem:
+    """Return the eigenproblem in the basis of the first `modes` bare modes and more.
+
+    `xp` is the array library: numpy on the host, where nothing is to be compiled.
+    """
+    bare = bare_modes(system.ends, 2 * modes + 40)
+    held, supports = _held_values(system, bare, xp)
+    frequencies = bare.wave_numbers**2
+    low, high = held[:, :modes], held[:, modes:]
+    residual = high / frequencies[modes:] ** 2
+    norms = xp.sqrt(xp.sum(residual**2, axis=1, keepdims=True))
+    residual = residual / xp.where(norms > 0, norms, 1.0)
+    overlap, turn = xp.linalg.eigh(residual @ residual.T)
+    distinct = overlap > _COINCIDENT
+    scale = xp.where(distinct, 1 / xp.sqrt(xp.where(distinct, overlap, 1.0)), 0.0)
+    residual = (turn * scale).T @ residual
+    held = xp.concatenate([low, high @ residual.T], axis=1)
+    stiff = (residual * frequencies[modes:] ** 2) @ residual.T
+    # a shape that was there already gets a stiffness far out of the way
+    stiff = stiff + xp.diag(xp.where(distinct, 0.0, 1e4 * frequencies[-1] ** 2))
+    shapes, bodies, links = held.shape[1], system.mass.shape[0], len(system.turns)
+    stretch = xp.concatenate([held[:links], -system.link_map], axis=1)
+
+    def overlay(of_beam, of_links, of_bodies, excess):
+        total = (stretch.T * of_links) @ stretch
+        total = total + xp.block([[of_beam, nothing], [nothing.T, of_bodies]])
+        if excess is None:
+            return total
+        onto_beam = xp.zeros((shapes, shapes + bodies))
+        return total - xp.concatenate([onto_beam, excess @ stretch])
+
+    free, nothing = xp.zeros((shapes, shapes)), xp.zeros((shapes, bodies))
+    apart = xp.zeros((modes, shapes - modes))
+    bending = xp.block([[xp.diag(frequencies[:modes] ** 2), apart], [apart.T, stiff]])
+    if supports:
+        at_supports = held[links:]
+        bending = bending + (at_supports.T * xp.stack(supports)) @ at_supports
+    return RitzProblem(
+        overlay(xp.eye(shapes), system.link_inertance, system.mass, None),
+        overlay(free, system.link_damping, system.damping, system.excess_damping),
+        overlay(bending, system.link_stiffness, system.stiffness, system.excess_stiffness),
+    )
+
+
+def _held_values(system: Dimensionless, bare, xp):
+    """Return what links and elastic supports hold of each mode, and supports' springs."""
+    places = [system.positions]
+    slopes = list(system.turns)
+    stiffnesses = []
+    for x, side, conditions, elastic in zip(
+        (0.0, 1.0), (1, -1), system.conditions, system.elastic, strict=True
+    ):
+        if elastic:
+            places.append(xp.array([x, x]))
+            slopes += [False, True]
+            stiffnesses += [side * conditions[1, 0], -side * conditions[0, 1]]
+    return bare.at(xp.concatenate(places), np.array(slopes, bool), xp), stiffnesses
+
+
+def all_starts(problem: RitzProblem, shift: float = 1.0) -> Complex[np.ndarray, " roots"]:
+    """Return every finite eigenvalue of a Ritz problem, on the host, by modulus.
+
+    Eigenvalues of 1/(lambda - shift): small ones keep their digits next to links of
+    any stiffness, and a singular mass matrix is allowed.
+    """
+    mass, damping, stiffness = (
+        np.asarray(part) for part in (problem.mass, problem.damping, problem.stiffness)
+    )
+    size = len(mass)
+    shifted = stiffness + shift * (damping + shift * mass)
+    slope = np.linalg.solve(shifted, np.hstack([damping + 2 * shift * mass, mass]))
+    companion = np.block([[-slope], [np.eye(size), np.zeros((size, size))]])
+    inverse = np.linalg.eigvals(companion)
+    inverse = inverse[np.abs(inverse) > 1e-13]
+    values = shift + 1 / inverse.astype(complex)
+    return values[np.argsort(np.abs(values))]
+
+
+def fast_starts(problem: RitzProblem) -> Complex[Array, " 2r"]:
+    """Return eigenvalues of a lightly damped symmetric Ritz problem, by modulus.
+
+    Undamped modes by a symmetric eigenproblem, then each with its own damping alone:
+    roots of lambda^2 + d lambda + omega^2 with Im >= 0, where an overdamped one takes
+    two places and the other modes leave one empty (infinite, at the end). Vectorised,
+    differentiable and the same on every device, where a nonsymmetric one is not.
+    """
+    factor = jnp.linalg.cholesky(problem.mass)
+    half = jnp.linalg.solve(factor, problem.stiffness)
+    symmetric = jnp.linalg.solve(factor, half.T)
+    squares, modes = jnp.linalg.eigh((symmetric + symmetric.T) / 2)
+    shapes = jnp.linalg.solve(factor.T, modes)
+    damping = jnp.sum(shapes * (problem.damping @ shapes), axis=0) / 2
+    noise = 1e-11 * jnp.max(jnp.abs(problem.stiffness))
+    squares = jnp.where(jnp.abs(squares) < noise, 0.0, squares)
+    inside = squares - damping**2
+    root = jnp.sqrt(jnp.abs(inside))
+    far = jnp.where(damping < 0, -damping + root, -damping - root)
+    near = jnp.where(far == 0, 0.0, squares / jnp.where(far == 0, 1.0, far))
+    oscillates = inside > 0
+    first = jnp.where(oscillates, -damping + 1j * root, near)
+    second = jnp.where(oscillates, jnp.inf, far)
+    starts = jnp.concatenate([first, second + 0j])
+    return starts[jnp.argsort(jnp.abs(starts))]

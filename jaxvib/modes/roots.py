@@ -1,0 +1,162 @@
+r"""All roots of the characteristic function at once, by Ehrlich's and Aberth's method.
+
+$$z_i \leftarrow z_i - \Big[\frac{f'(z_i)}{f(z_i)} - \sum_{j \ne i}
+  \frac{1}{z_i - z_j}\Big]^{-1}.$$
+
+Newton's method on f divided by all other known roots: no two approximations meet in one
+simple root, and double, defective and nearly coincident ones fall out without further
+care. **Sources:** Ehrlich (1967), Aberth (1973).
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Complex
+
+from .characteristic import Dimensionless, equilibrated, matrix, phase_and_rate
+
+_SWEEPS = 60
+_PATIENCE = 3  # sweeps without a smaller step after which a multiple root rests
+_WIDTHS = (32, 512)
+
+
+def deflated_step(roots, rates, known, others):
+    """Return the step of each root, with the known roots flagged by `others` divided out.
+
+    **Arguments:** `roots` (r,); `rates` f'/f there; `known` (k,); `others` (r, k): 1
+    where a known root is another one than the row's own, 0 where it is not.
+    """
+    apart = roots[:, None] - known
+    return 1.0 / (rates - (others / (apart + (1.0 - others))).sum(axis=1))
+
+
+class Probe(eqx.Module):
+    """What is known of the characteristic function at one eigenvalue."""
+
+    phase: Array
+    rate: Array
+    matrix: Array
+    slope: Array
+    columns: Array
+
+
+def probe(system: Dimensionless, eigenvalue) -> Probe:
+    """Return arg f, f'/f and the equilibrated M with its derivative at an eigenvalue."""
+    phase, rate = phase_and_rate(system, eigenvalue)
+    upper = jnp.where(eigenvalue.imag < 0, jnp.conj(eigenvalue), eigenvalue)
+    m, rows, columns = equilibrated(matrix(system, upper))
+    slope = jax.jvp(lambda value: matrix(system, value), (upper,), (jnp.ones_like(upper),))[
+        1
+    ]
+    return Probe(phase, rate, m, slope * rows[:, None] * columns, columns)
+
+
+_probe_all = jax.jit(jax.vmap(probe, (None, 0)))
+
+
+def evaluate(system: Dimensionless, values) -> Probe:
+    """Return the probes at many values, as numpy arrays.
+
+    Values go in chunks of two widths only, so that little is ever compiled.
+    """
+    values = np.asarray(values, complex)
+    width = _WIDTHS[len(values) > 4 * _WIDTHS[0]]
+    parts = []
+    for start in range(0, max(1, len(values)), width):
+        chunk = values[start : start + width]
+        padded = np.concatenate([chunk, np.full(width - len(chunk), 1j)])
+        result = _probe_all(system, padded)
+        parts.append(jax.tree.map(np.asarray, result))
+    return jax.tree.map(lambda *x: np.concatenate(x)[: len(values)], *parts)
+
+
+def polish(
+    system: Dimensionless,
+    starts: Complex[np.ndarray, " active"],
+    passive: Complex[np.ndarray, " passive"],
+) -> Complex[np.ndarray, " active"]:
+    """Return the roots that starts over the whole plane lead to, all at once.
+
+    `passive` values are divided out but not moved. A root rests when its step is down
+    to rounding, or small and no longer shrinking (a multiple one).
+    """
+    roots = starts.astype(complex)
+    known_others = np.ones((len(roots), len(roots) + len(passive)))
+    np.fill_diagonal(known_others, 0.0)
+    best, stalled = np.full(len(roots), np.inf), np.zeros(len(roots), int)
+    moving = np.ones(len(roots), bool)
+    for _ in range(_SWEEPS):
+        index = np.flatnonzero(moving)
+        if not index.size:
+            break
+        rates = evaluate(system, roots[index]).rate
+        known = np.concatenate([roots, passive])
+        with np.errstate(all="ignore"):
+            steps = deflated_step(roots[index], rates, known, known_others[index])
+        # an infinite rate: the determinant is exactly 0 here
+        steps = np.where(np.isfinite(steps), steps, 0.0)
+        limit = 0.5 * np.abs(roots[index]) + 1e-3
+        steps = steps * np.minimum(1.0, limit / np.maximum(np.abs(steps), 1e-300))
+        roots[index] -= steps
+        size = np.abs(steps) / np.maximum(np.abs(roots[index]), 1e-12)
+        stalled[index] = np.where(size < 0.5 * best[index], 0, stalled[index] + 1)
+        best[index] = np.minimum(size, best[index])
+        rests = (size < 2e-15) | ((size < 1e-6) & (stalled[index] >= _PATIENCE))
+        moving[index[rests]] = False
+    return roots
+
+
+def unsymmetric(starts):
+    """Move starts near the real axis off it, so that pairs can form and part."""
+    near_axis = np.abs(starts.imag) < 1e-2 * np.abs(starts)
+    shift = 1e-5 * np.exp(2.4j * np.arange(len(starts))) * np.abs(starts)
+    return np.where(near_axis, starts + shift, starts).astype(complex)
+
+
+def vectors(system: Dimensionless, roots):
+    """Return per root its null vector, backward error, condition and singular values.
+
+    Backward error: smallest singular value of the equilibrated M by its largest one.
+    Condition: relative change of lambda by relative change of M.
+    """
+    found = evaluate(system, np.where(roots.imag < 0, roots.conj(), roots))
+    left, singular, right = np.linalg.svd(found.matrix)
+    null = right[:, ::-1].conj()  # smallest singular value first
+    rate = np.abs(np.einsum("ri,rij,rj->r", left[:, :, -1].conj(), found.slope, null[:, 0]))
+    backward = singular[:, -1] / singular[:, 0]
+    with np.errstate(all="ignore"):
+        condition = singular[:, 0] / (np.abs(roots) * rate)
+    return null * found.columns[:, None], backward, condition, singular[:, ::-1]
+
+
+def clusters(roots, errors):
+    """Return lists of positions of roots that their errors cannot tell apart."""
+    groups: list[list[int]] = []
+    for i in np.argsort(np.abs(roots), kind="stable"):
+        for group in groups:
+            apart = np.abs(roots[i] - roots[group])
+            if np.any(apart <= 30 * np.maximum(errors[i], errors[group])):
+                group.append(i)
+                break
+        else:
+            groups.append([i])
+    return groups
+
+
+def zeros_at_origin(system: Dimensionless, starts) -> int:
+    """Return how many roots are exactly 0: of rigid-body motions, mostly.
+
+    If M(0) is singular to rounding, they are counted on a small circle, within which
+    no other starting value lies.
+    """
+    m = evaluate(system, np.zeros(1)).matrix[0]
+    singular = np.linalg.svd(m, compute_uv=False)
+    if singular[-1] > 1e-13 * singular[0]:
+        return 0
+    moduli = np.append(np.maximum(np.sort(np.abs(starts)), 1e-9), 1.0)
+    ratios = np.where(moduli[:-1] < 1e-2, moduli[1:] / moduli[:-1], 0.0)
+    gap = int(np.argmax(ratios))
+    radius = np.sqrt(moduli[gap] * moduli[gap + 1]) if ratios[gap] > 0 else 1e-3
+    circle = radius * np.exp(2j * np.pi * (np.arange(32) + 0.5) / 32)
+    return round(np.mean(circle * evaluate(system, circle).rate).real)
