@@ -1,0 +1,163 @@
+"""Checked against: the same study run whole, run again, and the published fold.
+
+These are the ready studies and what a user does to them, with the real solvers.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jaxvib as jv
+
+pytestmark = pytest.mark.slow
+SMALL = (
+    "--set", "sweep.load.amplitude.linspace=[100.0, 900.0, 3]",
+    "--set", "sweep.load.frequency.linspace=[5.0, 8.0, 4]",
+    "--set", "run.chunk=4", "--set", "analysis.traces=4", "--set", "output.report=false",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+def command(*words):
+    return [sys.executable, "-m", "jaxvib", *words]
+
+
+def shell(cache, *words, **more):
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache), **more}
+    return subprocess.run(command(*words), capture_output=True, text=True, env=environment)
+
+
+def array_files(directory):
+    files = sorted(Path(directory, "results.zarr").rglob("*"))
+    return {str(f.relative_to(directory)): f.read_bytes() for f in files if f.is_file()}
+
+
+@pytest.fixture(scope="module")
+def whole(cache, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("studies") / "whole"
+    done = shell(cache, "run", "quick", *SMALL, "--out", str(directory))
+    assert done.returncode == 0, done.stderr
+    return directory
+
+
+def main_programs(cache):
+    # By name and size: JAX has been seen to store all but the ones that matter.
+    entries = {path.name.removesuffix("-cache"): path for path in cache.rglob("*-cache")}
+    return {name for name, path in entries.items() if path.stat().st_size > 50_000}
+
+
+def test_the_second_process_takes_the_main_programs_from_the_cache(cache, whole):
+    stored = main_programs(cache)
+    assert len(stored) >= 4
+    again = Path(f"{whole}-again")
+    done = shell(cache, "run", "quick", *SMALL, "--out", str(again), JAX_LOG_COMPILES="1")
+    assert done.returncode == 0, done.stderr
+    hits = re.findall(r"compilation cache hit for '\S+' with key '(\S+)'", done.stderr)
+    assert stored <= set(hits)
+    assert main_programs(cache) == stored
+    sessions = [
+        json.loads((folder / "times.json").read_text())["sessions"]
+        for folder in (whole, again)
+    ]
+    assert sessions[1][0]["compile_seconds"] < sessions[0][0]["compile_seconds"] / 4
+    assert array_files(again) == array_files(whole)
+
+
+@pytest.mark.parametrize("when", ["chunk 0", "chunk 1", "chunk 2"])
+def test_a_killed_run_resumes_to_the_same_bytes(cache, whole, tmp_path, when):
+    directory = tmp_path / "killed"
+    words = ["run", "quick", *SMALL, "--out", str(directory)]
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    process = subprocess.Popen(command(*words), env=environment)
+    journal = directory / "journal.jsonl"
+    with process:
+        while not (journal.exists() and when in journal.read_text()):
+            assert process.poll() is None
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    done = shell(cache, *words, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert array_files(directory) == array_files(whole)
+
+
+def test_ctrl_c_ends_a_run_in_its_midst_within_two_seconds(cache, tmp_path):
+    directory = tmp_path / "stopped"
+    words = ["run", "regime_map", "--out", str(directory)]
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    process = subprocess.Popen(
+        command(*words), env=environment, stderr=subprocess.PIPE, text=True
+    )
+    with process:
+        while not (directory / "times.json").exists():
+            assert process.poll() is None
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert time.monotonic() - began < 2
+    assert process.returncode == 130
+    assert f"jaxvib run regime_map --out {directory} --resume" in errors
+
+
+def test_orbits_do_not_depend_on_how_the_study_is_cut_into_chunks(cache, whole, tmp_path):
+    directory = tmp_path / "other"
+    options = [word.replace("run.chunk=4", "run.chunk=7") for word in SMALL]
+    assert shell(cache, "run", "quick", *options, "--out", str(directory)).returncode == 0
+    one, other = jv.open_study(whole), jv.open_study(directory)
+    for name in one.variables:
+        np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+
+
+def test_the_loading_curve_ends_at_the_fold_near_125_newtons(cache, tmp_path):
+    done = shell(cache, "run", "loading_curve", "--out", str(tmp_path / "curve"))
+    assert done.returncode == 0, done.stderr
+    branch = jv.open_study(tmp_path / "curve")
+    assert branch["load.amplitude"].dims == ("point",)
+    assert abs(float(branch["load.amplitude"][0]) - 125.0) < 0.5
+    assert [jv.Reason(int(code)).name for code in branch["ends"]] == [
+        "SINGULAR", "PARAMETER_BOUND",
+    ]  # fmt: skip
+    assert (tmp_path / "curve" / "report.html").exists()
+
+
+def test_the_first_design_makes_the_main_body_move_less(cache, tmp_path):
+    done = shell(cache, "run", "first_design", "--out", str(tmp_path / "design"))
+    assert done.returncode == 0, done.stderr
+    course = jv.open_study(tmp_path / "design")
+    assert course["objective"].shape == (21,)
+    assert float(course["objective"].min()) < 0.85 * float(course["objective"][0])
+    tuned = {path: float(course[path][-1]) for path in (
+        "attached.frequency", "attached.damping_ratio")}  # fmt: skip
+    soft = jv.HertzContact.from_materials((2.21e7, 2.1e11), (0.4, 0.3), 1.0, 0.318)
+    system = jv.replace(jv.two_body_impact(contact=soft), tuned)
+    orbit = jv.periodic_orbit(system)
+    np.testing.assert_allclose(orbit.amplitude[0], course["objective"][-1], rtol=1e-6)
+
+
+@pytest.mark.gpu
+def test_a_gpu_gives_the_same_orbits_from_the_same_config(cache, whole, tmp_path):
+    from jaxvib.studies.device import has_gpu
+
+    if not has_gpu():
+        pytest.skip("JAX finds no GPU here")
+    directory = tmp_path / "gpu"
+    done = shell(
+        cache, "run", "quick", *SMALL, "--set", "run.device=gpu", "--out", str(directory)
+    )
+    assert done.returncode == 0, done.stderr
+    cpu, gpu = jv.open_study(whole), jv.open_study(directory)
+    both = (cpu["result"] == 0) & (gpu["result"] == 0) & (cpu["stable"] == 1)
+    assert float(both.mean()) > 0.5
+    state = np.abs(cpu["state"] - gpu["state"]).where(both)
+    assert float(state.max()) < 1e-7
