@@ -45,7 +45,10 @@ _HOMES = {
     "modes": (
         "beam_eigenvalues",
         "damped_modes",
+        "energy_shares",
+        "frequency_derivatives",
         "frequency_response",
+        "lowest_frequencies",
         "natural_frequencies",
         "natural_modes",
     ),

@@ -2,7 +2,11 @@
 
 from .beam_modes import BeamModes as BeamModes
 from .beam_modes import beam_eigenvalues as beam_eigenvalues
+from .cluster import frequency_derivatives as frequency_derivatives
+from .energy_shares import EnergyShares as EnergyShares
+from .energy_shares import energy_shares as energy_shares
 from .frequency_response import frequency_response as frequency_response
 from .modal import damped_modes as damped_modes
 from .modal import natural_frequencies as natural_frequencies
 from .modal import natural_modes as natural_modes
+from .sparse import lowest_frequencies as lowest_frequencies

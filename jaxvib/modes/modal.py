@@ -4,7 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Complex, Float
+from jaxtyping import Array, Complex, Float, Int
 
 from .._quantity import reported
 from ..systems.chain import BeamChain
@@ -16,7 +16,7 @@ class NaturalModes(eqx.Module):
     frequencies: Float[Array, " mode"] = reported("natural frequency", "rad/s", ("mode",))
     shapes: Float[Array, "freedom mode"] = reported("mode shape", "", ("freedom", "mode"))
     damping_ratios: Float[Array, " mode"] = reported("damping ratio", "", ("mode",))
-    rigid: int = reported("number of modes without strain")
+    rigid: Int[Array, ""] = reported("number of modes without strain")
 
 
 class DampedModes(eqx.Module):

@@ -15,9 +15,7 @@ from .module import GROUND as GROUND
 from .module import Module, entries, is_ground
 
 _SINGULAR = 1e-13  # a mass matrix scaled to a unit diagonal with less is none
-_LARGEST_CHECKED = (
-    500  # freedoms; beyond that the dense check would cost more than it saves
-)
+_LARGEST_CHECKED = 500  # freedoms; beyond, a dense check costs more than it saves
 _PLACES = {"first", "second", "carrier", "freedom"}  # static fields that are names
 
 
@@ -71,21 +69,23 @@ class Assembled(eqx.Module):
         """
         if not all(module.semidefinite for module in self.modules):
             return None
-        weights, rows = [], []
-        size = len(self.names) + 1
+        weights, rows, columns, coefficients = [], [], [], []
+        count = 0
         for template, places in _groups(self):
             for weight, row in template.potential():
-                count = len(places)
-                whole = jnp.zeros((count, size))
+                mine = np.arange(count, count + len(places))
+                count += len(places)
+                weights.append(weight)
                 for column, coefficient in zip(places.T, row, strict=True):
-                    if isinstance(coefficient, int):
-                        continue
-                    whole = whole.at[np.arange(count), column].add(coefficient)
-                rows.append(whole[:, 1:])
-                weights.append(jnp.broadcast_to(jnp.asarray(weight), (count,)))
-        if not rows:
-            return jnp.zeros(0), jnp.zeros((0, size - 1))
-        return jnp.concatenate(weights), jnp.concatenate(rows)
+                    if not isinstance(coefficient, int):
+                        rows.append(mine)
+                        columns.append(column)
+                        coefficients.append(coefficient + 0 * weight)
+        if not weights:
+            return jnp.zeros(0), jnp.zeros((0, len(self.names)))
+        place = np.concatenate(rows), np.concatenate(columns)
+        whole = _scattered(place, _join(coefficients), (count, len(self.names) + 1))
+        return jnp.asarray(_join(weights)), whole[:, 1:]
 
     def direction(self, place: str | Mapping[str, float]) -> Float[Array, " n"]:
         """Return the direction of a freedom, or of several with their coefficients.
@@ -126,11 +126,7 @@ class Assembled(eqx.Module):
     def _dense(self, part: str):
         size = len(self.names) + 1  # the ground is row and column 0, dropped at the end
         rows, columns, values = _triplets(self, part)
-        if isinstance(values, np.ndarray):
-            total = np.zeros((size, size), values.dtype)
-            np.add.at(total, (rows, columns), values)
-            return jnp.asarray(total[1:, 1:])
-        return jnp.zeros((size, size), values.dtype).at[rows, columns].add(values)[1:, 1:]
+        return _scattered((rows, columns), values, (size, size))[1:, 1:]
 
 
 def assemble(modules: Sequence[Module]) -> Assembled:
@@ -221,9 +217,21 @@ def _triplets(system, part: str):
     if not values:
         none = np.zeros(0, int)
         return none, none, np.zeros(0)
+    return np.concatenate(rows), np.concatenate(columns), _join(values)
+
+
+def _join(values):
     traced = any(isinstance(value, jax.core.Tracer) for value in values)
-    join = jnp.concatenate if traced else np.concatenate
-    return np.concatenate(rows), np.concatenate(columns), join(values)
+    return jnp.concatenate(values) if traced else np.concatenate(values)
+
+
+def _scattered(place, values, shape):
+    """Return an array of zeros with values added up at their places."""
+    if isinstance(values, np.ndarray):
+        total = np.zeros(shape, values.dtype)
+        np.add.at(total, place, values)
+        return jnp.asarray(total)
+    return jnp.zeros(shape, values.dtype).at[place].add(values)
 
 
 def _check_freedoms(module) -> None:

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float, Real
 
 from .._nearest import unknown_key
 from .._quantity import quantity, reported
@@ -205,7 +205,7 @@ class BeamChain(eqx.Module):
             push = push.at[0].set(0.0).at[-1].set(0.0)
         return jnp.stack([push, turn])
 
-    def energies(self, state: Float[Array, "*n 4 bodies"]) -> ChainEnergies:
+    def energies(self, state: Float[ArrayLike, "... 4 bodies"]) -> ChainEnergies:
         """Return the energies of states; leading axes, times say, are kept."""
         state = jnp.asarray(state)
         _check_state(self, state)
@@ -221,7 +221,7 @@ class BeamChain(eqx.Module):
             / 2,
         )
 
-    def bands(self, wave_numbers: Float[Array, "*n"]) -> Bands:
+    def bands(self, wave_numbers: Real[ArrayLike, "..."]) -> Bands:
         r"""Return both branches of an infinite uniform chain at wave numbers $q$ (rad).
 
         $$W_1^2 + W_2^2 = 4 s^2 + 2 \gamma (3 - 2 s^2), \qquad

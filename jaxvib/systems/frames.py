@@ -161,7 +161,7 @@ class FrameModule(Module):
         length, axis, one, two = self._axes()
         mass = self.mass_per_length * length
         spin = self.inertia_per_length * length
-        linear = ((0.5, -0.5), (0.5, 0.5))  # of a linear course, in Legendre polynomials
+        linear = ((0.5, 0.5), (-0.5, 0.5))  # of a linear course, in Legendre polynomials
         cubic = _cubic_in_legendre(length)
         minus = tuple(-c for c in one)
         return [

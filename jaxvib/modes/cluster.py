@@ -1,0 +1,68 @@
+"""Derivatives of natural frequencies, of those that repeat as a cluster."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..systems.parameters import parameters, replace
+from .modal import natural_modes
+
+
+def frequency_derivatives(
+    system: eqx.Module, paths: Sequence[str], *, tolerance: float = 1e-8
+) -> Float[Array, "path n"]:
+    r"""Return the slopes of the natural frequencies along parameters, per path's unit.
+
+    Values closer than `tolerance` times the largest one are a cluster with a basis
+    $\Phi$ of modes. Along one parameter it splits into the eigenvalues of
+
+    $$\frac{1}{2 \omega} \Phi^T \Bigl(\frac{\partial C}{\partial p} - \omega^2
+      \frac{\partial M}{\partial p}\Bigr) \Phi,$$
+
+    listed in ascending order. The slopes of a cluster along different paths do not add
+    up; only their sum over the cluster does. Motions without strain have slope 0 where
+    they stay so, and NaN where the parameter stiffens them (their frequency grows as a
+    root). On the host. **Raises:** `ValueError` for an unknown path or one that is not
+    a scalar.
+    """
+    modes = natural_modes(system)
+    frequencies = np.asarray(modes.frequencies)
+    shapes = np.asarray(modes.shapes)
+    starts = _clusters(frequencies, tolerance * np.nanmax(frequencies))
+    known = parameters(system)
+    slopes = np.empty((len(paths), len(frequencies)))
+    for row, path in zip(slopes, paths, strict=True):
+        mass, stiffness = _changes(system, path, known)
+        scale = max(np.abs(stiffness).max(), 1e-300)
+        for start, stop in starts:
+            basis, value = shapes[:, start:stop], frequencies[start:stop].mean()
+            within = basis.T @ (stiffness - value**2 * mass) @ basis
+            if value > 0:
+                row[start:stop] = np.linalg.eigvalsh(within) / (2 * value)
+            else:
+                stays = np.abs(within).max() < 1e-12 * scale * np.abs(basis).max() ** 2
+                row[start:stop] = 0.0 if stays else np.nan
+    return jnp.asarray(slopes)
+
+
+def _changes(system, path, known):
+    if path in known and np.shape(known[path].value) != ():
+        raise ValueError(f"{path} has shape {np.shape(known[path].value)}; allowed: ()")
+
+    def matrices(value):
+        mass, _, stiffness = replace(system, {path: value}).matrices()
+        return mass, stiffness
+
+    value = known[path].value if path in known else 0.0
+    changes = jax.jacfwd(matrices)(jnp.asarray(value, float))
+    return [np.asarray(change) for change in changes]
+
+
+def _clusters(frequencies, width) -> list[tuple[int, int]]:
+    breaks = np.flatnonzero(np.diff(frequencies) > width) + 1
+    edges = [0, *breaks.tolist(), len(frequencies)]
+    return list(zip(edges[:-1], edges[1:], strict=True))

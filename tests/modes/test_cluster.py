@@ -1,0 +1,75 @@
+"""Checked against: split frequencies of a changed system, energies by hand, dense eigh."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import jaxvib as jv
+
+
+def star(*, first=50.0):
+    modules = [jv.PointMass(name, 2.0) for name in "habc"]
+    modules += [jv.Spring("h", leaf, stiffness=k)
+                for leaf, k in zip("abc", (first, 50.0, 50.0), strict=True)]  # fmt: skip
+    return jv.assemble(modules)
+
+
+def test_a_repeated_value_splits_as_its_cluster_says():
+    paths = ["modules.h-a.stiffness", "modules.b.mass"]
+    slopes = np.asarray(jv.frequency_derivatives(star(), paths))
+    step = 1e-4
+    ahead, behind = (jv.natural_frequencies(star(first=50.0 + s)) for s in (step, -step))
+    # below the point the values come in the reverse order
+    pairs = np.sort(np.asarray(behind)[1:3])[::-1]
+    expected = np.sort((np.asarray(ahead)[1:3] - pairs) / (2 * step))
+    np.testing.assert_allclose(slopes[0, 1:3], expected, atol=1e-8)
+    assert slopes[0, 0] == 0.0
+    # leaves alone on a hub at rest: only b's own half moves; w = sqrt(k/m)
+    assert slopes[1, 1:3].sum() < 0
+
+
+def test_a_parameter_that_holds_a_free_system_has_no_slope_there():
+    modules = [jv.PointMass("a", 1.0), jv.PointMass("b", 1.0)]
+    modules += [jv.Spring("a", "b", stiffness=1.0), jv.Spring("ground", "a")]
+    slopes = jv.frequency_derivatives(jv.assemble(modules), ["modules.ground-a.stiffness"])
+    assert np.isnan(slopes[0, 0])
+    np.testing.assert_allclose(slopes[0, 1], 0.5 / (2 * np.sqrt(2)), rtol=1e-12)
+
+
+def test_an_unknown_path_is_named():
+    with pytest.raises(ValueError, match="did you mean 'modules.h-a.stiffness'"):
+        jv.frequency_derivatives(star(), ["modules.h-a.stiffnes"])
+
+
+def test_each_mode_names_what_holds_its_energy():
+    system = jv.assemble(
+        [
+            jv.TranslationTranslation("ground", "house", mass=100.0, stiffness=1e4),
+            jv.TranslationTranslation("house", "antenna", mass=0.1, stiffness=1e3),
+            jv.PointMass("balloon", 1.0),
+        ]
+    )
+    shares = jv.energy_shares(system)
+    np.testing.assert_allclose(shares.potential.sum(0), [0, 1, 1], atol=1e-12)
+    np.testing.assert_allclose(shares.kinetic.sum(0), 1, rtol=1e-12)
+    assert shares.describe(0) == "0 rad/s: strained none; moving balloon 100%"
+    assert "strained ground-house 99%" in shares.describe(1) or "100%" in shares.describe(1)
+    assert "strained house-antenna" in shares.describe(2)
+
+
+def test_sparse_frequencies_are_the_lowest_of_the_dense_ones():
+    names = ["ground", *(f"m{i}" for i in range(60))]
+    modules = [
+        jv.TranslationTranslation(a, b, mass=1.0 + i % 3, stiffness=100.0)
+        for i, (a, b) in enumerate(itertools.pairwise(names))
+    ]
+    system = jv.assemble(modules)
+    dense = np.asarray(jv.natural_frequencies(system))
+    found = jv.lowest_frequencies(system, 5)
+    np.testing.assert_allclose(found, dense[:5], rtol=1e-9)
+    free = jv.assemble([jv.PointMass("m0", 1.0), *modules[1:]])
+    found = jv.lowest_frequencies(free, 3)
+    assert float(found[0]) == 0.0
+    with pytest.raises(ValueError, match="count = 60"):
+        jv.lowest_frequencies(system, 60)
