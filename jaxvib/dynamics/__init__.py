@@ -1,5 +1,15 @@
 """Time: the flow of a system, and what is watched along it."""
 
+from .chain_energy import beam_shapes as beam_shapes
+from .chain_energy import energy_field as energy_field
+from .chain_energy import equilibrium_split as equilibrium_split
+from .chain_energy import kinetic_split as kinetic_split
+from .chain_starts import kick as kick
+from .chain_starts import random_velocities as random_velocities
+from .chain_starts import wave_packet as wave_packet
+from .chain_stepping import CubicGround as CubicGround
+from .chain_stepping import Stop as Stop
+from .chain_stepping import step_chain as step_chain
 from .flow import Trajectory as Trajectory
 from .flow import flow as flow
 from .flow import simulate as simulate

@@ -198,9 +198,9 @@ class BeamChain(eqx.Module):
         sheared, bent = self.strains(position)
         weights = self.strain_weights()
         shear, moment = weights[0] * sheared, weights[1] * bent
-        push = self._on_bodies(shear, -1.0)
-        turn = self.length / 2 * self._on_bodies(shear, 1.0)
-        turn = turn - self._on_bodies(moment, -1.0)
+        push = self.on_bodies(shear, -1.0)
+        turn = self.length / 2 * self.on_bodies(shear, 1.0)
+        turn = turn - self.on_bodies(moment, -1.0)
         if self.ends == "hinged":
             push = push.at[0].set(0.0).at[-1].set(0.0)
         return jnp.stack([push, turn])
@@ -314,7 +314,7 @@ class BeamChain(eqx.Module):
         upper = jnp.sqrt(mean + radius)
         return self.frequency * product / upper, self.frequency * upper
 
-    def _on_bodies(self, value, sign):
+    def on_bodies(self, value, sign):
         """Return what each body gets as left body plus `sign` times as right one."""
         if self.ends == "periodic":
             return value + sign * jnp.roll(value, 1, -1)

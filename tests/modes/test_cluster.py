@@ -54,7 +54,7 @@ def test_each_mode_names_what_holds_its_energy():
     np.testing.assert_allclose(shares.potential.sum(0), [0, 1, 1], atol=1e-12)
     np.testing.assert_allclose(shares.kinetic.sum(0), 1, rtol=1e-12)
     assert shares.describe(0) == "0 rad/s: strained none; moving balloon 100%"
-    assert "strained ground-house 99%" in shares.describe(1) or "100%" in shares.describe(1)
+    assert "strained ground-house" in shares.describe(1)
     assert "strained house-antenna" in shares.describe(2)
 
 
