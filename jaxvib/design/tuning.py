@@ -108,14 +108,14 @@ def tune(
         free, guess = optax.apply_updates(free, updates), state
         if progress is not None:
             progress(1)
-    objectives = np.array([value for value, _, _ in course])
-    best = course[int(np.argmin(objectives))][1]
+    objectives = jnp.stack([value for value, _, _ in course])
+    best = course[int(jnp.argmin(objectives))][1]
     return Tuning(
-        {path: np.array([values[path] for _, values, _ in course]) for path in lows},
+        {path: jnp.stack([values[path] for _, values, _ in course]) for path in lows},
         objectives,
-        {path: np.array([slopes[path] for _, _, slopes in course]) for path in lows},
+        {path: jnp.stack([slopes[path] for _, _, slopes in course]) for path in lows},
         replace(system, best),
-        np.asarray(result, np.int32),
+        jnp.asarray(result, jnp.int32),
     )
 
 

@@ -1,12 +1,14 @@
 """The flow of a system: its state at one time from its state at another."""
 
 import difflib
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
@@ -79,7 +81,7 @@ def solve_system(system, state, t0, t1, *, rtol) -> Solution:
 def simulate(
     system: eqx.Module,
     state: Real[ArrayLike, " state"],
-    times: Real[ArrayLike, " times"],
+    times: Sequence[float] | Array | np.ndarray,
     rtol: Real[Array, ""] | float = 1e-10,
     *,
     engine: str = "auto",

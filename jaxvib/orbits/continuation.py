@@ -252,7 +252,7 @@ def linearised(system, path: str, value, state, periods, rtol) -> Linearised:
 
     def residual(state, value):
         there = _at(system, path, value)
-        image = flow(there, state, 0.0, periods * there.period(), rtol=rtol)
+        image = flow(there, state, 0.0, periods.astype(float) * there.period(), rtol=rtol)
         return image - state, image - state
 
     value = jnp.asarray(value, float)
@@ -315,12 +315,12 @@ def _why_stuck(last: PeriodicOrbit, failed: PeriodicOrbit) -> Reason:
 
 def _branch(path: str, points: list[_Point], ends) -> Branch:
     orbits = jax.tree.map(
-        lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]),
+        lambda *leaves: jnp.stack(leaves),
         *[point.orbit for point in points],
     )
     return Branch(
         path=path,
-        parameter=np.array([point.value for point in points]),
+        parameter=jnp.array([point.value for point in points]),
         states=orbits.state,
         floquet_multipliers=orbits.floquet_multipliers,
         largest_multiplier=orbits.largest_multiplier,
@@ -330,6 +330,6 @@ def _branch(path: str, points: list[_Point], ends) -> Branch:
         amplitude=orbits.amplitude,
         residual=orbits.residual,
         state_error=orbits.state_error,
-        predictor_error=np.array([point.predictor_error for point in points]),
-        ends=np.array(ends, np.int32),
+        predictor_error=jnp.array([point.predictor_error for point in points]),
+        ends=jnp.array(ends, jnp.int32),
     )

@@ -1,18 +1,18 @@
 """Where many samples settle: transients, shooting, and the motions with no period."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import ArrayLike
 
+from .._quantity import check_range
 from ..dynamics.flow import simulate
 from ..ensemble import Reason, map_samples
-from ..systems.parameters import replace
+from ..systems.parameters import parameters, replace
 from .multipliers import UNSTABLE
 from .periodic_orbit import (
     GRAZING,
@@ -32,6 +32,7 @@ PLAUSIBLE = 1e-2
 TRANSIENT_RTOL = 1e-7
 _SEGMENT = 32
 _WATCHED_PERIODS = 64
+_WATCHED_RTOL = 1e-6
 _TRACE_STEPS = 64  # from one time that is stored to the next
 
 
@@ -45,10 +46,10 @@ class Traces(NamedTuple):
 
 def regimes(
     system: eqx.Module,
-    samples: Mapping[str, ArrayLike],
+    samples: Mapping[str, Sequence[float] | np.ndarray],
     *,
     max_periods: int = LONGEST_PERIOD,
-    transient: int = 512,
+    transient: int = 384,
     rtol: float = 1e-8,
     evidence: str = "checked",
     chunk: int = 64,
@@ -112,7 +113,7 @@ def regimes(
 
 def orbit_traces(
     system: eqx.Module,
-    samples: Mapping[str, ArrayLike],
+    samples: Mapping[str, Sequence[float] | np.ndarray],
     orbits: PeriodicOrbit,
     points: int = 128,
 ) -> Traces:
@@ -135,7 +136,7 @@ def orbit_traces(
     return Traces(times[kept], states[kept], force[kept])
 
 
-def batched(system: eqx.Module, samples: Mapping[str, ArrayLike]):
+def batched(system: eqx.Module, samples: Mapping[str, Sequence[float] | np.ndarray]):
     """Return a system's parameters with a leading axis of samples, and the rest."""
     values = {path: np.asarray(value, float) for path, value in samples.items()}
     lengths = {path: value.shape for path, value in values.items()}
@@ -145,7 +146,10 @@ def batched(system: eqx.Module, samples: Mapping[str, ArrayLike]):
         or len(next(iter(lengths.values()))) != 1
     ):
         raise ValueError(f"samples have shapes {lengths}; allowed: one shape (samples,)")
-    replace(system, {path: value[0] for path, value in values.items()})  # names, ranges
+    replace(system, {path: value[0] for path, value in values.items()})  # names
+    declared = parameters(system)
+    for path, value in values.items():
+        check_range(path, value, declared[path].unit, declared[path].allowed)
     _, static = eqx.partition(system, eqx.is_inexact_array)
 
     def place(values):
@@ -188,7 +192,7 @@ def _wander_stage(static):
         leaves, state = lane
         system = eqx.combine(leaves, static)
         grazing = GRAZING * scales(system, state)[0]
-        return wander(system, state, _WATCHED_PERIODS, TRANSIENT_RTOL, grazing)
+        return wander(system, state, _WATCHED_PERIODS, _WATCHED_RTOL, grazing)
 
     return stage
 

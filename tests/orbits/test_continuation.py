@@ -1,0 +1,79 @@
+"""Checked against: orbits found one by one, direct integration, and the step's order."""
+
+import numpy as np
+import pytest
+
+import jaxvib as jv
+from jaxvib.ensemble import Reason
+from tests.independent import TwoBody, periodic_orbit
+
+SOFT = 35041219.07
+system = jv.two_body_impact(contact=jv.HertzContact(stiffness=SOFT))
+published = np.array([0.0800211577, 0.2072153515, 0.7223403033, 0.3775679893])
+
+
+@pytest.fixture(scope="module")
+def orbit():
+    return jv.periodic_orbit(system, published)
+
+
+@pytest.fixture(scope="module")
+def branch(orbit):
+    return jv.continue_orbit(system, orbit, "load.amplitude", (50.0, 1000.0))
+
+
+def test_it_stops_at_the_fold_and_at_the_bound_and_says_why(branch):
+    assert [Reason(code) for code in branch.ends] == [
+        Reason.SINGULAR,
+        Reason.PARAMETER_BOUND,
+    ]
+    assert branch.parameter[-1] == 1000.0
+    assert branch.parameter[0] == pytest.approx(125.04, abs=0.01)
+    assert branch.largest_multiplier[0] == pytest.approx(1.0, abs=0.02)
+    assert np.all(np.diff(branch.parameter) > 0)
+    text = repr(branch)
+    assert "fold" in text
+    assert len(text.splitlines()) <= 8
+
+
+def test_its_points_are_the_independent_orbits(branch):
+    for point in np.linspace(2, len(branch.parameter) - 1, 5).astype(int):
+        value = float(branch.parameter[point])
+        other = TwoBody(contact_stiffness=SOFT, load_amplitude=value)
+        expected = periodic_orbit(other, branch.states[point])
+        np.testing.assert_allclose(branch.states[point], expected.state, rtol=0, atol=1e-8)
+        largest = np.abs(expected.multipliers).max()
+        assert branch.largest_multiplier[point] == pytest.approx(largest, abs=1e-6)
+        assert branch.contacts[point] == expected.contacts
+        assert branch.max_contact_force[point] == pytest.approx(
+            expected.peak_force, rel=1e-6
+        )
+
+
+def test_the_paper_s_own_step_drifts_with_the_square_of_its_length(orbit):
+    drifts = []
+    for step in (20.0, 10.0):
+        plain = jv.continue_orbit(
+            system, orbit, "load.amplitude", (500.0, 600.0), correct=False, first_step=step
+        )
+        np.testing.assert_allclose(np.diff(plain.parameter), step)
+        drifts.append(plain.residual[1:].max())
+    # Each step removes the drift of the one before: what is left is that of one step.
+    assert drifts[0] / drifts[1] == pytest.approx(4.0, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"path": "load.amplitud"}, "did you mean 'load.amplitude'"),
+        ({"bounds": (600.0, 700.0)}, "do not enclose the system's load.amplitude = 500 N"),
+        ({"path": "gap", "bounds": (-1.0, 1.0)}, "bounds of gap = -1 m is not in"),
+        ({"method": "archlength"}, "method = 'archlength'; allowed: natural"),
+        ({"first_step": 0.0}, "first_step = 0 is not in"),
+        ({"most_points": 1}, "most_points = 1 is not in"),
+    ],
+)
+def test_bad_arguments_are_named(orbit, arguments, message):
+    usual = {"path": "load.amplitude", "bounds": (400.0, 600.0)}
+    with pytest.raises(ValueError, match=message):
+        jv.continue_orbit(system, orbit, **(usual | arguments))

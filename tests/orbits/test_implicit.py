@@ -1,0 +1,41 @@
+"""Checked against: closed forms of roots."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from jaxvib.orbits.implicit import implicit_root, with_derivative_of
+
+
+def residual(root, parameters):
+    """Return what is 0 at root = sqrt(a) b."""
+    return root**2 - parameters["a"] * parameters["b"] ** 2
+
+
+def root_of(a, b):
+    found = jnp.array([jax.lax.stop_gradient(b * jnp.sqrt(a))])
+    return implicit_root(residual, found, {"a": a, "b": b})[0]
+
+
+@pytest.mark.parametrize("derivative", [jax.jacfwd, jax.grad])
+def test_derivatives_are_those_of_the_root(derivative):
+    a, b = 4.0, 3.0
+    assert float(derivative(root_of)(a, b)) == pytest.approx(b / (2 * a**0.5), rel=1e-14)
+    assert float(derivative(root_of, 1)(a, b)) == pytest.approx(a**0.5, rel=1e-14)
+    second = derivative(derivative(root_of))(a, b)
+    assert float(second) == pytest.approx(-b / (4 * a**1.5), rel=1e-13)
+
+
+def test_a_value_takes_the_derivative_of_a_function_and_stays_itself():
+    def value(x):
+        return with_derivative_of(jnp.sin, jnp.asarray(7.0), (x,))
+
+    assert float(value(0.3)) == 7.0
+    slope = jax.jit(jax.grad(value))(0.3)
+    assert float(slope) == pytest.approx(float(jnp.cos(0.3)), rel=1e-15)
+
+
+def test_it_works_for_a_batch():
+    a = jnp.array([1.0, 4.0, 9.0])
+    slopes = jax.vmap(jax.grad(root_of), (0, None))(a, 2.0)
+    assert jnp.allclose(slopes, 1 / jnp.sqrt(a), rtol=1e-14)

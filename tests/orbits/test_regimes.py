@@ -1,0 +1,81 @@
+"""Checked against: single orbits, and the independent integration's transients."""
+
+import jax
+import numpy as np
+import pytest
+
+import jaxvib as jv
+from jaxvib.ensemble import Reason
+from jaxvib.orbits import orbit_traces, regimes
+from tests.independent import TwoBody, settle
+
+system = jv.two_body_impact()
+SAMPLES = {
+    # The last two: a chaotic motion and one that no solver can follow.
+    "load.amplitude": [300.0, 500.0, 800.0, 500.0, 1000.0, 1e200],
+    "load.frequency": [5.8, 5.8, 6.5, 5.0, 7.2, 6.0],
+}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return regimes(system, SAMPLES)
+
+
+def test_each_sample_is_what_it_is_alone(found):
+    for lane in range(4):
+        values = {path: SAMPLES[path][lane] for path in SAMPLES}
+        varied = jv.replace(system, values)
+        alone = jv.periodic_orbit(varied, found.state[lane], int(found.periods[lane]))
+        assert found.result[lane] == 0
+        np.testing.assert_allclose(found.state[lane], alone.state, rtol=1e-7)
+        assert found.contacts[lane] == int(alone.contacts)
+        assert found.stable[lane] == int(alone.stable) == 1
+
+
+def test_an_independent_transient_settles_on_the_same_motion(found):
+    for lane in (1, 2):
+        other = TwoBody(
+            contact_stiffness=float(system.contact.stiffness),
+            load_amplitude=SAMPLES["load.amplitude"][lane],
+            load_frequency=SAMPLES["load.frequency"][lane],
+        )
+        state = settle(other, 60 * int(found.periods[lane]))[-1]
+        np.testing.assert_allclose(found.state[lane], state, atol=2e-4)
+
+
+def test_a_bad_sample_is_recorded_and_loses_nothing_else(found):
+    assert Reason(found.result[5]).failed
+    assert np.isnan(found.max_contact_force[5])
+
+
+def test_order_and_neighbours_change_no_bit(found):
+    turned = regimes(system, {path: values[::-1] for path, values in SAMPLES.items()})
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(turned), strict=True):
+        np.testing.assert_array_equal(one, other[::-1])
+
+
+def test_traces_close_and_carry_their_forces(found):
+    chosen = {path: values[:4] for path, values in SAMPLES.items()}
+    some = jax.tree.map(lambda leaf: leaf[:4], found)
+    traces = orbit_traces(system, chosen, some, points=65)
+    assert traces.times.shape == (4, 65)
+    np.testing.assert_allclose(traces.times[:, -1], some.period, rtol=1e-12)
+    np.testing.assert_allclose(traces.states[:, -1], traces.states[:, 0], atol=1e-5)
+    assert np.all(
+        traces.contact_force.max(axis=(1, 2)) <= some.max_contact_force * (1 + 1e-6)
+    )
+
+
+@pytest.mark.parametrize(
+    ("samples", "message"),
+    [
+        ({"load.amplitud": [1.0]}, "did you mean 'load.amplitude'"),
+        ({"load.frequency": [5.0, 6.0], "gap": [0.1]}, "samples have shapes"),
+        ({}, "samples have shapes"),
+        ({"gap": [0.05, np.nan]}, r"gap = nan m is not in \[0, inf\)"),
+    ],
+)
+def test_bad_samples_are_named(samples, message):
+    with pytest.raises(ValueError, match=message):
+        regimes(system, samples)
