@@ -17,8 +17,8 @@ def random_velocities(
     """Return random normal velocities with a mean kinetic `energy` for each body.
 
     **Arguments:** `key`: of `jax.random`; `rotational`: the share of the energy that
-    goes into rotation, in [0, 1]. Velocities have zero mean over the chain, which is at
-    its place of rest. Those of the ends of a hinged chain are 0. **Raises:**
+    goes into rotation, in [0, 1]. The chain is at its place of rest; velocities at
+    the ends of a hinged one are 0. **Raises:**
     `ValueError` for an energy below 0 or a share outside [0, 1].
     """
     check_range("energy", energy, "J", Range(at_least=0.0))
@@ -27,8 +27,6 @@ def random_velocities(
     shares = jnp.stack([1.0 - rotational, jnp.asarray(rotational, float)])
     inertia = jnp.stack([chain.masses, chain.inertias])
     rates = jnp.sqrt(2 * energy * shares[:, None] / inertia) * drawn
-    mean = jnp.sum(inertia[0] * rates[0]) / jnp.sum(inertia[0])
-    rates = rates.at[0].add(-mean)
     return jnp.concatenate([jnp.zeros_like(rates), _held(chain, rates)])
 
 

@@ -1,0 +1,215 @@
+"""What a chain costs: exact motion and steps, beside numpy and the memory's bandwidth.
+
+Ours, a plain numpy stencil and a copy of memory run in turns, the least of several times
+counts, compilation is told apart; errors stand beside the times. Runs unchanged on a GPU.
+
+    python -m experiments.benchmarks.chain_cost [--repeats 3] [--small]
+
+Writes `experiments/benchmarks/results/chain_cost-<machine>.json`.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+
+import jaxvib as jv
+from experiments.benchmarks.regime_map import machine
+
+RESULTS = Path(__file__).parent / "results"
+STEP = 0.05
+
+
+def timed(function, repeats: int) -> tuple[float, float]:
+    """Return the first call's time and the least of the later ones, s."""
+    times = []
+    for _ in range(repeats + 1):
+        start = time.perf_counter()
+        jax.block_until_ready(function())
+        times.append(time.perf_counter() - start)
+    return times[0], min(times[1:])
+
+
+def numpy_steps(state: np.ndarray, steps: int) -> np.ndarray:
+    """Return the state (4, ..., bodies) after Verlet's steps, gamma = 1, periodic."""
+    y, phi, v, w = state.copy()
+
+    def rates():
+        ahead, behind = np.roll(y, -1, -1), np.roll(y, 1, -1)
+        before, after = np.roll(phi, 1, -1), np.roll(phi, -1, -1)
+        push = ahead - 2 * y + behind - (after - before) / 2
+        return push, 3 * (ahead - behind) - (after + 4 * phi + before)
+
+    push, turn = rates()
+    for _ in range(steps):
+        v += STEP / 2 * push
+        w += STEP / 2 * turn
+        y += STEP * v
+        phi += STEP * w
+        push, turn = rates()
+        v += STEP / 2 * push
+        w += STEP / 2 * turn
+    return np.stack([y, phi, v, w])
+
+
+def bandwidth(repeats: int) -> float:
+    """Return the bytes per second of a copy, read and written, on the default device."""
+    block = jax.numpy.ones(2**25)
+    copy = jax.jit(lambda x: x + 1.0)
+    _, least = timed(lambda: copy(block), repeats + 2)
+    return 2 * block.nbytes / least
+
+
+def stepping(chains: int, bodies: int, steps: int, repeats: int) -> dict:
+    """Return the particle-steps per second of ours and of numpy, and their difference."""
+    chain = jv.BeamChain(bodies=bodies, gamma=1.0)
+    rng = np.random.default_rng(0)
+    states = np.zeros((chains, 4, bodies))
+    states[:, 2] = rng.normal(size=(chains, bodies))
+
+    def ours():
+        if chains == 1:
+            return jv.step_chain(chain, states[0], STEP * steps, steps, order=2)
+        return jv.map_samples(many, states, chunk=16)
+
+    def many(state):
+        return jv.step_chain(chain, state, STEP * steps, steps, order=2)
+
+    few = max(1, steps // 20)
+    first, least = timed(ours, repeats)
+    _, plain = timed(lambda: numpy_steps(np.moveaxis(states, 1, 0), few), 1)
+    check = numpy_steps(np.moveaxis(states[:1], 1, 0), steps)[:, 0]
+    found = np.asarray(ours() if chains == 1 else ours()[0])
+    work = chains * bodies * steps
+    return {
+        "chains": chains,
+        "bodies": bodies,
+        "steps": steps,
+        "first call, s": first,
+        "s": least,
+        "particle-steps/s": work / least,
+        "numpy, particle-steps/s": chains * bodies * few / plain,
+        "difference to numpy": float(np.abs(found - check).max()),
+    }
+
+
+def exact(bodies: int, repeats: int) -> dict:
+    """Return the time of the exact motion at one time, early and late."""
+    chain = jv.BeamChain(bodies=bodies, gamma=1.0)
+    state = jv.random_velocities(chain, jax.random.key(0))
+    state = state.at[2].add(-state[2].mean())
+    row: dict = {"bodies": bodies}
+    for instant in (1.0, 1e6):
+        first, least = timed(
+            lambda instant=instant: jv.propagate(chain, state, [instant]), repeats
+        )
+        energy = chain.energies(jv.propagate(chain, state, [0.0, instant])).total
+        row[f"t = {instant:g}"] = {
+            "first call, s": first,
+            "s": least,
+            "change of energy": float(abs(energy[1] / energy[0] - 1)),
+        }
+    return row
+
+
+def long_run(repeats: int, small: bool) -> dict:
+    """Return time and error of both ways to a late time, against waves one by one."""
+    duration = 1e4 if small else 1e6
+    bodies, steps = 64, round(duration / 0.1)
+    chain = jv.BeamChain(bodies=bodies, gamma=1.0)
+    state = jv.random_velocities(chain, jax.random.key(3))
+    state = state.at[2].add(-state[2].mean())
+    other = jv.BeamChain(bodies=bodies, gamma=1.0, mass_factors=np.ones(bodies))
+    reference = jv.propagate(other, state, [duration])[0]
+    _, exactly = timed(lambda: jv.propagate(chain, state, [duration])[0], repeats)
+    found = jv.propagate(chain, state, [duration])[0]
+    _, stepped = timed(lambda: jv.step_chain(chain, state, duration, steps, order=8), 1)
+    after = jv.step_chain(chain, state, duration, steps, order=8)
+    return {
+        "t": duration,
+        "bodies": bodies,
+        "exact, s": exactly,
+        "exact, difference of waves and modes": float(abs(found - reference).max()),
+        "steps of order 8, s": stepped,
+        "steps of order 8, difference to exact": float(abs(after - found).max()),
+    }
+
+
+def network(bodies: int, count: int, repeats: int) -> dict:
+    """Return the time of the lowest frequencies of a random network, beside scipy's."""
+    from scipy.sparse.linalg import eigsh
+
+    rng = np.random.default_rng(1)
+    names = [f"b{i}" for i in range(bodies)]
+    start = time.perf_counter()
+    modules: list = [jv.PointMass(name, rng.uniform(1, 5)) for name in names]
+    for i, name in enumerate(names):
+        for other in rng.integers(0, bodies, 2):
+            if other != i:
+                spring = jv.Spring(name, names[other], stiffness=rng.uniform(1, 100))
+                modules.append(spring)
+    modules.append(jv.Spring("ground", "b0", stiffness=50.0))
+    system = jv.assemble(modules)
+    built = time.perf_counter() - start
+    _, ours = timed(lambda: jv.lowest_frequencies(system, count), repeats)
+    mass, _, stiffness = system.sparse_matrices()
+    _, peer = timed(
+        lambda: eigsh(stiffness, count, mass, sigma=0.0, return_eigenvectors=False),
+        repeats,
+    )
+    squares = np.sort(eigsh(stiffness, count, mass, sigma=0.0)[0])
+    found = np.asarray(jv.lowest_frequencies(system, count))
+    start = time.perf_counter()
+    dense = np.asarray(jv.natural_frequencies(system))[:count]
+    whole = time.perf_counter() - start
+    return {
+        "bodies": bodies,
+        "modules": len(modules),
+        "building, s": built,
+        "lowest": count,
+        "sparse, s": ours,
+        "scipy with the matrices at hand, s": peer,
+        "dense, all of them, s": whole,
+        "sparse to dense": float(np.abs(found / dense - 1).max()),
+        "scipy to dense": float(np.abs(np.sqrt(squares) / dense - 1).max()),
+    }
+
+
+def main() -> None:
+    """Run everything and write the result."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--small", action="store_true")
+    options = parser.parse_args()
+    repeats, small = options.repeats, options.small
+    before = machine()
+    bytes_per_second = bandwidth(repeats)
+    results = {
+        "machine": before,
+        "copy of memory, bytes/s": bytes_per_second,
+        "steps, ensemble": stepping(256 if small else 4096, 256, 200, repeats),
+        "steps, one long chain": stepping(1, 2**16 if small else 10**6, 40, repeats),
+        "exact": [
+            exact(n, repeats) for n in ((256, 2**16) if small else (256, 2**16, 10**6))
+        ],
+        "to a late time": long_run(repeats, small),
+        "network": network(200 if small else 2000, 10, 1),
+    }
+    for name in ("steps, ensemble", "steps, one long chain"):
+        row = results[name]
+        # 4 fields of 8 bytes read and written
+        row["bytes per particle-step at the copy's rate"] = (
+            bytes_per_second / row["particle-steps/s"]
+        )
+    RESULTS.mkdir(exist_ok=True)
+    kind = jax.devices()[0].device_kind.replace(" ", "-").lower()
+    name = f"chain_cost-{kind}-{before['cores']}{'-small' if small else ''}.json"
+    (RESULTS / name).write_text(json.dumps(results, indent=1) + "\n")
+    print(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()
