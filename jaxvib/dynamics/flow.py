@@ -122,46 +122,56 @@ def _simulate(system, state, times, rtol) -> Trajectory:
 
 
 class Observation(NamedTuple):
-    """A motion's end: its state, its columns, what was watched, a reason code."""
+    """A motion's end: its state, its monodromy, what was watched, a reason code."""
 
     state: Float[Array, " 2n"]
-    columns: Float[Array, "2n columns"]
+    monodromy: Float[Array, "2n 2n"]
     watched: Watched
     result: Int[Array, ""]
 
 
-def observe(system, state, columns, t0, t1, *, rtol, grazing, watched=None) -> Observation:
+def observe(system, state, t0, t1, *, rtol, grazing, watched=None) -> Observation:
     """Return the flow of a vibro-impact system and what was watched on the way.
 
-    `columns`: changes of the initial state, (2n, columns), which become those of the
-    final one: a unit matrix becomes the monodromy. `grazing`: the depth (m) up to
-    which a touch is not counted as a contact; `watched`: what is known from before t0.
-    The result is not differentiable; `flow` to a watched time is.
+    `grazing`: the depth (m) up to which a touch is not counted as a contact;
+    `watched`: what is known from before t0. The result is not differentiable; `flow`
+    to a watched time is.
     """
     problem, parameters = problem_of(system)
-    equation = problem.prepare(parameters)
     whole = augmented(problem, None)
-    if watched is None:
-        watched = start_watching(t0, state, equation)
+    start = state, jnp.eye(state.shape[0])
+    prepared = whole.prepare(parameters)
+    (final, columns), watched, result = _watch(
+        whole, start, prepared, prepared[0], lambda y: y[0], t0, t1, rtol, grazing, watched
+    )
+    return Observation(final, columns.T, watched, result)
 
-    def update(watched, t0, t1, start, stop):
-        first, last = (start[0][0], start[1][0]), (stop[0][0], stop[1][0])
+
+def watch(system, state, t0, t1, *, rtol, grazing) -> tuple[Array, Watched, Array]:
+    """Return `observe` without a monodromy: state, what was watched, reason code."""
+    problem, parameters = problem_of(system)
+    equation = problem.prepare(parameters)
+    return _watch(
+        problem, state, equation, equation, lambda y: y, t0, t1, rtol, grazing, None
+    )
+
+
+def _watch(problem, start, prepared, equation, state_of, t0, t1, rtol, grazing, watched):
+    if watched is None:
+        watched = start_watching(t0, state_of(start), equation)
+
+    def update(watched, t0, t1, first, last):
+        first, last = (tuple(map(state_of, pair)) for pair in (first, last))
         return watch_step(watched, grazing, t0, t1, first, last, equation)
 
+    saveat = diffrax.SaveAt(t1=True, solver_state=True)
     solution, finite = integrate(
-        whole,
-        (state, columns.T),
-        whole.prepare(parameters),
-        t0,
-        t1,
-        tolerances(rtol),
-        diffrax.SaveAt(t1=True, solver_state=True),
-        (watched, update),
+        problem, start, prepared, t0, t1, tolerances(rtol), saveat, (watched, update)
     )
     result = reason_of(solution.result, finite)
     good = result == Reason.SUCCESS
-    final, moved = (jnp.where(good, leaf[-1], jnp.nan) for leaf in solution.ys)
-    return Observation(final, moved.T, solution.solver_state[1], result)
+    final = jax.tree.map(lambda leaf: jnp.where(good, leaf[-1], jnp.nan), solution.ys)
+    return final, solution.solver_state[1], result
 
 
 def problem_of(system) -> tuple[Problem, Any]:

@@ -40,7 +40,7 @@ _TEXTS = {
     Reason.UNSEEN_CONTACT: "the motion has a contact that its solver stepped over",
     Reason.QUASI_PERIODIC: "settled on a quasi-periodic motion",
     Reason.CHAOTIC: "settled on a chaotic motion",
-    Reason.UNSETTLED: "settled on no periodic motion within the transient",
+    Reason.UNSETTLED: "settled on no motion of as few periods as were looked for",
     Reason.PARAMETER_BOUND: "reached the end of the parameter's range",
     Reason.POINT_LIMIT: "reached the greatest number of points",
     Reason.NOT_CERTIFIED: "the count by the argument principle does not agree",

@@ -31,8 +31,8 @@ CLOSE = 1e-4
 PLAUSIBLE = 1e-2
 TRANSIENT_RTOL = 1e-7
 _SEGMENT = 32
-_WATCHED_PERIODS = 64
-_WATCHED_RTOL = 1e-6
+_WATCHED_PERIODS = 256
+_WATCHED_RTOL = 1e-9
 _TRACE_STEPS = 64  # from one time that is stored to the next
 
 
@@ -59,7 +59,7 @@ def regimes(
 
     Every sample runs until it recurs within `max_periods` (up to `transient`) periods
     of its load; Newton's method then finds its orbit, with the evidence of
-    `periodic_orbit`. A motion that settles on no stable orbit is watched for 64
+    `periodic_orbit`. A motion that settles on no stable orbit is watched for 256
     periods more and classed by its largest Lyapunov exponent: `QUASI_PERIODIC`,
     `CHAOTIC` or `UNSETTLED`, which are results and no failures.
 

@@ -7,9 +7,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from ..dynamics.flow import observe, solve_system
+from ..dynamics.flow import solve_system, watch
 from ..ensemble import Reason
 from .shooting import scales
+
+# Distance of the neighbour that measures a Lyapunov exponent, per size of the motion.
+_NEIGHBOUR = 1e-6
 
 
 def strobe(system: eqx.Module, state, count: int, rtol) -> tuple[Array, Array]:
@@ -85,35 +88,37 @@ class Wandering(NamedTuple):
 def wander(system: eqx.Module, state, periods: int, rtol, grazing) -> Wandering:
     r"""Watch a motion over `periods` periods and return its largest Lyapunov exponent.
 
-    $$\lambda = \frac{1}{nT} \sum_k \ln \lVert M_k v_k\rVert, \qquad
-      v_{k+1} = M_k v_k / \lVert M_k v_k\rVert,$$
+    $$\lambda = \frac{1}{nT} \sum_k \ln\frac{\lVert\varphi^T(s_k + \epsilon v_k) -
+      \varphi^T(s_k)\rVert}{\epsilon},$$
 
-    with $M_k$ the monodromy of the k-th period, of which only $M_k v_k$ is
-    computed; its standard error from the means of eight blocks. **Source:**
-    Benettin, Galgani, Giorgilli and Strelcyn (1980).
+    with a neighbour that each period brings back to the distance $\epsilon$ (1e-6 of
+    the motion's size) along the direction in which it has gone; the standard error is
+    that of the means of eight blocks. In rigid contact two states cost far less than a
+    state with a column, whose rates are not smooth at onset. **Source:** Benettin, Galgani and Strelcyn, *Phys. Rev. A* 14 (1976) 2338.
     """
     period = system.period()
     equation = system.equation()
+    units = scales(system, state)
     size = state.shape[0]
 
     def step(carry, _):
         state, direction, result = carry
         end = jnp.where(result == Reason.SUCCESS, period, 0.0)
-        column = direction[:, None]
-        seen = observe(system, state, column, 0.0, end, rtol=rtol, grazing=grazing)
-        result = jnp.where(result == Reason.SUCCESS, seen.result, result)
-        turned = seen.columns[:, 0]
-        growth = jnp.linalg.norm(turned)
-        watched = seen.watched
+        neighbour = state + _NEIGHBOUR * units * direction
+        there = solve_system(system, neighbour, 0.0, end, rtol=rtol).state
+        image, watched, code = watch(system, state, 0.0, end, rtol=rtol, grazing=grazing)
+        result = jnp.where(result == Reason.SUCCESS, code, result)
+        apart = (there - image) / units
+        distance = jnp.linalg.norm(apart)
         force = jnp.max(equation.contact_forces(watched.deepest), initial=0.0)
         report = (
-            jnp.log(growth),
+            jnp.log(distance / _NEIGHBOUR),
             jnp.sum(watched.onsets),
             force,
             watched.highest,
             watched.lowest,
         )
-        return (seen.state, turned / growth, result), report
+        return (image, apart / distance, result), report
 
     start = (
         jnp.asarray(state, float),

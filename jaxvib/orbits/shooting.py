@@ -76,7 +76,6 @@ def revolve(system, state, periods, *, rtol, grazing, active=True) -> Revolution
         seen = observe(
             system,
             now,
-            jnp.eye(size),
             begin,
             end,
             rtol=rtol,
@@ -87,7 +86,7 @@ def revolve(system, state, periods, *, rtol, grazing, active=True) -> Revolution
         near = jnp.max(jnp.abs(seen.state - state) / units) < SAME_STATE
         new = (
             seen.state,
-            seen.columns @ monodromy,
+            seen.monodromy @ monodromy,
             seen.watched,
             repeats | (divides & near),
             seen.result,
