@@ -46,6 +46,7 @@ _HOMES = {
         "Trajectory",
         "beam_shapes",
         "energy_field",
+        "ensemble_split",
         "equilibrium_split",
         "flow",
         "kick",
@@ -59,6 +60,7 @@ _HOMES = {
     "ensemble": ("Reason", "map_samples", "reason"),
     "modes": (
         "beam_eigenvalues",
+        "beam_spectra",
         "damped_modes",
         "energy_shares",
         "frequency_derivatives",

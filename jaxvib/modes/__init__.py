@@ -2,6 +2,8 @@
 
 from .beam_modes import BeamModes as BeamModes
 from .beam_modes import beam_eigenvalues as beam_eigenvalues
+from .beam_spectra import BeamSpectra as BeamSpectra
+from .beam_spectra import beam_spectra as beam_spectra
 from .cluster import frequency_derivatives as frequency_derivatives
 from .energy_shares import EnergyShares as EnergyShares
 from .energy_shares import energy_shares as energy_shares

@@ -42,7 +42,7 @@ def certified_spectrum(
     """Return the first `count` roots, or all within a dimensionless `radius`."""
     system = jax.tree.map(np.asarray, system)
     modes = _modes_needed(system, count, radius)
-    whole, system = system, _padded(system)
+    whole, system = system, padded(system)
     extra = np.zeros(0, complex)
     for attempt in range(_ATTEMPTS):
         starts = all_starts(ritz_problem(whole, modes, np))
@@ -75,7 +75,7 @@ def certified_spectrum(
     return dataclasses.replace(spectrum, vectors=_stripped(whole, spectrum.vectors))
 
 
-def _padded(system: Dimensionless) -> Dimensionless:
+def padded(system: Dimensionless) -> Dimensionless:
     """Return a system with links that hold nothing and bodies at rest added to it.
 
     They leave every root where it is, and systems of many sizes share one compiled

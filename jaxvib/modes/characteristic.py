@@ -260,12 +260,30 @@ def _inverse(size):
     return jnp.where(size > 0, 1.0 / jnp.where(size > 0, size, 1.0), 1.0)
 
 
-def phase_and_rate(system: Dimensionless, eigenvalue: Complex[Array, ""]):
-    """Return arg f and f'/f at any dimensionless eigenvalue."""
+class Probe(eqx.Module):
+    """What is known of the characteristic function at one eigenvalue.
+
+    arg f, f'/f, the equilibrated M and its derivative in lambda, and M's column scales.
+    """
+
+    phase: Numbers
+    rate: Numbers
+    matrix: Numbers
+    slope: Numbers
+    columns: Numbers
+
+
+def probe(system: Dimensionless, eigenvalue: Complex[Array, ""]) -> Probe:
+    """Return what is known of the characteristic function at any eigenvalue.
+
+    Values below the real axis are mirrored; `matrix` and `slope` are those above it.
+    """
     mirrored = eigenvalue.imag < 0
     upper = jnp.where(mirrored, jnp.conj(eigenvalue), eigenvalue)
     one = jnp.ones_like(upper)
-    scaled, change = jax.jvp(lambda s: equilibrated(matrix(system, s))[0], (upper,), (one,))
+    plain, change = jax.jvp(lambda s: matrix(system, s), (upper,), (one,))
+    scaled, rows, columns = equilibrated(plain)
+    change = change * rows[:, None] * columns
     log_wronskian, rate = jax.jvp(lambda s: waves_at(s).log_wronskian(), (upper,), (one,))
     factors, _, permutation = jax.lax.linalg.lu(scaled)
     solved = jax.lax.linalg.triangular_solve(
@@ -275,7 +293,15 @@ def phase_and_rate(system: Dimensionless, eigenvalue: Complex[Array, ""]):
     swaps = _odd(permutation)
     phase = jnp.sum(jnp.angle(jnp.diagonal(factors))) + jnp.pi * swaps - log_wronskian.imag
     rate = jnp.trace(solved) - rate
-    return jnp.where(mirrored, -phase, phase), jnp.where(mirrored, jnp.conj(rate), rate)
+    phase = jnp.where(mirrored, -phase, phase)
+    rate = jnp.where(mirrored, jnp.conj(rate), rate)
+    return Probe(phase, rate, scaled, change, columns)
+
+
+def phase_and_rate(system: Dimensionless, eigenvalue: Complex[Array, ""]):
+    """Return arg f and f'/f at any dimensionless eigenvalue."""
+    found = probe(system, eigenvalue)
+    return found.phase, found.rate
 
 
 def _odd(permutation):

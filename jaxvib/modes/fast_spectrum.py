@@ -1,7 +1,7 @@
 r"""The first roots of thousands of beams with bodies at once: one program, no host.
 
-Starts from a symmetric eigenproblem, a fixed number of simultaneous sweeps, and the
-certificate at a fixed number of nodes. Whatever this is not enough for (strong damping
+Starts from a symmetric eigenproblem, a few simultaneous sweeps, and the certificate at
+a fixed number of nodes. Whatever this is not enough for (strong damping
 that couples modes, gyroscopic or active bodies, roots too close to part) is marked as
 not certified, so nobody waits for the slowest lane.
 """
@@ -15,8 +15,8 @@ from .ritz import fast_starts, ritz_problem
 from .roots import deflated_step
 
 _SPARE = 2  # roots beyond the wanted ones that are polished too
-_SWEEPS = 3
-_NODES = 16  # steps of the certifying half circle
+_SWEEPS = 8  # at most
+_NODES = 12  # steps of the certifying half circle
 _ROUNDED = 1e-9  # a last step below this leaves an error near rounding
 
 
@@ -30,15 +30,23 @@ def fast_roots(system: Dimensionless, count: int):
     real = roots.imag == 0
     rate_at = jax.vmap(lambda root: phase_and_rate(system, root))
     others = _others(real, passive.imag == 0)
-    size = jnp.zeros(wanted)
-    for _ in range(_SWEEPS):
-        safe = jnp.where(still, 1j, roots)
-        _, rates = rate_at(safe)
+
+    def sweep(state):
+        roots, _, done = state
+        rates = rate_at(jnp.where(still, 1j, roots))[1]
         steps = deflated_step(roots, rates, _with_mirrored(roots, passive), others)
         steps = jnp.where(jnp.isfinite(steps) & ~still, steps, 0.0)
         steps = jnp.where(real, steps.real + 0j, steps)
         roots = roots - steps
         size = jnp.abs(steps) / jnp.where(still, 1.0, jnp.abs(roots))
+        return roots, size, done + 1
+
+    def unsettled(state):
+        _, size, done = state
+        return (done < _SWEEPS) & jnp.any(size[:count] > _ROUNDED)
+
+    begin = (roots, jnp.full(wanted, jnp.inf), 0)
+    roots, size, _ = jax.lax.while_loop(unsettled, sweep, begin)
     order = jnp.argsort(jnp.abs(roots))
     roots, size, real = roots[order], size[order], real[order]
     inside, outside = jnp.abs(roots[count - 1]), jnp.abs(roots[count])

@@ -102,7 +102,7 @@ def all_starts(problem: RitzProblem, shift: float = 1.0) -> Complex[np.ndarray, 
     return values[np.argsort(np.abs(values))]
 
 
-def fast_starts(problem: RitzProblem) -> Complex[Array, " 2r"]:
+def fast_starts(problem: RitzProblem) -> Complex[Array, " starts"]:
     """Return eigenvalues of a lightly damped symmetric Ritz problem, by modulus.
 
     Undamped modes by a symmetric eigenproblem, then each with its own damping alone:

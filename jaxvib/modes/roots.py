@@ -8,13 +8,11 @@ simple root, and double, defective and nearly coincident ones fall out without f
 care. **Sources:** Ehrlich (1967), Aberth (1973).
 """
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Complex
+from jaxtyping import Complex
 
-from .characteristic import Dimensionless, equilibrated, matrix, phase_and_rate
+from .characteristic import Dimensionless, Probe, probe
 
 _SWEEPS = 60
 _PATIENCE = 3  # sweeps without a smaller step after which a multiple root rests
@@ -29,27 +27,6 @@ def deflated_step(roots, rates, known, others):
     """
     apart = roots[:, None] - known
     return 1.0 / (rates - (others / (apart + (1.0 - others))).sum(axis=1))
-
-
-class Probe(eqx.Module):
-    """What is known of the characteristic function at one eigenvalue."""
-
-    phase: Array
-    rate: Array
-    matrix: Array
-    slope: Array
-    columns: Array
-
-
-def probe(system: Dimensionless, eigenvalue) -> Probe:
-    """Return arg f, f'/f and the equilibrated M with its derivative at an eigenvalue."""
-    phase, rate = phase_and_rate(system, eigenvalue)
-    upper = jnp.where(eigenvalue.imag < 0, jnp.conj(eigenvalue), eigenvalue)
-    m, rows, columns = equilibrated(matrix(system, upper))
-    slope = jax.jvp(lambda value: matrix(system, value), (upper,), (jnp.ones_like(upper),))[
-        1
-    ]
-    return Probe(phase, rate, m, slope * rows[:, None] * columns, columns)
 
 
 _probe_all = jax.jit(jax.vmap(probe, (None, 0)))
