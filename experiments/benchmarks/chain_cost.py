@@ -5,7 +5,7 @@ counts, compilation is told apart; errors stand beside the times. Runs unchanged
 
     python -m experiments.benchmarks.chain_cost [--repeats 3] [--small]
 
-Writes `experiments/benchmarks/results/chain_cost-<machine>.json`.
+Writes `experiments/benchmarks/chain_cost-<machine>.json`.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import numpy as np
 import jaxvib as jv
 from experiments.benchmarks.regime_map import machine
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parent
 STEP = 0.05
 
 
@@ -204,7 +204,6 @@ def main() -> None:
         row["bytes per particle-step at the copy's rate"] = (
             bytes_per_second / row["particle-steps/s"]
         )
-    RESULTS.mkdir(exist_ok=True)
     kind = jax.devices()[0].device_kind.replace(" ", "-").lower()
     name = f"chain_cost-{kind}-{before['cores']}{'-small' if small else ''}.json"
     (RESULTS / name).write_text(json.dumps(results, indent=1) + "\n")

@@ -4,6 +4,7 @@ from .chain_energy import beam_shapes as beam_shapes
 from .chain_energy import energy_field as energy_field
 from .chain_energy import equilibrium_split as equilibrium_split
 from .chain_energy import kinetic_split as kinetic_split
+from .chain_ensemble import ensemble_split as ensemble_split
 from .chain_starts import kick as kick
 from .chain_starts import random_velocities as random_velocities
 from .chain_starts import wave_packet as wave_packet

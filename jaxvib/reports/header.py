@@ -12,7 +12,12 @@ from ..ensemble import Reason, reason
 from .reading import Run
 from .regimes import periodic
 
-_COUNTED = {"continuation": "orbits", "design": "orbits", "periodic_orbit": "samples"}
+_COUNTED = {
+    "continuation": "orbits",
+    "design": "orbits",
+    "energy_split": "samples",
+    "periodic_orbit": "samples",
+}
 
 
 def head(runs: Sequence[Run]) -> str:

@@ -15,6 +15,7 @@ from .picture import Picture
 from .planes import long_paths
 from .reading import Run, read_run
 from .scatter import scatters
+from .split import energy_split
 
 
 def write_report(directory: Path | str, other: Path | str | None = None) -> Path:
@@ -71,4 +72,5 @@ _PICTURES: dict[str, Callable[[Sequence[Run]], list[Picture]]] = {
     "periodic_orbit": _of_periodic_orbits,
     "continuation": lambda runs: [loading_curve(runs)],
     "design": lambda runs: [design_history(runs)],
+    "energy_split": energy_split,
 }

@@ -126,6 +126,7 @@ def load(path: Path, assignments: Sequence[str] = ()) -> Study:
     declared = catalogue()[kind.name]
     sampling, paths = _sweep(document, declared)
     analysis_kind = _kind(document, "analysis", ANALYSES)
+    _refuse_strangers(document, kind, analysis_kind)
     options = analysis_kind.options()
     analysis = validated(options, tables["analysis"], "analysis", document)
     number = _number_of_samples(document, sampling, paths, analysis_kind)
@@ -169,6 +170,15 @@ def _kind(document: Document, section: str, kinds):
             f"known; allowed: {known}{hint}"
         )
     return kinds[name]
+
+
+def _refuse_strangers(document: Document, system, analysis) -> None:
+    if analysis.name not in system.analyses:
+        known = ", ".join(f'"{name}"' for name in system.analyses)
+        raise ValueError(
+            f'{document.where("analysis.kind")}: analysis.kind = "{analysis.name}" does '
+            f'not go with system.kind = "{system.name}"; allowed: {known}'
+        )
 
 
 def _sweep(document: Document, declared: dict[str, Declared]):

@@ -5,8 +5,10 @@ from typing import Protocol
 
 import numpy as np
 
+from .beam_chain import BeamChainKind
 from .continuation import ContinuationKind
 from .design import DesignKind
+from .energy_split import EnergySplitKind
 from .fields import Variable
 from .periodic_orbit import PeriodicOrbitKind
 from .tables import Table
@@ -17,12 +19,13 @@ class SystemKind(Protocol):
     """A kind of system: what a config may set in it, and how it is built.
 
     **Fields:** `axes`: names along the axes of its results, by axis; `variation`: a
-    change worth trying, as `--set` takes it.
+    change worth trying, as `--set` takes it; `analyses`: the kinds that go with it.
     """
 
     name: str
     axes: Mapping[str, list[str]]
     variation: str
+    analyses: tuple[str, ...]
 
     def options(self) -> type[Table]:
         """Return the table that a config gives; its defaults are the usual values."""
@@ -73,7 +76,10 @@ class AnalysisKind(Protocol):
         """Return at most six lines about the results."""
 
 
-SYSTEMS: dict[str, SystemKind] = {kind.name: kind for kind in (TwoBodyImpactKind(),)}
+SYSTEMS: dict[str, SystemKind] = {
+    kind.name: kind for kind in (TwoBodyImpactKind(), BeamChainKind())
+}
 ANALYSES: dict[str, AnalysisKind] = {
-    kind.name: kind for kind in (PeriodicOrbitKind(), ContinuationKind(), DesignKind())
+    kind.name: kind
+    for kind in (PeriodicOrbitKind(), ContinuationKind(), DesignKind(), EnergySplitKind())
 }

@@ -107,6 +107,7 @@ class TwoBodyImpactKind:
         "freedom": ["main", "attached"],
     }
     variation = "attached.mass=120"
+    analyses = ("periodic_orbit", "continuation", "design")
 
     def options(self) -> type[Table]:
         """Return the table that a config gives for such a system."""

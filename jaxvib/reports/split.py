@@ -1,0 +1,75 @@
+"""How chains share out their energy: shares over time, and the first chain's motion."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from .picture import Axis, Chart, Choice, Line, Picture
+from .reading import Run
+
+_KINDS = (("translational", "translation"), ("rotational", "rotation"))
+_SHOWN = 4  # samples that have a curve of their own
+_FRAMES = 60
+
+
+def energy_split(runs: Sequence[Run]) -> list[Picture]:
+    """Return the shares over time, and the deflection of a chain to scrub through."""
+    charts = [
+        Chart(
+            Axis("time (s)"),
+            Axis("share of the energy"),
+            tuple(_shares(runs, kind)),
+            f"kinetic energy in {word}",
+        )
+        for kind, word in _KINDS
+    ]
+    shares = Picture(
+        "energy_split",
+        "Kinetic energy in translation and in rotation",
+        "Solid: mean over random chains. Dashed: an infinite chain, from its bands, at "
+        "the same times. Dotted: long after. The rest of the energy is potential.",
+        "Shares of the energy in translation and in rotation over time, beside the "
+        "prediction for an infinite chain.",
+        tuple(charts),
+    )
+    return [shares, _moving(runs[0])]
+
+
+def _shares(runs: Sequence[Run], kind: str) -> Iterator[Line]:
+    colour = 0
+    for run in runs:
+        for sample in range(min(_SHOWN, run.size)):
+            time = run.field("instants")[sample]
+            name = _named(runs, run, sample)
+            yield Line(time, run.field(kind)[sample], name, colour)
+            predicted = run.field(f"predicted_{kind}")[sample]
+            yield Line(time, predicted, f"{name}, infinite", colour, "dash", legend=False)
+            settled = np.full(2, run.field(f"equilibrium_{kind}")[sample])
+            ends = time[[0, -1]]
+            yield Line(ends, settled, f"{name}, long after", colour, "dot", legend=False)
+            colour += 1
+
+
+def _moving(run: Run) -> Picture:
+    deflection, time = run.field("deflection")[0], run.field("instants")[0]
+    frames = np.unique(np.linspace(0, len(time) - 1, min(_FRAMES, len(time))).astype(int))
+    bodies = np.arange(deflection.shape[1], dtype=float)
+    limit = 1.05 * float(np.abs(deflection).max()) or 1.0
+    lines = tuple(
+        Line(bodies, deflection[frame], "bodies", 0, option=i, legend=False)
+        for i, frame in enumerate(frames)
+    )
+    chart = Chart(Axis("body"), Axis("displacement (m)", low=-limit, high=limit), lines)
+    return Picture(
+        "chain_motion",
+        "The first chain, moving",
+        "Displacements of the bodies of one chain; the slider moves through time.",
+        "Displacements of the bodies of one chain at the time of the slider.",
+        (chart,),
+        choice=Choice("time", tuple(f"t = {time[frame]:.4g} s" for frame in frames)),
+    )
+
+
+def _named(runs: Sequence[Run], run: Run, sample: int) -> str:
+    at = ", ".join(f"{path} = {run.field(path)[sample]:.4g}" for path in run.paths)
+    return f"{at} ({run.name})" if len(runs) > 1 else at
