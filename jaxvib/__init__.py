@@ -36,8 +36,11 @@ _HOMES = {
         "TranslationTranslation",
         "TwoBodyImpact",
         "assemble",
+        "lumped_masses_on_beam",
+        "oscillators_on_beam",
         "parameters",
         "replace",
+        "rigid_body_on_beam",
         "two_body_impact",
     ),
     "dynamics": (
@@ -60,6 +63,7 @@ _HOMES = {
     "ensemble": ("Reason", "map_samples", "reason"),
     "modes": (
         "beam_eigenvalues",
+        "beam_response",
         "beam_spectra",
         "damped_modes",
         "energy_shares",

@@ -5,6 +5,9 @@ from .assembly import assemble as assemble
 from .beam import Beam as Beam
 from .beam import BeamWithBodies as BeamWithBodies
 from .beam import ElasticSupport as ElasticSupport
+from .beam_builders import lumped_masses_on_beam as lumped_masses_on_beam
+from .beam_builders import oscillators_on_beam as oscillators_on_beam
+from .beam_builders import rigid_body_on_beam as rigid_body_on_beam
 from .chain import BeamChain as BeamChain
 from .contact import HertzContact as HertzContact
 from .contact import LinearContact as LinearContact
