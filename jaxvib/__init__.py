@@ -58,6 +58,7 @@ _HOMES = {
         "random_velocities",
         "simulate",
         "step_chain",
+        "step_long_chain",
         "wave_packet",
     ),
     "ensemble": ("Reason", "map_samples", "reason"),

@@ -66,13 +66,14 @@ def bandwidth(repeats: int) -> float:
 def stepping(chains: int, bodies: int, steps: int, repeats: int) -> dict:
     """Return the particle-steps per second of ours and of numpy, and their difference."""
     chain = jv.BeamChain(bodies=bodies, gamma=1.0)
+    tile = min(4000, bodies // 16)
     rng = np.random.default_rng(0)
     states = np.zeros((chains, 4, bodies))
     states[:, 2] = rng.normal(size=(chains, bodies))
 
     def ours():
         if chains == 1:
-            return jv.step_chain(chain, states[0], STEP * steps, steps, order=2)
+            return jv.step_long_chain(chain, states[0], STEP * steps, steps, tile=tile)
         return jv.map_samples(many, states, chunk=16)
 
     def many(state):
@@ -191,7 +192,7 @@ def main() -> None:
         "machine": before,
         "copy of memory, bytes/s": bytes_per_second,
         "steps, ensemble": stepping(256 if small else 4096, 256, 200, repeats),
-        "steps, one long chain": stepping(1, 2**16 if small else 10**6, 40, repeats),
+        "steps, one long chain": stepping(1, 2**16 if small else 10**6, 64, repeats),
         "exact": [
             exact(n, repeats) for n in ((256, 2**16) if small else (256, 2**16, 10**6))
         ],

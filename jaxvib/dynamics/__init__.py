@@ -11,6 +11,7 @@ from .chain_starts import wave_packet as wave_packet
 from .chain_stepping import CubicGround as CubicGround
 from .chain_stepping import Stop as Stop
 from .chain_stepping import step_chain as step_chain
+from .chain_tiles import step_long_chain as step_long_chain
 from .flow import Trajectory as Trajectory
 from .flow import flow as flow
 from .flow import simulate as simulate

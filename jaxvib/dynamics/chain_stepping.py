@@ -84,6 +84,11 @@ def step_chain(
     return _stepped(chain, forces, order, state, step, jnp.asarray(steps, int))
 
 
+def stages(order: int) -> int:
+    """Return how often a step of this order evaluates the forces."""
+    return 2 * len(_COMPOSITIONS[order]) - 1
+
+
 @eqx.filter_jit
 def _stepped(chain, forces, order, state, step, steps):
     half = _COMPOSITIONS[order]

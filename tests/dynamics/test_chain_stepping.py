@@ -75,6 +75,17 @@ def test_the_energy_stays_within_its_bound_for_a_hundred_thousand_units():
     assert worst < 2e-5
 
 
+@pytest.mark.parametrize("order", [2, 4])
+def test_tiles_take_the_same_steps(order):
+    chain = jv.BeamChain(bodies=96, gamma=1.3, mass=2.0, length=0.8)
+    state = RNG.normal(size=(4, 96))
+    whole = jv.step_chain(chain, state, 4.0, 70, order=order)
+    tiled = jv.step_long_chain(chain, state, 4.0, 70, order=order, tile=32)
+    np.testing.assert_allclose(tiled, whole, rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match="bodies = 96 is no multiple of tile = 36"):
+        jv.step_long_chain(chain, state, 4.0, 70, tile=36)
+
+
 def test_bad_steps_are_named():
     chain = jv.BeamChain(bodies=4, gamma=1.0)
     with pytest.raises(ValueError, match="order = 3; allowed: 2, 4, 8"):
