@@ -76,7 +76,8 @@ def test_progress_counts_every_sample_once_from_whatever_thread():
         with lock:
             counts.append(number)
 
-    jv.map_samples(iterate, many, chunk=64, progress=progress)
+    # A function of its own: one that was compiled for wider chunks would use those.
+    jv.map_samples(lambda sample: sample["x"], many, chunk=64, progress=progress)
     assert sum(counts) == 301
     assert sorted(counts, reverse=True) == [64, 64, 64, 64, 45]
 
