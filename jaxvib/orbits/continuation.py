@@ -162,7 +162,12 @@ def continue_orbit(
     if int(orbit.result) != Reason.SUCCESS:
         raise ValueError(f"orbit was not found: {reason(orbit.result)}")
     follow = _Follower(
-        system, path, jnp.asarray(orbit.periods), rtol, evidence_factor(evidence), steps
+        system,
+        path,
+        jnp.asarray(orbit.periods),
+        jnp.asarray(rtol, float),
+        jnp.asarray(evidence_factor(evidence)),
+        steps,
     )
     value = float(parameters(system)[path].value)
     start = _Point(value, orbit, 0.0)

@@ -125,7 +125,8 @@ def periodic_orbit(
     """
     check_engine(engine)
     check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-2))
-    factor = evidence_factor(evidence)
+    # As arrays, so that another value is not another compilation.
+    rtol, factor = jnp.asarray(rtol, float), jnp.asarray(evidence_factor(evidence))
     if periods is not None:
         check_periods(periods)
     if guess is not None:
@@ -186,7 +187,6 @@ def _shortest(system, guess, rtol, factor) -> PeriodicOrbit:
 def _first_stable(system, state, nearest, result, rtol, factor) -> PeriodicOrbit:
     """Return the first stable orbit among the periods that a motion nearly recurs in."""
     order = [n for n in range(1, LONGEST_PERIOD + 1) if nearest[n - 1] < 1e-2]
-    orbit = None
     for periods in order or [1]:
         orbit = orbit_from_guess(
             system, state, jnp.asarray(periods, jnp.int32), rtol, factor

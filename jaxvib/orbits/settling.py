@@ -2,20 +2,20 @@
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ..dynamics.flow import solve_system, watch
 from ..ensemble import Reason
+from ..systems.roles import Periodic
 from .shooting import scales
 
 # Distance of the neighbour that measures a Lyapunov exponent, per size of the motion.
 _NEIGHBOUR = 1e-6
 
 
-def strobe(system: eqx.Module, state, count: int, rtol) -> tuple[Array, Array]:
+def strobe(system: Periodic, state, count: int, rtol) -> tuple[Array, Array]:
     """Return the state after each of `count` periods, (count, n), and a reason code.
 
     A motion that fails stands still from there on; its states are NaN.
@@ -34,7 +34,7 @@ def strobe(system: eqx.Module, state, count: int, rtol) -> tuple[Array, Array]:
     return states, result
 
 
-def recurrences(system: eqx.Module, states, longest: int) -> Float[Array, " longest"]:
+def recurrences(system: Periodic, states, longest: int) -> Float[Array, " longest"]:
     """Return how far the last state is from the one 1, ..., `longest` periods before.
 
     In units of the motion's own size; small where it has settled on a period.
@@ -45,7 +45,7 @@ def recurrences(system: eqx.Module, states, longest: int) -> Float[Array, " long
 
 
 def settle(
-    system: eqx.Module, state, longest: int, most: int, close: float, rtol
+    system: Periodic, state, longest: int, most: int, close: float, rtol
 ) -> tuple[Array, Array, Array]:
     """Run a transient out until a state recurs within `longest` periods.
 
@@ -85,7 +85,7 @@ class Wandering(NamedTuple):
     result: Int[Array, ""]
 
 
-def wander(system: eqx.Module, state, periods: int, rtol, grazing) -> Wandering:
+def wander(system: Periodic, state, periods: int, rtol, grazing) -> Wandering:
     r"""Watch a motion over `periods` periods and return its largest Lyapunov exponent.
 
     $$\lambda = \frac{1}{nT} \sum_k \ln\frac{\lVert\varphi^T(s_k + \epsilon v_k) -
@@ -94,7 +94,8 @@ def wander(system: eqx.Module, state, periods: int, rtol, grazing) -> Wandering:
     with a neighbour that each period brings back to the distance $\epsilon$ (1e-6 of
     the motion's size) along the direction in which it has gone; the standard error is
     that of the means of eight blocks. In rigid contact two states cost far less than a
-    state with a column, whose rates are not smooth at onset. **Source:** Benettin, Galgani and Strelcyn, *Phys. Rev. A* 14 (1976) 2338.
+    state with a column, whose rates are not smooth at onset.
+    **Source:** Benettin, Galgani and Strelcyn, *Phys. Rev. A* 14 (1976) 2338.
     """
     period = system.period()
     equation = system.equation()

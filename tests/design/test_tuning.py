@@ -28,6 +28,7 @@ def tuned():
         return tune(ResultObjective("amplitude", 0), apart, BOUNDS, steps=20)
 
 
+@pytest.mark.slow
 def test_objective_and_gradient_are_those_of_the_closed_form(tuned):
     paths = list(BOUNDS)
     for step in (0, 7, 20):
@@ -38,6 +39,7 @@ def test_objective_and_gradient_are_those_of_the_closed_form(tuned):
         np.testing.assert_allclose(slopes, expected, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_twenty_steps_come_near_what_a_search_without_gradients_finds(tuned):
     search = scipy.optimize.minimize(
         main_amplitude, [5.646, 0.036], method="Nelder-Mead", bounds=list(BOUNDS.values())

@@ -108,6 +108,7 @@ def slopes(values):
 state_apart = jnp.asarray(linear_response(apart)[0])
 
 
+@pytest.mark.slow
 def test_a_gradient_is_that_of_the_linear_response():
     values = {"attached.frequency": 5.646, "main.mass": 1000.0, "load.frequency": 5.8}
     found = slopes(values)
@@ -120,6 +121,7 @@ def test_a_gradient_is_that_of_the_linear_response():
         assert float(found[path]) == pytest.approx((ahead - behind) / (2 * small), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_derivative_that_is_not_computed_is_nan_and_not_0():
     def duration(gap):
         return jv.periodic_orbit(jv.replace(soft, {"gap": gap}), published).contact_duration
