@@ -37,7 +37,7 @@ class BrokenOff(click.ClickException):
 class _Ordered(click.Group):
     """Commands in the order in which a newcomer needs them."""
 
-    def list_commands(self, context: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in order of definition."""
         return list(self.commands)
 
@@ -80,8 +80,8 @@ def run(config: str, assignments: tuple[str, ...], out: Path | None, resume: boo
 
     session = Session(study, config, assignments, out or study.directory, started)
     try:
-        _prepare(session, resume)
-        session.compute()
+        system, store = _prepare(session, resume)
+        session.compute(system, store)
         code = session.report()
     except (OSError, MemoryError, RuntimeError) as error:
         again = session.command("--resume")
@@ -169,9 +169,9 @@ def cite() -> None:
     click.echo(citation())
 
 
-def _prepare(session, resume: bool) -> None:
+def _prepare(session, resume: bool):
     try:
-        session.prepare(resume=resume)
+        return session.prepare(resume=resume)
     except (ValueError, FileExistsError, NotADirectoryError, PermissionError) as error:
         raise Refusal(str(error)) from None
 

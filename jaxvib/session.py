@@ -36,12 +36,10 @@ class Session:
         self._config = config
         self._assignments = assignments
         self._started = started
-        self._system = None
-        self._store = None
         self._begun = False
 
-    def prepare(self, *, resume: bool) -> None:
-        """Build the system and begin the store, or go on with the one that is there.
+    def prepare(self, *, resume: bool):
+        """Return the system and its store, begun or to be gone on with.
 
         **Raises:** `ValueError` and `FileExistsError` for what cannot be run; nothing
         is written then. `OSError` for a store that cannot be trusted or written to.
@@ -59,11 +57,12 @@ class Session:
 
         device, line = choose(self.study.run.device)
         click.echo(f"{line}, {os.cpu_count()} cores; results go to {self.directory}")
-        self._system = execute.build(self.study)
+        system = execute.build(self.study)
         self._begun = True
-        self._store = execute.open_store(self.study, self.directory, device, resume=resume)
+        store = execute.open_store(self.study, self.directory, device, resume=resume)
+        return system, store
 
-    def compute(self) -> None:
+    def compute(self, system, store) -> None:
         """Compute and store what is not done yet.
 
         **Raises:** `OSError`, `MemoryError` or `RuntimeError` where that broke off.
@@ -71,13 +70,11 @@ class Session:
         from .studies import execute
         from .studies.progress import Progress
 
-        progress = Progress(
-            self.study.samples, execute.samples_done(self.study, self._store)
-        )
+        progress = Progress(self.study.samples, execute.samples_done(self.study, store))
         # In a thread of its own: while XLA compiles, the main one could not hear Ctrl-C.
         pool = concurrent.futures.ThreadPoolExecutor(1)
         work = pool.submit(
-            execute.execute, self.study, self._system, self._store, progress, self._started
+            execute.execute, self.study, system, store, progress, self._started
         )
         while not concurrent.futures.wait([work], _TICK).done:
             progress.refresh()

@@ -16,9 +16,8 @@ from click.testing import CliRunner
 import jaxvib as jv
 from jaxvib import cli
 from jaxvib.studies import ready
-from jaxvib.studies.kinds import ANALYSES
 
-from .studies.pushed import CONFIG, PushedKind, accelerations
+from .studies.pushed import CONFIG, PushedKind, accelerations, install
 
 COMMANDS = ["run", "check", "report", "new", "schema", "info", "cite"]
 
@@ -27,7 +26,7 @@ COMMANDS = ["run", "check", "report", "new", "schema", "info", "cite"]
 def pushed_kind(monkeypatch, tmp_path):
     # What the command sets in its environment must not outlive a test.
     monkeypatch.setattr(cli, "use_compilation_cache", lambda: None)
-    monkeypatch.setitem(ANALYSES, "pushed", PushedKind())
+    install(monkeypatch)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pushed.toml").write_text(CONFIG)
 
@@ -266,7 +265,5 @@ def test_ctrl_c_while_it_compiles_ends_at_once_and_says_how_to_go_on(tmp_path):
         _, errors = process.communicate(timeout=60)
         assert time.perf_counter() - began < 2
     assert process.returncode == 130
-    assert errors == (
-        "\nbroken off; what is done stays; go on with: jaxvib run quick --out results/quick "
-        "--resume\n"
-    )
+    again = "jaxvib run quick --out results/quick --resume"
+    assert errors == f"\nbroken off; what is done stays; go on with: {again}\n"

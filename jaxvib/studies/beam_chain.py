@@ -37,7 +37,7 @@ class BeamChainKind:
 
         return BeamChain(256, 1.0)
 
-    def build(self, options: Table):
+    def build(self, options):
         """Return the system that a config asks for."""
         from ..systems import BeamChain, replace
 

@@ -11,6 +11,8 @@ import functools
 import json
 from pathlib import Path
 
+import numpy as np
+
 from .._range import Range
 
 _FILE = Path(__file__).with_name("catalogue.json")
@@ -35,7 +37,7 @@ def catalogue() -> dict[str, dict[str, Declared]]:
     kinds = json.loads(_FILE.read_text())
     return {
         kind: {
-            path: Declared(**{**entry, "allowed": Range(**entry["allowed"])})
+            path: Declared(allowed=Range(**entry.pop("allowed")), **entry)
             for path, entry in paths.items()
         }
         for kind, paths in kinds.items()
@@ -50,7 +52,7 @@ def declared_now() -> dict:
     return {
         kind: {
             path: {
-                "default": float(entry.value),
+                "default": float(np.asarray(entry.value)),
                 "unit": entry.unit,
                 "description": entry.description,
                 "allowed": _bounds(entry.allowed),
@@ -61,7 +63,7 @@ def declared_now() -> dict:
     }
 
 
-def _bounds(allowed: Range) -> dict[str, float]:
+def _bounds(allowed) -> dict[str, float]:
     unbounded = dataclasses.asdict(Range())
     found = dataclasses.asdict(allowed)
     return {name: found[name] for name in found if found[name] != unbounded[name]}

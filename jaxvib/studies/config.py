@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -67,8 +67,8 @@ class Study:
 
     name: str
     title: str
-    system: Table
-    analysis: Table
+    system: Any
+    analysis: Any
     sampling: Sampling
     paths: dict[str, Values]
     samples: int

@@ -9,7 +9,7 @@ from .config import Study
 # What `_probe` took on the machine on which the costs of the kinds were measured: two
 # cores of an AMD EPYC with AVX-512, otherwise idle.
 _PROBE_THERE = 0.020
-_BASE_MEMORY = 0.6e9  # of Python, JAX and its compiler
+_BASE_MEMORY = 1.0e9  # of Python, JAX and its compiler
 
 
 def estimate(study: Study, directory: Path) -> list[str]:
@@ -52,7 +52,7 @@ def estimate(study: Study, directory: Path) -> list[str]:
 def _probe() -> float:
     """Return the time of a loop of plain Python, s: the least of several."""
     least = float("inf")
-    for _ in range(7):
+    for _ in range(15):
         began = time.perf_counter()
         x = 0.5
         for _ in range(400_000):

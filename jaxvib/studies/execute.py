@@ -46,7 +46,9 @@ def build(study: Study):
     from ..systems import parameters
 
     system = SYSTEMS[study.system.kind].build(study.system)
-    values = {path: float(entry.value) for path, entry in parameters(system).items()}
+    values = {
+        path: float(np.asarray(entry.value)) for path, entry in parameters(system).items()
+    }
     declared = catalogue()[study.system.kind]
     ANALYSES[study.analysis.kind].check(study.analysis, values, declared)
     return system

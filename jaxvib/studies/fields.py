@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ class Variable:
     description: str = ""
 
     @property
-    def attributes(self) -> dict[str, str]:
+    def attributes(self) -> dict[str, Any]:
         """What a dataset says about the array, beside its values."""
         return {"units": self.unit, "description": self.description}
 

@@ -1,12 +1,13 @@
 """The systems and analyses that a config can name: one line for each kind."""
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from .beam_chain import BeamChainKind
 from .continuation import ContinuationKind
+from .cost import Cost
 from .design import DesignKind
 from .energy_split import EnergySplitKind
 from .fields import Variable
@@ -19,13 +20,16 @@ class SystemKind(Protocol):
     """A kind of system: what a config may set in it, and how it is built.
 
     **Fields:** `axes`: names along the axes of its results, by axis; `variation`: a
-    change worth trying, as `--set` takes it; `analyses`: the kinds that go with it.
+    change worth trying, as `--set` takes it.
     """
 
     name: str
-    axes: Mapping[str, list[str]]
+    axes: ClassVar[Mapping[str, list[str]]]
     variation: str
-    analyses: tuple[str, ...]
+
+    @property
+    def analyses(self) -> tuple[str, ...]:
+        """The kinds of analysis that go with it."""
 
     def options(self) -> type[Table]:
         """Return the table that a config gives; its defaults are the usual values."""
@@ -33,7 +37,7 @@ class SystemKind(Protocol):
     def default(self):
         """Return the system with the usual values, whose parameters can be swept."""
 
-    def build(self, options: Table):
+    def build(self, options):
         """Return the system of a config's table."""
 
 
@@ -52,14 +56,14 @@ class AnalysisKind(Protocol):
     def options(self) -> type[Table]:
         """Return the table that a config gives."""
 
-    def check(self, options: Table, values: Mapping, declared: Mapping) -> None:
+    def check(self, options, values: Mapping, declared: Mapping) -> None:
         """Raise `ValueError` for options that do not go with the system.
 
         **Arguments:** `values`: of its parameters, by path, as far as they are known;
         `declared`: what it declares of each path.
         """
 
-    def coordinates(self, options: Table) -> list[str]:
+    def coordinates(self, options) -> list[str]:
         """Return which results are coordinates, where there is no sweep."""
 
     def compute(
@@ -67,8 +71,11 @@ class AnalysisKind(Protocol):
     ) -> dict[str, Variable]:
         """Return the results, `result` (reason codes) among them, of some samples."""
 
+    def cost(self, options, run) -> Cost:
+        """Return what it takes, for each sample and in all."""
+
     def group(
-        self, name: str, system, samples, study, read: Callable
+        self, name: str, system, values, study, read: Callable, /
     ) -> dict[str, Variable]:
         """Return a group; `read(name)` gives the stored results of all samples."""
 
@@ -76,10 +83,12 @@ class AnalysisKind(Protocol):
         """Return at most six lines about the results."""
 
 
-SYSTEMS: dict[str, SystemKind] = {
-    kind.name: kind for kind in (TwoBodyImpactKind(), BeamChainKind())
-}
-ANALYSES: dict[str, AnalysisKind] = {
-    kind.name: kind
-    for kind in (PeriodicOrbitKind(), ContinuationKind(), DesignKind(), EnergySplitKind())
-}
+_SYSTEMS: tuple[SystemKind, ...] = (TwoBodyImpactKind(), BeamChainKind())
+_ANALYSES: tuple[AnalysisKind, ...] = (
+    PeriodicOrbitKind(),
+    ContinuationKind(),
+    DesignKind(),
+    EnergySplitKind(),
+)
+SYSTEMS = {kind.name: kind for kind in _SYSTEMS}
+ANALYSES = {kind.name: kind for kind in _ANALYSES}

@@ -63,33 +63,31 @@ class Values(Table):
 
     def count(self) -> int:
         """Return how many values are listed."""
-        return len(self.values) if self.values else (self.linspace or self.logspace)[2]
+        spaced = self.linspace or self.logspace
+        return spaced[2] if spaced else len(self.values or ())
 
     def listed(self) -> np.ndarray:
         """Return the listed values, (count,)."""
-        if self.values is not None:
-            return np.asarray(self.values, float)
-        space = np.linspace if self.linspace else np.geomspace
-        return space(*(self.linspace or self.logspace))
+        if self.linspace:
+            return np.linspace(*self.linspace)
+        if self.logspace:
+            return np.geomspace(*self.logspace)
+        return np.asarray(self.values, float)
 
     def outermost(self) -> np.ndarray:
         """Return values between which all others lie, without making them all."""
-        if self.values is not None:
-            return np.asarray(self.values, float)
-        first, last, count = (
-            (*(self.bounds or self.log_bounds), 2)
-            if self.drawn
-            else (self.linspace or self.logspace)
-        )
-        return np.array([first, last][:count])
+        if spaced := self.linspace or self.logspace:
+            return np.array(spaced[: min(2, spaced[2])])
+        return np.asarray(self.values or self.bounds or self.log_bounds, float)
 
     def at(self, fractions: np.ndarray) -> np.ndarray:
         """Return the values at fractions, from 0 to 1, of the way between the bounds."""
-        if self.bounds:
-            low, high = self.bounds
-            return low + (high - low) * fractions
-        low, high = self.log_bounds
-        return low * (high / low) ** fractions
+        if self.log_bounds:
+            low, high = self.log_bounds
+            return low * (high / low) ** fractions
+        assert self.bounds is not None, "a list has no bounds"
+        low, high = self.bounds
+        return low + (high - low) * fractions
 
 
 class Sampling(Table):
@@ -167,10 +165,11 @@ def draw(sampling: Sampling, paths: dict[str, Values], seed: int) -> dict[str, n
         if sampling.method == "grid":
             listed = [axis.ravel() for axis in np.meshgrid(*listed, indexing="ij")]
         return dict(zip(paths, listed, strict=True))
+    number = number_of(sampling, paths)
     if sampling.method == "random":
-        fractions = np.random.default_rng(seed).random((sampling.count, len(paths)))
+        fractions = np.random.default_rng(seed).random((number, len(paths)))
     else:
-        fractions = _sobol(sampling.count, len(paths), seed)
+        fractions = _sobol(number, len(paths), seed)
     return {
         path: values.at(fractions[:, i]) for i, (path, values) in enumerate(paths.items())
     }

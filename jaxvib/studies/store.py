@@ -171,7 +171,7 @@ def read_array(directory: Path, name: str) -> np.ndarray:
     """Return the values of one array of a study's results."""
     import zarr
 
-    return zarr.open_array(directory / RESULTS / name, mode="r")[...]
+    return np.asarray(zarr.open_array(directory / RESULTS / name, mode="r")[...])
 
 
 def has_study(directory: Path) -> bool:

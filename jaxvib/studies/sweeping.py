@@ -41,7 +41,7 @@ def sweep(
     """
     if (grid is None) == (samples is None):
         raise ValueError("sweep takes either a grid or samples={...}")
-    chosen = samples if grid is None else grid
+    chosen = grid or samples or {}
     given = {path: np.asarray(values) for path, values in chosen.items()}
     columns = _columns(given, crossed=grid is not None)
     coordinates = _checked(system, columns)

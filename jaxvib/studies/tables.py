@@ -1,6 +1,8 @@
 """Tables of a config as typed models, and the message for one that does not fit."""
 
+import math
 import typing
+from typing import Any, TypeGuard
 
 import pydantic
 from annotated_types import Ge, Gt, Le, Lt, MaxLen
@@ -20,16 +22,20 @@ class Table(pydantic.BaseModel):
     )
 
 
-def number(entry: Declared):
+def number(entry: Declared) -> tuple[type, Any]:
     """Return a field for a declared parameter, as `pydantic.create_model` takes it."""
-    bounds = {"gt": entry.allowed.above, "ge": entry.allowed.at_least}
-    bounds |= {"le": entry.allowed.at_most, "lt": entry.allowed.below}
-    finite = {name: bound for name, bound in bounds.items() if abs(bound) < float("inf")}
+
+    def finite(bound: float) -> float | None:
+        return bound if math.isfinite(bound) else None
+
     return float, pydantic.Field(
         default=entry.default,
         description=entry.description,
         json_schema_extra={"unit": entry.unit},
-        **finite,
+        gt=finite(entry.allowed.above),
+        ge=finite(entry.allowed.at_least),
+        le=finite(entry.allowed.at_most),
+        lt=finite(entry.allowed.below),
     )
 
 
@@ -39,7 +45,7 @@ def nested_model(name: str, declared: dict[str, Declared], given: dict[str, tupl
     **Arguments:** `given`: fields that are written by hand, instead of what is
     declared under their names.
     """
-    fields: dict[str, typing.Any] = {}
+    fields: dict[str, Any] = {}
     inner: dict[str, dict[str, Declared]] = {}
     for path, entry in declared.items():
         first, _, rest = path.partition(".")
@@ -51,7 +57,7 @@ def nested_model(name: str, declared: dict[str, Declared], given: dict[str, tupl
         model = nested_model(f"{name}_{first}", entries, {})
         fields[first] = (model, pydantic.Field(default=model()))
     ordered = {**dict.fromkeys(given), **fields, **given}
-    return pydantic.create_model(name, __base__=Table, **ordered)
+    return pydantic.create_model(name, __base__=Table, **ordered)  # ty: ignore
 
 
 def flattened(table: dict, prefix: str = "") -> dict[str, object]:
@@ -169,12 +175,17 @@ def _field(model, names: list[str]) -> FieldInfo:
     return field
 
 
-def _is_table(kind) -> bool:
+def _is_table(kind) -> TypeGuard[type[Table]]:
     return isinstance(kind, type) and issubclass(kind, Table)
 
 
+def _extra(field: FieldInfo) -> dict[str, Any]:
+    extra = field.json_schema_extra
+    return extra if isinstance(extra, dict) else {}
+
+
 def _allowed(field: FieldInfo) -> str:
-    extra = field.json_schema_extra or {}
+    extra = _extra(field)
     if "allowed" in extra:
         return extra["allowed"]
     kind = field.annotation
@@ -188,7 +199,7 @@ def _allowed(field: FieldInfo) -> str:
     if kind in (int, float):
         whole = "whole numbers in " if kind is int else ""
         return f"{whole}{_range(field)} {extra.get('unit', '')}".rstrip()
-    return f"a table of {', '.join(kind.model_fields)}"
+    return f"a table of {', '.join(kind.model_fields)}" if _is_table(kind) else "a table"
 
 
 def _range(field: FieldInfo) -> Range:

@@ -6,6 +6,7 @@ import os
 import platform
 import time
 from pathlib import Path
+from typing import Any
 
 _COMPILING = "/jax/core/compile/backend_compile_duration"
 
@@ -24,7 +25,11 @@ class Times:
         self._computing = time.monotonic()
         before = json.loads(self._path.read_text()) if self._path.exists() else {}
         began = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        session = {"started": began, "host": platform.node(), "cores": os.cpu_count()}
+        session: dict[str, Any] = {
+            "started": began,
+            "host": platform.node(),
+            "cores": os.cpu_count(),
+        }
         session |= {"samples": 0, "compile_seconds": 0.0}
         self.sessions = [*before.get("sessions", []), session]
         self._monitoring = jax.monitoring
@@ -49,7 +54,9 @@ class Times:
         new.write_text(json.dumps({"sessions": self.sessions}, indent=2) + "\n")
         new.replace(self._path)
 
-    def _listen(self, event: str, seconds: float, **_) -> None:
+    def _listen(self, event: str, duration_secs: float, **kwargs: str | int) -> None:
         if event == _COMPILING:
             session = self.sessions[-1]
-            session["compile_seconds"] = round(session["compile_seconds"] + seconds, 3)
+            session["compile_seconds"] = round(
+                session["compile_seconds"] + duration_secs, 3
+            )

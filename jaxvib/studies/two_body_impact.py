@@ -85,17 +85,22 @@ class Contact(Table):
 
     def law(self):
         """Return the contact law, or `None` for the system's own."""
+        import jax.numpy as jnp
+
         from ..systems import HertzContact
 
         if self.stiffness is not None:
-            return HertzContact(self.stiffness)
-        if self.youngs_moduli is None:
+            return HertzContact(jnp.asarray(self.stiffness))
+        if self.youngs_moduli is None or self.poissons_ratios is None:
             return None
-        materials = tuple(self.youngs_moduli), tuple(self.poissons_ratios)
+        first, second = zip(self.youngs_moduli, self.poissons_ratios, strict=True)
+        moduli, ratios = zip(first, second, strict=True)
         if self.curvatures is not None:
-            return HertzContact.from_curvatures(*materials, tuple(self.curvatures))
+            smaller, larger = self.curvatures
+            return HertzContact.from_curvatures(moduli, ratios, (smaller, larger))
+        assert self.curvature_sum is not None, "one of the two, as was validated"
         shape = {} if self.shape_factor is None else {"shape_factor": self.shape_factor}
-        return HertzContact.from_materials(*materials, self.curvature_sum, **shape)
+        return HertzContact.from_materials(moduli, ratios, self.curvature_sum, **shape)
 
 
 class TwoBodyImpactKind:
@@ -123,7 +128,7 @@ class TwoBodyImpactKind:
 
         return two_body_impact()
 
-    def build(self, options: Table):
+    def build(self, options):
         """Return the system that a config asks for."""
         from ..systems import replace, two_body_impact
 

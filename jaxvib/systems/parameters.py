@@ -3,13 +3,13 @@
 import collections
 import dataclasses
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import equinox as eqx
 import numpy as np
 
 from .._nearest import unknown_key as unknown_key
-from .._quantity import check_range, real_array
+from .._quantity import Range, check_range, real_array
 
 System = TypeVar("System", bound=eqx.Module)
 
@@ -18,10 +18,10 @@ System = TypeVar("System", bound=eqx.Module)
 class Parameter:
     """One physical parameter of a system: its value and what was declared of it."""
 
-    value: object
+    value: Any
     unit: str
     description: str
-    allowed: object
+    allowed: Range
 
 
 def parameters(system: eqx.Module) -> dict[str, Parameter]:

@@ -15,7 +15,9 @@ from pydantic import Field
 import jaxvib as jv
 from jaxvib._quantity import reported
 from jaxvib.studies.fields import Variable, variables
+from jaxvib.studies.kinds import ANALYSES
 from jaxvib.studies.tables import Table
+from jaxvib.studies.two_body_impact import TwoBodyImpactKind
 
 CONFIG = """
 title = "Pushed from rest"
@@ -88,3 +90,10 @@ class PushedKind:
 
     def summary(self, read, study):
         return [f"pushed     {read('acceleration').max():.3g} m/s^2 at most"]
+
+
+def install(monkeypatch):
+    """Let configs name the kind, for the length of a test."""
+    monkeypatch.setitem(ANALYSES, "pushed", PushedKind())
+    known = TwoBodyImpactKind.analyses
+    monkeypatch.setattr(TwoBodyImpactKind, "analyses", (*known, "pushed"))
