@@ -1,7 +1,7 @@
 """The systems and analyses that a config can name: one line for each kind."""
 
 from collections.abc import Callable, Mapping
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -19,13 +19,15 @@ from .two_body_impact import TwoBodyImpactKind
 class SystemKind(Protocol):
     """A kind of system: what a config may set in it, and how it is built.
 
-    **Fields:** `axes`: names along the axes of its results, by axis; `variation`: a
-    change worth trying, as `--set` takes it.
+    **Fields:** `variation`: a change worth trying, as `--set` takes it.
     """
 
     name: str
-    axes: ClassVar[Mapping[str, list[str]]]
     variation: str
+
+    @property
+    def axes(self) -> Mapping[str, list[str]]:
+        """Names along the axes of its results, by axis."""
 
     @property
     def analyses(self) -> tuple[str, ...]:
