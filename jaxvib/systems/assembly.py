@@ -13,13 +13,14 @@ from jaxtyping import Array, Float
 from .._nearest import nearest, unknown_key
 from .module import GROUND as GROUND
 from .module import Module, entries, is_ground
+from .printed import Printed
 
 _SINGULAR = 1e-13  # a mass matrix scaled to a unit diagonal with less is none
 _LARGEST_CHECKED = 500  # freedoms; beyond, a dense check costs more than it saves
 _PLACES = {"first", "second", "carrier", "freedom"}  # static fields that are names
 
 
-class Assembled(eqx.Module):
+class Assembled(Printed):
     r"""A system $M \ddot q + D \dot q + C q = f$ overlaid from modules.
 
     Matrices are computed from the modules' parameters when asked for and never

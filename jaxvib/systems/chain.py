@@ -14,6 +14,7 @@ from .assembly import Assembled, assemble, direction
 from .elements import PointInertia, PointMass
 from .frames import BeamModule
 from .module import GROUND
+from .printed import Printed
 
 _MOTIONS = ("y", "angle")
 
@@ -40,7 +41,7 @@ class Bands(eqx.Module):
     upper_velocity: Float[Array, "*n"] = reported("group velocity, upper", "bodies/s")
 
 
-class BeamChain(eqx.Module):
+class BeamChain(Printed):
     r"""Bodies that shift by $y_i$ and turn by $\varphi_i$, joined by beams.
 
     $$m \ddot y_i = E J_b \Bigl[\tfrac{12}{l^3} (y_{i+1} - 2 y_i + y_{i-1})

@@ -8,6 +8,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .printed import Printed
+
 GROUND = "ground"
 TRANSLATION = "translation"
 ROTATION = "rotation"
@@ -24,7 +26,7 @@ class ModuleMatrices(eqx.Module):
     stiffness: Float[Array, "d d"]
 
 
-class Module(eqx.Module):
+class Module(Printed):
     r"""A piece of a system, given by its energies in its few freedoms $q$.
 
     $$T = \tfrac12 \sum_s w_s (r_s^T \dot q)^2, \qquad

@@ -71,6 +71,7 @@ def gears_by_hand(time, state):
     return np.concatenate([rate, moment / inertias])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("system", "by_hand", "touches"),
     [(tower_with_stop, tower_by_hand, [0]), (gears, gears_by_hand, [0, 1, 2, 3])],
