@@ -28,11 +28,13 @@ def test_the_equilibrium_is_the_integral_over_the_zone(gamma):
         coupling = 6 * gamma * np.sin(q) ** 2
         return coupling / ((a - d) ** 2 + 4 * coupling + 1e-300) / np.pi
 
-@pytest.mark.slow
     expected = quad(passed, 0, np.pi, epsabs=1e-13, limit=200)[0]
     split = jv.equilibrium_split(jv.BeamChain(bodies=8, gamma=gamma))
     np.testing.assert_allclose(split.rotational, expected, rtol=1e-9)
     np.testing.assert_allclose(split.translational, 0.5 - expected, rtol=1e-9)
+
+
+@pytest.mark.slow
 def test_the_split_over_time_is_the_mean_over_random_chains():
     chain = jv.BeamChain(bodies=64, gamma=1.0)
     keys = jax.random.split(jax.random.key(1), 256)
@@ -90,8 +92,8 @@ def test_beams_are_cubics_with_their_moment_and_shear():
     np.testing.assert_allclose(beams.shear, 3.0 * 6 * 0.8, rtol=1e-11)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.slow
 def test_a_packet_travels_with_the_group_velocity_of_its_branch(upper):
     chain = jv.BeamChain(bodies=256, gamma=1.0)
     state = jv.wave_packet(chain, 80.0, 12.0, 1.0, upper=upper)

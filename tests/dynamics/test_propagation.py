@@ -60,8 +60,8 @@ def test_waves_and_modes_agree_on_a_periodic_chain(bodies):
     np.testing.assert_allclose(waves[1], modes[1], rtol=0, atol=1e-11)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ends", ENDS)
+@pytest.mark.slow
 def test_energy_is_kept_for_a_hundred_thousand_units_of_time(ends):
     chain = jv.BeamChain(bodies=32, gamma=1.0, ends=ends)
     state = state_of(chain)
@@ -90,10 +90,12 @@ def test_one_wave_turns_by_the_frequency_of_its_branch():
         def at(time, amplitudes=amplitudes, wave=wave, frequency=frequency):
             return (amplitudes[:, None] * wave * np.exp(-1j * frequency * time)).real
 
-@pytest.mark.slow
         found = jv.propagate(chain, at(0.0), [0.0, 5.0, 777.0])
         for time, moved in zip([0.0, 5.0, 777.0], found, strict=True):
             np.testing.assert_allclose(moved, at(time), atol=1e-11)
+
+
+@pytest.mark.slow
 def test_a_million_units_of_time_keep_ten_digits():
     # 50 digits: the modes of the smallest chain from the matrices of the overlay
     chain = jv.BeamChain(bodies=3, gamma=1.0, ends="clamped")
@@ -143,7 +145,6 @@ def test_a_damped_assembly_moves_as_an_independent_integration():
                                         - damping @ state[2:])]
         )  # fmt: skip
 
-@pytest.mark.slow
     start, times = np.array([0.1, -0.2, 0.3, 0.0]), np.array([0.0, 2.0, 30.0])
     solved = solve_ivp(field, (0, 30), start, "DOP853", times, rtol=1e-12, atol=1e-13)
     found = jv.propagate(driven, start, times)
@@ -153,6 +154,9 @@ def test_a_damped_assembly_moves_as_an_independent_integration():
     response = jv.frequency_response(system, [1.7], force="b")[0]
     steady = (response * 3.0 * np.exp(1j * (1.7 * 2000.0 + 0.4))).real
     np.testing.assert_allclose(late[:2], steady, atol=1e-9)
+
+
+@pytest.mark.slow
 def test_exact_motion_can_be_mapped_and_differentiated():
     def moved(gamma, state):
         return jv.propagate(jv.BeamChain(bodies=4, gamma=gamma), state, [2.0])[0]

@@ -71,11 +71,11 @@ def gears_by_hand(time, state):
     return np.concatenate([rate, moment / inertias])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("system", "by_hand", "touches"),
     [(tower_with_stop, tower_by_hand, [0]), (gears, gears_by_hand, [0, 1, 2, 3])],
 )
+@pytest.mark.slow
 def test_contacts_attached_by_name_move_as_an_independent_integration(
     system, by_hand, touches
 ):

@@ -9,9 +9,11 @@ from jaxvib.cli import main
 from jaxvib.studies import ready
 from jaxvib.studies.config import load
 
-@pytest.mark.slow
 FILE = ready.folder() / "beam_chain.toml"
 SMALL = ["bodies=16", "analysis.chains=8", "analysis.points=5", "sweep.gamma=[1.0, 2.0]"]
+
+
+@pytest.mark.slow
 def test_a_small_study_runs_and_draws_its_report(tmp_path):
     directory = tmp_path / "out"
     sets = [word for each in SMALL for word in ("--set", each)]
