@@ -2,7 +2,7 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Real
+from jaxtyping import Array, ArrayLike, Float, Real
 
 from .._quantity import Range, check_range
 from ..systems.chain import BeamChain
@@ -12,7 +12,7 @@ def random_velocities(
     chain: BeamChain,
     key: Array,
     energy: Real[Array, ""] | float = 1.0,
-    rotational: Real[Array, ""] | float = 0.0,
+    rotational: Real[ArrayLike, ""] = 0.0,
 ) -> Float[Array, "4 bodies"]:
     """Return random normal velocities with a mean kinetic `energy` for each body.
 

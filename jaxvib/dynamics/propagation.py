@@ -7,10 +7,11 @@ from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..systems.chain import BeamChain
 from ..systems.load import HarmonicLoad
+from ..systems.roles import Linear
 
 
 def propagate(
-    system: eqx.Module,
+    system: Linear,
     state: Real[ArrayLike, "..."],
     times: Real[ArrayLike, " times"] | list[float],
 ) -> Float[Array, "..."]:

@@ -263,11 +263,15 @@ def augmented(problem: Problem, directions: PyTree | None) -> Problem:
         error, columns = errors
         return jnp.maximum(problem.norm(error), jnp.max(jax.vmap(problem.norm)(columns)))
 
+    if problem.skips is None:
+        return Problem(prepare, field, norm, None, True)
+    inner = problem.skips
+
     def skips(length, shallowest, start, stop, prepared):
         first, last = (start[0][0], start[1][0]), (stop[0][0], stop[1][0])
-        return problem.skips(length, shallowest, first, last, prepared[0])
+        return inner(length, shallowest, first, last, prepared[0])
 
-    return Problem(prepare, field, norm, skips if problem.skips else None, True)
+    return Problem(prepare, field, norm, skips, True)
 
 
 def _columns(state, parameters, d_state, d_parameters):

@@ -42,6 +42,7 @@ def certified_spectrum(
     """Return the first `count` roots, or all within a dimensionless `radius`."""
     system = jax.tree.map(np.asarray, system)
     modes = _modes_needed(system, count, radius)
+    wanted = 0 if count is None else count
     whole, system = system, padded(system)
     extra = np.zeros(0, complex)
     for attempt in range(_ATTEMPTS):
@@ -49,13 +50,14 @@ def certified_spectrum(
         zeros = zeros_at_origin(system, starts)
         starts = np.concatenate([starts[zeros:], extra])
         starts = starts[np.argsort(np.abs(starts), kind="stable")]
-        bound = radius
         if radius is None:
             upper = np.abs(starts[starts.imag >= 0])
-            if len(upper) + zeros < count + 4:
+            if len(upper) + zeros < wanted + 4:
                 modes = 2 * modes + 10
                 continue
-            bound = upper[max(0, count + 3 - zeros)]
+            bound = float(upper[max(0, wanted + 3 - zeros)])
+        else:
+            bound = radius
         active = starts[np.abs(starts) <= bound * (1.02 if radius is None else 1.2)]
         passive = starts[np.abs(starts) > bound * (1.02 if radius is None else 1.2)]
         passive = passive[np.abs(passive) < 4 * bound + 100]

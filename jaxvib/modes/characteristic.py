@@ -76,6 +76,7 @@ def dimensionless(system: BeamWithBodies) -> Dimensionless:
     """Return a beam with bodies in units of the beam's length, mass and stiffness."""
     beam = system.beam
     length, stiffness = beam.length, beam.bending_stiffness
+    left, right = beam.ends
     time = length**2 * jnp.sqrt(beam.mass_per_length / stiffness)
     scales = (stiffness / length**3, stiffness / length)
     # a slope is a displacement over l, a moment a force times l
@@ -91,8 +92,8 @@ def dimensionless(system: BeamWithBodies) -> Dimensionless:
 
     return Dimensionless(
         conditions=(
-            beam.ends[0].conditions(scales, 1),
-            beam.ends[1].conditions(scales, -1),
+            left.conditions(scales, 1),
+            right.conditions(scales, -1),
         ),
         positions=system.positions / length,
         link_stiffness=stiff * link,
@@ -107,8 +108,8 @@ def dimensionless(system: BeamWithBodies) -> Dimensionless:
         time=time,
         length=length,
         turns=system.turns,
-        ends=tuple(bare_end(end) for end in beam.ends),
-        elastic=tuple(isinstance(end, ElasticSupport) for end in beam.ends),
+        ends=(bare_end(left), bare_end(right)),
+        elastic=(isinstance(left, ElasticSupport), isinstance(right, ElasticSupport)),
     )
 
 

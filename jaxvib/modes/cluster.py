@@ -1,19 +1,20 @@
 """Derivatives of natural frequencies, of those that repeat as a cluster."""
 
+import itertools
 from collections.abc import Sequence
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from ..systems.parameters import parameters, replace
+from ..systems.roles import Linear
 from .modal import natural_modes
 
 
 def frequency_derivatives(
-    system: eqx.Module, paths: Sequence[str], *, tolerance: float = 1e-8
+    system: Linear, paths: Sequence[str], *, tolerance: float = 1e-8
 ) -> Float[Array, "path n"]:
     r"""Return the slopes of the natural frequencies along parameters, per path's unit.
 
@@ -65,4 +66,4 @@ def _changes(system, path, known):
 def _clusters(frequencies, width) -> list[tuple[int, int]]:
     breaks = np.flatnonzero(np.diff(frequencies) > width) + 1
     edges = [0, *breaks.tolist(), len(frequencies)]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(itertools.pairwise(edges))

@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Complex, Float, Real
+
+from ..systems.roles import Linear
 
 Place = str | int | Mapping[str, float] | Real[ArrayLike, " n"]
 
 
 def frequency_response(
-    system: eqx.Module,
+    system: Linear,
     frequencies: Real[ArrayLike, "..."] | list[float],
     *,
     force: Place,

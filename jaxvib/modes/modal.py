@@ -8,6 +8,7 @@ from jaxtyping import Array, Complex, Float, Int
 
 from .._quantity import reported
 from ..systems.chain import BeamChain
+from ..systems.roles import Linear
 
 
 class NaturalModes(eqx.Module):
@@ -32,7 +33,7 @@ class DampedModes(eqx.Module):
     damping_ratios: Float[Array, " mode"] = reported("damping ratio", "", ("mode",))
 
 
-def natural_frequencies(system: eqx.Module) -> Float[Array, " n"]:
+def natural_frequencies(system: Linear) -> Float[Array, " n"]:
     r"""Return the undamped natural frequencies, rad/s, ascending, one per freedom.
 
     Repeated values are listed as often as they occur, motions without strain as 0, and
@@ -54,7 +55,7 @@ def natural_frequencies(system: eqx.Module) -> Float[Array, " n"]:
     return _by_strains(strains, mass, stiffness)
 
 
-def natural_modes(system: eqx.Module) -> NaturalModes:
+def natural_modes(system: Linear) -> NaturalModes:
     r"""Return the undamped modes with unit modal mass, $\Phi^T M \Phi = I$.
 
     The damping ratio of a mode is $\varphi^T D \varphi / (2 \omega)$ (exact where the
@@ -77,7 +78,7 @@ def natural_modes(system: eqx.Module) -> NaturalModes:
     return NaturalModes(frequencies, shapes, ratios, jnp.sum(frequencies == 0))
 
 
-def damped_modes(system: eqx.Module) -> DampedModes:
+def damped_modes(system: Linear) -> DampedModes:
     """Return the complex modes of a damped system, by LAPACK on the host.
 
     **Raises:** `ValueError` for values that are not finite.

@@ -113,7 +113,8 @@ class LinearContact(Printed):
 
     def force(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
         """Return the repelling force, N, at a penetration, m."""
-        return self.stiffness * jnp.where(penetration > 0, penetration, 0)
+        depth = jnp.asarray(penetration)
+        return self.stiffness * jnp.where(depth > 0, depth, 0)
 
     def energy(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
         """Return the stored energy, J, at a penetration, m."""

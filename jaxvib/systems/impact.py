@@ -12,6 +12,7 @@ from .contact import HertzContact
 from .load import HarmonicLoad
 from .modules import TranslationTranslation
 from .printed import Printed
+from .roles import ContactLaw, Linear, LoadLaw
 
 
 class LinearSystem(Printed):
@@ -48,14 +49,14 @@ class Contact(Printed):
 
     direction: Float[Array, " n"] = quantity("direction", "", "direction of the contact")
     gap: Float[Array, ""] = quantity("gap", "m", "gap at static equilibrium")
-    law: eqx.Module
+    law: ContactLaw
 
 
 class AppliedLoad(Printed):
     """A load `law` (from time to force) applied along a `direction`, shape (n,)."""
 
     direction: Float[Array, " n"] = quantity("direction", "", "direction of the load")
-    law: eqx.Module
+    law: LoadLaw
 
 
 class EquationOfMotion(eqx.Module):
@@ -139,7 +140,7 @@ class ImpactSystem(Printed):
     `ValueError` for directions of another length than the system's.
     """
 
-    linear: eqx.Module
+    linear: Linear
     contacts: tuple[Contact, ...] = ()
     loads: tuple[AppliedLoad, ...] = ()
 
@@ -226,8 +227,8 @@ class TwoBodyImpact(Printed):
     gap: Float[Array, ""] = quantity(
         "gap", "m", "gap between the bodies at rest", at_least=0.0
     )
-    contact: eqx.Module
-    load: eqx.Module
+    contact: ContactLaw
+    load: LoadLaw
 
     degrees_of_freedom = 2
     has_contacts = True
@@ -263,8 +264,8 @@ def two_body_impact(
     attached_frequency: Real[Array, ""] | float = 5.646,
     attached_damping_ratio: Real[Array, ""] | float = 0.036,
     gap: Real[Array, ""] | float = 0.05,
-    contact: eqx.Module | None = None,
-    load: eqx.Module | None = None,
+    contact: ContactLaw | None = None,
+    load: LoadLaw | None = None,
 ) -> TwoBodyImpact:
     """Build the two-body vibro-impact system, with the usual values by default.
 

@@ -24,7 +24,7 @@ class Parameter:
     allowed: Range
 
 
-def parameters(system: eqx.Module) -> dict[str, Parameter]:
+def parameters(system: object) -> dict[str, Parameter]:
     """Return every physical parameter of a system by its path, `attached.mass` say.
 
     A path names fields from the system down, joined by dots; the elements of a tuple
