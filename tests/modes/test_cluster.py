@@ -38,7 +38,7 @@ def test_a_parameter_that_holds_a_free_system_has_no_slope_there():
 
 
 def test_an_unknown_path_is_named():
-    with pytest.raises(ValueError, match="did you mean 'modules.h-a.stiffness'"):
+    with pytest.raises(ValueError, match=r"did you mean 'modules.h-a.stiffness'"):
         jv.frequency_derivatives(star(), ["modules.h-a.stiffnes"])
 
 
