@@ -1,13 +1,12 @@
 """The 64 x 64 regime map on this machine, beside a plain loop over scipy's `solve_ivp`.
 
-Both do the same work on the same samples: the plain loop on a random choice of them, as
-4096 would take it hours. Runs are interleaved and repeated, the least time counts,
+Both do the same work on the same samples: the plain loop on a random choice of them. Runs are interleaved and repeated, the least time counts,
 compilation is told apart. What each of them achieves is measured against an independent
 integration at a relative tolerance of 1e-12, on the same choice of samples.
 
     python -m experiments.benchmarks.regime_map [--size 64] [--choice 48] [--repeats 3]
 
-Writes `experiments/benchmarks/results/regime_map-<machine>.json`.
+Writes `experiments/benchmarks/regime_map-<device>-<cores>.json`.
 """
 
 import argparse
@@ -28,7 +27,6 @@ from experiments.benchmarks.plain_loop import PlainLoop, Regime, Tolerances
 from jaxvib.orbits import regimes
 from tests.independent import TwoBody, periodic_orbit
 
-RESULTS = Path(__file__).parent / "results"
 TOLERANCES = Tolerances()
 
 
@@ -150,9 +148,8 @@ def main() -> None:
             count == one.periods for count, one in zip(settled, loop, strict=True))),
         "peak memory, MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }  # fmt: skip
-    RESULTS.mkdir(exist_ok=True)
-    name = f"{platform.machine()}-{os.cpu_count()}-cores"
-    file = RESULTS / f"regime_map-{name}.json"
+    name = f"regime_map-{before['device']}-{before['cores']}.json"
+    file = Path(__file__).with_name(name)
     file.write_text(json.dumps(result, indent=1) + "\n")
     print(json.dumps(result, indent=1))
     print(f"{file}: {result['ratio']:.0f} times the plain loop")

@@ -220,7 +220,8 @@ def python(table: Table, terminal: Terminal, clone: Path) -> None:
     blocks = re.findall(
         r"```python\n(.*?)```", (clone / "README.md").read_text(), re.DOTALL
     )
-    table.at_most(16, "lines of Python in the README", len(blocks[0].splitlines()), 10)
+    written = [line for line in blocks[0].splitlines() if line.strip()]
+    table.at_most(16, "lines of Python in the README", len(written), 10)
     cpu = "import resource; print(sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))"
     shutil.rmtree(terminal.environment["XDG_CACHE_HOME"], ignore_errors=True)
     done = terminal.run("python", "-c", f"{blocks[0]}\n{cpu}")
