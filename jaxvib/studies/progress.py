@@ -1,5 +1,6 @@
 """How far a study is: a bar on a terminal, nothing where the output is piped."""
 
+import shutil
 import threading
 
 # The rate stays samples/s below one a second, where tqdm would turn it round.
@@ -19,6 +20,8 @@ class Progress:
     def __init__(self, samples: int, done: int = 0):
         from tqdm.auto import tqdm
 
+        # A terminal that tells no size has 80 columns here; in none tqdm draws nothing.
+        columns, lines = shutil.get_terminal_size()
         self._lock = threading.Lock()
         self._failed = 0
         self._bar = tqdm(
@@ -29,13 +32,14 @@ class Progress:
             bar_format=_FORMAT,
             postfix={"failed": 0},
             disable=None,
-            dynamic_ncols=True,
+            ncols=columns,
+            nrows=lines,
         )
 
     def advance(self, samples: int) -> None:
         """Count samples as done."""
         with self._lock:
-            self._bar.set_description("running", refresh=False)
+            self._bar.set_description_str("running", refresh=False)
             self._bar.update(samples)
 
     def fail(self, samples: int) -> None:
