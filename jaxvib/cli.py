@@ -66,7 +66,10 @@ _set = click.option(
 )
 
 
-@main.command()
+@main.command(
+    epilog="Ends with 0: done, 1: some samples failed, 2: bad input, 3: broken off by a "
+    "failure, 130: by Ctrl-C."
+)
 @_config
 @_set
 @click.option("--out", type=click.Path(path_type=Path), help="The folder of the results.")

@@ -94,7 +94,7 @@ class Store:
         _refuse_differences(directory, record)
         done = {commit.step for commit in intact}
         if "complete" not in done:
-            (directory / RESULTS / _METADATA).unlink(missing_ok=True)
+            _remove_uncommitted(directory, intact)
         journal.rewrite(intact)  # without what was damaged or half written
         return cls(directory, record, done)
 
@@ -204,6 +204,14 @@ def _intact(commits: list[Commit], directory: Path) -> list[Commit]:
     intact = [commit for commit in commits if not bad[commit.step]]
     whole = len(intact) == len(commits)
     return [commit for commit in intact if whole or commit.step != "complete"]
+
+
+def _remove_uncommitted(directory: Path, commits: list[Commit]) -> None:
+    # What a killed process left between a file and its line, temporary files too.
+    kept = {directory / file for commit in commits for file in commit.files}
+    for path in (directory / RESULTS).rglob("*"):
+        if path.is_file() and path not in kept:
+            path.unlink()
 
 
 def _refuse_differences(directory: Path, record: Mapping) -> None:

@@ -143,21 +143,3 @@ def test_the_first_design_makes_the_main_body_move_less(cache, tmp_path):
     system = jv.replace(jv.two_body_impact(contact=soft), tuned)
     orbit = jv.periodic_orbit(system)
     np.testing.assert_allclose(orbit.amplitude[0], course["objective"][-1], rtol=1e-6)
-
-
-@pytest.mark.gpu
-def test_a_gpu_gives_the_same_orbits_from_the_same_config(cache, whole, tmp_path):
-    from jaxvib.studies.device import has_gpu
-
-    if not has_gpu():
-        pytest.skip("JAX finds no GPU here")
-    directory = tmp_path / "gpu"
-    done = shell(
-        cache, "run", "quick", *SMALL, "--set", "run.device=gpu", "--out", str(directory)
-    )
-    assert done.returncode == 0, done.stderr
-    cpu, gpu = jv.open_study(whole), jv.open_study(directory)
-    both = (cpu["result"] == 0) & (gpu["result"] == 0) & (cpu["stable"] == 1)
-    assert float(both.mean()) > 0.5
-    state = np.abs(cpu["state"] - gpu["state"]).where(both)
-    assert float(state.max()) < 1e-7
