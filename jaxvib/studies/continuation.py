@@ -94,7 +94,7 @@ class ContinuationKind:
 
     def cost(self, options, run) -> Cost:
         """Return what it takes, measured on `configs/loading_curve.toml`."""
-        return Cost(6.0, 25.0, 6.0, 3.0, 50e3, ("orbit_from_guess", "linearised"))
+        return Cost(6.0, 14.0, 3.0, 3.0, 50e3, ("orbit_from_guess", "linearised"))
 
     def group(self, name, system, samples, study, read) -> dict[str, Variable]:
         """Return nothing: there are no groups."""

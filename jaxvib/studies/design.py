@@ -92,7 +92,7 @@ class DesignKind:
 
     def cost(self, options, run) -> Cost:
         """Return what it takes, measured on `configs/first_design.toml`."""
-        return Cost(8.0, 40.0, 0.3 * options.steps, 3.0, 5e3, ("evaluate",))
+        return Cost(6.0, 48.0, 0.25 * options.steps, 3.0, 5e3, ("evaluate",))
 
     def group(self, name, system, samples, study, read) -> dict[str, Variable]:
         """Return nothing: there are no groups."""

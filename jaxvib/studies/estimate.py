@@ -8,7 +8,7 @@ from .config import Study
 
 # What `_probe` took on the machine on which the costs of the kinds were measured: two
 # cores of an AMD EPYC with AVX-512, otherwise idle.
-_PROBE_THERE = 0.020
+_PROBE_THERE = 0.0145
 _BASE_MEMORY = 1.0e9  # of Python, JAX and its compiler
 
 
@@ -16,8 +16,9 @@ def estimate(study: Study, directory: Path) -> list[str]:
     """Return lines on samples, memory and time; nothing is run or written.
 
     Times were measured for each kind of analysis on one machine. They are scaled by
-    how fast this one runs a short loop, and spread over its cores. **Raises:**
-    `ValueError` for a study that could not be run here.
+    how fast this one runs a short loop and by the processes it is busy with, and
+    spread over its cores. **Raises:** `ValueError` for a study that could not be run
+    here.
     """
     from .device import choose
     from .execute import build, chunks
@@ -27,8 +28,9 @@ def estimate(study: Study, directory: Path) -> list[str]:
     _, device = choose(study.run.device)
     build(study)
     cost = ANALYSES[study.analysis.kind].cost(study.analysis, study.run)
-    slower = _probe() / _PROBE_THERE
     cores = os.cpu_count() or 1
+    busy = _busy()
+    slower = _probe() / _PROBE_THERE * max(1.0, (busy + 1) / cores)
     computing = slower * cost.sample * study.samples / min(cores, study.samples)
     compiling = 0.0 if _is_cached(cost.programs) else slower * cost.compile
     rest = slower * (cost.start + cost.end)
@@ -44,9 +46,15 @@ def estimate(study: Study, directory: Path) -> list[str]:
         f"time       about {_duration(rest + compiling + computing)}: computing "
         f"{_duration(computing)}, compiling {_duration(compiling)}, start and report "
         f"{_duration(rest)}",
-        f"           from times measured once, on a machine {_compared(slower)} this one",
+        f"           from times measured once, on a machine {_compared(slower)} this one "
+        f"with {busy:.0f} busy processes",
         f"results    {directory} {place}",
     ]
+
+
+def _busy() -> float:
+    """Return how many processes have wanted a core in the last minute."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
 def _probe() -> float:
