@@ -24,7 +24,7 @@ def open_study(directory: str | Path, group: str | None = None):
     if not (directory / "journal.jsonl").exists():
         raise FileNotFoundError(f"{directory} holds no study")
     verify(directory)
-    record = json.loads((directory / "study.json").read_text())
+    record = json.loads((directory / "study.json").read_text("utf-8"))
     dataset = xarray.open_zarr(directory / RESULTS, group=group).load()
     named = {axis.removesuffix("_component"): axis for axis in dataset.dims}
     names = {named[axis]: names for axis, names in record["axes"].items() if axis in named}

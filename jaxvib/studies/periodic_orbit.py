@@ -88,13 +88,16 @@ class PeriodicOrbitKind:
         """Return the regimes and their shares, and the best and the worst sample."""
         from ..ensemble import reason
 
-        codes, periods, contacts = read("result"), read("periods"), read("contacts")
-        names = [
-            _regime(*each, reason) for each in zip(codes, periods, contacts, strict=True)
-        ]
-        shares = Counter(names).most_common()
-        listed = [f"{count / len(codes):.1%} {name}" for name, count in shares[:5]]
-        rest = sum(count for _, count in shares[5:])
+        codes = read("result")
+        kinds, counts = np.unique(
+            np.stack([codes, read("periods"), read("contacts")]), axis=1, return_counts=True
+        )
+        shares: Counter[str] = Counter()
+        for kind, count in zip(kinds.T.tolist(), counts.tolist(), strict=True):
+            shares[_regime(*kind, reason)] += count
+        most = shares.most_common(5)
+        listed = [f"{count / len(codes):.1%} {name}" for name, count in most]
+        rest = len(codes) - sum(count for _, count in most)
         listed += [f"{rest / len(codes):.1%} {len(shares) - 5} others"] * bool(rest)
         stable, largest = read("stable"), read("largest_multiplier")
         periodic = codes == 0

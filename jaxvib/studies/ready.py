@@ -18,7 +18,7 @@ def folder() -> Path:
 def titles() -> dict[str, str]:
     """Return the title of each ready study by its name."""
     files = sorted(folder().glob("*.toml"))
-    return {file.stem: tomllib.loads(file.read_text())["title"] for file in files}
+    return {file.stem: tomllib.loads(file.read_text("utf-8"))["title"] for file in files}
 
 
 def find(config: str) -> Path:

@@ -69,8 +69,8 @@ class Store:
         if has_study(directory):
             raise FileExistsError(f"{directory} holds a study already")
         directory.mkdir(parents=True, exist_ok=True)
-        (directory / "study.json").write_text(_json(record))
-        (directory / "config.toml").write_text(config)
+        (directory / "study.json").write_text(_json(record), "utf-8")
+        (directory / "config.toml").write_text(config, "utf-8")
         store = cls(directory, record, set())
         store._commit("start", ["study.json", "config.toml"])
         return store
@@ -215,7 +215,7 @@ def _remove_uncommitted(directory: Path, commits: list[Commit]) -> None:
 
 
 def _refuse_differences(directory: Path, record: Mapping) -> None:
-    before = json.loads((directory / "study.json").read_text())
+    before = json.loads((directory / "study.json").read_text("utf-8"))
     now = json.loads(_json(record))
     for state in (before, now):
         state["config"].pop("output", None)  # where the results lie does not change them
