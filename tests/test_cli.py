@@ -256,6 +256,7 @@ def test_cite_prints_the_citation():
     assert jaxvib("cite").output.startswith("cff-version:")
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_it_compiles_ends_at_once_and_says_how_to_go_on(tmp_path):
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     process = subprocess.Popen(
