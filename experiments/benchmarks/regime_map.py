@@ -1,6 +1,7 @@
 """The 64 x 64 regime map on this machine, beside a plain loop over scipy's `solve_ivp`.
 
-Both do the same work on the same samples: the plain loop on a random choice of them. Runs are interleaved and repeated, the least time counts,
+Both do the same work on the same samples, the plain loop on a random choice of them.
+Runs are interleaved and repeated, the least time counts,
 compilation is told apart. What each of them achieves is measured against an independent
 integration at a relative tolerance of 1e-12, on the same choice of samples.
 
