@@ -2,9 +2,13 @@
 
 import pytest
 
+from jaxvib import cli
+
 from . import pushed
 
 
 @pytest.fixture(autouse=True)
 def pushed_kind(monkeypatch):
     pushed.install(monkeypatch)
+    # What the command sets in its environment must not outlive a test.
+    monkeypatch.setattr(cli, "use_compilation_cache", lambda: None)
