@@ -116,6 +116,9 @@ def fast_starts(problem: RitzProblem) -> Complex[Array, " starts"]:
     squares, modes = jnp.linalg.eigh((symmetric + symmetric.T) / 2)
     shapes = jnp.linalg.solve(factor.T, modes)
     damping = jnp.sum(shapes * (problem.damping @ shapes), axis=0) / 2
+    # a motion that nothing dampens or holds has exact zeros
+    least = 1e-13 * jnp.max(jnp.abs(problem.damping))
+    damping = jnp.where(jnp.abs(damping) < least, 0.0, damping)
     noise = 1e-11 * jnp.max(jnp.abs(problem.stiffness))
     squares = jnp.where(jnp.abs(squares) < noise, 0.0, squares)
     inside = squares - damping**2
