@@ -3,6 +3,8 @@
 import concurrent.futures
 import functools
 import os
+import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +12,9 @@ import jax
 import numpy as np
 
 PyTree = Any
+
+_traced = threading.local()
+_ALONE: weakref.WeakSet = weakref.WeakSet()
 
 
 def map_samples(
@@ -54,13 +59,26 @@ def map_samples(
         return result
 
     starts = range(0, number, width)
+    _traced.alone = False
     first = run(0)  # alone, so that one thread compiles
-    workers = min(os.cpu_count() or 1, max(1, len(starts) - 1))
+    if _traced.alone:
+        _ALONE.add(function)
+    cores = 1 if function in _ALONE else os.cpu_count() or 1
+    workers = min(cores, max(1, len(starts) - 1))
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         # The costliest chunks last would leave cores idle at the end.
         rest = list(pool.map(run, reversed(starts[1:])))[::-1]
     inverse = np.argsort(order, kind="stable")
     return jax.tree.map(lambda *parts: np.concatenate(parts)[inverse], first, *rest)
+
+
+def run_alone() -> None:
+    """Ask, while a function is being traced, for its chunks to run one after another.
+
+    Two runs at once of much batched linear algebra were seen to wait for each other
+    forever, in the pool of threads that XLA has on two cores.
+    """
+    _traced.alone = True
 
 
 def _number(samples, cost) -> int:
