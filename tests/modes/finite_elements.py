@@ -4,6 +4,8 @@ Hermite cubics and integrated Legendre polynomials on elements that end at each 
 shares no code and no formula with jaxvib.
 """
 
+import itertools
+
 import numpy as np
 import scipy.linalg
 from numpy.polynomial import legendre
@@ -57,8 +59,16 @@ def eigenvalues(
     mass = np.zeros((0, 0)) if mass is None else np.asarray(mass, float)
     n = len(mass)
     link_map = np.zeros((m, n)) if link_map is None else np.asarray(link_map, float)
-    marks = np.unique(np.concatenate([np.linspace(0, size, elements + 1), positions]))
-    marks = marks[np.append(True, np.diff(marks) > 1e-9)]
+    breaks = np.unique(np.concatenate([[0.0, size], positions]))
+    breaks = breaks[np.append(True, np.diff(breaks) > 1e-9)]
+    # no element shorter than it has to be: (12 / h^3) eps is noise in every stiffness
+    parts = [
+        np.linspace(
+            low, high, max(1, round(elements * (high - low) / size)), endpoint=False
+        )
+        for low, high in itertools.pairwise(breaks)
+    ]
+    marks = np.append(np.concatenate(parts), size)
     per, freedoms = degree - 3, 2 * len(marks)
     total = freedoms + per * (len(marks) - 1)
     M, C, K = (np.zeros((total + n, total + n)) for _ in range(3))

@@ -24,7 +24,7 @@ def random_case(random):
         damping = damping + gyroscopic - gyroscopic.T
     return {
         "ends": tuple(random.choice(KINDS, 2).tolist()),
-        "positions": np.round(random.random(links), 1 if random.random() < 0.3 else 9),
+        "positions": np.round(random.random(links), 1 if random.random() < 0.3 else 2),
         "stiffness": 10 ** random.uniform(-2, 4, links),
         "damping": 10 ** random.uniform(-3, 1.5, links) * (random.random() < 0.8),
         "link_map": random.normal(size=(links, bodies)),
@@ -45,13 +45,19 @@ def test_random_systems_miss_nothing_and_list_nothing_twice():
         modes = jv.beam_eigenvalues(system, count=10)
         assert bool(modes.certified)
         radius = float(modes.radius)
-        elements = eigenvalues(**case, elements=4, degree=11)
+        elements = eigenvalues(**case, elements=5, degree=12)
+        # rigid motions are exact zeros of ours and pairs of noise of elements
+        noise = 1e-3 if np.any(modes.values == 0) else 0.0
+        elements = elements[np.abs(elements) > noise]
+        ours = np.asarray(modes.values)
+        ours = ours[np.abs(ours) > noise]
         # the circle may hold more than 10 values, where the 10th and 11th are close
         inside = np.sum(np.abs(elements) < radius)
-        assert inside >= 10
-        if inside == 10:
-            largest = np.abs(modes.values[-1])
-            np.testing.assert_allclose(np.abs(elements[9]), largest, rtol=1e-6)
+        assert inside >= len(ours)
+        # elements of 0.01 round slow motions: (12 / h^3) eps in a stiffness
+        np.testing.assert_allclose(
+            np.abs(elements[: len(ours)]), np.abs(ours), rtol=1e-6, atol=1e-6
+        )
 
 
 @pytest.mark.slow
