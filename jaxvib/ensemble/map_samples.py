@@ -27,8 +27,8 @@ def map_samples(
 ) -> PyTree:
     """Map a function of one sample over the leading axis of all samples.
 
-    Chunks of `chunk` samples run as one `vmap`, with one host thread per core, since
-    XLA runs a chunk's loops on a single core. Each lane of a chunk waits for its
+    Chunks of up to `chunk` samples run as one `vmap`, with one host thread per core,
+    since XLA runs a chunk's loops on a single core. Each lane of a chunk waits for its
     slowest neighbour, so samples of similar `cost` (shape (samples,), any unit) are
     put together. A chunk is never narrower than 2 lanes (short ones are padded), and
     then no bit of a sample's result depends on its neighbours.
@@ -44,7 +44,9 @@ def map_samples(
         raise ValueError(f"chunk = {chunk} is not in [1, inf)")
     order = np.arange(number) if cost is None else np.argsort(cost, kind="stable")
     compiled, widths = _compiled(function)
-    needed = max(2, min(chunk, number))
+    available = os.cpu_count() or 1
+    rounds = -(-number // (available * chunk))
+    needed = min(chunk, max(2, -(-number // (available * rounds))))  # work for all cores
     # A width that is compiled already costs less than a new one that fits better.
     width = min((w for w in widths if w >= needed), default=needed)
     widths.add(width)
@@ -63,7 +65,7 @@ def map_samples(
     first = run(0)  # alone, so that one thread compiles
     if _traced.alone:
         _ALONE.add(function)
-    cores = 1 if function in _ALONE else os.cpu_count() or 1
+    cores = 1 if function in _ALONE else available
     workers = min(cores, max(1, len(starts) - 1))
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         # The costliest chunks last would leave cores idle at the end.
