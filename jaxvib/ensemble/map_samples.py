@@ -46,7 +46,8 @@ def map_samples(
     compiled, widths = _compiled(function)
     available = os.cpu_count() or 1
     rounds = -(-number // (available * chunk))
-    needed = min(chunk, max(2, -(-number // (available * rounds))))  # work for all cores
+    share = -(-number // (available * rounds))  # every core gets as much as the others
+    needed = max(2, min(chunk, share))
     # A width that is compiled already costs less than a new one that fits better.
     width = min((w for w in widths if w >= needed), default=needed)
     widths.add(width)
