@@ -113,7 +113,7 @@ class Session:
         os._exit(code)
 
     def _next(self) -> str:
-        variation = SYSTEMS[self.study.system.kind].variation
+        variation = SYSTEMS[self.study.system.kind].variation(self.study.system)
         if variation.partition("=")[0] in self.study.paths:
             return shlex.join(["jaxvib", "report", str(self.directory)])
         other = Path(f"{self.directory}-2")

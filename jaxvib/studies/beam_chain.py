@@ -1,19 +1,17 @@
 """The chain of bodies joined by beams in a config."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from .catalogue import catalogue
-from .tables import Table, flattened, nested_model
+from .tables import Table, flattened, nested_model, validated
 
 
 class BeamChainKind:
     """Bodies that shift and turn, joined by Euler-Bernoulli beams without mass."""
 
     name = "beam_chain"
-    axes: ClassVar = {}
-    variation = "bodies=512"
     analyses = ("energy_split",)
 
     def options(self) -> type[Table]:
@@ -31,11 +29,27 @@ class BeamChainKind:
         }
         return nested_model(self.name, catalogue()[self.name], given)
 
+    def read(self, document):
+        """Return the checked table of a config."""
+        return validated(self.options(), document.tables["system"], "system", document)
+
     def default(self):
         """Return the system with the values that it has by default."""
         from ..systems import BeamChain
 
         return BeamChain(256, 1.0)
+
+    def declared(self, options):
+        """Return what is declared of each parameter, by path."""
+        return catalogue()[self.name]
+
+    def axes(self, options) -> dict[str, list[str]]:
+        """Return names along the axes of its results, by axis."""
+        return {}
+
+    def variation(self, options) -> str:
+        """Return a change worth trying."""
+        return "bodies=512"
 
     def build(self, options):
         """Return the system that a config asks for."""

@@ -22,7 +22,7 @@ _FILE = Path(__file__).with_name("catalogue.json")
 class Declared:
     """What a system declares of one parameter, and the value it has by default."""
 
-    default: float
+    default: float | list[float]
     unit: str
     description: str
     allowed: Range
@@ -46,20 +46,30 @@ def catalogue() -> dict[str, dict[str, Declared]]:
 
 def declared_now() -> dict:
     """Return the contents that `catalogue.json` should have, from the systems."""
-    from ..systems import parameters
     from .kinds import SYSTEMS
 
     return {
         kind: {
             path: {
-                "default": float(np.asarray(entry.value)),
+                "default": np.asarray(entry.value).tolist(),
                 "unit": entry.unit,
                 "description": entry.description,
                 "allowed": _bounds(entry.allowed),
             }
-            for path, entry in parameters(system.default()).items()
+            for path, entry in _parameters(system.default()).items()
         }
         for kind, system in SYSTEMS.items()
+    }
+
+
+def _parameters(default) -> dict:
+    from ..systems import parameters
+
+    parts = default if isinstance(default, dict) else {"": default}
+    return {
+        f"{name}.{path}".lstrip("."): entry
+        for name, part in parts.items()
+        for path, entry in parameters(part).items()
     }
 
 

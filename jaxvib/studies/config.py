@@ -1,7 +1,7 @@
 """A study as its config says it: which system, which analysis, which values, how to run."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,7 +9,7 @@ from pydantic import Field
 
 from .._nearest import nearest
 from . import samples
-from .catalogue import Declared, catalogue
+from .catalogue import Declared
 from .kinds import ANALYSES, SYSTEMS
 from .reading import Document, read
 from .samples import Sampling, Values
@@ -122,8 +122,8 @@ def load(path: Path, assignments: Sequence[str] = ()) -> Study:
         Title, {k: tables[k] for k in ("title",) if k in tables}, "", document
     )
     kind = _kind(document, "system", SYSTEMS)
-    system = validated(kind.options(), tables["system"], "system", document)
-    declared = catalogue()[kind.name]
+    system = kind.read(document)
+    declared = kind.declared(system)
     sampling, paths = _sweep(document, declared)
     analysis_kind = _kind(document, "analysis", ANALYSES)
     _refuse_strangers(document, kind, analysis_kind)
@@ -181,7 +181,7 @@ def _refuse_strangers(document: Document, system, analysis) -> None:
         )
 
 
-def _sweep(document: Document, declared: dict[str, Declared]):
+def _sweep(document: Document, declared: Mapping[str, Declared]):
     table = document.tables.get("sweep", {})
     if not isinstance(table, dict):
         raise ValueError(
@@ -225,7 +225,7 @@ def _specified(table: dict, declared, prefix: str = "") -> dict[str, object]:
 
 def _number_of_samples(document, sampling, paths, analysis) -> int:
     where = document.where("sweep")
-    if analysis.sampled != bool(paths):
+    if analysis.sampled not in (None, bool(paths)):
         found = "is missing" if analysis.sampled else "is given"
         wanted = "one path or more" if analysis.sampled else "none"
         raise ValueError(

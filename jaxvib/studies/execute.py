@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 
 from . import samples
-from .catalogue import catalogue
 from .config import Study
 from .fields import Variable, with_coordinates
 from .kinds import ANALYSES, SYSTEMS
@@ -34,7 +33,7 @@ def execute(study: Study, system, store: Store, progress, started: float) -> Non
     was done before. **Arguments:** `progress`: told of samples done and failed;
     `started`: when the session began, by `time.monotonic`.
     """
-    run = _run_samples if ANALYSES[study.analysis.kind].sampled else _run_whole
+    run = _run_whole if ANALYSES[study.analysis.kind].sampled is False else _run_samples
     with Times(store.directory, started) as times:
         run(study, system, store, progress, times)
         if "complete" not in store.done:
@@ -47,9 +46,11 @@ def build(study: Study):
 
     system = SYSTEMS[study.system.kind].build(study.system)
     values = {
-        path: float(np.asarray(entry.value)) for path, entry in parameters(system).items()
+        path: float(np.asarray(entry.value))
+        for path, entry in parameters(system).items()
+        if np.ndim(entry.value) == 0
     }
-    declared = catalogue()[study.system.kind]
+    declared = SYSTEMS[study.system.kind].declared(study.system)
     ANALYSES[study.analysis.kind].check(study.analysis, values, declared)
     return system
 
@@ -76,7 +77,7 @@ def failed(codes: np.ndarray) -> np.ndarray:
 
 def _run_samples(study, system, store, progress, times: Times) -> None:
     kind = ANALYSES[study.analysis.kind]
-    declared = catalogue()[study.system.kind]
+    declared = SYSTEMS[study.system.kind].declared(study.system)
     values = samples.draw(study.sampling, study.paths, study.run.seed)
     for number, part in chunks(study):
         if f"chunk {number}" in store.done:

@@ -6,28 +6,22 @@ from typing import Protocol
 import numpy as np
 
 from .beam_chain import BeamChainKind
+from .catalogue import Declared
 from .continuation import ContinuationKind
 from .cost import Cost
 from .design import DesignKind
 from .energy_split import EnergySplitKind
 from .fields import Variable
 from .periodic_orbit import PeriodicOrbitKind
+from .reading import Document
 from .tables import Table
 from .two_body_impact import TwoBodyImpactKind
 
 
 class SystemKind(Protocol):
-    """A kind of system: what a config may set in it, and how it is built.
-
-    **Fields:** `variation`: a change worth trying, as `--set` takes it.
-    """
+    """A kind of system: what a config may set in it, and how it is built."""
 
     name: str
-    variation: str
-
-    @property
-    def axes(self) -> Mapping[str, list[str]]:
-        """Names along the axes of its results, by axis."""
 
     @property
     def analyses(self) -> tuple[str, ...]:
@@ -36,8 +30,23 @@ class SystemKind(Protocol):
     def options(self) -> type[Table]:
         """Return the table that a config gives; its defaults are the usual values."""
 
+    def read(self, document: Document):
+        """Return the checked table of a config. **Raises:** `ValueError`."""
+
     def default(self):
-        """Return the system with the usual values, whose parameters can be swept."""
+        """Return the system with the usual values, whose parameters can be swept.
+
+        Of a kind whose parameters a config makes up: its parts, by name.
+        """
+
+    def declared(self, options) -> Mapping[str, Declared]:
+        """Return what is declared of each parameter of a config's system, by path."""
+
+    def axes(self, options) -> Mapping[str, list[str]]:
+        """Return names along the axes of its results, by axis."""
+
+    def variation(self, options) -> str:
+        """Return a change worth trying, as `--set` takes it."""
 
     def build(self, options):
         """Return the system of a config's table."""
@@ -46,13 +55,13 @@ class SystemKind(Protocol):
 class AnalysisKind(Protocol):
     """A kind of analysis: its options, and what it computes of a system.
 
-    **Fields:** `sampled`: whether it is done for each sample of a sweep, not once for
-    the system; `groups`: what it stores beside the results, by name, with the names of
-    the coordinates in there.
+    **Fields:** `sampled`: whether it is done for each sample of a sweep (`True`), once
+    for the system (`False`) or either (`None`); `groups`: what it stores beside the
+    results, by name, with the names of the coordinates in there.
     """
 
     name: str
-    sampled: bool
+    sampled: bool | None
     groups: Mapping[str, tuple[str, ...]]
 
     def options(self) -> type[Table]:

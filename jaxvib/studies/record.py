@@ -18,7 +18,7 @@ def record(study: Study, device: str) -> dict:
         "chunk": study.run.chunk,
         "grid": samples.grid_of(study.sampling, study.paths) if study.paths else None,
         "coordinates": list(study.paths) or analysis.coordinates(study.analysis),
-        "axes": SYSTEMS[study.system.kind].axes,
+        "axes": SYSTEMS[study.system.kind].axes(study.system),
         "evidence": study.run.evidence,
         "versions": versions(),
         "fingerprint": fingerprint(device),

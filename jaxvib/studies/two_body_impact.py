@@ -1,12 +1,12 @@
 """The two-body vibro-impact system in a config."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import pydantic
 from pydantic import Field
 
 from .catalogue import catalogue
-from .tables import Table, flattened, nested_model
+from .tables import Table, flattened, nested_model, validated
 
 _WAYS = (
     "stiffness; or youngs_moduli and poissons_ratios with curvature_sum (and "
@@ -107,11 +107,6 @@ class TwoBodyImpactKind:
     """A main body on the ground that carries an attached body, which it can hit."""
 
     name = "two_body_impact"
-    axes: ClassVar = {
-        "state": ["x_main", "x_attached", "v_main", "v_attached"],
-        "freedom": ["main", "attached"],
-    }
-    variation = "attached.mass=120"
     analyses = ("periodic_orbit", "continuation", "design")
 
     def options(self) -> type[Table]:
@@ -122,11 +117,30 @@ class TwoBodyImpactKind:
         }
         return nested_model("two_body_impact", catalogue()[self.name], given)
 
+    def read(self, document):
+        """Return the checked table of a config."""
+        return validated(self.options(), document.tables["system"], "system", document)
+
     def default(self):
         """Return the system with the values that it has by default."""
         from ..systems import two_body_impact
 
         return two_body_impact()
+
+    def declared(self, options):
+        """Return what is declared of each parameter, by path."""
+        return catalogue()[self.name]
+
+    def axes(self, options) -> dict[str, list[str]]:
+        """Return names along the axes of its results, by axis."""
+        return {
+            "state": ["x_main", "x_attached", "v_main", "v_attached"],
+            "freedom": ["main", "attached"],
+        }
+
+    def variation(self, options) -> str:
+        """Return a change worth trying."""
+        return "attached.mass=120"
 
     def build(self, options):
         """Return the system that a config asks for."""

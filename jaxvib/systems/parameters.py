@@ -67,8 +67,6 @@ def _walk(node, keys=(), where=()) -> dict:
             value = getattr(node, field.name)
             step = (*where, field.name)
             if value is None:
-                continue
-            if value is None:
                 continue  # left out, like a coupling that follows from others
             if "range" in field.metadata:
                 entry = Parameter(
