@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 
 from .._nearest import unknown_key as unknown_key
@@ -37,27 +38,42 @@ def parameters(system: object) -> dict[str, Parameter]:
 def replace(system: System, values: Mapping[str, object]) -> System:
     """Return a system with other values on some of its paths.
 
-    Works under `jit`, `vmap` and differentiation, so that any parameter can be swept
-    or optimised.
+    An entry of an array is meant by its position, `positions.1` or `mass.0.0`. Works
+    under `jit`, `vmap` and differentiation, so that any parameter can be swept or
+    optimised.
 
     **Raises:** `ValueError` for an unknown path (naming the nearest one), a value out
     of its range or of another shape.
     """
     known = {".".join(keys): found for keys, found in _walk(system).items()}
-    places, news = [], []
+    news: dict[tuple, object] = {}
     for path, value in values.items():
-        if path not in known:
-            raise ValueError(unknown_key("parameter", path, known))
-        where, entry = known[path]
+        whole, entry_of = _whole_path(path, known)
+        where, entry = known[whole]
         check_range(path, value, entry.unit, entry.allowed)
-        new = real_array(value)
-        if new.shape != np.shape(entry.value):
-            raise ValueError(
-                f"{path} has shape {new.shape}; allowed: {np.shape(entry.value)}"
-            )
-        places.append(where)
-        news.append(new)
-    return eqx.tree_at(lambda tree: [_get(tree, where) for where in places], system, news)
+        new, shape = real_array(value), () if entry_of else np.shape(entry.value)
+        if new.shape != shape:
+            raise ValueError(f"{path} has shape {new.shape}; allowed: {shape}")
+        if entry_of:
+            new = jnp.asarray(news.get(where, entry.value)).at[entry_of].set(new)
+        news[where] = new
+    places = list(news)
+    return eqx.tree_at(
+        lambda tree: [_get(tree, where) for where in places], system, list(news.values())
+    )
+
+
+def _whole_path(path: str, known) -> tuple[str, tuple[int, ...]]:
+    """Return the path of an array and the position in it that a path ends with."""
+    keys = path.split(".")
+    for depth in range(len(keys), 0, -1):
+        whole, rest = ".".join(keys[:depth]), keys[depth:]
+        if whole in known and all(key.isdecimal() for key in rest):
+            shape, position = np.shape(known[whole][1].value), tuple(map(int, rest))
+            inside = all(i < size for i, size in zip(position, shape, strict=False))
+            if not rest or (len(rest) == len(shape) and inside):
+                return whole, position
+    raise ValueError(unknown_key("parameter", path, known))
 
 
 def _walk(node, keys=(), where=()) -> dict:

@@ -138,3 +138,18 @@ def test_a_traced_number_becomes_an_array_as_strong_as_any_other():
 
     assert not weak(0.1)
     assert not jax.eval_shape(lambda v: jv.replace(system, {"gap": v}).gap, 0.1).weak_type
+
+
+def test_entries_of_arrays_are_replaced_by_their_position():
+    beam = jv.Beam(1.0, 2.0, 3.0)
+    system = jv.oscillators_on_beam(beam, [0.2, 0.7], [1.0, 2.0], [3.0, 4.0])
+    values = {"positions.1": 0.5, "mass.0.0": 7.0, "mass.1.0": -1.0, "beam.length": 4.0}
+    new = jax.jit(lambda numbers: jv.replace(system, numbers))(values)
+    np.testing.assert_array_equal(new.positions, [0.2, 0.5])
+    np.testing.assert_array_equal(new.mass, [[7.0, 0.0], [-1.0, 2.0]])
+    assert float(new.beam.length) == 4.0
+    with pytest.raises(ValueError, match=r"positions\.1 = -1 m is not in"):
+        jv.replace(system, {"positions.1": -1.0})
+    for path in ("positions.2", "mass.0", "positions.x", "beam.length.0"):
+        with pytest.raises(ValueError, match=path):
+            jv.replace(system, {path: 0.1})
