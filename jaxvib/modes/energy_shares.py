@@ -43,25 +43,20 @@ def energy_shares(system: Assembled) -> EnergyShares:
 
     A module's share is $\tfrac12 \varphi^T c \varphi$ over the mode's potential energy
     $\omega^2/2$, a freedom's is $\tfrac12 \varphi_i (M \varphi)_i$ over the kinetic
-    energy. On the host.
+    energy. Works under `jit` and `vmap`.
     """
     modes = natural_modes(system)
-    shapes = np.asarray(modes.shapes)
-    padded = np.vstack([np.zeros(shapes.shape[1]), shapes])
-    position = {name: i + 1 for i, name in enumerate(system.names)}
-    potential = np.zeros((len(system.modules), shapes.shape[1]))
-    for row, module in zip(potential, system.modules, strict=True):
-        local = padded[[position.get(name, 0) for name in module.freedoms]]
-        for weight, coefficients in module.potential():
-            strain = np.array([float(c) for c in coefficients]) @ local
-            row += float(weight) * strain**2
-    square = np.asarray(modes.frequencies) ** 2
-    potential = np.where(square > 0, potential / np.where(square > 0, square, 1.0), 0.0)
-    kinetic = shapes * (np.asarray(system.mass) @ shapes)
+    shapes = modes.shapes
+    weights, rows, owners = system.strain_rows()
+    strained = weights[:, None] * (rows @ shapes) ** 2
+    potential = jnp.zeros((len(system.modules), shapes.shape[1])).at[owners].add(strained)
+    square = jnp.broadcast_to(modes.frequencies**2, potential.shape)
+    potential = jnp.where(square > 0, potential / jnp.where(square > 0, square, 1.0), 0.0)
+    kinetic = shapes * (system.mass @ shapes)
     return EnergyShares(
         system.module_names(),
         system.names,
         modes.frequencies,
-        jnp.asarray(potential),
-        jnp.asarray(kinetic),
+        potential,
+        kinetic,
     )

@@ -133,6 +133,8 @@ def _label(axis, set_limits, set_scale, words: Axis) -> None:
     axis.set_label_text(_plain(words.label))
     if words.log:
         set_scale("log")
+    if words.ticks:
+        axis.set_ticks(range(len(words.ticks)), [_plain(tick) for tick in words.ticks])
     if words.low is not None or words.high is not None:
         set_limits(words.low, words.high)
 

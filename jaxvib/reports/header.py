@@ -16,6 +16,8 @@ _COUNTED = {
     "continuation": "orbits",
     "design": "orbits",
     "energy_split": "samples",
+    "frequency_response": "samples",
+    "natural_modes": "samples",
     "periodic_orbit": "samples",
 }
 

@@ -13,7 +13,15 @@ from .picture import Cells, Picture, Share
 from .reading import Run
 
 _HERE = Path(__file__).parent
-_SCRIPTS = ("data.js", "words.js", "charts.js", "bodies.js", "motion.js", "page.js")
+_SCRIPTS = (
+    "data.js",
+    "words.js",
+    "charts.js",
+    "bodies.js",
+    "motion.js",
+    "scene.js",
+    "page.js",
+)
 _PLOTLY = "vendor/plotly-cartesian.min.js"
 
 
@@ -45,7 +53,7 @@ def page(pictures: Sequence[Picture], runs: Sequence[Run]) -> str:
         others="".join(
             figure
             for picture, figure in shown
-            if not picture.explorable and picture.view == "charts"
+            if not picture.explorable and picture.view != "motion"
         ),
         foot=foot(runs),
         data=base64.b64encode(pack(page_content(pictures, runs))).decode(),
@@ -98,7 +106,29 @@ def _motion_figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
     )
 
 
-_FIGURES = {"charts": _charts_figure, "motion": _motion_figure}
+def _scene_figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
+    assert picture.scene is not None, "a picture that is shown as a scene has one"
+    picks = "".join(
+        f"<label>{_text(label)} <select class='pick' aria-label='{_text(label)}'>"
+        + "".join(f"<option value='{i}'>{_text(o)}</option>" for i, o in enumerate(options))
+        + "</select></label>"
+        for label, options in picture.scene.picks.items()
+    )
+    return (
+        f"<figure class='picture scene' id='{picture.name}' data-picture='{number}'>"
+        f"<figcaption><h2>{_text(picture.title)}</h2><p>{_text(picture.text)}</p></figcaption>"
+        f"<div class='picks'>{picks}</div>"
+        f"<svg class='stage' viewBox='0 0 920 300' role='img' "
+        f"aria-label='{_text(picture.alt)}'></svg>"
+        "<div class='player'><button class='play' type='button'>Play</button>"
+        "<input type='range' min='0' max='1' step='any' value='0' aria-label='Time'>"
+        "<output></output><select class='speed' aria-label='Speed'>"
+        "<option value='1' selected>normal</option><option value='0.5'>1/2 speed</option>"
+        f"<option value='0.1'>1/10 speed</option></select></div>{_files(picture)}</figure>"
+    )
+
+
+_FIGURES = {"charts": _charts_figure, "motion": _motion_figure, "scene": _scene_figure}
 
 
 def _slider(picture: Picture) -> str:

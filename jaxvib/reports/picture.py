@@ -11,13 +11,17 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """One axis: its label with unit, and the parameter path that it shows, if any."""
+    """One axis: its label with unit, and the parameter path that it shows, if any.
+
+    With `ticks` the places 0, 1, 2, ... have these names.
+    """
 
     label: str
     path: str = ""
     log: bool = False
     low: float | None = None
     high: float | None = None
+    ticks: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,12 +135,32 @@ class Choice:
 
 
 @dataclasses.dataclass(frozen=True)
+class Scene:
+    """A system that moves on a stage; the page plays it, files show its charts.
+
+    **Fields:** `kind`: `"modes"` (`shapes` (samples, modes, freedoms), `frequencies`
+    (samples, modes)) or `"motion"` (`places` and `rates` (samples, frames, freedoms)
+    over a `duration`, s); `layout`: how it is drawn, `"rows"` or `"beams"`; `picks`:
+    what can be picked, by label.
+    """
+
+    kind: str
+    layout: dict
+    picks: dict[str, tuple[str, ...]]
+    shapes: np.ndarray | None = None
+    frequencies: np.ndarray | None = None
+    places: np.ndarray | None = None
+    rates: np.ndarray | None = None
+    duration: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True)
 class Picture:
     """Charts that are read together, with their words.
 
     `name` is the picture's file and place in the page, `text` says what is seen and by
     which convention, `alt` says it to those who cannot see. `view` picks how the page
-    shows it: "charts", or "motion" for the orbit that the reader picks.
+    shows it: "charts", "motion" for the orbit that the reader picks, or "scene".
     """
 
     name: str
@@ -147,6 +171,7 @@ class Picture:
     shares: tuple[Share, ...] = ()
     choice: Choice | None = None
     view: str = "charts"
+    scene: Scene | None = None
 
     @property
     def explorable(self) -> bool:

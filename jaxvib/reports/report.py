@@ -9,11 +9,13 @@ from .files import write_files
 from .history import design_history
 from .loading import loading_curve
 from .maps import maps
+from .modes import natural_modes
 from .motion import motion
 from .page import page
 from .picture import Picture
 from .planes import long_paths
 from .reading import Run, read_run
+from .response import frequency_response
 from .scatter import scatters
 from .split import energy_split
 
@@ -73,4 +75,6 @@ _PICTURES: dict[str, Callable[[Sequence[Run]], list[Picture]]] = {
     "continuation": lambda runs: [loading_curve(runs)],
     "design": lambda runs: [design_history(runs)],
     "energy_split": energy_split,
+    "natural_modes": natural_modes,
+    "frequency_response": frequency_response,
 }

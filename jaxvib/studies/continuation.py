@@ -51,7 +51,7 @@ class ContinuationKind:
         """Return the table that a config gives."""
         return ContinuationOptions
 
-    def check(self, options, values: Mapping, declared: Mapping) -> None:
+    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
         """Raise `ValueError` for bounds that do not enclose the parameter's value."""
         check_bounds(options.path, options.bounds, values, declared)
 

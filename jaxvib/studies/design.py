@@ -50,7 +50,7 @@ class DesignKind:
         """Return the table that a config gives."""
         return DesignOptions
 
-    def check(self, options, values: Mapping, declared: Mapping) -> None:
+    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
         """Raise `ValueError` for bounds that do not enclose the parameters' values."""
         for path, bounds in options.variables.items():
             check_bounds(path, bounds, values, declared)

@@ -41,7 +41,7 @@ class EnergySplitKind:
         """Return the table that a config gives."""
         return EnergySplitOptions
 
-    def check(self, options, values: Mapping, declared: Mapping) -> None:
+    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
         """Raise nothing: these options go with any chain."""
 
     def coordinates(self, options) -> list[str]:

@@ -51,7 +51,7 @@ def build(study: Study):
         if np.ndim(entry.value) == 0
     }
     declared = SYSTEMS[study.system.kind].declared(study.system)
-    ANALYSES[study.analysis.kind].check(study.analysis, values, declared)
+    ANALYSES[study.analysis.kind].check(study.analysis, values, declared, system)
     return system
 
 

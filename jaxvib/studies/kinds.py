@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
+from .assembly import AssemblyKind
 from .beam_chain import BeamChainKind
 from .catalogue import Declared
 from .continuation import ContinuationKind
@@ -12,6 +13,8 @@ from .cost import Cost
 from .design import DesignKind
 from .energy_split import EnergySplitKind
 from .fields import Variable
+from .frequency_response import FrequencyResponseKind
+from .natural_modes import NaturalModesKind
 from .periodic_orbit import PeriodicOrbitKind
 from .reading import Document
 from .tables import Table
@@ -67,11 +70,11 @@ class AnalysisKind(Protocol):
     def options(self) -> type[Table]:
         """Return the table that a config gives."""
 
-    def check(self, options, values: Mapping, declared: Mapping) -> None:
+    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
         """Raise `ValueError` for options that do not go with the system.
 
         **Arguments:** `values`: of its parameters, by path, as far as they are known;
-        `declared`: what it declares of each path.
+        `declared`: what it declares of each path; `system`: once it has been built.
         """
 
     def coordinates(self, options) -> list[str]:
@@ -94,12 +97,18 @@ class AnalysisKind(Protocol):
         """Return at most six lines about the results."""
 
 
-_SYSTEMS: tuple[SystemKind, ...] = (TwoBodyImpactKind(), BeamChainKind())
+_SYSTEMS: tuple[SystemKind, ...] = (
+    TwoBodyImpactKind(),
+    BeamChainKind(),
+    AssemblyKind(),
+)
 _ANALYSES: tuple[AnalysisKind, ...] = (
     PeriodicOrbitKind(),
     ContinuationKind(),
     DesignKind(),
     EnergySplitKind(),
+    NaturalModesKind(),
+    FrequencyResponseKind(),
 )
 SYSTEMS = {kind.name: kind for kind in _SYSTEMS}
 ANALYSES = {kind.name: kind for kind in _ANALYSES}

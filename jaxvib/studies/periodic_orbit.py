@@ -39,7 +39,7 @@ class PeriodicOrbitKind:
         """Return the table that a config gives."""
         return PeriodicOrbitOptions
 
-    def check(self, options, values, declared) -> None:
+    def check(self, options, values, declared, system=None) -> None:
         """Raise nothing: these options go with any system."""
 
     def coordinates(self, options) -> list[str]:

@@ -2,7 +2,7 @@
 
 import math
 import typing
-from typing import Any, TypeGuard
+from typing import Annotated, Any, TypeGuard
 
 import pydantic
 from annotated_types import Ge, Gt, Le, Lt, MaxLen
@@ -22,21 +22,38 @@ class Table(pydantic.BaseModel):
     )
 
 
-def number(entry: Declared) -> tuple[type, Any]:
-    """Return a field for a declared parameter, as `pydantic.create_model` takes it."""
+def number(entry: Declared, **default) -> tuple[Any, Any]:
+    """Return a field for a declared parameter, as `pydantic.create_model` takes it.
 
-    def finite(bound: float) -> float | None:
-        return bound if math.isfinite(bound) else None
-
-    return float, pydantic.Field(
-        default=entry.default,
+    Its `default` is the declared one unless another is given: `...` for none, `None`
+    for a parameter that may be left out.
+    """
+    value = default.get("default", entry.default)
+    extra = {"unit": entry.unit}
+    if isinstance(entry.default, list):
+        length = len(entry.default)
+        extra["allowed"] = f"{length} numbers in {entry}"
+        kind = Annotated[float, pydantic.Field(**_limits(entry.allowed))]
+        described = pydantic.Field(
+            default=value, description=entry.description, json_schema_extra=extra,
+            min_length=length, max_length=length,
+        )  # fmt: skip
+        return list[kind], described
+    if value is None:
+        extra["allowed"] = str(entry)
+    described = pydantic.Field(
+        default=value,
         description=entry.description,
-        json_schema_extra={"unit": entry.unit},
-        gt=finite(entry.allowed.above),
-        ge=finite(entry.allowed.at_least),
-        le=finite(entry.allowed.at_most),
-        lt=finite(entry.allowed.below),
+        json_schema_extra=extra,
+        **_limits(entry.allowed),
     )
+    return (float if value is not None else float | None), described
+
+
+def _limits(allowed: Range) -> dict[str, float]:
+    bounds = {"gt": allowed.above, "ge": allowed.at_least, "le": allowed.at_most,
+              "lt": allowed.below}  # fmt: skip
+    return {name: bound for name, bound in bounds.items() if math.isfinite(bound)}
 
 
 def nested_model(name: str, declared: dict[str, Declared], given: dict[str, tuple]):

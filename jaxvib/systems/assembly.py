@@ -70,23 +70,33 @@ class Assembled(Printed):
         """
         if not all(module.semidefinite for module in self.modules):
             return None
-        weights, rows, columns, coefficients = [], [], [], []
+        return self.strain_rows()[:2]
+
+    def strain_rows(self) -> tuple:
+        r"""Return weights $w$, rows $R$ with $C = R^T \mathrm{diag}(w) R$, and owners.
+
+        `owners`, shape (strains,), are positions in `modules`; weights of standing
+        bodies may be negative.
+        """
+        weights, rows, columns, coefficients, owners = [], [], [], [], []
         count = 0
-        for template, places in _groups(self):
+        for template, places, members in _groups(self):
             for weight, row in template.potential():
                 mine = np.arange(count, count + len(places))
                 count += len(places)
                 weights.append(weight)
+                owners.append(members)
                 for column, coefficient in zip(places.T, row, strict=True):
                     if not isinstance(coefficient, int):
                         rows.append(mine)
                         columns.append(column)
                         coefficients.append(coefficient + 0 * weight)
         if not weights:
-            return jnp.zeros(0), jnp.zeros((0, len(self.names)))
+            none = np.zeros(0, int)
+            return jnp.zeros(0), jnp.zeros((0, len(self.names))), none
         place = np.concatenate(rows), np.concatenate(columns)
         whole = _scattered(place, _join(coefficients), (count, len(self.names) + 1))
-        return jnp.asarray(_join(weights)), whole[:, 1:]
+        return jnp.asarray(_join(weights)), whole[:, 1:], np.concatenate(owners)
 
     def direction(self, place: str | Mapping[str, float]) -> Float[Array, " n"]:
         """Return the direction of a freedom, or of several with their coefficients.
@@ -176,18 +186,20 @@ def direction(names: Sequence[str], place: str | Mapping[str, float]):
 def _groups(system):
     """Return modules of one type as one module of stacked parameters, with its places.
 
-    Places are (modules, freedoms) positions in the overlay, the ground's is 0.
+    Places are (modules, freedoms) positions in the overlay, the ground's is 0; last
+    come the positions of the modules themselves.
     """
     position = {name: i + 1 for i, name in enumerate(system.names)}
     groups: dict[tuple, list] = {}
-    for module in system.modules:
-        groups.setdefault(_type_of(module), []).append(module)
-    for members in groups.values():
+    for number, module in enumerate(system.modules):
+        groups.setdefault(_type_of(module), []).append(number)
+    for numbers in groups.values():
+        members = [system.modules[number] for number in numbers]
         places = np.array([[position.get(name, 0) for name in m.freedoms] for m in members])
         flat = [jax.tree.leaves(member) for member in members]
         stacked = [_stack(column) for column in zip(*flat, strict=True)]
         structure = jax.tree.structure(members[0])
-        yield jax.tree.unflatten(structure, stacked), places
+        yield jax.tree.unflatten(structure, stacked), places, np.array(numbers)
 
 
 def _type_of(module) -> tuple:
@@ -210,7 +222,7 @@ def _stack(values):
 def _triplets(system, part: str):
     """Return rows, columns and values of one matrix, the same place more than once."""
     rows, columns, values = [], [], []
-    for template, places in _groups(system):
+    for template, places, _ in _groups(system):
         for (i, j), value in entries(getattr(template, part)()).items():
             rows.append(places[:, i])
             columns.append(places[:, j])

@@ -54,7 +54,14 @@ def test_equal_arrays_are_carried_once():
 
 def test_descriptions_of_pictures_become_words():
     found = unpack(pack(Axis("force (N)")))
-    expected = {"label": "force (N)", "path": "", "log": False, "low": None, "high": None}
+    expected = {
+        "label": "force (N)",
+        "path": "",
+        "log": False,
+        "low": None,
+        "high": None,
+        "ticks": [],
+    }
     assert found == {"is": "Axis", **expected}
 
 

@@ -69,7 +69,7 @@ class PushedKind:
     def options(self):
         return PushedOptions
 
-    def check(self, options, values, declared):
+    def check(self, options, values, declared, system=None):
         pass
 
     def coordinates(self, options):

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from jaxvib.studies import catalogue
+from jaxvib.studies.assembly import module_tables
 from jaxvib.studies.kinds import SYSTEMS
 
 
@@ -19,7 +20,11 @@ def test_the_catalogue_is_what_the_systems_declare():
 def test_every_parameter_can_be_set_and_is_described(kind):
     from jaxvib.studies.tables import leaves
 
-    settable = leaves(kind.options())
+    settable = set(leaves(kind.options()))
+    if kind.name == "assembly":  # one table for each module
+        settable |= {
+            f"{n}.{leaf}" for n, t in module_tables().items() for leaf in leaves(t)
+        }
     for path, declared in catalogue.catalogue()[kind.name].items():
         assert path in settable
         assert declared.description

@@ -2,7 +2,7 @@
 
 const STAGE = { width: 460, height: 132, floor: 112 };
 const SVG = "http://www.w3.org/2000/svg";
-const BODY = ["#1a6fc4", "#b85300"]; // dark enough for white words on any page
+const BODY = ["#1a6fc4", "#b85300", "#00795c", "#8a3fa8", "#7a5c00", "#b0305c"]; // dark enough for white words on any page
 
 // A main body on the ground that carries an attached one. The facing sides are drawn to
 // scale: they meet exactly when the bodies touch.

@@ -132,8 +132,10 @@ function layout(chart) {
   const ink = token("--ink");
   const named = chart.layers.filter((layer) => layer.is === "Notes" || layer.legend).length > 1;
   return {
-    title: chart.title ? { text: plain(chart.title), font: { size: 14 }, x: 0, xref: "paper" } : undefined,
-    margin: { l: 66, r: 14, t: chart.title || named ? 34 : 10, b: 50 },
+    title: chart.title
+      ? { text: plain(chart.title), font: { size: 14 }, x: 0, xref: "paper", y: 1, yanchor: "top", pad: { t: 8 } }
+      : undefined,
+    margin: { l: 66, r: 14, t: 10 + (chart.title ? 24 : 0) + (named ? 24 : 0), b: 50 },
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: getComputedStyle(document.body).fontFamily, size: 12.5, color: ink },
     xaxis: axis(chart.x), yaxis: axis(chart.y), dragmode: "zoom", hovermode: "closest",
@@ -147,12 +149,14 @@ function layout(chart) {
   };
 }
 
-function axis({ label, log, low, high }) {
-  const bounds = low === null && high === null ? {} : { range: [low, high] };
+function axis({ label, log, low, high, ticks }) {
+  const end = (value) => (log && value !== null ? Math.log10(value) : value);
+  const bounds = low === null && high === null ? {} : { range: [end(low), end(high)] };
   return {
     title: { text: plain(label), standoff: 8, font: { size: 13 } }, type: log ? "log" : "linear", automargin: true,
     gridcolor: token("--hair"), linecolor: token("--muted"), tickcolor: token("--muted"),
     zeroline: false, ticks: "outside", ticklen: 4, exponentformat: log ? "power" : "SI", ...bounds,
+    ...(ticks?.length ? { tickvals: ticks.map((_, i) => i), ticktext: ticks.map(plain) } : {}),
   };
 }
 

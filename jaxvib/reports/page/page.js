@@ -17,10 +17,15 @@ async function start() {
     await choose(run, motions.samples[motions.first]);
   }
   for (const element of charts.slice(1)) await draw(element);
+  document.querySelectorAll(".scene").forEach(stage);
   document.querySelectorAll(".legend button").forEach(listenLegend);
   document.querySelectorAll(".slider input").forEach(listenSlider);
   darkScheme.addEventListener("change", redraw);
   document.documentElement.dataset.ready = "yes";
+}
+
+function stage(element) {
+  element.shown = new Scene(element, page.pictures[element.dataset.picture], page);
 }
 
 function prepare(element) {
@@ -43,6 +48,7 @@ async function draw(element) {
 
 async function redraw() {
   for (const element of document.querySelectorAll(".picture .chart")) await draw(element);
+  document.querySelectorAll(".scene").forEach((element) => element.shown?.pick());
   if (motion) await choose(state.run, state.sample);
 }
 

@@ -1,0 +1,88 @@
+"""All that is told of a system's modes at once: frequencies, damping, shapes, energies."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from .._quantity import reported
+from ..ensemble import Reason
+from ..systems.assembly import Assembled
+from ..systems.impact import LinearSystem
+from ..systems.module import ROTATION
+from .energy_shares import energy_shares
+from .modal import damped_modes, natural_modes
+
+
+class ModeTable(eqx.Module):
+    """Undamped modes, where their energy sits, and the eigenvalues with damping.
+
+    Of the eigenvalues one of each conjugate pair is listed, ascending in modulus.
+    """
+
+    frequencies: Float[Array, " mode"] = reported("natural frequency", "rad/s", ("mode",))
+    damping_ratios: Float[Array, " mode"] = reported(
+        "damping ratio of the undamped mode", "", ("mode",)
+    )
+    shapes: Float[Array, "freedom mode"] = reported(
+        "mode shape of unit modal mass", "", ("freedom", "mode")
+    )
+    potential_shares: Float[Array, "module mode"] = reported(
+        "share of the potential energy", "", ("module", "mode")
+    )
+    kinetic_shares: Float[Array, "freedom mode"] = reported(
+        "share of the kinetic energy", "", ("freedom", "mode")
+    )
+    decays: Float[Array, " eigenvalue"] = reported(
+        "decay rate with damping, -Re of the eigenvalue", "1/s", ("eigenvalue",)
+    )
+    damped_frequencies: Float[Array, " eigenvalue"] = reported(
+        "frequency with damping, Im of the eigenvalue", "rad/s", ("eigenvalue",)
+    )
+    rotations: Int[Array, " freedom"] = reported(
+        "1 where a freedom is a rotation", "", ("freedom",)
+    )
+    result: Int[Array, ""] = reported("reason code")
+
+
+class Undamped(eqx.Module):
+    """What of the modes can be computed for many samples at once."""
+
+    matrices: tuple
+    modes: eqx.Module
+    shares: eqx.Module
+
+
+def undamped(system: Assembled) -> Undamped:
+    """Return matrices, undamped modes and their energies; works under `vmap`."""
+    return Undamped(system.matrices(), natural_modes(system), energy_shares(system))
+
+
+def mode_table(system: Assembled, found: Undamped | None = None) -> ModeTable:
+    """Return the modes of an assembled system, `found` being its undamped ones if known.
+
+    The eigenvalues with damping come from LAPACK on the host.
+    """
+    found = undamped(system) if found is None else jax.tree.map(jnp.asarray, found)
+    finite = all(np.isfinite(matrix).all() for matrix in found.matrices)
+    size = len(system.names)
+    values = np.full(2 * size, np.nan + 0j)
+    if finite:
+        values = np.asarray(damped_modes(LinearSystem(*found.matrices)).values)
+    kinds = {
+        name: kind
+        for module in system.modules
+        for name, kind in zip(module.freedoms, module.kinds, strict=True)
+    }
+    return ModeTable(
+        found.modes.frequencies,
+        found.modes.damping_ratios,
+        found.modes.shapes,
+        found.shares.potential,
+        found.shares.kinetic,
+        jnp.asarray(-values.real),
+        jnp.asarray(values.imag),
+        jnp.asarray([int(kinds[name] == ROTATION) for name in system.names]),
+        jnp.asarray(int(Reason.SUCCESS if finite else Reason.BAD_PARAMETER), jnp.int32),
+    )
