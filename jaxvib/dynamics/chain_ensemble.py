@@ -42,9 +42,6 @@ class EnsembleSplit(eqx.Module):
         "rotational share long after, from the bands"
     )
     energy_change: Float[Array, ""] = reported("largest relative change of energy")
-    deflection: Float[Array, "time body"] = reported(
-        "displacement of the bodies of the first chain", "m", ("time", "body")
-    )
     result: Int[Array, ""] = reported("reason code")
 
 
@@ -82,13 +79,10 @@ def ensemble_split(
     error = jnp.std(spread, 0) / whole / jnp.sqrt(float(chains - 1))
     predicted = kinetic_split(chain, times, rotational)
     settled = equilibrium_split(chain, rotational)
-    first = random_velocities(
-        chain, jax.random.fold_in(jax.random.key(seed), 0), 1.0, rotational
-    )
     finite = jnp.all(jnp.isfinite(share))
     code = jnp.where(finite, int(Reason.SUCCESS), int(Reason.BAD_PARAMETER))
     return EnsembleSplit(
         times, share[0], error[0], share[1], error[1], predicted.translational,
         predicted.rotational, settled.translational, settled.rotational,
-        jnp.max(change), propagate(chain, first, times)[:, 0], code.astype(jnp.int32),
+        jnp.max(change), code.astype(jnp.int32),
     )  # fmt: skip

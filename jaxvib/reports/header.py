@@ -13,6 +13,8 @@ from .reading import Run
 from .regimes import periodic
 
 _COUNTED = {
+    "beam_eigenvalues": "samples",
+    "chain_motion": "samples",
     "continuation": "orbits",
     "design": "orbits",
     "energy_split": "samples",
@@ -44,7 +46,8 @@ def _lead(run: Run, named: bool) -> str:
         f"<code>{_text(path)}</code>" + (f" ({run.grid[path]})" if run.grid else "")
         for path in moved
     )
-    words = f"{run.size} {_COUNTED[run.analysis]}: <code>{_text(run.analysis)}</code> of "
+    counted = _COUNTED[run.analysis].removesuffix("s" if run.size == 1 else "")
+    words = f"{run.size} {counted}: <code>{_text(run.analysis)}</code> of "
     words += f"<code>{_text(run.study['system'])}</code>" + f" over {over}" * bool(over)
     return f"<b>{_text(run.name)}</b>: {words}" if named else words
 
@@ -61,6 +64,8 @@ def _facts(run: Run) -> dict[str, str]:
             "unstable": f"{(verdicts == 0).sum()}",
             "undecided": f"{undecided(run)}",
         }
+    if run.has("certified"):
+        facts["certified"] = _share(run.field("certified").sum(), run.size)
     facts["failed"] = f"{int(run.failed.sum())}"
     facts["trust level"] = run.study.get("evidence", "–")
     return facts | {name: _seconds(value) for name, value in times(run).items()}

@@ -16,8 +16,9 @@ class Run:
     """A study's results and the words about it, all from its folder.
 
     **Fields:** `name`: of the folder; `results`: the xarray dataset, samples (or points)
-    along the leading axis; `traces`: stored motions, None if there are none; `study` and
-    `times`: what `study.json` and `times.json` say; `config`: the text of `config.toml`.
+    along the leading axis; `traces`: stored orbits, `motion`: stored motions of chains,
+    `mode_shapes`: those of beams, each None if there are none; `study` and `times`: what
+    `study.json` and `times.json` say; `config`: the text of `config.toml`.
     """
 
     name: str
@@ -26,6 +27,8 @@ class Run:
     study: dict
     times: dict
     config: str
+    motion: Any = None
+    mode_shapes: Any = None
 
     @property
     def analysis(self) -> str:
@@ -115,16 +118,19 @@ def read_run(directory: Path | str) -> Run:
         raise FileNotFoundError(f"{directory} holds no study")
     verify(directory)
     store = directory / "results.zarr"
-    traces = None
-    if (store / "traces").is_dir():
-        traces = xarray.open_zarr(store, group="traces")
+    groups = {
+        group: xarray.open_zarr(store, group=group) if (store / group).is_dir() else None
+        for group in ("traces", "motion", "mode_shapes")
+    }
     return Run(
         directory.resolve().name,
         xarray.open_zarr(store),
-        traces,
+        groups["traces"],
         _words(directory / "study.json"),
         _words(directory / "times.json"),
         (directory / "config.toml").read_text("utf-8"),
+        groups["motion"],
+        groups["mode_shapes"],
     )
 
 

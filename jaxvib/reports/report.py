@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from .beam import beam_eigenvalues
+from .chain import chain_motion
 from .curves import amplitude_curves, sweep_curves
 from .files import write_files
 from .history import design_history
@@ -72,9 +74,11 @@ def _of_periodic_orbits(runs: Sequence[Run]) -> list[Picture]:
 
 _PICTURES: dict[str, Callable[[Sequence[Run]], list[Picture]]] = {
     "periodic_orbit": _of_periodic_orbits,
+    "beam_eigenvalues": beam_eigenvalues,
     "continuation": lambda runs: [loading_curve(runs)],
     "design": lambda runs: [design_history(runs)],
     "energy_split": energy_split,
+    "chain_motion": chain_motion,
     "natural_modes": natural_modes,
     "frequency_response": frequency_response,
 }

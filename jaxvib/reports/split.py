@@ -4,16 +4,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from .picture import Axis, Chart, Choice, Line, Picture
+from .chain import chain_pictures
+from .picture import Axis, Chart, Line, Picture
 from .reading import Run
 
 _KINDS = (("translational", "translation"), ("rotational", "rotation"))
 _SHOWN = 4  # samples that have a curve of their own
-_FRAMES = 60
 
 
 def energy_split(runs: Sequence[Run]) -> list[Picture]:
-    """Return the shares over time, and the deflection of a chain to scrub through."""
+    """Return the shares over time, and the motion of a chain."""
     charts = [
         Chart(
             Axis("time (s)"),
@@ -32,7 +32,7 @@ def energy_split(runs: Sequence[Run]) -> list[Picture]:
         "prediction for an infinite chain.",
         tuple(charts),
     )
-    return [shares, _moving(runs[0])]
+    return [shares, *chain_pictures(runs[0])]
 
 
 def _shares(runs: Sequence[Run], kind: str) -> Iterator[Line]:
@@ -48,26 +48,6 @@ def _shares(runs: Sequence[Run], kind: str) -> Iterator[Line]:
             ends = time[[0, -1]]
             yield Line(ends, settled, f"{name}, long after", colour, "dot", legend=False)
             colour += 1
-
-
-def _moving(run: Run) -> Picture:
-    deflection, time = run.field("deflection")[0], run.field("instants")[0]
-    frames = np.unique(np.linspace(0, len(time) - 1, min(_FRAMES, len(time))).astype(int))
-    bodies = np.arange(deflection.shape[1], dtype=float)
-    limit = 1.05 * float(np.abs(deflection).max()) or 1.0
-    lines = tuple(
-        Line(bodies, deflection[frame], "bodies", 0, option=i, legend=False)
-        for i, frame in enumerate(frames)
-    )
-    chart = Chart(Axis("body"), Axis("displacement (m)", low=-limit, high=limit), lines)
-    return Picture(
-        "chain_motion",
-        "The first chain, moving",
-        "Displacements of the bodies of one chain; the slider moves through time.",
-        "Displacements of the bodies of one chain at the time of the slider.",
-        (chart,),
-        choice=Choice("time", tuple(f"t = {time[frame]:.4g} s" for frame in frames)),
-    )
 
 
 def _named(runs: Sequence[Run], run: Run, sample: int) -> str:

@@ -22,7 +22,7 @@ _FILE = Path(__file__).with_name("catalogue.json")
 class Declared:
     """What a system declares of one parameter, and the value it has by default."""
 
-    default: float | list[float]
+    default: float | list
     unit: str
     description: str
     allowed: Range

@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from .chain_fields import fields_of_chains
 from .cost import Cost
 from .fields import Variable, variables
 from .tables import Table
@@ -35,7 +36,7 @@ class EnergySplitKind:
 
     name = "energy_split"
     sampled = True
-    groups: Mapping[str, tuple[str, ...]] = {}
+    groups: Mapping[str, tuple[str, ...]] = {"motion": ("sample",)}
 
     def options(self) -> type[Table]:
         """Return the table that a config gives."""
@@ -80,12 +81,20 @@ class EnergySplitKind:
     def cost(self, options, run) -> Cost:
         """Return what it takes, measured on `configs/beam_chain.toml`."""
         lines = options.chains * options.points / 1e5
-        stored = options.points * 8 * 263
+        stored = options.points * 8 * 7
         return Cost(4.0, 3.0, 6.0 * lines, 3.0, stored, ("split",))
 
     def group(self, name, system, samples, study, read) -> dict[str, Variable]:
-        """Return nothing: there are no groups."""
-        return {}
+        """Return the energy density and frames of the first chain of some samples."""
+        import jax
+
+        from ..dynamics import random_velocities
+
+        def start(chain):
+            key = jax.random.fold_in(jax.random.key(study.run.seed), 0)
+            return random_velocities(chain, key, 1.0, study.analysis.rotational)
+
+        return fields_of_chains(system, samples, study, start)
 
     def summary(self, read: Callable, study) -> list[str]:
         """Return the last shares of at most five samples, and how well they agree."""

@@ -7,7 +7,10 @@ import numpy as np
 
 from .assembly import AssemblyKind
 from .beam_chain import BeamChainKind
+from .beam_eigenvalues import BeamEigenvaluesKind
+from .beam_with_bodies import BeamWithBodiesKind
 from .catalogue import Declared
+from .chain_motion import ChainMotionKind
 from .continuation import ContinuationKind
 from .cost import Cost
 from .design import DesignKind
@@ -101,14 +104,17 @@ _SYSTEMS: tuple[SystemKind, ...] = (
     TwoBodyImpactKind(),
     BeamChainKind(),
     AssemblyKind(),
+    BeamWithBodiesKind(),
 )
 _ANALYSES: tuple[AnalysisKind, ...] = (
     PeriodicOrbitKind(),
     ContinuationKind(),
     DesignKind(),
     EnergySplitKind(),
+    ChainMotionKind(),
     NaturalModesKind(),
     FrequencyResponseKind(),
+    BeamEigenvaluesKind(),
 )
 SYSTEMS = {kind.name: kind for kind in _SYSTEMS}
 ANALYSES = {kind.name: kind for kind in _ANALYSES}

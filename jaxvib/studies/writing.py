@@ -33,4 +33,7 @@ def _value(value) -> str:
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_value(item) for item in value)}]"
+    if isinstance(value, dict):
+        items = ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items())
+        return f"{{ {items} }}"
     return repr(value)

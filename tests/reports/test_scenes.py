@@ -140,3 +140,61 @@ def test_beams_in_a_row_are_laid_out_by_their_lengths():
         [0, 2, 1, 3, 1, 2],
         [1, 3, -1, -1, 2, 3],
     ]
+
+
+@pytest.fixture(scope="session")
+def packet_study(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("studies") / "packet"
+    return run_ready(
+        "wave_packet", directory, "bodies=24", "analysis.body=8", "analysis.width=2.0",
+        "analysis.points=9", "analysis.duration=20.0", "defects=[{body = 20, mass = 6.0}]",
+    )  # fmt: skip
+
+
+def test_a_chain_is_played_paused_and_scrubbed(browser, packet_study):
+    browser.console()
+    browser.open(packet_study / "report.html")
+    browser.wait(READY)
+    check_player(browser)
+    heights = f"return {PLACES}.map((t) => Number(t.split(/[ )]/)[1]))"
+    scrub(browser, 0.0)
+    drawn = np.array(browser.run(heights))
+    place = read_run(packet_study).motion["states"].values[0, 0, 0]
+    place = place - place.mean()
+    np.testing.assert_allclose(
+        (drawn - 150) / np.abs(drawn - 150).max(), -place / np.abs(place).max(), atol=1e-3
+    )
+    scrub(browser, 1.0)
+    words = browser.run("return document.querySelector('.scene output').textContent")
+    last = float(read_run(packet_study).motion["frames"].values[0, -1])
+    assert words == f"t = {last:.2f} s"
+    count = "(chart) => chart.querySelectorAll('.trace, .hm').length"
+    drawn = f"[...document.querySelectorAll('.chart')].map({count})"
+    assert all(browser.run(f"return {drawn}"))
+    assert browser.console() == []
+
+
+def test_a_beam_in_a_mode_is_drawn_as_its_cubic(browser, tmp_path):
+    config = tmp_path / "beam.toml"
+    config.write_text(
+        """
+        [system]
+        kind = "assembly"
+        modules.ground-tip = { module = "beam", length = 2.0, bending_stiffness = 3.0 }
+        modules.tip.y = { module = "point_mass", mass = 0.3 }
+        modules.tip.angle = { module = "point_inertia", inertia = 0.01 }
+        [analysis]
+        kind = "natural_modes"
+        """
+    )
+    done = CliRunner().invoke(main, ["run", str(config), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    browser.open(tmp_path / "out" / "report.html")
+    browser.wait(READY)
+    path = browser.run("return document.querySelector('.scene .beams').getAttribute('d')")
+    numbers = [float(x) for x in re.findall(r"-?[\d.]+(?:e-?\d+)?", path)]
+    (x0, y0), (_, y1), (x2, y2), (x3, y3) = np.reshape(numbers, (4, 2))
+    assert y0 == y1 == 150  # clamped: it starts level
+    shape = read_run(tmp_path / "out").field("shapes")[0, :, 0]
+    slope = (y3 - y2) / (x3 - x2) * (x3 - x0) / (y3 - y0) / 2.0  # per metre of the beam
+    assert slope == pytest.approx(shape[1] / shape[0], rel=1e-3)

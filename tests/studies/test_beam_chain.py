@@ -8,8 +8,10 @@ import jaxvib as jv
 from jaxvib.cli import main
 from jaxvib.studies import ready
 from jaxvib.studies.config import load
+from jaxvib.studies.execute import build
 
 FILE = ready.folder() / "beam_chain.toml"
+PACKET = ready.folder() / "wave_packet.toml"
 SMALL = ["bodies=16", "analysis.chains=8", "analysis.points=5", "sweep.gamma=[1.0, 2.0]"]
 
 
@@ -23,7 +25,7 @@ def test_a_small_study_runs_and_draws_its_report(tmp_path):
     chain = jv.BeamChain(16, 2.0)
     times = np.linspace(0.0, 64.0, 5)
     expected = jv.ensemble_split(chain, times, chains=8)
-    for name in ("translational", "rotational", "predicted_rotational", "deflection"):
+    for name in ("translational", "rotational", "predicted_rotational"):
         np.testing.assert_allclose(
             results[name][1], getattr(expected, name), rtol=1e-9, atol=1e-9
         )
@@ -32,7 +34,60 @@ def test_a_small_study_runs_and_draws_its_report(tmp_path):
     assert "long after 0.1376" in done.output
     page = (directory / "report.html").read_text()
     assert "Kinetic energy in translation and in rotation" in page
-    assert "The first chain, moving" in page
+    assert "The chain, moving" in page
+
+
+@pytest.mark.slow
+def test_a_packet_on_a_chain_with_defects_runs_and_is_stored(tmp_path):
+    directory = tmp_path / "out"
+    sets = ["bodies=24", "analysis.body=8", "analysis.width=2.0", "analysis.points=9",
+            "analysis.duration=20.0",
+            "defects=[{body = 20, mass = 6.0}, {beam = 4, stiffness = 0.5}]"]  # fmt: skip
+    words = [word for each in sets for word in ("--set", each)]
+    done = CliRunner().invoke(main, ["run", str(PACKET), *words, "--out", str(directory)])
+    assert done.exit_code == 0, done.output
+    masses, stiffnesses = np.ones(24), np.ones(23)
+    masses[20], stiffnesses[4] = 6.0, 0.5
+    chain = jv.BeamChain(
+        24, 1.0, "free", mass_factors=masses, stiffness_factors=stiffnesses
+    )
+    start = jv.wave_packet(jv.BeamChain(24, 1.0, "free"), 8.0, 2.0, 1.0)
+    times = np.linspace(0.0, 20.0, 9)
+    expected = jv.chain_motion(chain, start, times)
+    results = jv.open_study(directory)
+    np.testing.assert_allclose(results["rotational"][0], expected.rotational, atol=1e-12)
+    np.testing.assert_allclose(
+        results["statistics.mean.potential"][0], expected.statistics.mean.potential
+    )
+    fields = jv.chain_fields(chain, start, times, 481)
+    stored = jv.open_study(directory, "motion")
+    np.testing.assert_allclose(stored["density"][0], fields.density, atol=1e-12)
+    np.testing.assert_allclose(stored["shears"][0], fields.shears, atol=1e-12)
+    resumed = CliRunner().invoke(
+        main, ["run", str(directory / "config.toml"), "--out", str(directory), "--resume"]
+    )
+    assert resumed.exit_code == 0, resumed.output
+
+
+@pytest.mark.parametrize(
+    ("defect", "message"),
+    [
+        ("{body = 3}", "nothing is given of a body; allowed: inertia and mass"),
+        ("{body = 3, stiffness = 2.0}", "stiffness is given of a body"),
+        ("{mass = 2.0}", "either a body or a beam"),
+        ("{body = 3, mass = -2.0}", "defects"),
+    ],
+)
+def test_a_defect_that_is_none_is_refused(defect, message):
+    with pytest.raises(ValueError, match=message):
+        load(PACKET, [f"defects=[{defect}]"])
+
+
+def test_places_beyond_the_chain_are_refused():
+    with pytest.raises(ValueError, match="defects: body = 256 is not in the chain"):
+        build(load(PACKET, ["defects=[{body = 256, mass = 2.0}]"]))
+    with pytest.raises(ValueError, match="body = 300 is not in"):
+        build(load(PACKET, ["analysis.start=kick", "analysis.body=300"]))
 
 
 def test_an_analysis_of_impacts_does_not_go_with_a_chain():

@@ -44,8 +44,10 @@ function points(layer, page, lit) {
   const { colorscale, zmin, zmax, showscale, colorbar } = scaleOf(layer.paint, page, lit);
   const values = layer.paint.log ? layer.values.map(Math.log10) : layer.values;
   return [{
-    type: "scatter", mode: "markers", x: layer.x, y: layer.y, text: hoverList(layer, page),
-    hovertemplate: "%{text}<extra></extra>", meta: layer, showlegend: false,
+    type: "scatter", mode: "markers", x: layer.x, y: layer.y, meta: layer, showlegend: false,
+    ...(layer.samples
+      ? { text: hoverList(layer, page), hovertemplate: "%{text}<extra></extra>" }
+      : { customdata: Array.from(layer.values), hovertemplate: `%{x:.5g}, %{y:.5g}<br>${plain(layer.paint.label ?? "")} %{customdata:.4g}<extra></extra>` }),
     marker: {
       symbol: layer.symbol, size: layer.x.length > 1500 ? 5 : 8, color: Array.from(values),
       colorscale, cmin: zmin, cmax: zmax, showscale, colorbar,

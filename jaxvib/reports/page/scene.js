@@ -25,9 +25,10 @@ class Scene {
   }
 
   pick() {
-    this.source.pick(...this.selects.map((select) => Number(select.value)));
+    const picked = this.selects.map((select) => Number(select.value));
+    this.source.pick(...picked);
     this.stage.replaceChildren();
-    this.drawing = new LAYOUTS[this.scene.layout.kind](this.stage, this.scene.layout, this.source.reach(), this.page);
+    this.drawing = new LAYOUTS[this.scene.layout.kind](this.stage, this.scene.layout, this.source.reach(), this.page, picked.at(-1));
     this.show();
   }
 

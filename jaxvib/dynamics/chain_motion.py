@@ -1,0 +1,122 @@
+"""One chain in motion: its energies over time, their means and fluctuations, its fields."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float, Int, Real
+
+from .._quantity import reported
+from ..ensemble import Reason
+from ..systems.chain import BeamChain, ChainEnergies
+from .chain_energy import beam_shapes, energy_field
+from .propagation import propagate
+
+_WAVES = 129  # wave numbers at which the bands are told
+_PER_PERIOD = 6  # frames in the shortest period
+
+
+class EnergyStatistics(eqx.Module):
+    """Averages of energies over time and their root-mean-square fluctuations."""
+
+    mean: ChainEnergies
+    fluctuation: ChainEnergies
+
+
+class ChainMotion(eqx.Module):
+    """Energies of one chain over time, and the bands of its waves."""
+
+    instants: Float[Array, " time"] = reported("time", "s", ("time",))
+    translational: Float[Array, " time"] = reported(
+        "translational kinetic energy", "J", ("time",)
+    )
+    rotational: Float[Array, " time"] = reported(
+        "rotational kinetic energy", "J", ("time",)
+    )
+    potential: Float[Array, " time"] = reported("potential energy", "J", ("time",))
+    statistics: EnergyStatistics
+    energy_change: Float[Array, ""] = reported("largest relative change of energy")
+    wave_numbers: Float[Array, " wave"] = reported("wave number", "rad/body", ("wave",))
+    lower: Float[Array, " wave"] = reported("lower branch", "rad/s", ("wave",))
+    upper: Float[Array, " wave"] = reported("upper branch", "rad/s", ("wave",))
+    lower_velocity: Float[Array, " wave"] = reported(
+        "group velocity, lower branch", "bodies/s", ("wave",)
+    )
+    upper_velocity: Float[Array, " wave"] = reported(
+        "group velocity, upper branch", "bodies/s", ("wave",)
+    )
+    result: Int[Array, ""] = reported("reason code")
+
+
+class ChainFields(eqx.Module):
+    """Where the energy of a chain is, and frames of its motion with moments and shears."""
+
+    density: Float[Array, "time body"] = reported("energy of a body", "J", ("time", "body"))
+    frames: Float[Array, " frame"] = reported("time of a frame", "s", ("frame",))
+    states: Float[Array, "frame field body"] = reported(
+        "displacement, rotation and their rates", "", ("frame", "field", "body")
+    )
+    moments: Float[Array, "frame beam end"] = reported(
+        "bending moment at both ends of each beam", "N m", ("frame", "beam", "end")
+    )
+    shears: Float[Array, "frame beam"] = reported(
+        "shear in each beam", "N", ("frame", "beam")
+    )
+
+
+def energy_statistics(energies: ChainEnergies) -> EnergyStatistics:
+    r"""Return averages over the last axis, evenly spaced times, and fluctuations.
+
+    The fluctuation is $\sqrt{\langle E^2 \rangle - \langle E \rangle^2}$, taken about
+    the mean so that no digits cancel.
+    """
+    return EnergyStatistics(
+        jax.tree.map(lambda e: jnp.mean(e, -1), energies),
+        jax.tree.map(lambda e: jnp.std(e, -1), energies),
+    )
+
+
+def chain_motion(
+    chain: BeamChain,
+    state: Real[ArrayLike, "4 bodies"],
+    times: Real[ArrayLike, " times"],
+) -> ChainMotion:
+    """Return a chain's energies at evenly spaced `times` (s) from `state`, exactly."""
+    times = jnp.asarray(times, float)
+    energies = chain.energies(propagate(chain, state, times))
+    start = chain.energies(jnp.asarray(state, float)).total
+    change = jnp.max(jnp.abs(energies.total / start - 1))
+    waves = jnp.linspace(-jnp.pi, jnp.pi, _WAVES)
+    bands = chain.bands(waves)
+    code = jnp.where(
+        jnp.all(jnp.isfinite(energies.total)),
+        int(Reason.SUCCESS),
+        int(Reason.BAD_PARAMETER),
+    )
+    return ChainMotion(
+        times, energies.translational, energies.rotational, energies.potential,
+        energy_statistics(energies), change, waves, bands.lower, bands.upper,
+        bands.lower_velocity, bands.upper_velocity, code.astype(jnp.int32),
+    )  # fmt: skip
+
+
+def chain_fields(
+    chain: BeamChain,
+    state: Real[ArrayLike, "4 bodies"],
+    times: Real[ArrayLike, " times"],
+    frames: int = 121,
+) -> ChainFields:
+    """Return the energy density at `times` (s), and frames that show every oscillation.
+
+    Frames are evenly spaced, six or more in the shortest period of a wave, and end
+    with the last time at the latest.
+    """
+    times = jnp.asarray(times, float)
+    shortest = 2 * jnp.pi / jnp.max(chain.bands(jnp.linspace(0.0, jnp.pi, _WAVES)).upper)
+    last = jnp.minimum(times[-1], (frames - 1) * shortest / _PER_PERIOD)
+    shown = jnp.linspace(0.0, last, frames)
+    density = jax.lax.map(
+        lambda s: energy_field(chain, s).density, propagate(chain, state, times)
+    )
+    states = propagate(chain, state, shown)
+    beams = jax.vmap(lambda s: beam_shapes(chain, s, 2))(states)
+    return ChainFields(density, shown, states, beams.moment, beams.shear)
