@@ -6,6 +6,8 @@ that couples modes, gyroscopic or active bodies, roots too close to part) is mar
 not certified, so nobody waits for the slowest lane.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -113,16 +115,32 @@ def _null_vector(system, root):
     m, rows, columns = equilibrated(matrix(system, root))
     slope = jax.jvp(lambda value: matrix(system, value), (root,), (jnp.ones_like(root),))[1]
     slope = slope * rows[:, None] * columns
-    size = m.shape[0]
-    # a shift of a rounding: M itself may be singular to the last bit
-    shifted = m + 1e-15 * jnp.eye(size)
-    start = np.cos(np.arange(1.0, size + 1)) + 0j
-    right, left = start, start
-    for _ in range(2):
-        right = jnp.linalg.solve(shifted, right)
-        right = right / jnp.linalg.norm(right)
-        left = jnp.linalg.solve(shifted.T, left)
-        left = left / jnp.linalg.norm(left)
+    right, left = null_vectors(m)
     backward = jnp.linalg.norm(m @ right) / jnp.linalg.norm(m)
     condition = jnp.linalg.norm(m) / jnp.abs(root * (left @ slope @ right))
     return right * columns, backward, condition
+
+
+def null_vectors(m):
+    """Return the right and the left null vector of a matrix, by inverse iteration."""
+    size = m.shape[0]
+    # a shift of a rounding: M itself may be singular to the last bit
+    factors, _, order = jax.lax.linalg.lu(m + 1e-15 * jnp.eye(size))
+    back = jnp.argsort(order)
+    solve = functools.partial(jax.lax.linalg.triangular_solve, factors, left_side=True)
+
+    def unit(vector):
+        return vector / jnp.linalg.norm(vector)
+
+    right = jnp.asarray(np.cos(np.arange(1.0, size + 1))[:, None] + 0j)
+    left = right
+    for _ in range(2):
+        right = solve(right[order], lower=True, unit_diagonal=True)
+        right = unit(solve(right, lower=False))
+    # one after the other, see `fast_starts`
+    left, right = jax.lax.optimization_barrier((left, right))
+    for _ in range(2):
+        left = solve(left, lower=False, transpose_a=True)
+        left = solve(left, lower=True, transpose_a=True, unit_diagonal=True)
+        left = unit(left[back])
+    return right[:, 0], left[:, 0]

@@ -5,7 +5,10 @@ the modes left out add to the static response to that link's force), and the bod
 With residual shapes a start is good to a few digits whatever the links' stiffness.
 """
 
+import functools
+
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float
@@ -110,11 +113,13 @@ def fast_starts(problem: RitzProblem) -> Complex[Array, " starts"]:
     two places and the other modes leave one empty (infinite, at the end). Vectorised,
     differentiable and the same on every device, where a nonsymmetric one is not.
     """
+    # Each step needs the one before it: two batched solves side by side can wait for
+    # each other for ever in the pool of threads that XLA has on two cores.
     factor = jnp.linalg.cholesky(problem.mass)
-    half = jnp.linalg.solve(factor, problem.stiffness)
-    symmetric = jnp.linalg.solve(factor, half.T)
+    below = functools.partial(jax.scipy.linalg.solve_triangular, factor, lower=True)
+    symmetric = below(below(problem.stiffness).T)
     squares, modes = jnp.linalg.eigh((symmetric + symmetric.T) / 2)
-    shapes = jnp.linalg.solve(factor.T, modes)
+    shapes = below(modes, trans="T")
     damping = jnp.sum(shapes * (problem.damping @ shapes), axis=0) / 2
     # a motion that nothing dampens or holds has exact zeros
     least = 1e-13 * jnp.max(jnp.abs(problem.damping))

@@ -101,7 +101,7 @@ def _line(figure, axes, layer: Line) -> None:
 
 
 def _notes(figure, axes, layer: Notes) -> None:
-    marker = {"diamond": "D", "square": "s"}[layer.symbol]
+    marker = {"diamond": "D", "square": "s", "cross": "x"}[layer.symbol]
     axes.plot(layer.x, layer.y, marker, color="#1b2127", markersize=4, label=layer.name)
 
 

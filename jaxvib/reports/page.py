@@ -20,6 +20,7 @@ _SCRIPTS = (
     "bodies.js",
     "motion.js",
     "scene.js",
+    "beam.js",
     "page.js",
 )
 _PLOTLY = "vendor/plotly-cartesian.min.js"

@@ -105,6 +105,7 @@ class Notes:
     texts: tuple[str, ...]
     name: str
     symbol: str = "diamond"
+    option: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,8 +140,10 @@ class Scene:
     """A system that moves on a stage; the page plays it, files show its charts.
 
     **Fields:** `kind`: `"modes"` (`shapes` (samples, modes, freedoms), `frequencies`
-    (samples, modes)) or `"motion"` (`places` and `rates` (samples, frames, freedoms)
-    over a `duration`, s); `layout`: how it is drawn, `"rows"` or `"beams"`; `picks`:
+    (samples, modes)), `"damped"` (the same, real and imaginary parts along a leading
+    axis) or `"motion"` (`places` and `rates` (samples, frames, freedoms)
+    over a `duration`, s); `layout`: how it is drawn, `"rows"`, `"beams"` or
+    `"carrying"`; `picks`:
     what can be picked, by label.
     """
 

@@ -1,0 +1,195 @@
+"""Eigenvalues of neighbouring designs joined to curves; where curves cross and veer.
+
+A list of eigenvalues, sorted by modulus, does not say which of them is which in the next
+list. Their derivatives do: from one design to the next a value moves by the mean of
+both ends' slopes times the step, to third order in the step.
+"""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Complex, Float, Int
+from scipy.optimize import linear_sum_assignment
+
+_LOOSE = 0.5  # of a step's length: a value further from its prediction is another one
+_NEAR = 1e-3  # of the modulus: too near to be told from no step at all
+_SURE = 0.1  # of the way by which two curves part within a step
+_NARROW = 0.2  # of the modulus: wider gaps are not called veerings
+_OPENS = 1.5  # times the narrowest gap, on both sides
+
+
+@dataclasses.dataclass(frozen=True)
+class Meeting:
+    """Two curves that cross, veer, or come too close to say which.
+
+    **Fields:** `kind`: `"crossing"`, `"veering"` or `"undecided"`; `curves`: their
+    numbers; `place`: between which points, as a number from 0; `modulus` there; `apart`:
+    their distance in the complex plane there.
+    """
+
+    kind: str
+    curves: tuple[int, int]
+    place: float
+    modulus: float
+    apart: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Curves:
+    """Values of each curve at each point, NaN where it is not among the found ones.
+
+    `doubts` (curve, point): distance of a value from what its neighbour predicts.
+    """
+
+    values: Complex[np.ndarray, "curve point"]
+    doubts: Float[np.ndarray, "curve point"]
+
+
+def eigenvalue_curves(
+    steps: Float[np.ndarray, "path point-1"],
+    values: Complex[np.ndarray, "point value"],
+    slopes: Complex[np.ndarray, "path point value"],
+) -> Curves:
+    """Return curves through the eigenvalues of a row of designs.
+
+    **Arguments:** `steps`: changes of each swept parameter from point to point;
+    `slopes`: derivatives with respect to each, NaN where there are none.
+    """
+    points, count = values.shape
+    curves, doubts = [values[0].copy()], [np.zeros(count)]
+    last = np.arange(count)  # the curve that each value of the last point is on
+    for point in range(1, points):
+        step = steps[:, point - 1]
+        before = np.einsum("p,pv->v", step, slopes[:, point - 1])
+        after = np.einsum("p,pv->v", step, slopes[:, point])
+        found, off = _partners(values[point - 1], values[point], before, after)
+        row = np.full(len(curves[-1]), np.nan + 0j)
+        doubt = np.zeros(len(row))
+        here = np.full(count, -1)
+        for old, new in enumerate(found):
+            if new >= 0:
+                row[last[old]], doubt[last[old]] = values[point, new], off[old]
+                here[new] = last[old]
+        strangers = np.flatnonzero((here < 0) & np.isfinite(values[point]))
+        here[strangers] = len(row) + np.arange(len(strangers))
+        here[here < 0] = len(row) + len(strangers) - 1 if len(strangers) else 0
+        curves.append(np.append(row, values[point, strangers]))
+        doubts.append(np.append(doubt, np.zeros(len(strangers))))
+        last = here
+    width = len(curves[-1])
+    return Curves(
+        np.array(
+            [np.pad(r, (0, width - len(r)), constant_values=np.nan) for r in curves]
+        ).T,
+        np.array([np.pad(r, (0, width - len(r))) for r in doubts]).T,
+    )
+
+
+def _partners(old, new, before, after):
+    """Return which new value each old one becomes, -1 for none, and by how much off."""
+    usable = np.isfinite(old)[:, None] & np.isfinite(new)
+    known = np.stack([np.broadcast_to(before[:, None], usable.shape),
+                      np.broadcast_to(after[None, :], usable.shape)])  # fmt: skip
+    number = np.isfinite(known).sum(0)
+    moved = np.where(np.isfinite(known), known, 0.0).sum(0) / np.maximum(number, 1)
+    off = np.where(usable, np.abs(new - old[:, None] - moved), 1e300)
+    rows, columns = linear_sum_assignment(off)
+    found = np.full(len(old), -1)
+    found[rows] = columns
+    off = off[np.arange(len(old)), found]
+    length = np.abs(moved[np.arange(len(old)), found]) + np.abs(new[found] - old)
+    found[~(off <= _LOOSE * length + _NEAR * np.abs(old))] = -1
+    return found, off
+
+
+def meetings(curves: Curves) -> list[Meeting]:
+    """Return where the moduli of two curves cross, or veer away from each other.
+
+    A crossing counts as one where both curves are known far better than the way by
+    which they part; a veering where a gap closes and opens again without one.
+    """
+    moduli = np.abs(curves.values)
+    found = []
+    for one in range(len(moduli)):
+        for other in range(one + 1, len(moduli)):
+            gap = moduli[one] - moduli[other]
+            found += _crossings(curves, one, other, gap)
+            found += _veerings(curves, one, other, gap, moduli)
+    return sorted(found, key=lambda meeting: meeting.place)
+
+
+def _crossings(curves: Curves, one: int, other: int, gap):
+    signs = np.sign(gap)
+    for point in np.flatnonzero(signs[:-1] * signs[1:] < 0):
+        part = gap[point] / (gap[point] - gap[point + 1])
+        pair = curves.values[[one, other]]
+        here = (1 - part) * pair[:, point] + part * pair[:, point + 1]
+        way = np.abs((pair[0] - pair[1])[point + 1] - (pair[0] - pair[1])[point])
+        doubt = curves.doubts[[one, other], point + 1].max()
+        sure = doubt < max(_SURE * way, 0.5 * np.abs(here[0] - here[1]))
+        kind = "crossing" if sure else "undecided"
+        yield _meeting(kind, (one, other), point + part, here)
+
+
+def _veerings(curves: Curves, one: int, other: int, gap, moduli):
+    size = np.where(np.isfinite(gap), np.abs(gap), np.inf)
+    crosses = np.append(gap[:-1] * gap[1:] < 0, False)
+    for point in range(1, len(size) - 1):
+        least = size[point]
+        narrowest = size[point - 1] > least <= size[point + 1]
+        if not narrowest or not least < _NARROW * moduli[one, point]:
+            continue
+        if _between(moduli, one, other, point):
+            continue
+        left, right = (_opens(size, crosses, point, least, way) for way in (-1, 1))
+        if left and right:
+            here = curves.values[[one, other], point]
+            yield _meeting("veering", (one, other), float(point), here)
+
+
+def _between(moduli, one, other, point) -> bool:
+    low, high = sorted(moduli[[one, other], point])
+    return bool(np.any((moduli[:, point] > low) & (moduli[:, point] < high)))
+
+
+def _opens(size, crosses, point, least, way) -> bool:
+    while 0 <= point + way < len(size) and np.isfinite(size[point + way]):
+        if crosses[min(point, point + way)] or size[point + way] < size[point]:
+            return False
+        point += way
+        if size[point] > _OPENS * least:
+            return True
+    return False
+
+
+def _meeting(kind, curves, place, values) -> Meeting:
+    apart = float(np.abs(values[0] - values[1]))
+    return Meeting(kind, curves, float(place), float(np.abs(values).mean()), apart)
+
+
+def order_of(curves: Curves) -> Int[np.ndarray, " curve"]:
+    """Return the curves' numbers by the modulus at which each begins."""
+    first = np.argmax(np.isfinite(curves.values), axis=1)
+    return np.lexsort((np.abs(curves.values[np.arange(len(first)), first]), first))
+
+
+def rows_of_curves(columns, grid, values, slopes):
+    """Return each row of neighbouring samples, and the curves along it.
+
+    **Arguments:** `columns`: path to its value in each sample; `grid`: path to number
+    of values, whose longest one gives the rows, or `None` for samples that are one row;
+    `values` (sample, value); `slopes`: path to derivatives, like `values`.
+    **Returns:** pairs of sample numbers and `Curves`.
+    """
+    numbers = np.arange(len(values))
+    rows = numbers[None]
+    if grid:
+        longest = max(range(len(grid)), key=list(grid.values()).__getitem__)
+        unfolded = np.moveaxis(numbers.reshape(tuple(grid.values())), longest, -1)
+        rows = unfolded.reshape(-1, unfolded.shape[-1])
+    found = []
+    for row in rows:
+        steps = np.stack([np.diff(column[row]) for column in columns.values()])
+        here = np.stack([slopes[path][row] for path in columns])
+        found.append((row, eigenvalue_curves(steps, values[row], here)))
+    return found
