@@ -210,9 +210,10 @@ class Motion {
     this.playing = on;
     this.find(".play").textContent = on ? "Pause" : "Play";
     if (!on) return;
-    let last = performance.now();
+    let last; // a frame's time may lie before this call's
     const frame = (now) => {
       if (!this.playing) return;
+      last ??= now;
       const before = this.clock, seconds = (now - last) / 1000;
       this.clock += seconds * Number(this.find(".player select").value);
       this.clock %= this.duration;

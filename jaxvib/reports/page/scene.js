@@ -43,9 +43,10 @@ class Scene {
     this.playing = on;
     this.find(".play").textContent = on ? "Pause" : "Play";
     if (!on) return;
-    let last = performance.now();
+    let last; // a frame's time may lie before this call's
     const frame = (now) => {
       if (!this.playing) return;
+      last ??= now;
       const speed = Number(this.find("select.speed").value);
       this.part = (this.part + ((now - last) / 1000) * speed / this.source.seconds) % 1;
       last = now;
