@@ -12,6 +12,7 @@ from .reading import Run
 
 _MOST_ROWS = 64  # of neighbouring samples
 _WIDE = 30.0  # a wider range of moduli is drawn on a logarithmic axis
+_RE, _IM = Axis("Re (1/s)"), Axis("Im (rad/s)")
 _IN_FILES = 6  # modes that the picture files show
 _MEETINGS = {
     "crossing": ("curves cross", "diamond"),
@@ -27,7 +28,7 @@ def beam_eigenvalues(runs: Sequence[Run]) -> list[Picture]:
     if not neighbours or runs[0].size < 2:
         return [_cloud(runs), *shapes]
     rows = [_rows(run) for run in runs]
-    return [_over_path(runs, rows), _locus(runs, rows), *shapes]
+    return [_over_path(runs, rows), *_loci(runs, rows), *shapes]
 
 
 def _rows(run: Run) -> list[tuple[np.ndarray, Curves]]:
@@ -112,46 +113,45 @@ def _notes(run: Run, row, found: list[Meeting], path, option) -> Iterator[Notes]
             yield Notes(places, moduli, texts, name, symbol, option)
 
 
-def _locus(runs: Sequence[Run], rows) -> Picture:
+def _loci(runs: Sequence[Run], rows) -> list[Picture]:
+    """Return the root locus of all values, and one with a value at a time."""
     run, choice = runs[0], _choice(runs[0], rows[0])
     path = _x_path(run)
     paint = _paint(run, path)
     every, single = [], []
-    most = max(len(order_of(curves)) for _, curves in rows[0])
     for number, each in enumerate(runs):
         for option, (row, curves) in enumerate(rows[number]):
+            here = option if choice else None
+            moved = np.broadcast_to(each.field(path)[row], curves.values.shape)
+            known = np.isfinite(curves.values)
             for place, curve in enumerate(order_of(curves)):
-                here = np.isfinite(curves.values[curve])
-                values = curves.values[curve][here]
-                moved = each.field(path)[row][here]
-                line = Line(values.real, values.imag, f"value {place + 1}", place,
+                own = curves.values[curve][known[curve]]
+                line = Line(own.real, own.imag, f"value {place + 1}", place,
                             ("solid", "dash")[number], legend=False)  # fmt: skip
-                dots = Points(values.real, values.imag, moved, paint)
-                for layer in (line, dots):
-                    every.append(_at(layer, option if choice else None))
-                    single.append(_at(layer, place))
-    x, y = Axis("Re (1/s)"), Axis("Im (rad/s)")
-    charts = [Chart(x, y, tuple(every), "all values")]
-    if choice is None:
-        # alone on its axes: the values' ranges differ by decades
-        charts.append(Chart(x, y, tuple(single), "one value"))
-        choice = Choice("value", tuple(f"value {i + 1}" for i in range(most)))
-    return Picture(
-        "root_locus",
-        "Root locus",
-        f"Eigenvalues in the closed upper half plane, coloured by {path}. The slider "
-        "picks the value that is drawn alone."
-        * (len(charts) > 1)
-        + f"Eigenvalues in the closed upper half plane, coloured by {path}."
-        * (len(charts) == 1),
-        f"Imaginary over real part of the eigenvalues as {path} grows.",
-        tuple(charts),
-        choice=choice,
+                every.append(dataclasses.replace(line, option=here))
+                single.append(dataclasses.replace(line, option=place))
+                single.append(_dots(own, moved[curve][known[curve]], paint, place))
+            every.append(_dots(curves.values[known], moved[known], paint, here))
+    alt = f"Imaginary over real part of the eigenvalues as {path} grows."
+    text = f"Eigenvalues in the closed upper half plane, coloured by {path}."
+    chart = Chart(_RE, _IM, tuple(every))
+    whole = Picture("root_locus", "Root locus", text, alt, (chart,), choice=choice)
+    if choice is not None:
+        return [whole]
+    most = max(len(order_of(curves)) for _, curves in rows[0])
+    alone = Picture(
+        "root_locus_of_one",
+        "Root locus of one value",
+        f"One value at a time, on axes of its own, coloured by {path}.",
+        alt,
+        (Chart(_RE, _IM, tuple(single)),),
+        choice=Choice("value", tuple(f"value {i + 1}" for i in range(most))),
     )
+    return [whole, alone]
 
 
-def _at(layer, option):
-    return dataclasses.replace(layer, option=option)
+def _dots(values, moved, paint: Scale, option: int | None) -> Points:
+    return Points(values.real, values.imag, moved, paint, option=option)
 
 
 def _paint(run: Run, path: str) -> Scale:
@@ -171,7 +171,7 @@ def _cloud(runs: Sequence[Run]) -> Picture:
                 values.real.ravel(), values.imag.ravel(), moved, _paint(run, path)
             )
             title = run.name if len(runs) > 1 else ""
-            charts.append(Chart(Axis("Re (1/s)"), Axis("Im (rad/s)"), (points,), title))
+            charts.append(Chart(_RE, _IM, (points,), title))
     return Picture(
         "root_locus",
         "Eigenvalues of all samples",
@@ -189,8 +189,9 @@ def _shapes(run: Run) -> list[Picture]:
     }
     samples = np.asarray(run.mode_shapes["sample"].values)
     moving = np.concatenate([stored["shapes"], stored["links"]], axis=-1)
-    largest = np.abs(moving).max(-1, keepdims=True)
-    moving = moving / np.where(largest > 0, largest, 1.0)
+    # real and 1 where the motion is largest, be that of the beam or of a body
+    place = np.abs(moving).argmax(-1)[..., None]
+    moving = moving / np.take_along_axis(moving, place, -1)
     values = stored["values"]
     table = run.study["config"]["system"]
     length = stored["points"][:, -1:]

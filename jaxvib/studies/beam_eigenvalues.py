@@ -109,7 +109,8 @@ class BeamEigenvaluesKind:
         worst = np.unravel_index(np.nanargmin(ratios), ratios.shape)
         at = ", ".join(f"{path} = {read(path)[worst[0]]:.5g}" for path in study.paths)
         lines = [
-            f"certified  {np.mean(certified):.4%}, {repeated} of them by the careful way",
+            f"certified  {int(np.sum(certified))} of {len(certified)}, {repeated} of them "
+            "done again the careful way",
             f"values     {values.shape[1]} each, modulus {np.nanmin(np.abs(values)):.6g} "
             f"to {np.nanmax(np.abs(values)):.6g} rad/s",
             f"least      damped: {values[worst]:.6g} rad/s at {at}",
