@@ -61,6 +61,7 @@ _HOMES = {
         "random_velocities",
         "simulate",
         "step_chain",
+        "step_chains",
         "step_long_chain",
         "wave_packet",
     ),

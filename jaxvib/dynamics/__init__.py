@@ -5,6 +5,7 @@ from .chain_energy import energy_field as energy_field
 from .chain_energy import equilibrium_split as equilibrium_split
 from .chain_energy import kinetic_split as kinetic_split
 from .chain_ensemble import ensemble_split as ensemble_split
+from .chain_lanes import step_chains as step_chains
 from .chain_motion import chain_fields as chain_fields
 from .chain_motion import chain_motion as chain_motion
 from .chain_motion import energy_statistics as energy_statistics

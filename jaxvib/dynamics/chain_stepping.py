@@ -75,8 +75,7 @@ def step_chain(
     `Stop` or anything with `force(position)`. **Raises:** `ValueError` for an order
     that there is not, fewer than one step, a state of another shape.
     """
-    if order not in _COMPOSITIONS:
-        raise ValueError(f"order = {order}; allowed: {', '.join(map(str, _COMPOSITIONS))}")
+    check_order(order)
     check_range("steps", steps, "", Range(at_least=1))
     state = jnp.asarray(state, jnp.result_type(float, state))
     if state.shape != (4, chain.bodies):
@@ -85,15 +84,21 @@ def step_chain(
     return _stepped(chain, forces, order, state, step, jnp.asarray(steps, int))
 
 
-def stages(order: int) -> int:
-    """Return how often a step of this order evaluates the forces."""
-    return 2 * len(_COMPOSITIONS[order]) - 1
+def check_order(order: int) -> None:
+    """Raise `ValueError` for an order that there is not."""
+    if order not in _COMPOSITIONS:
+        raise ValueError(f"order = {order}; allowed: {', '.join(map(str, _COMPOSITIONS))}")
+
+
+def stage_weights(order: int) -> tuple[float, ...]:
+    """Return the weights of Verlet's steps that a step of this order is made of."""
+    half = _COMPOSITIONS[order]
+    return (*half[:-1], half[-1], *reversed(half[:-1]))
 
 
 @eqx.filter_jit
 def _stepped(chain, forces, order, state, step, steps):
-    half = _COMPOSITIONS[order]
-    weights = (*half[:-1], half[-1], *reversed(half[:-1]))
+    weights = stage_weights(order)
     inverse = 1 / jnp.stack([chain.masses, chain.inertias])
 
     def acceleration(place):

@@ -1,5 +1,7 @@
 """Steps of one long chain by tiles that stay in the processor's cache."""
 
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,9 +9,11 @@ from jaxtyping import Array, ArrayLike, Float, Real
 
 from .._quantity import Range, check_range
 from ..systems.chain import BeamChain
-from .chain_stepping import stages, step_chain
+from .chain_lanes import LANES, each_on_a_core, stencil_of, step_lanes
+from .chain_stepping import stage_weights, step_chain
 
 _ROUND = 32  # steps of a tile before its neighbours are looked at again
+_PARTS = 4  # of the chain, shared out over the cores
 
 
 def step_long_chain(
@@ -19,14 +23,15 @@ def step_long_chain(
     steps: int,
     *,
     order: int = 2,
-    tile: int = 4000,
+    tile: int = 1000,
 ) -> Float[Array, "4 bodies"]:
     """Return what `step_chain` returns, of a uniform periodic chain with many bodies.
 
     Forces reach one body further with each stage of a step. So a tile with as many of
     its neighbours as it has stages to come moves on by itself, in the cache; only the
-    neighbours' states go stale, and are dropped. **Raises:** `ValueError` for a chain
-    with ends or defects, a number of bodies that is no multiple of `tile`.
+    neighbours' states go stale, and are dropped. Eight tiles move as one group of
+    lanes, groups on all cores. **Raises:** `ValueError` for a chain with ends or
+    defects, a number of bodies that is no multiple of `tile`.
     """
     if not chain.uniform or chain.ends != "periodic":
         raise ValueError("the chain has ends or defects; allowed: uniform and periodic")
@@ -36,34 +41,39 @@ def step_long_chain(
     state = jnp.asarray(state, float)
     step = jnp.asarray(duration, float) / steps
     rounds, rest = divmod(steps, _ROUND)
-    state = _rounds(chain, order, tile, rounds, state, step)
+    parts = min(_PARTS, -(-(chain.bodies // tile) // LANES))
+    for _ in range(rounds):
+        move = functools.partial(_part_moved, chain, order, tile, parts, state, step)
+        state = _joined(each_on_a_core(move, jnp.arange(parts)), chain.bodies)
     if rest:
         state = step_chain(chain, state, step * rest, rest, order=order)
     return state
 
 
 @eqx.filter_jit
-def _rounds(chain, order, tile, rounds, state, step):
+def _part_moved(chain, order, tile, parts, state, step, part):
+    """Return the tiles of a part, (4, groups, lanes, tile), after a round."""
     # one more: the first kick of a tile already lacks a neighbour
-    halo = _ROUND * stages(order) + 1
-    part = BeamChain(
-        tile + 2 * halo,
-        chain.gamma,
-        mass=chain.mass,
-        length=chain.length,
+    halo = _ROUND * len(stage_weights(order)) + 1
+    groups = -(-(chain.bodies // tile) // (LANES * parts))
+    piece = BeamChain(
+        tile + 2 * halo, chain.gamma, mass=chain.mass, length=chain.length,
         bending_stiffness=chain.bending_stiffness,
-    )
-    around = jnp.arange(-halo, chain.bodies + halo) % chain.bodies
+    )  # fmt: skip
+    stencil = stencil_of(piece)
+    reach = tile * LANES + 2 * halo
 
-    def advance(_, state):
-        wide = state[:, around]
+    def move(group):
+        # tiles beyond the last one are those of the start once more
+        start = (part * groups + group) * LANES * tile - halo
+        wide = jnp.take(state, (start + jnp.arange(reach)) % chain.bodies, axis=1)
+        lanes = [wide[:, i * tile : i * tile + tile + 2 * halo] for i in range(LANES)]
+        moved = step_lanes(stencil, jnp.stack(lanes, -1), step, _ROUND, order, stale=True)
+        return jnp.moveaxis(moved[:, halo:-halo], -1, 1)
 
-        def move(start):
-            piece = jax.lax.dynamic_slice(wide, (0, start), (4, tile + 2 * halo))
-            moved = step_chain(part, piece, step * _ROUND, _ROUND, order=order)
-            return moved[:, halo:-halo]
+    return jnp.moveaxis(jax.lax.map(move, jnp.arange(groups)), 0, 1)
 
-        moved = jax.lax.map(move, tile * jnp.arange(chain.bodies // tile))
-        return jnp.swapaxes(moved, 0, 1).reshape(state.shape)
 
-    return jax.lax.fori_loop(0, rounds, advance, state)
+@functools.partial(jax.jit, static_argnums=1)
+def _joined(parts, bodies):
+    return jnp.concatenate([each.reshape(4, -1) for each in parts], 1)[:, :bodies]

@@ -1,5 +1,6 @@
 """Checked against: exact propagation, orders of convergence, scipy's DOP853."""
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -60,6 +61,38 @@ def test_cubic_springs_and_a_stop_move_as_an_independent_integration():
     assert energy(found) == pytest.approx(energy(jax.numpy.asarray(state)), rel=1e-7)
 
 
+class Cubic(eqx.Module):
+    """A spring with f = k x + c x^3, as a law that an `ImpactSystem` takes."""
+
+    stiffness: float
+    cubic: float
+
+    def force(self, x):
+        return self.stiffness * x + self.cubic * x**3
+
+    def energy(self, x):
+        return self.stiffness * x**2 / 2 + self.cubic * x**4 / 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ends", ["periodic", "clamped", "free"])
+def test_adaptive_and_symplectic_steps_of_a_nonlinear_chain_agree(ends):
+    chain = jv.BeamChain(bodies=5, gamma=0.8, ends=ends)
+    law, spring = jv.HertzContact(20.0), Cubic(0.2, 1.5)
+    places = [jv.Contact(chain.direction(f"{i}.y"), 0.0, spring) for i in range(5)]
+    stop = jv.Contact(chain.direction("2.y"), 0.1, law)
+    system = jv.ImpactSystem(chain, (stop, *places))
+    state = 0.4 * RNG.normal(size=(4, 5))
+    flat = state.reshape(2, 2, 5).swapaxes(1, 2).reshape(-1)  # y, angle of each body
+    adaptive = np.asarray(jv.flow(system, flat, 0.0, 8.0, rtol=1e-11, engine="diffrax"))
+    forces = (jv.CubicGround(0.2, 1.5), jv.Stop(2, 0.1, law))
+    stepped = jv.step_chain(chain, state, 8.0, 8000, forces=forces, order=4)
+    flat = np.asarray(stepped).reshape(2, 2, 5).swapaxes(1, 2).reshape(-1)
+    np.testing.assert_allclose(flat, adaptive, rtol=0, atol=2e-8)
+    depth = np.asarray(jv.simulate(system, flat, np.linspace(0, 8, 81)).contact_force)
+    assert depth[:, 0].max() > 0
+
+
 @pytest.mark.slow
 def test_the_energy_stays_within_its_bound_for_a_hundred_thousand_units():
     chain = jv.BeamChain(bodies=16, gamma=1.0)
@@ -86,9 +119,45 @@ def test_tiles_take_the_same_steps(order):
         jv.step_long_chain(chain, state, 4.0, 70, tile=36)
 
 
+@pytest.mark.parametrize(("bodies", "tile"), [(352, 32), (96, 96)])
+def test_tiles_that_fill_no_group_take_the_same_steps(bodies, tile):
+    chain = jv.BeamChain(bodies=bodies, gamma=0.4)
+    state = RNG.normal(size=(4, bodies))
+    whole = jv.step_chain(chain, state, 2.0, 64, order=2)
+    tiled = jv.step_long_chain(chain, state, 2.0, 64, tile=tile)
+    np.testing.assert_allclose(tiled, whole, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("ends", "order", "steps"),
+    [("periodic", 2, 70), ("free", 4, 33), ("clamped", 8, 9), ("hinged", 4, 32)],
+)
+def test_many_chains_with_defects_take_the_steps_of_one(ends, order, steps):
+    bodies = 7
+    beams = bodies + {"periodic": 0, "clamped": 1}.get(ends, -1)
+    chain = jv.BeamChain(
+        bodies, 1.3, ends, mass=2.0, length=0.8,
+        mass_factors=RNG.uniform(0.5, 2, bodies),
+        inertia_factors=RNG.uniform(0.5, 2, bodies),
+        stiffness_factors=RNG.uniform(0.5, 2, beams),
+    )  # fmt: skip
+    states = RNG.normal(size=(11, 4, bodies))
+    found = jv.step_chains(chain, states, 2.0, steps, order=order)
+    assert found.shape == states.shape
+    for state, moved in zip(states, found, strict=True):
+        one = jv.step_chain(chain, state, 2.0, steps, order=order)
+        np.testing.assert_allclose(moved, one, rtol=0, atol=1e-12)
+
+
 def test_bad_steps_are_named():
     chain = jv.BeamChain(bodies=4, gamma=1.0)
     with pytest.raises(ValueError, match="order = 3; allowed: 2, 4, 8"):
         jv.step_chain(chain, np.zeros((4, 4)), 1.0, 10, order=3)
     with pytest.raises(ValueError, match="steps = 0 is not in"):
         jv.step_chain(chain, np.zeros((4, 4)), 1.0, 0)
+    with pytest.raises(ValueError, match="order = 3; allowed: 2, 4, 8"):
+        jv.step_chains(chain, np.zeros((1, 4, 4)), 1.0, 10, order=3)
+    with pytest.raises(ValueError, match=r"shape \(1, 4, 5\); allowed: \(chains, 4, 4\)"):
+        jv.step_chains(chain, np.zeros((1, 4, 5)), 1.0, 10)
+    with pytest.raises(ValueError, match="the chain has ends or defects"):
+        jv.step_long_chain(jv.BeamChain(4, ends="free"), np.zeros((4, 4)), 1.0, 10)
