@@ -67,8 +67,11 @@ class AnalysisKind(Protocol):
     """
 
     name: str
-    sampled: bool | None
     groups: Mapping[str, tuple[str, ...]]
+
+    @property
+    def sampled(self) -> bool | None:
+        """Whether it is done for each sample, once, or either."""
 
     def options(self) -> type[Table]:
         """Return the table that a config gives."""
