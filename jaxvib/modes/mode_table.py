@@ -64,7 +64,7 @@ def mode_table(system: Assembled, found: Undamped | None = None) -> ModeTable:
 
     The eigenvalues with damping come from LAPACK on the host.
     """
-    found = undamped(system) if found is None else jax.tree.map(jnp.asarray, found)
+    found = jax.tree.map(jnp.asarray, undamped(system) if found is None else found)
     finite = all(np.isfinite(matrix).all() for matrix in found.matrices)
     size = len(system.names)
     values = np.full(2 * size, np.nan + 0j)

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 from typing import Literal
 
+import numpy as np
 import pydantic
 from pydantic import Field
 
@@ -50,14 +51,19 @@ _KEYS = {
 }
 
 
-class AssemblyOptions(Table):
+class Modules(Table):
     """The modules by their names, which say what they join: `ground-cart`, `tip.y`."""
 
-    kind: Literal["assembly"] = Field(description="the kind of system")
     modules: dict[str, pydantic.SerializeAsAny[Table]] = Field(
         description="tables of modules; their names say what they join",
         json_schema_extra={"allowed": "a table of modules, such as modules.ground-cart"},
     )
+
+
+class AssemblyOptions(Modules):
+    """A system of modules alone."""
+
+    kind: Literal["assembly"] = Field(description="the kind of system")
 
 
 class AssemblyKind:
@@ -72,12 +78,7 @@ class AssemblyKind:
 
     def read(self, document: Document):
         """Return the checked table of a config, each module by its own rules."""
-        table = dict(document.tables["system"])
-        if "modules" in table:
-            found = _modules(table["modules"], "system.modules", document)
-            table["modules"] = {
-                name: _module(name, entry, document) for name, entry in found.items()
-            }
+        table = with_modules(document.tables["system"], "system", document)
         return validated(AssemblyOptions, table, "system", document)
 
     def default(self):
@@ -104,14 +105,7 @@ class AssemblyKind:
 
     def declared(self, options) -> dict[str, Declared]:
         """Return what is declared of each single number of the modules, by path."""
-        found = {}
-        for name, table in options.modules.items():
-            for field, entry in _fields(table.module).items():
-                value = getattr(table, field)
-                if isinstance(value, float):
-                    path = f"modules.{name}.{field}"
-                    found[path] = dataclasses.replace(entry, default=value)
-        return found
+        return declared_of_modules(options)
 
     def axes(self, options) -> dict[str, list[str]]:
         """Return the names of freedoms and modules."""
@@ -120,26 +114,63 @@ class AssemblyKind:
 
     def variation(self, options) -> str:
         """Return a change worth trying: of the first number that is not zero."""
-        path, entry = next(
-            each for each in self.declared(options).items() if each[1].default
-        )
-        return f"{path}={1.2 * entry.default:g}"
+        return first_change(self.declared(options))
 
     def build(self, options):
         """Return the assembled system. **Raises:** `ValueError` for a wrong topology."""
-        from .. import systems
+        return assembled(options)
 
-        modules = []
-        for name, table in options.modules.items():
-            part = _PARTS[table.module]
-            joined = dict(zip(part.joins, _joined(name, part), strict=True))
-            values = table.model_dump(exclude={"module"}, exclude_none=True)
-            modules.append(getattr(systems, part.cls)(**joined, **values))
-        assembled = systems.assemble(modules)
-        for name, own in zip(options.modules, assembled.module_names(), strict=True):
-            if name != own:
-                raise ValueError(f"module {name!r} is called {own!r} on parameter paths")
-        return assembled
+
+def with_modules(table: dict, section: str, document: Document) -> dict:
+    """Return a table with its `modules` checked, each by its own rules."""
+    if "modules" not in table:
+        return dict(table)
+    prefix = f"{section}.modules"
+    found = _modules(table["modules"], prefix, document)
+    checked = {
+        name: _module(name, entry, prefix, document) for name, entry in found.items()
+    }
+    return {**table, "modules": checked}
+
+
+def declared_of_modules(options: Modules, prefix: str = "") -> dict[str, Declared]:
+    """Return what is declared of each single number of the modules, by path."""
+    found = {}
+    for name, table in options.modules.items():
+        for field, entry in _fields(kind_of(table)).items():
+            value = getattr(table, field)
+            if isinstance(value, float):
+                path = f"{prefix}modules.{name}.{field}"
+                found[path] = dataclasses.replace(entry, default=value)
+    return found
+
+
+def first_change(declared: dict[str, Declared]) -> str:
+    """Return a change of the first number that is not zero, as `--set` takes it."""
+    path, entry = next(each for each in declared.items() if each[1].default)
+    return f"{path}={1.2 * np.asarray(entry.default):g}"
+
+
+def assembled(options: Modules):
+    """Return the system of modules. **Raises:** `ValueError` for a wrong topology."""
+    from .. import systems
+
+    modules = []
+    for name, table in options.modules.items():
+        part = _PARTS[kind_of(table)]
+        joined = dict(zip(part.joins, _joined(name, part), strict=True))
+        values = table.model_dump(exclude={"module"}, exclude_none=True)
+        modules.append(getattr(systems, part.cls)(**joined, **values))
+    whole = systems.assemble(modules)
+    for name, own in zip(options.modules, whole.module_names(), strict=True):
+        if name != own:
+            raise ValueError(f"module {name!r} is called {own!r} on parameter paths")
+    return whole
+
+
+def kind_of(table: Table) -> str:
+    """Return the kind of a module's table."""
+    return table.model_dump(include={"module"})["module"]
 
 
 @functools.cache
@@ -149,7 +180,8 @@ def module_tables() -> dict[str, type[Table]]:
 
 
 def _table(kind: str, part: _Part) -> type[Table]:
-    given = {"module": (Literal[kind], Field(description="the kind of module"))}
+    own = Literal[kind]  # ty: ignore[invalid-type-form]
+    given = {"module": (own, Field(description="the kind of module"))}
     given |= {key: _KEYS[key] for key in part.keys}
     fields = _fields(kind)
     given |= {name: number(fields[name], default=...) for name in part.required}
@@ -186,8 +218,8 @@ def _modules(table, prefix: str, document: Document) -> dict[str, dict]:
     return found
 
 
-def _module(name: str, entry: dict, document: Document) -> Table:
-    path = f"system.modules.{name}"
+def _module(name: str, entry: dict, prefix: str, document: Document) -> Table:
+    path = f"{prefix}.{name}"
     kind = entry["module"]
     if not isinstance(kind, str) or kind not in _PARTS:
         near = nearest(str(kind), _PARTS)
@@ -196,7 +228,7 @@ def _module(name: str, entry: dict, document: Document) -> Table:
             f"{document.where(f'{path}.module')}: {path}.module = {shown(kind)} is not "
             f"known; allowed: {', '.join(map(shown, _PARTS))}{hint}"
         )
-    if _joined(name, _PARTS[kind]) is None:
+    if not _joined(name, _PARTS[kind]):
         form = "-".join(_PARTS[kind].joins)
         raise ValueError(
             f"{document.where(path)}: {path} does not say what it joins; allowed where "
@@ -205,9 +237,9 @@ def _module(name: str, entry: dict, document: Document) -> Table:
     return validated(module_tables()[kind], entry, path, document)
 
 
-def _joined(name: str, part: _Part) -> list[str] | None:
+def _joined(name: str, part: _Part) -> list[str]:
     """Return what a module joins, by its name; a second one of a pair ends in `-2`."""
     ends = name.split("-")
     if len(ends) == len(part.joins) + 1 and ends[-1].isdigit():
         ends.pop()
-    return ends if len(ends) == len(part.joins) and all(ends) else None
+    return ends if len(ends) == len(part.joins) and all(ends) else []

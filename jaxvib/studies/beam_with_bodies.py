@@ -1,7 +1,7 @@
 """The beam with bodies in a config: links and bodies as lists and matrices."""
 
 import dataclasses
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pydantic
 from pydantic import Field
@@ -76,7 +76,7 @@ class BeamWithBodiesKind:
         options = validated(self.options(), table, "system", document)
         given = {n: getattr(options, n) for n in (*_VECTORS, *_SQUARES, *_COUPLINGS)}
         links, bodies = len(given["positions"] or []), len(given["mass"] or [])
-        shapes = dict.fromkeys(_VECTORS, (links,))
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_VECTORS, (links,))
         shapes |= dict.fromkeys(_SQUARES, (bodies, bodies))
         shapes |= dict.fromkeys(_COUPLINGS, (bodies, links))
         filled = {
@@ -109,7 +109,7 @@ class BeamWithBodiesKind:
 
         from ..systems import Beam, ElasticSupport, oscillators_on_beam
 
-        beam = Beam(1.0, 0.675, 36.45831)
+        beam = Beam(*np.array([1.0, 0.675, 36.45831]))
         link = np.full(3, 0.1)
         example = oscillators_on_beam(beam, [0.1, 0.5, 0.9], link, link, link)
         return {
@@ -174,13 +174,13 @@ def _entries() -> dict[str, Declared]:
 
 
 def _listed(entry: Declared, kind):
-    extra = {"unit": entry.unit, "allowed": "a list of numbers"}
+    extra: dict[str, Any] = {"unit": entry.unit, "allowed": "a list of numbers"}
     return kind | None, Field(
         default=None, description=entry.description, json_schema_extra=extra
     )
 
 
-def _given(options) -> dict[str, object]:
+def _given(options) -> dict[str, Any]:
     """Return the values of every path, elastic supports only where there are any."""
     table = options.model_dump(exclude={"kind", "ends", "turns"}, exclude_none=True)
     held = {f"beam.ends.{s}." for s, end in enumerate(options.ends) if end != "elastic"}

@@ -1,7 +1,7 @@
 """The study of an assembled system under a harmonic force."""
 
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -12,7 +12,7 @@ from .fields import Variable
 from .stacking import each_system
 from .tables import Table
 
-_FREQUENCY = {"unit": "rad/s"}
+_FREQUENCY: dict[str, Any] = {"unit": "rad/s"}
 
 
 class FrequencyResponseOptions(Table):

@@ -29,7 +29,7 @@ def number(entry: Declared, **default) -> tuple[Any, Any]:
     for a parameter that may be left out.
     """
     value = default.get("default", entry.default)
-    extra = {"unit": entry.unit}
+    extra: dict[str, Any] = {"unit": entry.unit}
     if isinstance(entry.default, list):
         length = len(entry.default)
         extra["allowed"] = f"{length} numbers in {entry}"
@@ -50,7 +50,7 @@ def number(entry: Declared, **default) -> tuple[Any, Any]:
     return (float if value is not None else float | None), described
 
 
-def _limits(allowed: Range) -> dict[str, float]:
+def _limits(allowed: Range) -> dict[str, Any]:
     bounds = {"gt": allowed.above, "ge": allowed.at_least, "le": allowed.at_most,
               "lt": allowed.below}  # fmt: skip
     return {name: bound for name, bound in bounds.items() if math.isfinite(bound)}
