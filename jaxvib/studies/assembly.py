@@ -137,8 +137,9 @@ def declared_of_modules(options: Modules, prefix: str = "") -> dict[str, Declare
     """Return what is declared of each single number of the modules, by path."""
     found = {}
     for name, table in options.modules.items():
-        for field, entry in _fields(kind_of(table)).items():
-            value = getattr(table, field)
+        given = table.model_dump()
+        for field, entry in _fields(given["module"]).items():
+            value = given[field]
             if isinstance(value, float):
                 path = f"{prefix}modules.{name}.{field}"
                 found[path] = dataclasses.replace(entry, default=value)
@@ -157,20 +158,15 @@ def assembled(options: Modules):
 
     modules = []
     for name, table in options.modules.items():
-        part = _PARTS[kind_of(table)]
+        values = table.model_dump(exclude_none=True)
+        part = _PARTS[values.pop("module")]
         joined = dict(zip(part.joins, _joined(name, part), strict=True))
-        values = table.model_dump(exclude={"module"}, exclude_none=True)
         modules.append(getattr(systems, part.cls)(**joined, **values))
     whole = systems.assemble(modules)
     for name, own in zip(options.modules, whole.module_names(), strict=True):
         if name != own:
             raise ValueError(f"module {name!r} is called {own!r} on parameter paths")
     return whole
-
-
-def kind_of(table: Table) -> str:
-    """Return the kind of a module's table."""
-    return table.model_dump(include={"module"})["module"]
 
 
 @functools.cache

@@ -17,6 +17,7 @@ from .design import DesignKind
 from .energy_split import EnergySplitKind
 from .fields import Variable
 from .frequency_response import FrequencyResponseKind
+from .impact_assembly import ImpactAssemblyKind
 from .natural_modes import NaturalModesKind
 from .periodic_orbit import PeriodicOrbitKind
 from .reading import Document
@@ -107,6 +108,7 @@ _SYSTEMS: tuple[SystemKind, ...] = (
     TwoBodyImpactKind(),
     BeamChainKind(),
     AssemblyKind(),
+    ImpactAssemblyKind(),
     BeamWithBodiesKind(),
 )
 _ANALYSES: tuple[AnalysisKind, ...] = (

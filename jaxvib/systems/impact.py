@@ -44,19 +44,25 @@ class Contact(Printed):
 
     **Fields:** `direction` $n$, shape (n,): +1 at the freedom that moves into the
     contact and -1 at the one that it hits (none for a fixed stop); `gap` $g$ (m) at
-    static equilibrium; `law`: a contact law, from penetration to force.
+    static equilibrium; `law`: a contact law, from penetration to force; `name`: on
+    parameter paths, instead of the position among the contacts.
     """
 
     direction: Float[Array, " n"] = quantity("direction", "", "direction of the contact")
     gap: Float[Array, ""] = quantity("gap", "m", "gap at static equilibrium")
     law: ContactLaw
+    name: str | None = eqx.field(default=None, static=True)
 
 
 class AppliedLoad(Printed):
-    """A load `law` (from time to force) applied along a `direction`, shape (n,)."""
+    """A load `law` (from time to force) applied along a `direction`, shape (n,).
+
+    Its `name` stands on parameter paths, instead of the position among the loads.
+    """
 
     direction: Float[Array, " n"] = quantity("direction", "", "direction of the load")
     law: LoadLaw
+    name: str | None = eqx.field(default=None, static=True)
 
 
 class EquationOfMotion(eqx.Module):

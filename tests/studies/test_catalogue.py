@@ -8,6 +8,7 @@ import pytest
 
 from jaxvib.studies import catalogue
 from jaxvib.studies.assembly import module_tables
+from jaxvib.studies.impact_assembly import part_tables
 from jaxvib.studies.kinds import SYSTEMS
 
 
@@ -25,6 +26,9 @@ def test_every_parameter_can_be_set_and_is_described(kind):
         settable |= {
             f"{n}.{leaf}" for n, t in module_tables().items() for leaf in leaves(t)
         }
+    if kind.name == "impact_assembly":  # one table for each contact and load
+        settable |= {f"{n}.{leaf}" for n, t in part_tables().items() for leaf in leaves(t)}
+        settable |= {f"{name}.direction" for name in part_tables()}  # by `at`
     for path, declared in catalogue.catalogue()[kind.name].items():
         assert path in settable
         assert declared.description
