@@ -1,5 +1,7 @@
 """Physical quantities: the one place where a unit and an allowed range are declared."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,18 +11,28 @@ from ._range import Range as Range
 
 
 def quantity(
-    name: str, unit: str, description: str = "", *, optional=False, **bounds: float
+    name: str,
+    unit: str,
+    description: str = "",
+    *,
+    optional=False,
+    checked=True,
+    **bounds: float,
 ):
     """Declare a module field of real numbers in `unit` within `Range(**bounds)`.
 
-    An `optional` one may also be `None`, and is then no parameter.
+    An `optional` one may also be `None`, and is then no parameter. One that is not
+    `checked` is left to `check_fields`, which knows whose it is.
     """
     allowed = Range(**bounds)
 
     def convert(value):
         if optional and value is None:
             return None
-        check_range(name, value, unit, allowed)
+        if checked:
+            check_range(name, value, unit, allowed)
+        elif not isinstance(value, jax.Array) and np.asarray(value).dtype.kind not in "iuf":
+            return value  # no real number
         return real_array(value)
 
     metadata = {"unit": unit, "description": description, "range": allowed}
@@ -41,6 +53,19 @@ def real_array(value):
     return jnp.asarray(
         value, value.dtype if jnp.isdtype(value.dtype, "real floating") else float
     )
+
+
+def check_fields(module: eqx.Module, whose: str) -> None:
+    """Raise `ValueError`, saying whose it is, unless each field is within its range."""
+    for field in dataclasses.fields(module):
+        value = getattr(module, field.name)
+        if "range" in field.metadata and value is not None:
+            check_range(
+                f"{whose}: {field.name}",
+                value,
+                field.metadata["unit"],
+                field.metadata["range"],
+            )
 
 
 def check_range(name, value, unit, allowed: Range) -> None:

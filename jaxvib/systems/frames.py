@@ -6,8 +6,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._quantity import quantity
-from .module import ROTATION, TRANSLATION, Module, body_freedom
+from .module import ROTATION, TRANSLATION, Module, body_freedom, quantity
 
 
 class BeamModule(Module):

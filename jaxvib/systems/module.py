@@ -1,6 +1,7 @@
 """What a module is: the energies of a few freedoms, as sums of weighted squares."""
 
 import abc
+import functools
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -8,6 +9,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._quantity import check_fields
+from .._quantity import quantity as any_quantity
 from .printed import Printed
 
 GROUND = "ground"
@@ -16,6 +19,10 @@ ROTATION = "rotation"
 
 # A weight and the coefficients of the freedoms; structural zeros are the integer 0.
 Square = tuple[Any, Sequence[Any]]
+
+
+# A number of a module; `Module` checks it and names the module that it belongs to.
+quantity = functools.partial(any_quantity, checked=False)
 
 
 class ModuleMatrices(eqx.Module):
@@ -42,6 +49,9 @@ class Module(Printed):
     """
 
     kinds: ClassVar[tuple[str, ...]]
+
+    def __check_init__(self):
+        check_fields(self, f"module {self.name!r}")
 
     @property
     @abc.abstractmethod

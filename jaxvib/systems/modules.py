@@ -5,8 +5,7 @@ from typing import ClassVar
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from .._quantity import quantity
-from .module import ROTATION, TRANSLATION, Module
+from .module import ROTATION, TRANSLATION, Module, quantity
 
 
 class TranslationTranslation(Module):

@@ -12,16 +12,19 @@ class Lagrangian:
         self.v = sympy.symbols(f"v0:{size}")
 
     def matrices(self, kinetic, potential, dissipation=0):
+        found = self.in_symbols(kinetic, potential, dissipation)
+        return [np.array(matrix.evalf(30).tolist(), float) for matrix in found]
+
+    def in_symbols(self, kinetic, potential, dissipation=0):
         q0 = dict.fromkeys([*self.q, *self.v], 0)
-        found = []
-        for energy, variables in (
-            (kinetic, self.v),
-            (dissipation, self.v),
-            (potential, self.q),
-        ):
-            hessian = sympy.hessian(sympy.sympify(energy), variables).subs(q0)
-            found.append(np.array(hessian.evalf(30).tolist(), float))
-        return found
+        return [
+            sympy.hessian(sympy.sympify(energy), variables).subs(q0)
+            for energy, variables in (
+                (kinetic, self.v),
+                (dissipation, self.v),
+                (potential, self.q),
+            )
+        ]
 
 
 def rate(expression, lagrangian):
@@ -40,3 +43,14 @@ def rod(at, angle, length, mass, lagrangian, hanging=True, gravity=9.81):
     kinetic = mass * (speed[0] ** 2 + speed[1] ** 2) / 2 + turning
     end = [p + length * a for p, a in zip(at, along, strict=True)]
     return kinetic, mass * gravity * centre[1], end
+
+
+def hermite(y1, p, y2, q, length, x):
+    """Return the cubic with the places y1, y2 and slopes p, q at both ends."""
+    s = x / length
+    return (
+        y1 * (1 - 3 * s**2 + 2 * s**3)
+        + p * length * (s - 2 * s**2 + s**3)
+        + y2 * (3 * s**2 - 2 * s**3)
+        + q * length * (s**3 - s**2)
+    )

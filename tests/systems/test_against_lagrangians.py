@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import sympy
-from lagrangians import Lagrangian, rate, rod
+from lagrangians import Lagrangian, hermite, rate, rod
 from scipy.linalg import eigh
 
 import jaxvib as jv
@@ -110,16 +110,6 @@ def shaft_with_discs():
     potential = (10**4 * (b - a) ** 2 + 2000 * (c - b) ** 2) / 2
     dissipation = 3 * (model.v[1] - model.v[0]) ** 2 / 2
     return system, model.matrices(kinetic, potential, dissipation)
-
-
-def hermite(y1, p, y2, q, length, x):
-    s = x / length
-    return (
-        y1 * (1 - 3 * s**2 + 2 * s**3)
-        + p * length * (s - 2 * s**2 + s**3)
-        + y2 * (3 * s**2 - 2 * s**3)
-        + q * length * (s**3 - s**2)
-    )
 
 
 def beam_between_bodies(first):

@@ -152,9 +152,17 @@ def test_a_bad_inertia_is_named(inertia):
     ("field", "value"),
     [("mass", -1.0), ("stiffness", np.nan), ("damping", -0.1), ("first_mass", np.inf)],
 )
-def test_bad_values_of_a_spring_are_named(field, value):
-    with pytest.raises(ValueError, match=f"{field} = "):
+def test_bad_values_of_a_spring_are_named_with_their_module(field, value):
+    with pytest.raises(ValueError, match=f"module 'ground-cart': {field} = "):
         spring("ground", "cart", **{field: value})
+
+
+def test_a_negative_mass_is_refused_by_the_name_of_its_module():
+    with pytest.raises(ValueError, match=r"module 'cart\.x': mass = -1 kg is not in"):
+        jv.PointMass("cart.x", -1.0)
+    with pytest.raises(ValueError, match=r"module 'a-b': bending_stiffness = -2 N m\^2"):
+        jv.FrameModule("a", "b", along=[1.0, 0, 0], side=[0, 1.0, 0], axial_stiffness=1.0,
+                       torsional_stiffness=1.0, bending_stiffness=[1.0, -2.0])  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -162,7 +170,7 @@ def test_bad_values_of_a_spring_are_named(field, value):
 )
 def test_bad_values_of_a_rod_are_named(field, value):
     values = {"mass": 1.0, "length": 1.0, field: value}
-    with pytest.raises(ValueError, match=f"{field} = "):
+    with pytest.raises(ValueError, match=f"module 'cart-rod': {field} = "):
         jv.TranslationRotation("cart", "rod", **values)
 
 
