@@ -41,9 +41,12 @@ def step_long_chain(
     state = jnp.asarray(state, float)
     step = jnp.asarray(duration, float) / steps
     rounds, rest = divmod(steps, _ROUND)
-    parts = min(_PARTS, -(-(chain.bodies // tile) // LANES))
+    tiles = chain.bodies // tile
+    # an accelerator takes all tiles at once
+    lanes = LANES if jax.default_backend() == "cpu" else tiles
+    parts = min(_PARTS, -(-tiles // lanes))
     for _ in range(rounds):
-        move = functools.partial(_part_moved, chain, order, tile, parts, state, step)
+        move = functools.partial(_part_moved, chain, order, tile, lanes, parts, state, step)
         state = _joined(each_on_a_core(move, jnp.arange(parts)), chain.bodies)
     if rest:
         state = step_chain(chain, state, step * rest, rest, order=order)
@@ -51,24 +54,23 @@ def step_long_chain(
 
 
 @eqx.filter_jit
-def _part_moved(chain, order, tile, parts, state, step, part):
+def _part_moved(chain, order, tile, lanes, parts, state, step, part):
     """Return the tiles of a part, (4, groups, lanes, tile), after a round."""
     # one more: the first kick of a tile already lacks a neighbour
     halo = _ROUND * len(stage_weights(order)) + 1
-    groups = -(-(chain.bodies // tile) // (LANES * parts))
+    groups = -(-(chain.bodies // tile) // (lanes * parts))
     piece = BeamChain(
         tile + 2 * halo, chain.gamma, mass=chain.mass, length=chain.length,
         bending_stiffness=chain.bending_stiffness,
     )  # fmt: skip
     stencil = stencil_of(piece)
-    reach = tile * LANES + 2 * halo
+    reach = jnp.arange(tile + 2 * halo)[:, None] + tile * jnp.arange(lanes)[None, :]
 
     def move(group):
         # tiles beyond the last one are those of the start once more
-        start = (part * groups + group) * LANES * tile - halo
-        wide = jnp.take(state, (start + jnp.arange(reach)) % chain.bodies, axis=1)
-        lanes = [wide[:, i * tile : i * tile + tile + 2 * halo] for i in range(LANES)]
-        moved = step_lanes(stencil, jnp.stack(lanes, -1), step, _ROUND, order, stale=True)
+        start = (part * groups + group) * lanes * tile - halo
+        wide = jnp.take(state, (start + reach) % chain.bodies, axis=1)
+        moved = step_lanes(stencil, wide, step, _ROUND, order, stale=True)
         return jnp.moveaxis(moved[:, halo:-halo], -1, 1)
 
     return jnp.moveaxis(jax.lax.map(move, jnp.arange(groups)), 0, 1)

@@ -128,6 +128,18 @@ def test_tiles_that_fill_no_group_take_the_same_steps(bodies, tile):
     np.testing.assert_allclose(tiled, whole, rtol=0, atol=1e-12)
 
 
+def test_an_accelerator_s_single_group_of_all_tiles_takes_the_same_steps(monkeypatch):
+    chain = jv.BeamChain(bodies=160, gamma=1.0)
+    state = RNG.normal(size=(4, 160))
+    whole = jv.step_chain(chain, state, 2.0, 64, order=2)
+    many = jv.step_chains(chain, np.stack([state, -state]), 2.0, 64, order=2)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    tiled = jv.step_long_chain(chain, state, 2.0, 64, tile=32)
+    np.testing.assert_allclose(tiled, whole, rtol=0, atol=1e-12)
+    at_once = jv.step_chains(chain, np.stack([state, -state]), 2.0, 64, order=2)
+    np.testing.assert_allclose(at_once, many, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("ends", "order", "steps"),
     [("periodic", 2, 70), ("free", 4, 33), ("clamped", 8, 9), ("hinged", 4, 32)],
