@@ -2,10 +2,10 @@
 
     python -m experiments.modular_assembly.run
 
-Writes `experiments/modular_assembly/results.json`. The rest is stated in README.md.
+The systems stand in the configs of this folder (each runs by itself with `jaxvib run`).
+Writes `experiments/modular_assembly/results.json`; the rest is stated in README.md.
 """
 
-import itertools
 import json
 from pathlib import Path
 
@@ -14,31 +14,31 @@ import sympy
 from scipy.linalg import eigh
 
 import jaxvib as jv
+from jaxvib.studies.config import load
+from jaxvib.studies.execute import build
 from jaxvib.systems.module import entries
 
 HERE = Path(__file__).parent
+SPRINGS = sympy.symbols("k01 k12 k23 k13 k03")
+KNOWN = {
+    "cart_and_rod": [4.68230877, 8.11143816],
+    "masses_and_springs": (200 * np.sin(np.arange(1, 9) * np.pi / 18)).tolist(),
+}
 
 
-def example() -> list:
-    """Return the paper's three bodies and five springs."""
-    return [
-        jv.TranslationTranslation("ground", "one", mass=1.0, stiffness=2.0),
-        jv.TranslationTranslation("one", "two", mass=2.0, stiffness=3.0),
-        jv.TranslationTranslation("two", "three", mass=3.0, stiffness=5.0),
-        jv.TranslationTranslation("one", "three", stiffness=7.0),
-        jv.TranslationTranslation("ground", "three", stiffness=11.0),
-    ]
+def built(name: str) -> jv.Assembled:
+    """Return the system of one of the configs of this folder."""
+    return build(load(HERE / f"{name}.toml"))
 
 
-def in_symbols() -> sympy.Matrix:
+def in_symbols(system: jv.Assembled) -> sympy.Matrix:
     """Return the stiffness matrix of the example overlaid in symbols.
 
     The same energies as in numbers (`Module.potential`), each spring a symbol.
     """
-    springs = sympy.symbols("k01 k12 k23 k13 k03")
-    place = {"ground": 0, "one": 1, "two": 2, "three": 3}
+    place = {"ground": 0} | {name: i + 1 for i, name in enumerate(("one", "two", "three"))}
     total = sympy.zeros(4)
-    for module, spring in zip(example(), springs, strict=True):
+    for module, spring in zip(system.modules, SPRINGS, strict=True):
         ((_, row),) = module.potential()
         exact = [sympy.nsimplify(coefficient) for coefficient in row]
         for (i, j), value in entries([(spring, exact)]).items():
@@ -46,37 +46,10 @@ def in_symbols() -> sympy.Matrix:
     return total[1:, 1:]
 
 
-def named_systems() -> dict:
-    """Return systems of the paper's modules with what is known of them, rad/s."""
-    rod = {"mass": 1.0, "length": 0.8, "stiffness": 3.0, "gravity": 9.81}
-    cart = jv.TranslationTranslation("ground", "cart", mass=2.0, stiffness=100.0)
-    names = ["ground", *(str(i) for i in range(1, 9)), "ground"]
-    row = [
-        jv.TranslationTranslation(a, b, mass=10.0 if b != "ground" else 0.0, stiffness=1e5)
-        for a, b in itertools.pairwise(names)
-    ]
-    closed = 200 * np.sin(np.arange(1, 9) * np.pi / 18)
-    return {
-        "cart and hanging rod (design note)": (
-            [cart, jv.TranslationRotation("cart", "rod", **rod)],
-            [4.68230877, 8.11143816],
-        ),
-        "cart and standing rod (stiffer spring)": (
-            [
-                cart,
-                jv.TranslationRotation("cart", "rod", **rod | {"stiffness": 30.0},
-                                       standing=True),
-            ],
-            None,
-        ),
-        "8 masses and 9 springs (VPCS SDLD02, closed form)": (row, closed.tolist()),
-    }  # fmt: skip
-
-
-def main() -> None:
-    """Compute, compare and write."""
-    symbols = in_symbols()
-    k01, k12, k23, k13, k03 = sympy.symbols("k01 k12 k23 k13 k03")
+def example() -> dict:
+    """Return how the overlay of the paper's example differs from its printed matrix."""
+    system = built("three_bodies")
+    k01, k12, k23, k13, k03 = SPRINGS
     paper = sympy.Matrix(
         [
             [k01 + k12 + k13, -k12, -k13],
@@ -84,32 +57,43 @@ def main() -> None:
             [-k13, -k23, k03 + k13 + k23],
         ]
     )
-    system = jv.assemble(example())
+    symbols = in_symbols(system)
     place = [system.names.index(name) for name in ("one", "two", "three")]
     numbers = np.asarray(system.stiffness)[np.ix_(place, place)]
-    given = dict(zip((k01, k12, k23, k13, k03), (2, 3, 5, 7, 11), strict=True))
-    expected = np.array(paper.subs(given).tolist(), float)
-    results = {
+    expected = np.array(paper.subs(dict(zip(SPRINGS, (2, 3, 5, 7, 11), strict=True))))
+    return {
         "stiffness in symbols": str(symbols.tolist()),
         "equals the paper's": bool(sympy.simplify(symbols - paper) == sympy.zeros(3)),
-        "numbers, largest difference": float(np.abs(numbers - expected).max()),
-        "systems": {},
+        "numbers, largest difference": float(
+            np.abs(numbers - expected.astype(float)).max()
+        ),
     }
-    for name, (modules, known) in named_systems().items():
-        assembled = jv.assemble(modules)
-        found = np.asarray(jv.natural_frequencies(assembled))
-        peer = eigh(assembled.stiffness, assembled.mass, eigvals_only=True)
-        shares = jv.energy_shares(assembled)
-        results["systems"][name] = {
-            "rad/s": found.tolist(),
-            "difference to what is known": None
-            if known is None
-            else float(np.abs(found - known).max()),
-            "difference to scipy": float(np.abs(found - np.sqrt(peer)).max()),
-            "where the energy sits": [shares.describe(i) for i in range(len(found))],
-        }
-    (HERE / "results.json").write_text(json.dumps(results, indent=1) + "\n")
-    print(json.dumps(results, indent=1))
+
+
+def numbers(name: str) -> dict:
+    """Return the frequencies of a config's system beside what is known, and energies."""
+    system = built(name)
+    found = np.asarray(jv.natural_frequencies(system))
+    peer = eigh(system.stiffness, system.mass, eigvals_only=True)
+    shares = jv.energy_shares(system)
+    known = KNOWN.get(name)
+    return {
+        "rad/s": found.tolist(),
+        "difference to what is known": float(np.abs(found - known).max())
+        if known
+        else None,
+        "difference to scipy": float(np.abs(found - np.sqrt(peer)).max()),
+        "where the energy sits": [shares.describe(i) for i in range(len(found))],
+    }
+
+
+def main() -> None:
+    """Compute, compare and write."""
+    names = ("three_bodies", "cart_and_rod", "cart_and_standing_rod", "masses_and_springs")
+    results = {**example(), "systems": {name: numbers(name) for name in names}}
+    text = json.dumps(results, indent=1)
+    (HERE / "results.json").write_text(text + "\n")
+    print(text)
 
 
 if __name__ == "__main__":
