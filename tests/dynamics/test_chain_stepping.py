@@ -12,7 +12,7 @@ from jaxvib.dynamics.propagation import propagate
 RNG = np.random.default_rng(2)
 
 
-@pytest.mark.parametrize("ends", ["periodic", "clamped", "hinged"])
+@pytest.mark.parametrize("ends", ["periodic", "free", "clamped", "hinged"])
 def test_steps_and_exact_motion_agree(ends):
     chain = jv.BeamChain(bodies=8, gamma=1.0, ends=ends)
     state = RNG.normal(size=(4, 8))

@@ -29,6 +29,53 @@ def test_a_repeated_value_splits_as_its_cluster_says():
     assert slopes[1, 1:3].sum() < 0
 
 
+@pytest.mark.parametrize("gamma", [0.3, 1.0, 4.0])
+def test_a_periodic_chain_lists_both_waves_of_a_pair_and_their_slopes(gamma):
+    # waves that run to the left and to the right, 2 pi k/N and its negative
+    bodies = 9
+    chain = jv.BeamChain(bodies, gamma)
+    waves = 2 * np.pi * np.arange(bodies) / bodies
+
+    def branches(at):
+        bands = jv.BeamChain(bodies, at).bands(waves)
+        return np.concatenate([bands.lower, bands.upper])
+
+    values = branches(gamma)
+    order = np.argsort(values)
+    found = np.asarray(jv.natural_frequencies(chain))
+    np.testing.assert_allclose(found, values[order], rtol=1e-12, atol=1e-12)
+    assert (np.diff(found) < 1e-12).sum() == bodies - 1  # all but q = 0 come twice
+    step = 1e-4  # the difference is right to its square
+    difference = (branches(gamma + step) - branches(gamma - step)) / (2 * step)
+    slopes = np.asarray(jv.frequency_derivatives(chain, ["gamma"]))[0]
+    np.testing.assert_allclose(slopes, difference[order], rtol=1e-6, atol=1e-9)
+
+
+def test_a_heavier_body_of_a_ring_slows_one_wave_of_each_pair():
+    chain = jv.BeamChain(7, 1.0)
+    slopes = np.asarray(jv.frequency_derivatives(chain.assembled(), ["modules.0.y.mass"]))[
+        0
+    ]
+    step = 1e-5
+
+    def at(mass):
+        factors = np.ones(7)
+        factors[0] = mass
+        heavier = jv.BeamChain(7, 1.0, mass_factors=factors)
+        return np.asarray(jv.natural_frequencies(heavier))
+
+    found = np.asarray(jv.natural_frequencies(chain))
+    for first in np.flatnonzero(np.diff(found) < 1e-9):
+        pair = slice(first, first + 2)
+        # heavier is slower: the one that is slowed comes first, below it comes last
+        split = np.sort(
+            (np.sort(at(1 + step)[pair]) - np.sort(at(1 - step)[pair])[::-1]) / (2 * step)
+        )
+        np.testing.assert_allclose(slopes[pair], split, atol=1e-8)
+        assert abs(slopes[pair][1]) < 1e-12  # its node is at that body
+        assert slopes[pair][0] < 0
+
+
 def test_a_parameter_that_holds_a_free_system_has_no_slope_there():
     modules = [jv.PointMass("a", 1.0), jv.PointMass("b", 1.0)]
     modules += [jv.Spring("a", "b", stiffness=1.0), jv.Spring("ground", "a")]
@@ -56,6 +103,17 @@ def test_each_mode_names_what_holds_its_energy():
     assert shares.describe(0) == "0 rad/s: strained none; moving balloon 100%"
     assert "strained ground-house" in shares.describe(1)
     assert "strained house-antenna" in shares.describe(2)
+
+
+@pytest.mark.slow
+def test_five_thousand_bodies_have_the_closed_form_from_sparse_matrices():
+    count = 5000
+    names = ["ground", *(f"m{i}" for i in range(count)), "ground"]
+    modules: list = [jv.PointMass(name, 2.0) for name in names[1:-1]]
+    modules += [jv.Spring(a, b, stiffness=50.0) for a, b in itertools.pairwise(names)]
+    found = jv.lowest_frequencies(jv.assemble(modules), 6)
+    closed = 10 * np.sin(np.arange(1, 7) * np.pi / (2 * (count + 1)))
+    np.testing.assert_allclose(found, closed, rtol=1e-8)
 
 
 def test_sparse_frequencies_are_the_lowest_of_the_dense_ones():
