@@ -9,10 +9,12 @@ from .._quantity import reported
 from ..ensemble import Reason
 from ..systems.chain import BeamChain, ChainEnergies
 from .chain_energy import beam_shapes, energy_field
+from .chain_stepping import step_chain
 from .propagation import propagate
 
 _WAVES = 129  # wave numbers at which the bands are told
 _PER_PERIOD = 6  # frames in the shortest period
+_FINE = 0.1  # a step times the highest frequency: of order 4, an error of some 1e-6
 
 
 class EnergyStatistics(eqx.Module):
@@ -51,6 +53,9 @@ class ChainFields(eqx.Module):
     """Where the energy of a chain is, and frames of its motion with moments and shears."""
 
     density: Float[Array, "time body"] = reported("energy of a body", "J", ("time", "body"))
+    flux: Float[Array, "time beam"] = reported(
+        "energy flux to the right", "W", ("time", "beam")
+    )
     frames: Float[Array, " frame"] = reported("time of a frame", "s", ("frame",))
     states: Float[Array, "frame field body"] = reported(
         "displacement, rotation and their rates", "", ("frame", "field", "body")
@@ -79,11 +84,20 @@ def chain_motion(
     chain: BeamChain,
     state: Real[ArrayLike, "4 bodies"],
     times: Real[ArrayLike, " times"],
+    *,
+    forces: tuple[eqx.Module, ...] = (),
+    step: Real[ArrayLike, ""] | float | None = None,
 ) -> ChainMotion:
-    """Return a chain's energies at evenly spaced `times` (s) from `state`, exactly."""
+    """Return a chain's energies at evenly spaced `times` (s) from `state`.
+
+    Exactly, or with `forces` (`CubicGround`, `Stop`: see `step_chain`) by symplectic
+    steps of order 4 and of at most `step` (s), by default a tenth of the highest
+    frequency's inverse. What those store counts as potential energy.
+    """
     times = jnp.asarray(times, float)
-    energies = chain.energies(propagate(chain, state, times))
-    start = chain.energies(jnp.asarray(state, float)).total
+    states = _moved(chain, state, times, forces, step)
+    energies = _energies(chain, states, forces)
+    start = _energies(chain, jnp.asarray(state, float)[None], forces).total
     change = jnp.max(jnp.abs(energies.total / start - 1))
     waves = jnp.linspace(-jnp.pi, jnp.pi, _WAVES)
     bands = chain.bands(waves)
@@ -104,19 +118,48 @@ def chain_fields(
     state: Real[ArrayLike, "4 bodies"],
     times: Real[ArrayLike, " times"],
     frames: int = 121,
+    *,
+    forces: tuple[eqx.Module, ...] = (),
+    step: Real[ArrayLike, ""] | float | None = None,
 ) -> ChainFields:
-    """Return the energy density at `times` (s), and frames that show every oscillation.
+    """Return energy density and flux at `times` (s), and frames of every oscillation.
 
     Frames are evenly spaced, six or more in the shortest period of a wave, and end
-    with the last time at the latest.
+    with the last time at the latest. `forces` and `step` are those of `chain_motion`;
+    what a spring to the ground or a stop stores belongs to no body.
     """
     times = jnp.asarray(times, float)
-    shortest = 2 * jnp.pi / jnp.max(chain.bands(jnp.linspace(0.0, jnp.pi, _WAVES)).upper)
-    last = jnp.minimum(times[-1], (frames - 1) * shortest / _PER_PERIOD)
+    last = jnp.minimum(times[-1], (frames - 1) * 2 * jnp.pi / _highest(chain) / _PER_PERIOD)
     shown = jnp.linspace(0.0, last, frames)
-    density = jax.lax.map(
-        lambda s: energy_field(chain, s).density, propagate(chain, state, times)
+    field = jax.lax.map(
+        lambda s: energy_field(chain, s), _moved(chain, state, times, forces, step)
     )
-    states = propagate(chain, state, shown)
+    states = _moved(chain, state, shown, forces, step)
     beams = jax.vmap(lambda s: beam_shapes(chain, s, 2))(states)
-    return ChainFields(density, shown, states, beams.moment, beams.shear)
+    return ChainFields(field.density, field.flux, shown, states, beams.moment, beams.shear)
+
+
+def _moved(chain, state, times, forces, step):
+    if not forces:
+        return propagate(chain, state, times)
+    longest = _FINE / _highest(chain) if step is None else step
+
+    def on(state, interval):
+        steps = jnp.maximum(jnp.ceil(interval / longest), 1.0)
+        state = step_chain(chain, state, interval, steps, forces=forces, order=4)
+        return state, state
+
+    intervals = jnp.diff(times, prepend=0.0)
+    return jax.lax.scan(on, jnp.asarray(state, float), intervals)[1]
+
+
+def _energies(chain, states, forces) -> ChainEnergies:
+    energies = chain.energies(states)
+    outside = sum(jax.vmap(force.energy)(states[:, :2]) for force in forces)
+    return ChainEnergies(
+        energies.translational, energies.rotational, energies.potential + outside
+    )
+
+
+def _highest(chain):
+    return jnp.max(chain.bands(jnp.linspace(0.0, jnp.pi, _WAVES)).upper)

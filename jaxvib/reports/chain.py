@@ -127,26 +127,34 @@ def _still(place: np.ndarray, length: float, time: float) -> Chart:
 
 
 def _density(run: Run) -> Picture:
-    density, time = run.motion["density"].values, run.motion["instants"].values
-    steps = [max(1, -(-size // _MOST_CELLS)) for size in density.shape[1:]]
-    density = density[:, :: steps[0], :: steps[1]]
-    samples = run.motion["sample"].values
+    time, samples = run.motion["instants"].values, run.motion["sample"].values
     several = len(samples) > 1
-    top = float(np.quantile(density, 0.998)) or 1.0
-    paint = Scale("energy of a body (J)", "sea", 0.0, top)
-    bodies = np.arange(density.shape[2]) * float(steps[1])
-    layers = tuple(
-        Cells(bodies, time[:: steps[0]], sheet, paint, option=i if several else None)
-        for i, sheet in enumerate(density)
-    )
-    thinned = f" Shown is one value in {max(steps)}." * (max(steps) > 1)
+    walls = run.study["config"]["system"]["ends"] == "clamped"
+    charts, most = [], 1
+    for field, label, colours, first in (
+        ("density", "energy of a body (J)", "sea", 0.0),
+        ("flux", "energy flux to the right (W)", "balance", 0.5 - walls),
+    ):
+        values = run.motion[field].values
+        steps = [max(1, -(-size // _MOST_CELLS)) for size in values.shape[1:]]
+        values = values[:, :: steps[0], :: steps[1]]
+        most = max(most, *steps)
+        top = float(np.quantile(np.abs(values), 0.998)) or 1.0
+        paint = Scale(label, colours, -top if colours == "balance" else 0.0, top)
+        places = first + np.arange(values.shape[2]) * float(steps[1])
+        layers = tuple(
+            Cells(places, time[:: steps[0]], sheet, paint, option=i if several else None)
+            for i, sheet in enumerate(values)
+        )
+        charts.append(Chart(Axis("body"), Axis("time (s)"), layers, label))
+    thinned = f" Shown is one value in {most}." * (most > 1)
     return Picture(
         "energy_density",
         "Energy in space and time",
-        "Energy of each body with half of its beams'; waves are stripes whose slope is "
-        f"their group velocity.{thinned}",
-        "Map of the energy of each body over time.",
-        (Chart(Axis("body"), Axis("time (s)"), layers),),
+        "Energy of each body with half of its beams', and the power that each beam passes "
+        f"on; waves are stripes whose slope is their group velocity.{thinned}",
+        "Maps of the energy of each body and of the flux through each beam over time.",
+        tuple(charts),
         choice=_choice(run, samples) if several else None,
     )
 

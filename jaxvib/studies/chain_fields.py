@@ -14,9 +14,12 @@ _MOST_FRAMES = 480  # of all samples together
 
 
 def fields_of_chains(
-    system, values: Mapping[str, np.ndarray], study, start: Callable
+    system, values: Mapping[str, np.ndarray], study, start: Callable, **moved
 ) -> dict[str, Variable]:
-    """Return the fields of evenly chosen samples, `start` giving a chain's first state."""
+    """Return the fields of evenly chosen samples, `start` giving a chain's first state.
+
+    What else `chain_fields` is to be told stands in `moved`.
+    """
     import equinox as eqx
 
     from ..dynamics.chain_motion import chain_fields
@@ -31,7 +34,7 @@ def fields_of_chains(
     @eqx.filter_jit
     def fields(here):
         chain = replace(system, here)
-        return chain_fields(chain, start(chain), times, frames)
+        return chain_fields(chain, start(chain), times, frames, **moved)
 
     rows = [fields({path: column[i] for path, column in values.items()}) for i in chosen]
     return {

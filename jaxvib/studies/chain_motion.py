@@ -13,6 +13,33 @@ from .stacking import stacked
 from .tables import Table
 
 
+class Ground(Table):
+    """A spring from every body to the ground, f = -k y - c y^3."""
+
+    stiffness: float = Field(
+        default=0.0,
+        description="k of a spring from every body to the ground",
+        json_schema_extra={"unit": "N/m"},
+    )
+    cubic: float = Field(
+        default=0.0,
+        description="c of a spring from every body to the ground",
+        json_schema_extra={"unit": "N/m^3"},
+    )
+
+
+class Stopped(Table):
+    """A stop that a body meets once it has moved by a gap, by Hertz's law."""
+
+    body: int = Field(ge=0, description="the body that meets it")
+    gap: float = Field(description="gap at rest", json_schema_extra={"unit": "m"})
+    stiffness: float = Field(
+        gt=0.0,
+        description="Hertz stiffness K of the contact",
+        json_schema_extra={"unit": "N/m^1.5"},
+    )
+
+
 class ChainMotionOptions(Table):
     """What a chain starts from, and when it is looked at."""
 
@@ -55,6 +82,19 @@ class ChainMotionOptions(Table):
         json_schema_extra={"unit": "s"},
     )
     points: int = Field(default=257, ge=2, le=10_000, description="times, evenly spaced")
+    ground: Ground = Field(default=Ground(), description="springs to the ground")
+    stops: list[Stopped] = Field(
+        default=[],
+        max_length=1000,
+        description="stops that bodies can hit",
+        json_schema_extra={"allowed": "tables with body, gap and stiffness"},
+    )
+    step: float | None = Field(
+        default=None,
+        gt=0.0,
+        description="longest step where there are stops or springs to the ground",
+        json_schema_extra={"unit": "s", "allowed": "(0, inf) s"},
+    )
 
 
 class ChainMotionKind:
@@ -70,8 +110,12 @@ class ChainMotionKind:
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
         """Raise `ValueError` for a start that the chain cannot have."""
-        if system is not None:
-            _start(system, options, 0)
+        if system is None:
+            return
+        _start(system, options, 0)
+        for stop in options.stops:
+            if stop.body >= system.bodies:
+                raise ValueError(f"stops: body = {stop.body} is not in the chain")
 
     def coordinates(self, options) -> list[str]:
         """Return no coordinates beside the swept paths."""
@@ -89,7 +133,8 @@ class ChainMotionKind:
         @eqx.filter_jit
         def moved(values):
             chain = replace(system, values)
-            return chain_motion(chain, _start(chain, options, run.seed), times)
+            start = _start(chain, options, run.seed)
+            return chain_motion(chain, start, times, **_forces(options))
 
         rows = []
         for values in zip(*samples.values(), strict=True) if samples else [()]:
@@ -109,7 +154,7 @@ class ChainMotionKind:
         def start(chain):
             return _start(chain, study.analysis, study.run.seed)
 
-        return fields_of_chains(system, samples, study, start)
+        return fields_of_chains(system, samples, study, start, **_forces(study.analysis))
 
     def summary(self, read: Callable, study) -> list[str]:
         """Return the mean energies and fluctuations of at most four samples."""
@@ -123,6 +168,22 @@ class ChainMotionKind:
             )
             lines.append(f"energies   {at}{parts} (mean over time +- fluctuation)")
         return [*lines, f"energy     kept to {read('energy_change').max():.1g}"]
+
+
+def _forces(options) -> dict:
+    """Return what makes a chain not linear, and how it is stepped then."""
+    import jax.numpy as jnp
+
+    from ..dynamics import CubicGround, Stop
+    from ..systems import HertzContact
+
+    ground = (options.ground.stiffness, options.ground.cubic)
+    held = (CubicGround(*map(jnp.asarray, ground)),) if any(ground) else ()
+    stops = tuple(
+        Stop(stop.body, jnp.asarray(stop.gap), HertzContact(jnp.asarray(stop.stiffness)))
+        for stop in options.stops
+    )
+    return {"forces": (*held, *stops), "step": options.step}
 
 
 def _start(chain, options, seed: int):

@@ -1,4 +1,4 @@
-"""Checked against: one wave in closed form, balances of force and moment, waves that pass.
+"""Checked against: one wave in closed form, balances, waves that pass, scipy's DOP853.
 
 A standing wave of one branch has the potential energy E sin^2 and the kinetic energy
 E cos^2, shared out as its direction says.
@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import jaxvib as jv
 
@@ -129,6 +130,41 @@ def test_a_beam_that_is_cut_nearly_through_turns_everything_back():
     back, through = passed_on(chain, start, time, 128)
     assert through < 1e-8
     assert back == pytest.approx(1, abs=1e-8)
+
+
+def test_a_chain_with_stop_and_springs_moves_as_an_independent_integration():
+    chain = jv.BeamChain(3, 1.0, "clamped")
+    forces = (jv.CubicGround(0.2, 1.5), jv.Stop(1, 0.1, jv.HertzContact(20.0)))
+    start = jv.kick(chain, 1, 1.2, 0.3)
+    times = np.linspace(0.0, 5.0, 26)
+
+    def field(time, flat):
+        y, phi, v, w = flat.reshape(4, 3)
+        left, right = np.pad(y, 1)[:-2], np.pad(y, 1)[2:]
+        before, after = np.pad(phi, 1)[:-2], np.pad(phi, 1)[2:]
+        push = right - 2 * y + left - (after - before) / 2 - 0.2 * y - 1.5 * y**3
+        push[1] -= 20.0 * max(y[1] - 0.1, 0.0) ** 1.5
+        return np.concatenate([v, w, push, 3 * (right - left) - (after + 4 * phi + before)])
+
+    flat = np.asarray(start).reshape(-1)
+    solved = solve_ivp(field, (0, 5), flat, "DOP853", times, rtol=1e-11, atol=1e-12,
+                       max_step=0.01).y.T.reshape(-1, 4, 3)  # fmt: skip
+    depth = np.maximum(solved[:, 0, 1] - 0.1, 0)
+    assert depth.max() > 0
+    stored = (0.1 * solved[:, 0] ** 2 + 0.375 * solved[:, 0] ** 4).sum(1)
+    stored += 0.4 * 20.0 * depth**2.5
+    expected = chain.energies(solved)
+    moved = jv.chain_motion(chain, start, times, forces=forces, step=0.002)
+    np.testing.assert_allclose(moved.translational, expected.translational, atol=1e-7)
+    np.testing.assert_allclose(moved.potential, expected.potential + stored, atol=1e-7)
+    assert float(moved.energy_change * chain.energies(start).total) < 1e-7
+    usual = jv.chain_motion(chain, start, times, forces=forces)
+    np.testing.assert_allclose(usual.rotational, expected.rotational, atol=1e-4)
+    shown = jv.chain_fields(chain, start, times, 5, forces=forces, step=0.002)
+    density = [jv.energy_field(chain, state).density for state in solved]
+    np.testing.assert_allclose(shown.density, density, atol=1e-7)
+    flux = [jv.energy_field(chain, state).flux for state in solved]
+    np.testing.assert_allclose(shown.flux, flux, atol=1e-7)
 
 
 def test_motion_can_be_mapped_over_gamma():

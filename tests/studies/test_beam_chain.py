@@ -12,6 +12,7 @@ from jaxvib.studies.execute import build
 
 FILE = ready.folder() / "beam_chain.toml"
 PACKET = ready.folder() / "wave_packet.toml"
+STOPPED = ready.folder() / "chain_with_stop.toml"
 SMALL = ["bodies=16", "analysis.chains=8", "analysis.points=5", "sweep.gamma=[1.0, 2.0]"]
 
 
@@ -69,6 +70,45 @@ def test_a_packet_on_a_chain_with_defects_runs_and_is_stored(tmp_path):
     assert resumed.exit_code == 0, resumed.output
 
 
+@pytest.mark.slow
+def test_a_chain_with_a_stop_is_stepped_and_stored(tmp_path):
+    directory = tmp_path / "out"
+    sets = ["bodies=24", "analysis.body=8", "analysis.width=2.0", "analysis.points=9",
+            "analysis.duration=12.0", "analysis.step=0.02", "analysis.ground.stiffness=0.1",
+            "analysis.stops=[{body = 10, gap = 0.05, stiffness = 30.0}]"]  # fmt: skip
+    words = [word for each in sets for word in ("--set", each)]
+    done = CliRunner().invoke(main, ["run", str(STOPPED), *words, "--out", str(directory)])
+    assert done.exit_code == 0, done.output
+    chain = jv.BeamChain(24, 1.0, "free")
+    start = jv.wave_packet(chain, 8.0, 2.0, 1.0)
+    stop = jv.Stop(10, 0.05, jv.HertzContact(30.0))
+    forces = (jv.CubicGround(0.1, 0.001), stop)
+    states = [start]
+    for _ in range(8):
+        states.append(jv.step_chain(chain, states[-1], 1.5, 75, forces=forces))
+    outside = [sum(f.energy(state[:2]) for f in forces) for state in states]
+    results = jv.open_study(directory)
+    energies = chain.energies(np.stack(states))
+    np.testing.assert_allclose(results["rotational"][0], energies.rotational, atol=1e-10)
+    potential = energies.potential + np.stack(outside)
+    np.testing.assert_allclose(results["potential"][0], potential, atol=1e-10)
+    assert max(float(stop.energy(state[:2])) for state in states) > 0
+    assert "Energy in space and time" in (directory / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("stop", "message"),
+    [
+        ("{body = 3, gap = 0.1}", "stiffness is missing"),
+        ("{body = 3, gap = 0.1, stiffness = -1.0}", "stiffness = -1.0 is out of range"),
+        ("{body = -1, gap = 0.1, stiffness = 1.0}", "body = -1 is out of range"),
+    ],
+)
+def test_a_stop_that_is_none_is_refused(stop, message):
+    with pytest.raises(ValueError, match=message):
+        load(STOPPED, [f"analysis.stops=[{stop}]"])
+
+
 @pytest.mark.parametrize(
     ("defect", "message"),
     [
@@ -88,6 +128,8 @@ def test_places_beyond_the_chain_are_refused():
         build(load(PACKET, ["defects=[{body = 256, mass = 2.0}]"]))
     with pytest.raises(ValueError, match="body = 300 is not in"):
         build(load(PACKET, ["analysis.start=kick", "analysis.body=300"]))
+    with pytest.raises(ValueError, match="stops: body = 300 is not in the chain"):
+        build(load(PACKET, ["analysis.stops=[{body = 300, gap = 0.1, stiffness = 1.0}]"]))
 
 
 def test_an_analysis_of_impacts_does_not_go_with_a_chain():
