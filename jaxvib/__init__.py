@@ -57,6 +57,7 @@ _HOMES = {
         "flow",
         "kick",
         "kinetic_split",
+        "module_energies",
         "propagate",
         "random_velocities",
         "simulate",

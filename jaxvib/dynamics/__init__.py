@@ -19,4 +19,5 @@ from .chain_tiles import step_long_chain as step_long_chain
 from .flow import Trajectory as Trajectory
 from .flow import flow as flow
 from .flow import simulate as simulate
+from .module_energies import module_energies as module_energies
 from .propagation import propagate as propagate

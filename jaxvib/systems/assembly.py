@@ -78,10 +78,17 @@ class Assembled(Printed):
         `owners`, shape (strains,), are positions in `modules`; weights of standing
         bodies may be negative.
         """
+        return self.square_rows("potential")
+
+    def square_rows(self, part: str) -> tuple:
+        """Return the squares of all modules' energies: weights, rows and owners.
+
+        As `strain_rows`; `part` is `"potential"`, `"kinetic"` or `"dissipation"`.
+        """
         weights, rows, columns, coefficients, owners = [], [], [], [], []
         count = 0
         for template, places, members in _groups(self):
-            for weight, row in template.potential():
+            for weight, row in getattr(template, part)():
                 mine = np.arange(count, count + len(places))
                 count += len(places)
                 weights.append(weight)

@@ -1,0 +1,50 @@
+"""Where the energy of a motion is: in which modules of an assembled system."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float, Real
+
+from .._quantity import reported
+from ..systems.assembly import Assembled
+
+
+class ModuleEnergies(eqx.Module):
+    """Energies of each module, in the order of the system's `module_names()`."""
+
+    kinetic: Float[Array, "*n module"] = reported("kinetic energy of a module", "J")
+    potential: Float[Array, "*n module"] = reported("potential energy of a module", "J")
+    dissipated: Float[Array, "*n module"] = reported("power lost in a module", "W")
+
+
+def module_energies(
+    system: Assembled, states: Real[ArrayLike, "*n state"]
+) -> ModuleEnergies:
+    r"""Return the energies of each module at states $(q, \dot q)$; leading axes are kept.
+
+    $$T = \tfrac12 \dot q^T m \dot q, \qquad V = \tfrac12 q^T c q, \qquad
+      P = \dot q^T d \dot q$$
+
+    with a module's own matrices. Along a free motion the sum of $T + V$ over the modules
+    falls at the rate of the sum of $P$. **Raises:** `ValueError` for states of another
+    length than 2n.
+    """
+    states = jnp.asarray(states, float)
+    size = len(system.names)
+    if states.shape[-1:] != (2 * size,):
+        raise ValueError(f"states have shape {states.shape}; allowed: (..., {2 * size})")
+    position, velocity = jnp.split(states, 2, -1)
+    return ModuleEnergies(
+        _of_each(system, "kinetic", velocity) / 2,
+        _of_each(system, "potential", position) / 2,
+        _of_each(system, "dissipation", velocity),
+    )
+
+
+def _of_each(system, part, vector):
+    weights, rows, owners = system.square_rows(part)
+    found = jnp.zeros((*vector.shape[:-1], len(system.modules)))
+    if not len(owners):
+        return found
+    squares = jnp.einsum("...n,sn->...s", vector, rows) ** 2
+    shaped = weights.reshape((1,) * (vector.ndim - 1) + weights.shape)
+    return found.at[..., owners].add(shaped * squares)
