@@ -167,13 +167,13 @@ def deflection(system: Dimensionless, root, vector, x):
     """Return V, V' and V'' at one dimensionless point x of a beam, from its unknowns."""
     waves = waves_at(root)
     turns = np.array(system.turns, bool)
-    near = waves.basis(x)[:3]
+    near = waves.basis(waves.reach(x), waves.reach(1 - x))[:3]
     parts = [wave @ vector[:4] for wave in near]
     if not len(turns):
         return parts
     apart = x - system.positions
     side = jnp.where(apart < 0, -1.0, 1.0)
-    green = waves.green(jnp.abs(apart), 4)
+    green = waves.green(waves.reach(jnp.abs(apart)), 4)
     forces = vector[4 : 4 + len(turns)]
     for order in range(3):
         by_force = side**order * green[order]

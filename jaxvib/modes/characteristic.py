@@ -113,6 +113,21 @@ def dimensionless(system: BeamWithBodies) -> Dimensionless:
     )
 
 
+class Reach(eqx.Module):
+    """What two waves and Krylov's four functions have come to over some distances.
+
+    `first` is e^{-beta d}, `second` e^{gamma d}; `krylov` has K_0 to K_3 at d.
+    """
+
+    first: Complex[Array, "*distances"]
+    second: Complex[Array, "*distances"]
+    krylov: tuple[Complex[Array, "*distances"], ...]
+
+    def at(self, index) -> "Reach":
+        """Return what it is at some of the distances."""
+        return jax.tree.map(lambda whole: whole[index], self)
+
+
 class Waves(eqx.Module):
     """The waves of a beam at one wave number: beta, gamma, and which basis is used."""
 
@@ -127,38 +142,111 @@ class Waves(eqx.Module):
         waves = jnp.log(-16 * beta**4) + jnp.log(beta) + jnp.log(gamma) + gamma - beta
         return jnp.where(self.near_zero, 0.0, waves)
 
-    def basis(self, x) -> list[Complex[Array, "*points 4"]]:
-        """Return the four waves at points in [0, 1], and their first three derivatives."""
-        exponents = jnp.stack([-self.beta, self.gamma])
-        decays = jnp.exp(jnp.stack([x, 1 - x], axis=-1)[..., None, :] * exponents[:, None])
-        decays = decays.reshape(*x.shape, 4)
-        rates = jnp.stack([-self.beta, self.beta, self.gamma, -self.gamma])
-        krylov = _krylov(self.quartic, x, range(4))
+    def reach(self, distance: Float[Numbers, "*distances"]) -> Reach:
+        r"""Return what waves and Krylov functions are over some distances d.
+
+        $K_j(d) = \sum_n \beta^{4 n} d^{4 n + j} / (4 n + j)!$, of seven terms.
+        """
+        powers = [jnp.ones_like(self.quartic)]
+        for _ in range(_TERMS - 1):
+            powers.append(powers[-1] * self.quartic)
+        # real numbers that no eigenvalue changes
+        terms = [
+            [distance ** (4 * n + j) * (1 / math.factorial(4 * n + j))
+             for n in range(_TERMS)] for j in range(4)
+        ]  # fmt: skip
+
+        def half(_, given):
+            rate, pair = given
+            krylov = [
+                jax.lax.complex(
+                    sum(p.real * each[n] for n, p in enumerate(powers)),
+                    sum(p.imag * each[n] for n, p in enumerate(powers)),
+                )
+                for each in pair
+            ]
+            return None, (jnp.exp(rate * distance), *krylov)
+
+        # a loop, so that XLA keeps what it gives: fused into each of its many users
+        # sines and cosines would be computed again for each number of the matrix
+        whole = jnp.stack([jnp.stack(each) for each in terms])
+        given = jnp.stack([-self.beta, self.gamma]), whole.reshape(2, 2, *whole.shape[1:])
+        _, (waves, even, odd) = jax.lax.scan(half, None, given)
+        return Reach(waves[0], waves[1], (even[0], odd[0], even[1], odd[1]))
+
+    def basis(self, near: Reach, far: Reach) -> list[Complex[Array, "*points 4"]]:
+        """Return the four waves at points, and their first three derivatives.
+
+        **Arguments:** what the waves are over x and over 1 - x.
+        """
+        waves = jnp.stack([near.first, far.first, near.second, far.second], axis=-1)
         derivatives = []
         for order in range(4):
-            wrapped = [self.quartic * k for k in krylov[4 - order :]]
-            series = jnp.stack(wrapped + krylov[: 4 - order], axis=-1)
-            derivatives.append(jnp.where(self.near_zero, series, decays))
-            decays = decays * rates
+            series = jnp.stack(self._slopes(near.krylov, order), axis=-1)
+            derivatives.append(jnp.where(self.near_zero, series, waves))
+            waves = waves * self.rates()
         return derivatives
 
-    def green(self, distance, number: int) -> list[Complex[Array, "*points"]]:
-        """Return g and its first derivatives, `number` in all, at distances x - a >= 0.
+    def green(self, over: Reach, number: int) -> list[Complex[Array, "*points"]]:
+        """Return g and its first derivatives, `number` in all, over distances x - a >= 0.
 
         g is the response to a unit force: its fourth derivative + lambda^2 g = delta.
         It is even; its odd derivatives change sign with x - a.
         """
-        beta, gamma = self.beta, self.gamma
-        first = -jnp.exp(-beta * distance) / (4 * beta**3)
-        second = jnp.exp(gamma * distance) * (gamma / (4 * beta**4))
-        krylov = _krylov(self.quartic, distance, range(4 - min(number, 4), 4))[::-1]
-        krylov = krylov + [self.quartic * k for k in krylov[: number - 4]]
+        first, second = self._falling(over)
         derivatives = []
-        for series in krylov[:number]:
-            waves = first + second
-            derivatives.append(jnp.where(self.near_zero, 0.5 * series, waves))
-            first, second = -beta * first, gamma * second
+        for order in range(number):
+            series = 0.5 * self._slopes(over.krylov, order)[3]
+            derivatives.append(jnp.where(self.near_zero, series, first + second))
+            first, second = -self.beta * first, self.gamma * second
         return derivatives
+
+    def at_end(self, conditions, side: int, near: Reach, far: Reach, over: Reach, turns):
+        """Return what an end's conditions make of the waves and of the links' forces.
+
+        **Arguments:** `conditions` (2, 4) on V to V'''; `side`: -1 at the left end, 1 at
+        the right one; what the waves are over x, over 1 - x and over the ways to the
+        links; `turns`: which of these give moments. **Returns:** (2, 4 + m).
+        """
+        rates = self.rates()
+        # each derivative of a wave multiplies it by its rate: a condition is a polynomial
+        weights = sum(conditions[:, k, None] * rates**k for k in range(4))
+        waves = jnp.stack([near.first, far.first, near.second, far.second])
+        first, second = self._falling(over)
+        own = (0, 2) if side > 0 else (1, 3)
+        if any(turns):
+            first, second = (
+                jnp.where(turns, -rates[i] * each, each)
+                for i, each in zip(own, (first, second), strict=True)
+            )
+        forces = weights[:, own[0], None] * first + weights[:, own[1], None] * second
+        series = []
+        for k in range(4):
+            of_forces = side**k * 0.5 * self._slopes(over.krylov, k)[3]
+            if any(turns):
+                of_moments = -(side ** (k + 1)) * 0.5 * self._slopes(over.krylov, k + 1)[3]
+                of_forces = jnp.where(turns, of_moments, of_forces)
+            of_waves = jnp.stack(self._slopes(near.krylov, k))
+            each = jnp.concatenate([of_waves, of_forces])
+            series.append(conditions[:, k, None] * each)
+        falling = jnp.concatenate([weights * waves, forces], axis=1)
+        return jnp.where(self.near_zero, sum(series), falling)
+
+    def rates(self) -> Complex[Array, " 4"]:
+        """Return by what a derivative multiplies each wave."""
+        return jnp.stack([-self.beta, self.beta, self.gamma, -self.gamma])
+
+    def _falling(self, over: Reach):
+        """Return the two parts of g away from zero."""
+        first = over.first * (-1 / (4 * self.beta**3))
+        return first, over.second * (self.gamma / (4 * self.beta**4))
+
+    def _slopes(self, krylov, order: int):
+        """Return the derivatives of some order of K_0 to K_3."""
+        return [
+            krylov[j - order] if j >= order else self.quartic * krylov[j - order]
+            for j in range(4)
+        ]
 
 
 def waves_at(eigenvalue: Complex[Array, ""]) -> Waves:
@@ -170,26 +258,10 @@ def waves_at(eigenvalue: Complex[Array, ""]) -> Waves:
     return Waves(beta, gamma, jnp.where(near_zero, -(eigenvalue**2), 0.0), near_zero)
 
 
-def _krylov(quartic, x, indices) -> list[Complex[Array, "*points"]]:
-    """Return Krylov functions, K_j(x) = sum_n beta^(4 n) x^(4 n + j) / (4 n + j)!."""
-    step = quartic * x**4
-    functions = []
-    for j in indices:
-        total = 1.0 / math.factorial(4 * (_TERMS - 1) + j)
-        for n in reversed(range(_TERMS - 1)):
-            total = 1.0 / math.factorial(4 * n + j) + step * total
-        functions.append(total * x**j)
-    return functions
-
-
 def matrix(system: Dimensionless, eigenvalue: Complex[Array, ""]) -> Complex[Array, "N N"]:
     """Return M(lambda), size 4 + m + n, at a dimensionless lambda with Im >= 0."""
     links, bodies = system.link_map.shape
-    at_ends, at_links = _waves_and_forces(waves_at(eigenvalue), system)
-    ends = [
-        sum(conditions[:, k, None] * derivative for k, derivative in enumerate(at_end))
-        for conditions, at_end in zip(system.conditions, at_ends, strict=True)
-    ]
+    ends, at_links = _waves_and_forces(waves_at(eigenvalue), system)
     link = system.link_stiffness + eigenvalue * (
         system.link_damping + eigenvalue * system.link_inertance
     )
@@ -216,28 +288,31 @@ def matrix(system: Dimensionless, eigenvalue: Complex[Array, ""]) -> Complex[Arr
 def _waves_and_forces(waves: Waves, system: Dimensionless):
     """Return what waves and unit link forces give at the ends and at the links.
 
-    Four derivatives, V to V''', of shape (4 + m,) at each end, and what each link
-    holds, (m, 4 + m).
+    The conditions of each end, (2, 4 + m), and what each link holds, (m, 4 + m).
     """
     positions, turns = system.positions, np.array(system.turns, bool)
-    at_ends = [waves.basis(jnp.asarray(x)) for x in (0.0, 1.0)]
-    if not len(turns):
-        return at_ends, jnp.zeros((0, 4))
-    apart = positions[:, None] - positions
+    links = len(turns)
+    i, j = np.triu_indices(links, 1)
+    pairs = jnp.abs(positions[i] - positions[j])
+    # each distance once: 0 and 1, from the ends to the links, from link to link
+    reach = waves.reach(jnp.concatenate([np.arange(2.0), positions, 1 - positions, pairs]))
+    none, whole = reach.at(0), reach.at(1)
+    left, right = (reach.at(slice(2 + s, 2 + s + links)) for s in (0, links))
     # a load at an end acts just inside it, so the left end is on its left
-    for end, (distance, side) in enumerate([(positions, -1.0), (1 - positions, 1.0)]):
-        by_force = waves.green(distance, 4 + any(turns))
-        for order in range(4):
-            column = side**order * by_force[order]
-            if any(turns):
-                moment = -(side ** (order + 1)) * by_force[order + 1]
-                column = jnp.where(turns, moment, column)
-            at_ends[end][order] = jnp.concatenate([at_ends[end][order], column])
-    values, slopes = waves.basis(positions)[:2]
-    between = waves.green(jnp.abs(apart), 3 if any(turns) else 1)
+    at_ends = [
+        waves.at_end(system.conditions[0], -1, none, whole, left, turns),
+        waves.at_end(system.conditions[1], 1, whole, none, right, turns),
+    ]
+    if not links:
+        return at_ends, jnp.zeros((0, 4))
+    values, slopes = waves.basis(left, right)[:2]
+    number = np.zeros((links, links), int)
+    number[i, j] = number[j, i] = 2 + 2 * links + np.arange(len(i))
+    between = waves.green(reach, 3 if any(turns) else 1)
+    between = [each[number] for each in between]
     if not any(turns):
         return at_ends, jnp.concatenate([values, between[0]], axis=1)
-    side = jnp.where(apart < 0, -1.0, 1.0)
+    side = jnp.where(positions[:, None] < positions, -1.0, 1.0)
     rows, columns = turns[:, None], turns[None, :]
     # a moment is a dipole of forces: minus the derivative with respect to its place
     slope = jnp.where(rows, side * between[1], -side * between[1])
@@ -250,10 +325,18 @@ def _waves_and_forces(waves: Waves, system: Dimensionless):
 
 def equilibrated(m: Complex[Array, "N N"]):
     """Return m with rows and columns scaled to maxima of 1, and both scales."""
-    magnitude = jax.lax.stop_gradient(jnp.abs(m.real) + jnp.abs(m.imag))
-    rows = _inverse(jnp.max(magnitude, axis=1, keepdims=True))
-    columns = _inverse(jnp.max(magnitude * rows, axis=0, keepdims=True))
-    return m * rows * columns, rows[:, 0], columns[0]
+    rows = _row_scales(m)
+    magnitude = _magnitudes(m) * rows[:, None]
+    columns = _inverse(jnp.max(magnitude, axis=0))
+    return m * rows[:, None] * columns, rows, columns
+
+
+def _magnitudes(m):
+    return jax.lax.stop_gradient(jnp.abs(m.real) + jnp.abs(m.imag))
+
+
+def _row_scales(m):
+    return _inverse(jnp.max(_magnitudes(m), axis=1))
 
 
 def _inverse(size):
@@ -279,13 +362,33 @@ def probe(system: Dimensionless, eigenvalue: Complex[Array, ""]) -> Probe:
 
     Values below the real axis are mirrored; `matrix` and `slope` are those above it.
     """
-    mirrored = eigenvalue.imag < 0
-    upper = jnp.where(mirrored, jnp.conj(eigenvalue), eigenvalue)
-    one = jnp.ones_like(upper)
-    plain, change = jax.jvp(lambda s: matrix(system, s), (upper,), (one,))
+    upper, plain, change = _with_slope(system, eigenvalue)
     scaled, rows, columns = equilibrated(plain)
     change = change * rows[:, None] * columns
-    log_wronskian, rate = jax.jvp(lambda s: waves_at(s).log_wronskian(), (upper,), (one,))
+    phase, rate = _eliminated(upper, scaled, change, eigenvalue.imag < 0)
+    return Probe(phase, rate, scaled, change, columns)
+
+
+def phase_and_rate(system: Dimensionless, eigenvalue: Complex[Array, ""]):
+    """Return arg f and f'/f at any dimensionless eigenvalue."""
+    upper, plain, change = _with_slope(system, eigenvalue)
+    # columns of any scale leave the pivots where they are
+    rows = _row_scales(plain)[:, None]
+    return _eliminated(upper, plain * rows, change * rows, eigenvalue.imag < 0)
+
+
+def _with_slope(system: Dimensionless, eigenvalue):
+    """Return the value mirrored above the real axis, M and its derivative there."""
+    upper = jnp.where(eigenvalue.imag < 0, jnp.conj(eigenvalue), eigenvalue)
+    one = jnp.ones_like(upper)
+    return upper, *jax.jvp(lambda value: matrix(system, value), (upper,), (one,))
+
+
+def _eliminated(upper, scaled, change, mirrored):
+    """Return arg f and f'/f from M with scaled rows and its derivative."""
+    log_wronskian, rate = jax.jvp(
+        lambda value: waves_at(value).log_wronskian(), (upper,), (jnp.ones_like(upper),)
+    )
     factors, _, permutation = jax.lax.linalg.lu(scaled)
     solved = jax.lax.linalg.triangular_solve(
         factors, change[permutation], left_side=True, lower=True, unit_diagonal=True
@@ -296,13 +399,7 @@ def probe(system: Dimensionless, eigenvalue: Complex[Array, ""]) -> Probe:
     rate = jnp.trace(solved) - rate
     phase = jnp.where(mirrored, -phase, phase)
     rate = jnp.where(mirrored, jnp.conj(rate), rate)
-    return Probe(phase, rate, scaled, change, columns)
-
-
-def phase_and_rate(system: Dimensionless, eigenvalue: Complex[Array, ""]):
-    """Return arg f and f'/f at any dimensionless eigenvalue."""
-    found = probe(system, eigenvalue)
-    return found.phase, found.rate
+    return phase, rate
 
 
 def _odd(permutation):

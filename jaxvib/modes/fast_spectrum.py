@@ -18,47 +18,69 @@ from .roots import deflated_step
 
 _SPARE = 2  # roots beyond the wanted ones that are polished too
 _SWEEPS = 8  # at most
-_NODES = 12  # steps of the certifying half circle
+_NODES = 8  # steps of the certifying half circle
 _ROUNDED = 1e-9  # a last step below this leaves an error near rounding
 
 
-def fast_roots(system: Dimensionless, count: int):
-    """Return the first roots, their last relative steps, whether certified, and radius."""
-    starts = fast_starts(ritz_problem(system, count + 6))
+def first_starts(system: Dimensionless, count: int):
+    """Return starts of the first roots and some more, and what is beyond them."""
+    return split(fast_starts(ritz_problem(system, count + 6)), count, jnp)
+
+
+def split(starts, count: int, xp):
+    """Return as many starts as are polished, and those beyond, infinite ones far away."""
     wanted = count + _SPARE
-    roots, passive = starts[:wanted], starts[wanted : wanted + 2 * count]
-    passive = jnp.where(jnp.isfinite(passive), passive, 1e30 + 0j)
-    still = roots == 0
-    real = roots.imag == 0
-    rate_at = jax.vmap(lambda root: phase_and_rate(system, root))
+    beyond = starts[..., wanted : wanted + 2 * count]
+    return starts[..., :wanted], xp.where(xp.isfinite(beyond), beyond, 1e30 + 0j)
+
+
+def sweep(system: Dimensionless, roots, passive):
+    """Return all roots one simultaneous step on, and the steps' relative sizes.
+
+    Real ones stay real, and those at 0 stay there.
+    """
+    still, real = roots == 0, roots.imag == 0
+    rates = jax.vmap(lambda root: phase_and_rate(system, root))(jnp.where(still, 1j, roots))
     others = _others(real, passive.imag == 0)
+    steps = deflated_step(roots, rates[1], _with_mirrored(roots, passive), others)
+    steps = jnp.where(jnp.isfinite(steps) & ~still, steps, 0.0)
+    steps = jnp.where(real, steps.real + 0j, steps)
+    roots = roots - steps
+    return roots, jnp.abs(steps) / jnp.where(still, 1.0, jnp.abs(roots))
 
-    def sweep(state):
-        roots, _, done = state
-        rates = rate_at(jnp.where(still, 1j, roots))[1]
-        steps = deflated_step(roots, rates, _with_mirrored(roots, passive), others)
-        steps = jnp.where(jnp.isfinite(steps) & ~still, steps, 0.0)
-        steps = jnp.where(real, steps.real + 0j, steps)
-        roots = roots - steps
-        size = jnp.abs(steps) / jnp.where(still, 1.0, jnp.abs(roots))
-        return roots, size, done + 1
 
-    def unsettled(state):
-        _, size, done = state
-        return (done < _SWEEPS) & jnp.any(size[:count] > _ROUNDED)
+def unsettled(size, count: int):
+    """Return whether a sweep moved any of the first roots by more than rounding."""
+    return jnp.any(size[:count] > _ROUNDED)
 
-    begin = (roots, jnp.full(wanted, jnp.inf), 0)
-    roots, size, _ = jax.lax.while_loop(unsettled, sweep, begin)
+
+def judged(system: Dimensionless, roots, size, passive, count: int):
+    """Return roots and last steps by modulus, whether certified, and within what radius."""
     order = jnp.argsort(jnp.abs(roots))
-    roots, size, real = roots[order], size[order], real[order]
+    roots, size = roots[order], size[order]
+    real = roots.imag == 0
     inside, outside = jnp.abs(roots[count - 1]), jnp.abs(roots[count])
     radius = jnp.sqrt(inside * outside)
     apart = outside > (1 + 1e-3) * inside
     agrees = _none_missing(system, radius, roots, real, passive)
-    upper = (roots.imag > 0) | real
-    distinct = _distinct(roots[:count])
-    settled = jnp.all((size < _ROUNDED)[:count]) & jnp.all(upper)
-    certified = agrees & apart & settled & distinct
+    upper = jnp.all(roots[:count].imag >= 0)
+    settled = ~unsettled(size, count) & upper
+    certified = agrees & apart & settled & _distinct(roots[:count])
+    return roots, size, certified, radius
+
+
+def fast_roots(system: Dimensionless, count: int):
+    """Return the first roots, their last relative steps, whether certified, and radius."""
+    roots, passive = first_starts(system, count)
+
+    def body(state):
+        return *sweep(system, state[0], passive), state[2] + 1
+
+    begin = (roots, jnp.full(len(roots), jnp.inf), 0)
+    roots, size, _ = jax.lax.while_loop(
+        lambda state: (state[2] < _SWEEPS) & unsettled(state[1], count), body, begin
+    )
+    roots, size, certified, radius = judged(system, roots, size, passive, count)
     return roots[:count], size[:count], certified, radius
 
 
@@ -93,7 +115,8 @@ def _none_missing(system, radius, roots, real, passive):
     counted = jnp.concatenate([jnp.ones_like(twice), twice])
     apart = nodes[:, None] - known
     phases = phases - jnp.sum(counted * jnp.angle(apart), axis=1)
-    turns = (nodes * (rates - jnp.sum(counted / apart, axis=1))).real
+    slopes = counted / (apart.real**2 + apart.imag**2) * apart.conj()
+    turns = (nodes * (rates - jnp.sum(slopes, axis=1))).real
     jumps = jnp.diff(phases)
     jumps = jumps - 2 * jnp.pi * jnp.round(jumps / (2 * jnp.pi))
     step = np.pi / _NODES

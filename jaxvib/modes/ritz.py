@@ -17,6 +17,8 @@ from .bare_beam import bare_modes
 from .characteristic import Dimensionless, Numbers
 
 _COINCIDENT = 1e-9  # residual shapes closer than this are one shape
+_COUPLED = 2  # times that damping between modes is allowed for in quick starts
+_SMALL = 1.0  # of a value's square: more than what second order may change
 
 
 class RitzProblem(eqx.Module):
@@ -110,7 +112,8 @@ def fast_starts(problem: RitzProblem) -> Complex[Array, " starts"]:
 
     Undamped modes by a symmetric eigenproblem, then each with its own damping alone:
     roots of lambda^2 + d lambda + omega^2 with Im >= 0, where an overdamped one takes
-    two places and the other modes leave one empty (infinite, at the end). Vectorised,
+    two places and the other modes leave one empty (infinite, at the end). What damping
+    makes of one mode through another comes after that, to second order. Vectorised,
     differentiable and the same on every device, where a nonsymmetric one is not.
     """
     # Each step needs the one before it: two batched solves side by side can wait for
@@ -120,7 +123,8 @@ def fast_starts(problem: RitzProblem) -> Complex[Array, " starts"]:
     symmetric = below(below(problem.stiffness).T)
     squares, modes = jnp.linalg.eigh((symmetric + symmetric.T) / 2)
     shapes = below(modes, trans="T")
-    damping = jnp.sum(shapes * (problem.damping @ shapes), axis=0) / 2
+    coupling = shapes.T @ (problem.damping @ shapes)
+    damping = jnp.diagonal(coupling) / 2
     # a motion that nothing dampens or holds has exact zeros
     least = 1e-13 * jnp.max(jnp.abs(problem.damping))
     damping = jnp.where(jnp.abs(damping) < least, 0.0, damping)
@@ -132,6 +136,26 @@ def fast_starts(problem: RitzProblem) -> Complex[Array, " starts"]:
     near = jnp.where(far == 0, 0.0, squares / jnp.where(far == 0, 1.0, far))
     oscillates = inside > 0
     first = jnp.where(oscillates, -damping + 1j * root, near)
+    for _ in range(_COUPLED):
+        first = jnp.where(oscillates, _coupled(first, squares, damping, coupling), first)
     second = jnp.where(oscillates, jnp.inf, far)
     starts = jnp.concatenate([first, second + 0j])
     return starts[jnp.argsort(jnp.abs(starts))]
+
+
+def _coupled(values, squares, damping, coupling):
+    """Return values of modes that feel each other through the damping.
+
+    lambda^2 + d_ii lambda + omega_i^2 - sum_j (d_ij lambda)^2 / (lambda^2 + d_jj lambda
+    + omega_j^2) = 0, the sum at the value so far.
+    """
+    size = len(squares)
+    others = coupling**2 * (1 - np.eye(size))
+    square = values**2
+    below = square[:, None] + 2 * values[:, None] * damping + squares
+    share = others / jnp.maximum(below.real**2 + below.imag**2, 1e-300)
+    felt = square * ((share * below.real).sum(1) - 1j * (share * below.imag).sum(1))
+    moved = -damping + jnp.sqrt(damping**2 - squares + felt + 0j)
+    moved = jnp.where(moved.imag < 0, -2 * damping - moved, moved)
+    small = (jnp.abs(felt) < _SMALL * jnp.abs(square)) & (moved.imag > 0)
+    return jnp.where(small, moved, values)
