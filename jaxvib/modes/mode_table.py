@@ -10,7 +10,6 @@ from .._quantity import reported
 from ..ensemble import Reason
 from ..systems.assembly import Assembled
 from ..systems.impact import LinearSystem
-from ..systems.module import ROTATION
 from .energy_shares import energy_shares
 from .modal import damped_modes, natural_modes
 
@@ -70,11 +69,6 @@ def mode_table(system: Assembled, found: Undamped | None = None) -> ModeTable:
     values = np.full(2 * size, np.nan + 0j)
     if finite:
         values = np.asarray(damped_modes(LinearSystem(*found.matrices)).values)
-    kinds = {
-        name: kind
-        for module in system.modules
-        for name, kind in zip(module.freedoms, module.kinds, strict=True)
-    }
     return ModeTable(
         found.modes.frequencies,
         found.modes.damping_ratios,
@@ -83,6 +77,6 @@ def mode_table(system: Assembled, found: Undamped | None = None) -> ModeTable:
         found.shares.kinetic,
         jnp.asarray(-values.real),
         jnp.asarray(values.imag),
-        jnp.asarray([int(kinds[name] == ROTATION) for name in system.names]),
+        jnp.asarray(system.rotations(), int),
         jnp.asarray(int(Reason.SUCCESS if finite else Reason.BAD_PARAMETER), jnp.int32),
     )

@@ -19,6 +19,7 @@ _COUNTED = {
     "design": "orbits",
     "energy_split": "samples",
     "frequency_response": "samples",
+    "linear_motion": "samples",
     "natural_modes": "samples",
     "periodic_orbit": "samples",
 }

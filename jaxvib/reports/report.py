@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from .assembly import linear_motion
 from .beam import beam_eigenvalues
 from .chain import chain_motion
 from .curves import amplitude_curves, sweep_curves
@@ -80,5 +81,6 @@ _PICTURES: dict[str, Callable[[Sequence[Run]], list[Picture]]] = {
     "energy_split": energy_split,
     "chain_motion": chain_motion,
     "natural_modes": natural_modes,
+    "linear_motion": linear_motion,
     "frequency_response": frequency_response,
 }

@@ -18,6 +18,7 @@ from .energy_split import EnergySplitKind
 from .fields import Variable
 from .frequency_response import FrequencyResponseKind
 from .impact_assembly import ImpactAssemblyKind
+from .linear_motion import LinearMotionKind
 from .natural_modes import NaturalModesKind
 from .periodic_orbit import PeriodicOrbitKind
 from .reading import Document
@@ -119,6 +120,7 @@ _ANALYSES: tuple[AnalysisKind, ...] = (
     ChainMotionKind(),
     NaturalModesKind(),
     FrequencyResponseKind(),
+    LinearMotionKind(),
     BeamEigenvaluesKind(),
 )
 SYSTEMS = {kind.name: kind for kind in _SYSTEMS}

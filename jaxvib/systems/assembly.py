@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from .._nearest import nearest, unknown_key
 from .module import GROUND as GROUND
-from .module import Module, entries, is_ground
+from .module import ROTATION, Module, entries, is_ground
 from .printed import Printed
 
 _SINGULAR = 1e-13  # a mass matrix scaled to a unit diagonal with less is none
@@ -113,6 +113,15 @@ class Assembled(Printed):
         naming the nearest one.
         """
         return direction(self.names, place)
+
+    def rotations(self) -> np.ndarray:
+        """Return which freedoms are rotations, shape (n,), the others translate."""
+        kinds = {
+            name: kind
+            for module in self.modules
+            for name, kind in zip(module.freedoms, module.kinds, strict=True)
+        }
+        return np.array([kinds[name] == ROTATION for name in self.names])
 
     def module_names(self) -> tuple[str, ...]:
         """Return the modules' names as on parameter paths, each once."""

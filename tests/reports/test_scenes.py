@@ -39,6 +39,12 @@ def response_study(tmp_path_factory):
     return run_ready("tower_response", directory, "analysis.points=51")
 
 
+@pytest.fixture(scope="session")
+def swinging_study(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("studies") / "swinging"
+    return run_ready("tower_motion", directory, "analysis.points=61")
+
+
 def scrub(browser, part):
     browser.run(
         """const slider = document.querySelector(".scene .player input");
@@ -97,6 +103,23 @@ def test_a_mode_is_played_paused_and_scrubbed(browser, modes_study):
     words = browser.run("return document.querySelector('.scene output').textContent")
     assert words.startswith(f"{frequency:.4g} rad/s")
     assert browser.console() == []
+
+
+def test_a_tower_let_go_is_played_paused_and_scrubbed(browser, swinging_study):
+    browser.console()
+    browser.open(swinging_study / "report.html")
+    browser.wait(READY)
+    check_player(browser)
+    places = read_run(swinging_study).field("places")
+    assert across(browser)[:2] == pytest.approx(
+        460 + 150 * places[0, 0, :2] / np.abs(places[..., :2]).max(), abs=0.1
+    )
+    scrub(browser, 1.0)
+    words = browser.run("return document.querySelector('.scene output').textContent")
+    assert words == "t = 6.00 s"
+    assert browser.console() == []
+    pictures = {file.name for file in (swinging_study / "pictures").iterdir()}
+    assert {"freedoms.svg", "module_energies.svg", "assembly_motion.svg"} <= pictures
 
 
 def test_a_response_is_drawn_over_frequency(browser, response_study):

@@ -1,9 +1,10 @@
-"""Checked against: `jv.assemble` and its modes by hand; the messages themselves."""
+"""Checked against: `jv.assemble` by hand, scipy's eigenvalues and DOP853, the messages."""
 
 import numpy as np
 import pytest
 import scipy.linalg
 from click.testing import CliRunner
+from scipy.integrate import solve_ivp
 
 import jaxvib as jv
 from jaxvib.cli import main
@@ -14,6 +15,7 @@ from jaxvib.studies.execute import build
 
 MODES = ready.folder() / "tower_modes.toml"
 RESPONSE = ready.folder() / "tower_response.toml"
+MOTION = ready.folder() / "tower_motion.toml"
 EVERY_MODULE = """
 [system]
 kind = "assembly"
@@ -166,3 +168,78 @@ def test_a_wrong_topology_is_refused_before_anything_is_written(
     assert done.exit_code == 2
     assert message in done.output
     assert not (tmp_path / "out").exists()
+
+
+def moved(system, start, push, times):
+    """Return places and rates by a tight integration."""
+    mass, damping, stiffness = (np.asarray(m) for m in system.matrices())
+    size = len(mass)
+
+    def field(time, state):
+        force = push(time) - stiffness @ state[:size] - damping @ state[size:]
+        return np.concatenate([state[size:], np.linalg.solve(mass, force)])
+
+    span = (0.0, times[-1])
+    solved = solve_ivp(field, span, start, "DOP853", times, rtol=1e-11, atol=1e-14)
+    return np.split(solved.y.T, 2, 1)
+
+
+def test_a_tower_let_go_moves_as_an_independent_integration(tmp_path):
+    sets = ["analysis.points=21", "analysis.duration=1.5", "output.report=false"]
+    done = run(MOTION, tmp_path / "out", *sets)
+    assert done.exit_code == 0, done.output
+    assert "furthest   roof 0.01 at t = 0 s" in done.output
+    results = jv.open_study(tmp_path / "out")
+    system = build(load(MOTION))
+    start = np.array([0.006, 0.01, 0.0, 0.0, 0.0, 0.0])
+    times = np.linspace(0.0, 1.5, 21)
+    for row, damping in enumerate((5e2, 2e3, 8e3)):
+        each = jv.replace(system, {"modules.roof-pendulum.damping": damping})
+        places, rates = moved(each, start, lambda _: np.zeros(3), times)
+        np.testing.assert_allclose(results["places"][row], places, atol=1e-10)
+        np.testing.assert_allclose(results["rates"][row], rates, atol=1e-8)
+        energies = jv.module_energies(each, np.hstack([places, rates]))
+        for name in ("kinetic", "potential", "dissipated"):
+            mine = getattr(energies, name)
+            scale = float(abs(mine).max())
+            np.testing.assert_allclose(results[name][row], mine, atol=1e-6 * scale)
+    assert results["places"].dims[1:] == ("time", "freedom")
+    assert list(results["module"]) == ["ground-first", "first-roof", "roof-pendulum"]
+
+
+def test_a_tower_that_is_pushed_moves_as_an_independent_integration(tmp_path):
+    sets = ["analysis.points=11", "analysis.duration=1.5", "analysis.displacement={}",
+            "analysis.velocity={pendulum=0.2}", "analysis.force.at=first",
+            "analysis.force.amplitude=3e4", "analysis.force.frequency=17.0",
+            "analysis.force.phase=0.3", "output.report=false"]  # fmt: skip
+    done = run(MOTION, tmp_path / "out", *sets)
+    assert done.exit_code == 0, done.output
+    results = jv.open_study(tmp_path / "out")
+    each = jv.replace(build(load(MOTION)), {"modules.roof-pendulum.damping": 2e3})
+
+    def push(time):
+        return np.array([3e4 * np.cos(17.0 * time + 0.3), 0.0, 0.0])
+
+    start = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.2])
+    places, rates = moved(each, start, push, np.linspace(0.0, 1.5, 11))
+    np.testing.assert_allclose(results["places"][1], places, atol=1e-10)
+    np.testing.assert_allclose(results["rates"][1], rates, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("analysis.displacement={}", "nothing moves"),
+        ("analysis.force.frequency=0.0", "analysis.force.frequency = 0"),
+        ("analysis.displacement={roof='far'}", "analysis.displacement"),
+    ],
+)
+def test_a_motion_that_is_none_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        load(MOTION, [change])
+
+
+@pytest.mark.parametrize("where", ["velocity={rof=1.0}", "force.at=rof"])
+def test_a_freedom_that_is_not_there_is_named(where):
+    with pytest.raises(ValueError, match="unknown freedom 'rof'; did you mean 'roof'"):
+        build(load(MOTION, [f"analysis.{where}"]))

@@ -84,7 +84,12 @@ const SOURCES = {
         const from = (sample || 0) * frames * size;
         [places, rates] = [scene.places, scene.rates].map((all) => all.subarray(from, from + frames * size));
       },
-      reach: () => places.reduce((most, value, i) => (i % size < size / 2 ? Math.max(most, Math.abs(value)) : most), 1e-12),
+      reach() {
+        const shown = scene.layout.bodies?.map(([i]) => i) ?? Array.from({ length: size }, (_, i) => i);
+        let most = 1e-12;
+        for (let from = 0; from < places.length; from += size) for (const i of shown) most = Math.max(most, Math.abs(places[from + i]));
+        return most;
+      },
       // between two frames: the cubic with the places and rates of both
       state(part) {
         const at = Math.min(part * (frames - 1), frames - 1.000001), k = Math.floor(at), s = at - k;
