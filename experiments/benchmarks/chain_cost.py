@@ -1,6 +1,6 @@
 """What a chain costs: exact motion and steps, beside numpy and the memory's bandwidth.
 
-Ours, a plain numpy stencil and a copy of memory run in turns, the least of several times
+Ours, a plain numpy stencil and a pass over memory run in turns, the least of several times
 counts, compilation is told apart; errors stand beside the times. Runs unchanged on a GPU.
 
     python -m experiments.benchmarks.chain_cost [--repeats 3] [--small]
@@ -10,6 +10,7 @@ Writes `experiments/benchmarks/chain_cost-<machine>.json`.
 
 import argparse
 import json
+import os
 import time
 from pathlib import Path
 
@@ -25,12 +26,18 @@ STEP = 0.05
 
 def timed(function, repeats: int) -> tuple[float, float]:
     """Return the first call's time and the least of the later ones, s."""
-    times = []
-    for _ in range(repeats + 1):
-        start = time.perf_counter()
-        jax.block_until_ready(function())
-        times.append(time.perf_counter() - start)
-    return times[0], min(times[1:])
+    return in_turns([function], repeats)[0]
+
+
+def in_turns(functions, repeats: int) -> list[tuple[float, float]]:
+    """Return the first and the least later time of each, s, one after another each time."""
+    times = np.empty((repeats + 1, len(functions)))
+    for turn in times:
+        for i, function in enumerate(functions):
+            start = time.perf_counter()
+            jax.block_until_ready(function())
+            turn[i] = time.perf_counter() - start
+    return [(float(column[0]), float(column[1:].min())) for column in times.T]
 
 
 def numpy_steps(state: np.ndarray, steps: int) -> np.ndarray:
@@ -55,33 +62,35 @@ def numpy_steps(state: np.ndarray, steps: int) -> np.ndarray:
     return np.stack([y, phi, v, w])
 
 
-def bandwidth(repeats: int) -> float:
-    """Return the bytes per second of a copy, read and written, on the default device."""
-    block = jax.numpy.ones(2**25)
-    copy = jax.jit(lambda x: x + 1.0)
-    _, least = timed(lambda: copy(block), repeats + 2)
-    return 2 * block.nbytes / least
+def passing():
+    """Return a function that reads and writes 128 MB in place, and the bytes it moves."""
+    block = [jax.numpy.ones(2**24)]
+    add = jax.jit(lambda x: x + 1.0, donate_argnums=0)
+
+    def over():
+        block[0] = add(block[0])
+        return block[0]
+
+    return over, 2 * block[0].nbytes
 
 
 def stepping(chains: int, bodies: int, steps: int, repeats: int) -> dict:
     """Return the particle-steps per second of ours and of numpy, and their difference."""
     chain = jv.BeamChain(bodies=bodies, gamma=1.0)
-    tile = min(4000, bodies // 16)
     rng = np.random.default_rng(0)
     states = np.zeros((chains, 4, bodies))
     states[:, 2] = rng.normal(size=(chains, bodies))
+    few = max(1, steps // 20)
 
     def ours():
         if chains == 1:
-            return jv.step_long_chain(chain, states[0], STEP * steps, steps, tile=tile)
-        return jv.map_samples(many, states, chunk=16)
+            return jv.step_long_chain(chain, states[0], STEP * steps, steps, tile=1000)
+        return jv.step_chains(chain, states, STEP * steps, steps, order=2)
 
-    def many(state):
-        return jv.step_chain(chain, state, STEP * steps, steps, order=2)
-
-    few = max(1, steps // 20)
-    first, least = timed(ours, repeats)
-    _, plain = timed(lambda: numpy_steps(np.moveaxis(states, 1, 0), few), 1)
+    over, moved = passing()
+    (first, least), (_, plain), (_, passed) = in_turns(
+        [ours, lambda: numpy_steps(np.moveaxis(states, 1, 0), few), over], repeats
+    )
     check = numpy_steps(np.moveaxis(states[:1], 1, 0), steps)[:, 0]
     found = np.asarray(ours() if chains == 1 else ours()[0])
     work = chains * bodies * steps
@@ -94,6 +103,9 @@ def stepping(chains: int, bodies: int, steps: int, repeats: int) -> dict:
         "particle-steps/s": work / least,
         "numpy, particle-steps/s": chains * bodies * few / plain,
         "difference to numpy": float(np.abs(found - check).max()),
+        "memory, bytes/s": moved / passed,
+        # a step that reads and writes four fields of 8 bytes moves 64
+        "over what memory allows at 64 bytes each": 64 * work / least / (moved / passed),
     }
 
 
@@ -127,8 +139,10 @@ def long_run(repeats: int, small: bool) -> dict:
     reference = jv.propagate(other, state, [duration])[0]
     _, exactly = timed(lambda: jv.propagate(chain, state, [duration])[0], repeats)
     found = jv.propagate(chain, state, [duration])[0]
-    _, stepped = timed(lambda: jv.step_chain(chain, state, duration, steps, order=8), 1)
-    after = jv.step_chain(chain, state, duration, steps, order=8)
+    jv.step_chain(chain, state, 1.0, 10, order=8).block_until_ready()  # compiled
+    start = time.perf_counter()
+    after = jv.step_chain(chain, state, duration, steps, order=8).block_until_ready()
+    stepped = time.perf_counter() - start
     return {
         "t": duration,
         "bodies": bodies,
@@ -156,7 +170,9 @@ def network(bodies: int, count: int, repeats: int) -> dict:
     system = jv.assemble(modules)
     built = time.perf_counter() - start
     _, ours = timed(lambda: jv.lowest_frequencies(system, count), repeats)
+    start = time.perf_counter()
     mass, _, stiffness = system.sparse_matrices()
+    overlaid = time.perf_counter() - start
     _, peer = timed(
         lambda: eigsh(stiffness, count, mass, sigma=0.0, return_eigenvectors=False),
         repeats,
@@ -170,6 +186,7 @@ def network(bodies: int, count: int, repeats: int) -> dict:
         "bodies": bodies,
         "modules": len(modules),
         "building, s": built,
+        "sparse matrices, s": overlaid,
         "lowest": count,
         "sparse, s": ours,
         "scipy with the matrices at hand, s": peer,
@@ -187,24 +204,20 @@ def main() -> None:
     options = parser.parse_args()
     repeats, small = options.repeats, options.small
     before = machine()
-    bytes_per_second = bandwidth(repeats)
     results = {
         "machine": before,
-        "copy of memory, bytes/s": bytes_per_second,
-        "steps, ensemble": stepping(256 if small else 4096, 256, 200, repeats),
-        "steps, one long chain": stepping(1, 2**16 if small else 10**6, 64, repeats),
+        "steps, ensemble": stepping(256 if small else 4096, 256, 200, 3 * repeats),
+        "steps, one long chain": [
+            stepping(1, bodies, 64, 3 * repeats)
+            for bodies in ((8_000,) if small else (8_000, 64_000, 1_000_000))
+        ],
         "exact": [
             exact(n, repeats) for n in ((256, 2**16) if small else (256, 2**16, 10**6))
         ],
         "to a late time": long_run(repeats, small),
         "network": network(200 if small else 2000, 10, 1),
     }
-    for name in ("steps, ensemble", "steps, one long chain"):
-        row = results[name]
-        # 4 fields of 8 bytes read and written
-        row["bytes per particle-step at the copy's rate"] = (
-            bytes_per_second / row["particle-steps/s"]
-        )
+    results["machine"]["load afterwards"] = os.getloadavg()[0]
     kind = jax.devices()[0].device_kind.replace(" ", "-").lower()
     name = f"chain_cost-{kind}-{before['cores']}{'-small' if small else ''}.json"
     (RESULTS / name).write_text(json.dumps(results, indent=1) + "\n")
