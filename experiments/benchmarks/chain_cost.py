@@ -3,9 +3,10 @@
 Ours, a plain numpy stencil and a pass over memory run in turns, the least of several times
 counts, compilation is told apart; errors stand beside the times. Runs unchanged on a GPU.
 
-    python -m experiments.benchmarks.chain_cost [--repeats 3] [--small]
+    python -m experiments.benchmarks.chain_cost [--repeats 3] [--small] [--steps]
 
-Writes `experiments/benchmarks/chain_cost-<machine>.json`.
+Writes `experiments/benchmarks/chain_cost-<machine>.json`; with `--steps` of the steps alone
+(`taskset -c 0 python -m ... --steps` for those of one core).
 """
 
 import argparse
@@ -19,6 +20,7 @@ import numpy as np
 
 import jaxvib as jv
 from experiments.benchmarks.regime_map import machine
+from jaxvib.dynamics.chain_lanes import usable_cores
 
 RESULTS = Path(__file__).parent
 STEP = 0.05
@@ -201,22 +203,23 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--steps", action="store_true")
     options = parser.parse_args()
     repeats, small = options.repeats, options.small
-    before = machine()
+    before = machine() | {"cores": usable_cores()}
+    lengths = (8_000,) if small else (8_000, 64_000, 1_000_000)
     results = {
         "machine": before,
         "steps, ensemble": stepping(256 if small else 4096, 256, 200, 3 * repeats),
-        "steps, one long chain": [
-            stepping(1, bodies, 64, 3 * repeats)
-            for bodies in ((8_000,) if small else (8_000, 64_000, 1_000_000))
-        ],
-        "exact": [
-            exact(n, repeats) for n in ((256, 2**16) if small else (256, 2**16, 10**6))
-        ],
-        "to a late time": long_run(repeats, small),
-        "network": network(200 if small else 2000, 10, 1),
+        "steps, one long chain": [stepping(1, n, 64, 3 * repeats) for n in lengths],
     }
+    if not options.steps:
+        sizes = (256, 2**16) if small else (256, 2**16, 10**6)
+        results |= {
+            "exact": [exact(n, repeats) for n in sizes],
+            "to a late time": long_run(repeats, small),
+            "network": network(200 if small else 2000, 10, 1),
+        }
     results["machine"]["load afterwards"] = os.getloadavg()[0]
     kind = jax.devices()[0].device_kind.replace(" ", "-").lower()
     name = f"chain_cost-{kind}-{before['cores']}{'-small' if small else ''}.json"

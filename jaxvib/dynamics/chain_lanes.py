@@ -27,11 +27,12 @@ class Stencil(eqx.Module):
 
     First those of the shift by y and angle of the body after, itself and the one
     before, then those of the turn. `wraps` says whether the last body neighbours the
-    first one.
+    first one, `alike` whether all bodies have the same neighbours.
     """
 
     coefficients: Float[Array, "12 bodies 1"]
     wraps: bool = eqx.field(static=True)
+    alike: bool = eqx.field(static=True)
 
 
 def step_chains(
@@ -71,8 +72,14 @@ def step_chains(
 
 def each_on_a_core(run, items) -> list:
     """Return what a function returns of each item, one thread for each core."""
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
         return list(pool.map(run, items))
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may run on."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not everywhere
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def stencil_of(chain: BeamChain) -> Stencil:
@@ -95,7 +102,8 @@ def stencil_of(chain: BeamChain) -> Stencil:
     if chain.ends == "hinged":
         inverse = inverse.at[0].set(0.0).at[-1].set(0.0)
     rows = [inverse * row for row in push] + [row / chain.inertias for row in turn]
-    return Stencil(jnp.stack(rows)[:, :, None], chain.ends == "periodic")
+    wraps = chain.ends == "periodic"
+    return Stencil(jnp.stack(rows)[:, :, None], wraps, wraps and chain.uniform)
 
 
 def step_lanes(stencil: Stencil, state, step, steps, order: int, *, stale=False):
@@ -117,7 +125,7 @@ def step_lanes(stencil: Stencil, state, step, steps, order: int, *, stale=False)
         y, angle = (ends(field, field) for field in (y, angle))
 
     def kicked(y, angle, rates, share):
-        pushes = _accelerations(coefficients, y, angle)
+        pushes = _accelerations(coefficients, stencil.alike, y, angle)
         return [rate + share * step * p for rate, p in zip(rates, pushes, strict=True)]
 
     # A loop of one stage at a time: XLA makes one pass over the arrays of each.
@@ -161,7 +169,12 @@ def _stepped_states(stencil, states, step, steps, order):
     return jnp.moveaxis(moved, -1, 0)
 
 
-def _accelerations(coefficients, y, angle):
+def _accelerations(coefficients, alike: bool, y, angle):
+    if alike:  # half of the sums, and numbers instead of arrays: a third faster
+        c = coefficients[:, 0, 0]
+        push = c[0] * (y[2:] + y[:-2]) + c[1] * y[1:-1] + c[3] * (angle[2:] - angle[:-2])
+        turn = c[6] * (y[2:] - y[:-2])
+        return push, turn + c[9] * (angle[2:] + angle[:-2]) + c[10] * angle[1:-1]
     fields = (y[2:], y[1:-1], y[:-2], angle[2:], angle[1:-1], angle[:-2])
     width = y.shape[1:]
     terms = [jnp.broadcast_to(c, (c.shape[0], *width)) for c in coefficients]

@@ -144,6 +144,19 @@ def test_an_accelerator_s_single_group_of_all_tiles_takes_the_same_steps(monkeyp
     ("ends", "order", "steps"),
     [("periodic", 2, 70), ("free", 4, 33), ("clamped", 8, 9), ("hinged", 4, 32)],
 )
+def test_many_uniform_chains_take_the_steps_of_one(ends, order, steps):
+    chain = jv.BeamChain(9, 0.6, ends, mass=2.0, length=0.8)
+    states = RNG.normal(size=(3, 4, 9))
+    found = jv.step_chains(chain, states, 2.0, steps, order=order)
+    for state, moved in zip(states, found, strict=True):
+        one = jv.step_chain(chain, state, 2.0, steps, order=order)
+        np.testing.assert_allclose(moved, one, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("ends", "order", "steps"),
+    [("periodic", 2, 70), ("free", 4, 33), ("clamped", 8, 9), ("hinged", 4, 32)],
+)
 def test_many_chains_with_defects_take_the_steps_of_one(ends, order, steps):
     bodies = 7
     beams = bodies + {"periodic": 0, "clamped": 1}.get(ends, -1)
