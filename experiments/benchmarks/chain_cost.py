@@ -208,7 +208,7 @@ def main() -> None:
     repeats, small = options.repeats, options.small
     before = machine() | {"cores": usable_cores()}
     lengths = (8_000,) if small else (8_000, 64_000, 1_000_000)
-    results = {
+    results: dict = {
         "machine": before,
         "steps, ensemble": stepping(256 if small else 4096, 256, 200, 3 * repeats),
         "steps, one long chain": [stepping(1, n, 64, 3 * repeats) for n in lengths],
