@@ -13,6 +13,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
 from ..ensemble import Reason
+from .events import travel, travel_problem, why_not
 from .observables import Watched, start_watching, steps_over_contact, watch_step
 from .solve import (
     Problem,
@@ -24,7 +25,8 @@ from .solve import (
     solve,
 )
 
-ENGINES = ("auto", "diffrax")
+ENGINES = ("auto", "diffrax", "event")
+_MANY = 512  # lanes; fewer are done before an event engine is compiled
 
 
 class Trajectory(eqx.Module):
@@ -63,19 +65,46 @@ def flow(
     `jax.jacfwd` of it over one period is the monodromy matrix, its columns integrated
     under the same error control as the state. A solve that fails gives NaN.
 
-    **Raises:** `ValueError` for a state of the wrong shape, a tolerance out of range
-    or an unknown engine.
+    `engine="event"` goes from contact to contact (`dynamics.events`): several times as
+    fast, but slower to compile; "auto" takes it for ensembles, see `engine_for`.
+
+    **Raises:** `ValueError` for a state of the wrong shape, a tolerance out of range,
+    an unknown engine, or one that the system cannot be taken by.
     """
-    check_engine(engine)
-    return solve_system(system, state, t0, t1, rtol=rtol).state
+    engine, _ = engine_for(system, engine, lanes=1)
+    return solve_system(system, state, t0, t1, rtol=rtol, engine=engine).state
 
 
-def solve_system(system, state, t0, t1, *, rtol) -> Solution:
+def solve_system(system, state, t0, t1, *, rtol, engine="diffrax") -> Solution:
     """Return `flow` together with its reason code and the number of steps."""
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     state = checked_state(system, state)
     problem, parameters = problem_of(system)
+    if engine == "event":
+        return travel_problem(problem.prepare, state, parameters, t0, t1, rtol)
     return solve(problem, state, parameters, t0, t1, tolerances(rtol))
+
+
+def engine_for(system, engine: str, lanes: int) -> tuple[str, str]:
+    """Return the engine that many motions of a system are computed by, and why.
+
+    "auto" goes from event to event where the system is linear but for contacts with
+    Hertz's or a linear law, under harmonic loads, and where there are lanes enough for
+    its longer compilation to pay. **Raises:** `ValueError` for an unknown engine, or for
+    "event" where the system is not such a one.
+    """
+    check_engine(engine)
+    if engine == "diffrax":
+        return engine, "asked for"
+    problem, parameters = problem_of(system)
+    reason = why_not(jax.eval_shape(problem.prepare, parameters))
+    if engine == "event":
+        if reason:
+            raise ValueError(f"engine = 'event': {reason}; allowed: auto, diffrax")
+        return engine, "asked for"
+    if not reason and lanes < _MANY:
+        reason = f"{lanes} samples are fewer than {_MANY}, from where on events pay"
+    return ("diffrax", reason) if reason else ("event", "linear but for its contacts")
 
 
 def simulate(
@@ -92,6 +121,8 @@ def simulate(
     a tolerance out of range or an unknown engine.
     """
     check_engine(engine)
+    if engine == "event":
+        raise ValueError("engine = 'event' gives no samples on the way; allowed: diffrax")
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     state = checked_state(system, state)
     times = jnp.asarray(times, float)
@@ -147,10 +178,15 @@ def observe(system, state, t0, t1, *, rtol, grazing, watched=None) -> Observatio
     return Observation(final, columns.T, watched, result)
 
 
-def watch(system, state, t0, t1, *, rtol, grazing) -> tuple[Array, Watched, Array]:
+def watch(
+    system, state, t0, t1, *, rtol, grazing, engine="diffrax"
+) -> tuple[Array, Watched, Array]:
     """Return `observe` without a monodromy: state, what was watched, reason code."""
     problem, parameters = problem_of(system)
     equation = problem.prepare(parameters)
+    if engine == "event":
+        found = travel(equation, state, t0, t1, rtol, grazing=grazing)
+        return found.state, found.watched, found.result
     return _watch(
         problem, state, equation, equation, lambda y: y, t0, t1, rtol, grazing, None
     )

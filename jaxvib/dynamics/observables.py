@@ -53,14 +53,31 @@ def start_watching(time, state, equation) -> Watched:
 
 
 def watch_step(watched: Watched, grazing, t0, t1, start, end, equation) -> Watched:
-    """Return what is known after a step from (state, rate) `start` to `end`.
-
-    An onset is counted when its contact ends, or at the step that reaches more than
-    the `grazing` depth, m, whichever comes first: shallower ones are not contacts.
-    """
+    """Return what is known after a step from (state, rate) `start` to `end`."""
     length = t1 - t0
     before, after = equation.contact_motion(*start), equation.contact_motion(*end)
-    depth = step_polynomial(length, before, after)
+    first = (*jnp.split(start[0], 2), jnp.split(start[1], 2)[1])
+    last = (*jnp.split(end[0], 2), jnp.split(end[1], 2)[1])
+    return watch_path(
+        watched,
+        grazing,
+        length,
+        lambda tau: t0 + tau * length,
+        (step_polynomial(length, before, after), before[:2], after[:2]),
+        (step_polynomial(length, first, last), first[:2], last[:2]),
+    )
+
+
+def watch_path(watched: Watched, grazing, length, time_at, depth, displacement) -> Watched:
+    """Return what is known after a step that took `length` seconds.
+
+    `depth`, `displacement`: polynomials of all contacts and of all freedoms, with
+    their (value, slope) at the start and at the end; `time_at`: the time at a fraction
+    of the step. An onset is counted when its contact ends, or at the step that reaches
+    more than the `grazing` depth, m, whichever comes first: shallower ones are not
+    contacts.
+    """
+    depth, before, after = depth
     turns = (before[1] > 0) & (after[1] <= 0)
     tau = jnp.where(turns, depth.extremum(), 1.0)
     peak = jnp.where(turns, depth.value(tau), jnp.maximum(before[0], after[0]))
@@ -77,24 +94,22 @@ def watch_step(watched: Watched, grazing, t0, t1, start, end, equation) -> Watch
     counted = touched & (excursion > grazing) & ~(previous > grazing)
 
     better = peak > watched.deepest
-    peak_time = (
-        t0 + jnp.where(turns, tau, (after[0] > before[0]).astype(tau.dtype)) * length
-    )
+    at_peak = jnp.where(turns, tau, (after[0] > before[0]).astype(tau.dtype))
     nearest = jnp.where(turns, jnp.minimum(watched.nearest, jnp.abs(peak)), watched.nearest)
-    high, high_time, low, low_time = _displacements(t0, length, start, end)
+    high, at_high, low, at_low = _displacements(*displacement)
     higher, lower = high > watched.highest, low < watched.lowest
     return Watched(
         jnp.where(better, peak, watched.deepest),
-        jnp.where(better, peak_time, watched.deepest_time),
+        jnp.where(better, time_at(at_peak), watched.deepest_time),
         after[0] > 0,
         watched.onsets + counted.astype(jnp.int32),
         watched.duration + share * length,
         nearest,
         excursion,
         jnp.where(higher, high, watched.highest),
-        jnp.where(higher, high_time, watched.highest_time),
+        jnp.where(higher, time_at(at_high), watched.highest_time),
         jnp.where(lower, low, watched.lowest),
-        jnp.where(lower, low_time, watched.lowest_time),
+        jnp.where(lower, time_at(at_low), watched.lowest_time),
     )
 
 
@@ -112,17 +127,15 @@ def steps_over_contact(length, shallowest, start, end, equation):
     return jnp.any(apart & (peak > shallowest))
 
 
-def _displacements(t0, length, start, end):
-    """Return the highest and lowest displacement of a step and their times."""
-    before = (*jnp.split(start[0], 2), jnp.split(start[1], 2)[1])
-    after = (*jnp.split(end[0], 2), jnp.split(end[1], 2)[1])
-    path = step_polynomial(length, before, after)
+def _displacements(path, before, after):
+    """Return the highest and lowest displacement of a step and where on it they are."""
     turns = (before[1] > 0) != (after[1] > 0)
     tau = jnp.where(turns, path.extremum(), 1.0)
     turning = jnp.where(turns, path.value(tau), after[0])
-    time = t0 + tau * length
-    high = jnp.where(after[0] > turning, after[0], turning)
-    low = jnp.where(after[0] < turning, after[0], turning)
-    at_high = jnp.where(after[0] > turning, t0 + length, time)
-    at_low = jnp.where(after[0] < turning, t0 + length, time)
-    return high, at_high, low, at_low
+    above, below = after[0] > turning, after[0] < turning
+    return (
+        jnp.where(above, after[0], turning),
+        jnp.where(above, 1.0, tau),
+        jnp.where(below, after[0], turning),
+        jnp.where(below, 1.0, tau),
+    )

@@ -165,7 +165,7 @@ def reason_of(outcome: diffrax.RESULTS, finite) -> Any:
 def _tangent(problem, tolerance, primals, tangents):
     state, parameters, t0, t1 = primals
     d_state, d_parameters, d_t0, d_t1 = tangents
-    starts, directions, weights = _columns(state, parameters, d_state, d_parameters)
+    starts, directions, weights = columns_of(state, parameters, d_state, d_parameters)
     if not isinstance(d_t0, SymbolicZero):
         # A later start is a start in the same state from which the flow has not moved.
         rate = problem.field(t0, state, problem.prepare(parameters))
@@ -274,8 +274,12 @@ def augmented(problem: Problem, directions: PyTree | None) -> Problem:
     return Problem(prepare, field, norm, skips, True)
 
 
-def _columns(state, parameters, d_state, d_parameters):
-    """Return starts, directions and weights of the columns that are perturbed."""
+def columns_of(state, parameters, d_state, d_parameters):
+    """Return starts, directions and weights of the columns that are perturbed.
+
+    The tangent of the final state is the sum of weight times column, each the
+    derivative along a start and a direction.
+    """
     state_leaves, state_tree = jax.tree.flatten(state)
     leaves, tree = jax.tree.flatten(parameters)
     tangents = [

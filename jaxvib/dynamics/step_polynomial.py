@@ -1,20 +1,18 @@
-"""The quintic through both ends of a step: what happened to a signal in between."""
+"""Polynomials on a step: what happened to a signal between its ends."""
 
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
-# Steps follow the motion closely: after the secant the error falls as e^2, e^4, e^8.
-_NEWTON_STEPS = 3
+# Steps follow the motion closely: after the secant the error falls as e^2, e^4, ...
+_NEWTON_STEPS = 4
 
 
-class StepPolynomial(NamedTuple):
-    r"""Hermite's quintic $p(\tau) = \sum_k c_k \tau^k$ on a step, $0 \le \tau \le 1$.
+class Polynomial(NamedTuple):
+    r"""A signal $p(\tau) = \sum_k c_k \tau^k$ on a step, $0 \le \tau \le 1$.
 
-    It has the value, first and second derivative of a signal at both ends of a step
-    of length h, and differs from the signal by $O(h^6)$. All coefficients have the
-    shape of the signal.
+    All coefficients have the shape of the signal.
     """
 
     coefficients: tuple[Float[Array, "*s"], ...]
@@ -26,6 +24,16 @@ class StepPolynomial(NamedTuple):
     def slope(self, tau):
         """Return dp/dtau at a fraction of the step."""
         return _horner([k * c for k, c in enumerate(self.coefficients)][1:], tau)
+
+    def shifted(self, by):
+        """Return p + `by`."""
+        first, *others = self.coefficients
+        return Polynomial((first + by, *others))
+
+    def shut(self, hold):
+        """Return the same with its value at the start set to 0 or below where `hold`."""
+        first, *others = self.coefficients
+        return Polynomial((jnp.where(hold, jnp.minimum(first, 0), first), *others))
 
     def extremum(self):
         """Return the tau where a slope that changes sign over the step is 0."""
@@ -47,19 +55,46 @@ class StepPolynomial(NamedTuple):
         return tau
 
 
+class RootPath(NamedTuple):
+    """A signal of which the square is meant where `squared`, and itself elsewhere."""
+
+    root: Polynomial
+    squared: Bool[Array, "*s"]
+
+    def value(self, tau):
+        """Return the signal at a fraction of the step."""
+        root = self.root.value(tau)
+        return jnp.where(self.squared, jnp.maximum(root, 0) ** 2, root)
+
+    def slope(self, tau):
+        """Return a number with the sign of the slope at a fraction of the step."""
+        return self.root.slope(tau)
+
+    def extremum(self):
+        """Return the tau where a slope that changes sign over the step is 0."""
+        return self.root.extremum()
+
+    def crossing(self):
+        """Return the tau where a value that changes sign over the step is 0."""
+        return self.root.crossing()
+
+
 def _safe(denominator):
     return jnp.where(denominator == 0, 1.0, denominator)
 
 
-def step_polynomial(length, start, end) -> StepPolynomial:
-    """Return the quintic of a step from (value, rate, acceleration) at both ends."""
+def step_polynomial(length, start, end) -> Polynomial:
+    """Return Hermite's quintic of a step from (value, rate, acceleration) at both ends.
+
+    It differs from the signal by $O(h^6)$ on a step of length h.
+    """
     p0, v0, a0 = start[0], start[1] * length, start[2] * length**2
     p1, v1, a1 = end[0], end[1] * length, end[2] * length**2
     # What is left at the end after the first three terms is taken up by the others.
     p = p1 - p0 - v0 - a0 / 2
     v = v1 - v0 - a0
     a = a1 - a0
-    return StepPolynomial(
+    return Polynomial(
         (p0, v0, a0 / 2, 10 * p - 4 * v + a / 2, -15 * p + 7 * v - a, 6 * p - 3 * v + a / 2)
     )
 

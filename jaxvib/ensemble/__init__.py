@@ -1,5 +1,6 @@
 """One map over samples and the reason codes they end with; knows no physics."""
 
+from .map_samples import compile_ahead as compile_ahead
 from .map_samples import map_samples as map_samples
 from .map_samples import run_alone as run_alone
 from .reasons import Reason as Reason

@@ -1,11 +1,12 @@
 """One map over samples: chunks of lanes in order of their cost, on every core."""
 
 import concurrent.futures
+import contextlib
 import functools
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import jax
@@ -15,6 +16,9 @@ PyTree = Any
 
 _traced = threading.local()
 _ALONE: weakref.WeakSet = weakref.WeakSet()
+_COMPILER = concurrent.futures.ThreadPoolExecutor(1)
+_DONE: concurrent.futures.Future = concurrent.futures.Future()
+_DONE.set_result(None)
 
 
 def map_samples(
@@ -50,7 +54,9 @@ def map_samples(
     needed = max(2, min(chunk, share))
     # A width that is compiled already costs less than a new one that fits better.
     width = min((w for w in widths if w >= needed), default=needed)
-    widths.add(width)
+    ready = widths.get(width)
+    if ready is not None:
+        ready.result()
 
     def run(start: int) -> PyTree:
         lanes = order[start : start + width]
@@ -62,17 +68,48 @@ def map_samples(
         return result
 
     starts = range(0, number, width)
-    _traced.alone = False
-    first = run(0)  # alone, so that one thread compiles
-    if _traced.alone:
-        _ALONE.add(function)
-    cores = 1 if function in _ALONE else available
-    workers = min(cores, max(1, len(starts) - 1))
+    parts = []
+    if ready is None:  # alone, so that one thread compiles
+        with _noting(function):
+            parts.append(run(0))
+        widths[width] = _DONE
+    workers = 1 if function in _ALONE else available
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         # The costliest chunks last would leave cores idle at the end.
-        rest = list(pool.map(run, reversed(starts[1:])))[::-1]
+        rest = list(pool.map(run, reversed(starts[len(parts) :])))[::-1]
     inverse = np.argsort(order, kind="stable")
-    return jax.tree.map(lambda *parts: np.concatenate(parts)[inverse], first, *rest)
+    return jax.tree.map(lambda *all: np.concatenate(all)[inverse], *parts, *rest)
+
+
+def compile_ahead(
+    function: Callable[[PyTree], PyTree], sample: PyTree, number: int, *, chunk: int = 64
+) -> None:
+    """Start to compile a function for maps over up to `number` samples, beside other work.
+
+    `sample`: one of them, or its shapes. `map_samples` waits for what has begun.
+    """
+    compiled, widths = _compiled(function)
+    width = max(2, min(chunk, -(-number // (os.cpu_count() or 1))))
+    if any(known >= width for known in widths):
+        return
+
+    def widened(leaf):
+        return jax.ShapeDtypeStruct((width, *np.shape(leaf)), leaf.dtype)
+
+    def prepare() -> None:
+        with _noting(function):
+            compiled.lower(jax.tree.map(widened, sample)).compile()
+
+    widths[width] = _COMPILER.submit(prepare)
+
+
+@contextlib.contextmanager
+def _noting(function) -> Generator[None]:
+    """Note whether a function that is traced meanwhile asks to run alone."""
+    _traced.alone = False
+    yield
+    if _traced.alone:
+        _ALONE.add(function)
 
 
 def run_alone() -> None:
@@ -96,5 +133,5 @@ def _number(samples, cost) -> int:
 
 
 @functools.lru_cache(maxsize=64)
-def _compiled(function) -> tuple[Callable[[PyTree], PyTree], set[int]]:
-    return jax.jit(jax.vmap(function)), set()
+def _compiled(function) -> tuple[Any, dict[int, concurrent.futures.Future]]:
+    return jax.jit(jax.vmap(function)), {}

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._quantity import check_range
-from ..dynamics.flow import simulate
-from ..ensemble import Reason, map_samples
+from ..dynamics.flow import engine_for, simulate
+from ..ensemble import Reason, compile_ahead, map_samples
 from ..systems.parameters import parameters, replace
 from .multipliers import UNSTABLE
 from .periodic_orbit import (
@@ -31,6 +31,7 @@ CLOSE = 1e-4
 PLAUSIBLE = 1e-2
 TRANSIENT_RTOL = 1e-7
 _SEGMENT = 32
+_LIKELY = 3  # what has not settled after these segments most likely never does
 _WATCHED_PERIODS = 256
 _WATCHED_RTOL = 1e-9
 _TRACE_STEPS = 64  # from one time that is stored to the next
@@ -52,6 +53,7 @@ def regimes(
     transient: int = 384,
     rtol: float = 1e-8,
     evidence: str = "checked",
+    engine: str = "auto",
     chunk: int = 64,
     progress: Callable[[int], None] | None = None,
 ) -> PeriodicOrbit:
@@ -64,21 +66,27 @@ def regimes(
     `CHAOTIC` or `UNSETTLED`, which are results and no failures.
 
     **Arguments:** `samples`: values by parameter path, each of shape (samples,).
-    `progress`: is called with the number of samples finished since its last call.
+    `engine`: of the transients and of what wanders, see `engine_for`; orbits and their
+    monodromy matrices are diffrax's. `progress`: is called with the number of samples
+    finished since its last call.
     **Returns:** a `PeriodicOrbit` of numpy arrays with a leading axis of samples.
     **Raises:** `ValueError` for an unknown path or a value out of its range.
     """
     factor = evidence_factor(evidence)
     leaves, static = batched(system, samples)
+    engine, _ = engine_for(system, engine, len(jax.tree.leaves(leaves)[0]))
     run = functools.partial(map_samples, chunk=chunk)
-    settle_stage = _settle_stage(static, max_periods)
+    settle_stage = _settle_stage(static, max_periods, engine)
     state = run(_rest_stage(static), leaves)
     number = len(state)
+    one = jax.tree.map(lambda leaf: leaf[0], (leaves, state))
+    settings = np.asarray(1, np.int32), np.asarray(rtol), np.asarray(factor)
+    compile_ahead(_orbit_stage(static), (*one, *settings), number, chunk=chunk)
     nearest = np.full((number, max_periods), np.inf)
     result = np.zeros(number, np.int32)
 
     waiting = np.arange(number)
-    for _ in range(-(-transient // _SEGMENT)):
+    for segment in range(-(-transient // _SEGMENT)):
         # Lanes that settled leave; the others are put together anew.
         found = run(settle_stage, (_take(leaves, waiting), state[waiting]))
         state[waiting], nearest[waiting], result[waiting] = found
@@ -86,6 +94,9 @@ def regimes(
         waiting = waiting[unsettled]
         if not waiting.size:
             break
+        if segment == _LIKELY:
+            stage = _wander_stage(static, engine)
+            compile_ahead(stage, one, len(waiting), chunk=chunk)
 
     orbits = _blank(system, number)
     orbits.result[:] = result
@@ -105,7 +116,9 @@ def regimes(
         tell(int(accepted.sum()))
         pending = np.setdiff1d(pending, tried[accepted], assume_unique=True)
     if pending.size:
-        watched = run(_wander_stage(static), (_take(leaves, pending), state[pending]))
+        watched = run(
+            _wander_stage(static, engine), (_take(leaves, pending), state[pending])
+        )
         _put(orbits, pending, _classed(orbits, leaves, static, pending, watched))
         tell(pending.size)
     return orbits
@@ -165,11 +178,11 @@ def _rest_stage(static):
 
 
 @functools.lru_cache(maxsize=32)
-def _settle_stage(static, longest):
+def _settle_stage(static, longest, engine):
     def stage(lane):
         leaves, state = lane
         system = eqx.combine(leaves, static)
-        states, result = strobe(system, state, _SEGMENT, TRANSIENT_RTOL)
+        states, result = strobe(system, state, _SEGMENT, TRANSIENT_RTOL, engine)
         return states[-1], recurrences(system, states, longest), result
 
     return stage
@@ -187,12 +200,12 @@ def _orbit_stage(static):
 
 
 @functools.lru_cache(maxsize=32)
-def _wander_stage(static):
+def _wander_stage(static, engine):
     def stage(lane):
         leaves, state = lane
         system = eqx.combine(leaves, static)
         grazing = GRAZING * scales(system, state)[0]
-        return wander(system, state, _WATCHED_PERIODS, _WATCHED_RTOL, grazing)
+        return wander(system, state, _WATCHED_PERIODS, _WATCHED_RTOL, grazing, engine)
 
     return stage
 

@@ -15,7 +15,9 @@ from .shooting import scales
 _NEIGHBOUR = 1e-6
 
 
-def strobe(system: Periodic, state, count: int, rtol) -> tuple[Array, Array]:
+def strobe(
+    system: Periodic, state, count: int, rtol, engine="diffrax"
+) -> tuple[Array, Array]:
     """Return the state after each of `count` periods, (count, n), and a reason code.
 
     A motion that fails stands still from there on; its states are NaN.
@@ -25,7 +27,7 @@ def strobe(system: Periodic, state, count: int, rtol) -> tuple[Array, Array]:
     def step(carry, _):
         state, result = carry
         end = jnp.where(result == Reason.SUCCESS, period, 0.0)
-        solution = solve_system(system, state, 0.0, end, rtol=rtol)
+        solution = solve_system(system, state, 0.0, end, rtol=rtol, engine=engine)
         result = jnp.where(result == Reason.SUCCESS, solution.result, result)
         return (solution.state, result), solution.state
 
@@ -85,7 +87,9 @@ class Wandering(NamedTuple):
     result: Int[Array, ""]
 
 
-def wander(system: Periodic, state, periods: int, rtol, grazing) -> Wandering:
+def wander(
+    system: Periodic, state, periods: int, rtol, grazing, engine="diffrax"
+) -> Wandering:
     r"""Watch a motion over `periods` periods and return its largest Lyapunov exponent.
 
     $$\lambda = \frac{1}{nT} \sum_k \ln\frac{\lVert\varphi^T(s_k + \epsilon v_k) -
@@ -106,8 +110,10 @@ def wander(system: Periodic, state, periods: int, rtol, grazing) -> Wandering:
         state, direction, result = carry
         end = jnp.where(result == Reason.SUCCESS, period, 0.0)
         neighbour = state + _NEIGHBOUR * units * direction
-        there = solve_system(system, neighbour, 0.0, end, rtol=rtol).state
-        image, watched, code = watch(system, state, 0.0, end, rtol=rtol, grazing=grazing)
+        there = solve_system(system, neighbour, 0.0, end, rtol=rtol, engine=engine).state
+        image, watched, code = watch(
+            system, state, 0.0, end, rtol=rtol, grazing=grazing, engine=engine
+        )
         result = jnp.where(result == Reason.SUCCESS, code, result)
         apart = (there - image) / units
         distance = jnp.linalg.norm(apart)

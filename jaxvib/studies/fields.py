@@ -9,17 +9,18 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class Variable:
-    """A labelled array: the names of its axes, its values, unit and description."""
+    """A labelled array: the names of its axes, its values, unit, description, notes."""
 
     axes: tuple[str, ...]
     values: np.ndarray
     unit: str = ""
     description: str = ""
+    notes: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def attributes(self) -> dict[str, Any]:
         """What a dataset says about the array, beside its values."""
-        return {"units": self.unit, "description": self.description}
+        return {"units": self.unit, "description": self.description, **self.notes}
 
 
 def variables(result: object, leading: tuple[str, ...] = ()) -> dict[str, Variable]:

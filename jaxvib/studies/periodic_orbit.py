@@ -23,6 +23,9 @@ class PeriodicOrbitOptions(Table):
     max_periods: int = Field(
         default=8, ge=1, le=8, description="longest motion looked for, in load periods"
     )
+    engine: Literal["auto", "diffrax", "event"] = Field(
+        default="auto", description="what transients are computed by"
+    )
     traces: int = Field(
         default=256, ge=0, le=4096, description="motions whose course is stored"
     )
@@ -48,17 +51,23 @@ class PeriodicOrbitKind:
 
     def compute(self, system, samples, options, run, progress) -> dict[str, Variable]:
         """Return the orbits of samples, each field along the axis `sample`."""
+        from ..dynamics.flow import engine_for
         from ..orbits import regimes
 
+        number = len(next(iter(samples.values())))
+        engine, why = engine_for(system, options.engine, number)
         orbits = regimes(
             system,
             samples,
+            engine=engine,
             max_periods=options.max_periods,
             rtol=run.rtol,
             evidence=run.evidence,
             progress=progress,
         )
-        return variables(orbits, ("sample",))
+        fields = variables(orbits, ("sample",))
+        notes = {"engine of transients": f"{engine} ({why})"}
+        return fields | {"result": dataclasses.replace(fields["result"], notes=notes)}
 
     def cost(self, options, run) -> Cost:
         """Return what it takes, measured on the 64 x 64 map of `configs/`."""

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxvib as jv
+from jaxvib.ensemble import compile_ahead
 
 
 def iterate(sample):
@@ -118,3 +119,26 @@ def test_what_goes_wrong_in_a_function_is_raised():
 def test_bad_samples_are_refused(samples, cost, chunk, message):
     with pytest.raises(ValueError, match=message):
         jv.map_samples(lambda sample: sample, samples, cost, chunk=chunk)
+
+
+def test_what_is_compiled_ahead_is_not_compiled_again():
+    traced = []
+
+    def square(x):
+        traced.append(x)
+        return x**2
+
+    compile_ahead(square, np.asarray(1.0), 100)
+    values = np.arange(40.0)
+    np.testing.assert_array_equal(jv.map_samples(square, values), values**2)
+    np.testing.assert_array_equal(jv.map_samples(square, values[:3]), values[:3] ** 2)
+    assert len(traced) == 1
+
+
+def test_what_goes_wrong_ahead_is_raised_by_the_map():
+    def broken(x):
+        raise ValueError("no such thing")
+
+    compile_ahead(broken, np.asarray(1.0), 100)
+    with pytest.raises(ValueError, match="no such thing"):
+        jv.map_samples(broken, np.arange(4.0))

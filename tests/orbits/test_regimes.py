@@ -79,3 +79,21 @@ def test_traces_close_and_carry_their_forces(found):
 def test_bad_samples_are_named(samples, message):
     with pytest.raises(ValueError, match=message):
         regimes(system, samples)
+
+
+@pytest.mark.slow
+def test_both_engines_settle_on_the_same_motions():
+    samples = {path: [*values[:5], chaotic] for (path, values), chaotic in zip(
+        SAMPLES.items(), [2000 / 11, 70 / 11], strict=True)}  # fmt: skip
+    one, other = (regimes(system, samples, engine=name) for name in ("diffrax", "event"))
+    np.testing.assert_array_equal(other.result, one.result)
+    np.testing.assert_array_equal(other.contacts[:5], one.contacts[:5])
+    np.testing.assert_allclose(other.state[:5], one.state[:5], rtol=1e-7)
+    # The chaotic motion is watched for as long, elsewhere on its attractor.
+    assert one.result[5] == Reason.CHAOTIC
+    for field, rtol in (
+        ("lyapunov_exponent", 0.2), ("contacts_per_period", 0.1), ("amplitude", 0.1),
+    ):  # fmt: skip
+        np.testing.assert_allclose(
+            getattr(other, field)[5], getattr(one, field)[5], rtol=rtol
+        )

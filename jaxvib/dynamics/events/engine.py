@@ -1,0 +1,268 @@
+"""From event to event: flights between contacts, and the contacts themselves."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from ...ensemble import Reason
+from ..observables import Watched, start_watching, watch_path
+from ..step_polynomial import Polynomial, RootPath
+from .flight import fly
+from .motion import Motion, along, gap, motion_of
+from .series import any_of, largest, settled, slope, value
+from .touch import press
+
+MOST_STEPS = 100_000
+# A Taylor step of a flight costs little, one in contact is what errors come from.
+_IN_FLIGHT = 1e-3
+# Impacts below this part of the hardest one's sqrt(z) are known to the error of that.
+_SLIGHT = 1e-2
+# The greatest step that is watched, in units of the motion's rate.
+_TURN = 2.0
+
+
+class Lane(NamedTuple):
+    """Where a motion is, and how its contacts stand.
+
+    `roots`: u of each Hertz contact; `touching`: whether each contact is closed;
+    `sizes`: how large each u is expected to grow.
+    """
+
+    position: list
+    velocity: list
+    time: Any
+    roots: list
+    touching: list
+    sizes: list
+    steps: Any
+    watched: Watched | None
+
+
+class Travel(NamedTuple):
+    """Where a motion has come to, a reason code, its steps, and what was watched."""
+
+    state: Float[Array, " state"]
+    result: Int[Array, ""]
+    steps: Int[Array, ""]
+    watched: Any
+
+
+def travel(equation, state, t0, t1, rtol, *, grazing=None, watched=None, one=1.0) -> Travel:
+    r"""Return the state at t1 of a linear system with contacts and harmonic loads.
+
+    Flights are Taylor steps of the linear motion, of order 20. Each ends at the first
+    root of a gap or before it: where a gap's series is bounded by a parabola, the
+    parabola's root cannot lie behind the gap's. Contacts with Hertz's law are Taylor
+    steps of order 16 in $\tau$, $dt = 2\sqrt z\,d\tau$, in which they are analytic from
+    onset to release; linear contacts belong to the flights. With a `grazing` depth, m,
+    contacts, forces and displacements are watched on the way.
+
+    Derivatives of the result are not meant to be taken: see `flow`.
+    """
+    numbers = [leaf for leaf in jax.tree.leaves(equation) if hasattr(leaf, "shape")]
+    finite = jnp.all(
+        jnp.stack([jnp.all(jnp.isfinite(x)) for x in [*numbers, state, t0, t1]])
+    )
+    motion = motion_of(equation, jnp.where(finite, one, jnp.nan))
+    # A lane that cannot be integrated takes no step, so that it holds up no other.
+    end = jnp.where(finite, jnp.asarray(t1, float), t0)
+    rate = _rate(motion, end - t0)
+    if grazing is not None and watched is None:
+        watched = start_watching(t0, state, equation)
+    lane = _start(motion, equation, state, t0, watched)
+
+    def unfinished(lane):
+        return (lane.time < end) & (lane.steps < MOST_STEPS)
+
+    def in_contact(lane):
+        return any_of([lane.touching[j] for j in motion.hertz])
+
+    def legs(lane):
+        lane = jax.lax.while_loop(
+            lambda lane: unfinished(lane) & ~in_contact(lane),
+            lambda lane: _flight(motion, lane, end, rtol, rate, grazing, equation),
+            lane,
+        )
+        if not motion.hertz:
+            return lane
+        return jax.lax.while_loop(
+            lambda lane: unfinished(lane) & in_contact(lane),
+            lambda lane: _contact(motion, lane, end, rtol, rate, grazing, equation),
+            lane,
+        )
+
+    lane = jax.lax.while_loop(unfinished, legs, lane)
+    final = jnp.stack([*lane.position, *lane.velocity])
+    final = final + jnp.concatenate([equation.offset, jnp.zeros_like(equation.offset)])
+    whole = jnp.all(jnp.isfinite(final))
+    code = jnp.where(lane.time < end, Reason.STEP_LIMIT, Reason.SUCCESS)
+    code = jnp.where(whole, code, Reason.STEP_UNDERFLOW)
+    code = jnp.where(finite, code, Reason.BAD_PARAMETER).astype(jnp.int32)
+    final = jnp.where(code == Reason.SUCCESS, final, jnp.nan)
+    return Travel(final, code, lane.steps, lane.watched)
+
+
+def _start(motion: Motion, equation, state, t0, watched) -> Lane:
+    position, velocity = jnp.split(state, 2)
+    position, velocity = list(position - equation.offset), list(velocity)
+    roots, touching, sizes = [], [], []
+    for contact in motion.contacts:
+        depth = gap(contact, position)
+        closed = depth > 0
+        touching.append(closed)
+        if contact.hertz:
+            roots.append(jnp.where(closed, jnp.sqrt(jnp.where(closed, depth, 1.0)), 0.0))
+            sizes.append(_size(contact, along(contact, velocity)))
+    steps = jnp.asarray(0, jnp.int32)
+    time = jnp.asarray(t0, float)
+    return Lane(position, velocity, time, roots, touching, sizes, steps, watched)
+
+
+def _flight(motion: Motion, lane: Lane, end, rtol, rate, grazing, equation) -> Lane:
+    """Return the lane one step later, with its Hertz contacts open."""
+    # What is watched turns once in a step, no more.
+    longest = jnp.inf if lane.watched is None else _TURN / rate
+    accuracy = _IN_FLIGHT * rtol
+    rows, depths, length, meets, ends = fly(motion, lane, end, accuracy, rate, longest)
+    position, velocity = settled(
+        ([value(row, length) for row in rows], [slope(row, length) for row in rows]),
+        motion.one,
+    )
+    new = _after(motion, lane, position, velocity, lane.time + length, meets, ends, end)
+    if lane.watched is None:
+        return new
+    depth, path = _scaled((depths, rows), length, motion)
+    path = path.shifted(equation.offset)
+    # Open contacts are known to be open: what is left of z at their ends is rounding.
+    opened = [~touches for touches in lane.touching]
+    depth = depth.shut(jnp.stack(opened)) if opened else depth
+    watched = watch_path(
+        lane.watched,
+        grazing,
+        length,
+        lambda x: lane.time + x * length,
+        _with_ends(depth),
+        _with_ends(path),
+    )
+    return new._replace(watched=watched)
+
+
+def _contact(motion: Motion, lane: Lane, end, rtol, rate, grazing, equation) -> Lane:
+    """Return the lane one step later, with a Hertz contact closed."""
+    speed = jax.lax.stop_gradient(_speed(motion, lane, rate))
+    sizes = [
+        jnp.maximum(jnp.maximum(root, size), _SLIGHT * _size(motion.contacts[j], speed))
+        for j, root, size in zip(motion.hertz, lane.roots, lane.sizes, strict=True)
+    ]
+    scales = jax.lax.stop_gradient((speed, sizes))
+    series, depths, length, meets, ends = press(motion, lane, end, rtol, *scales)
+    kinds = series.position, series.velocity, [series.time], series.roots
+    position, velocity, (time,), roots = settled(
+        [[value(row, length) for row in rows] for rows in kinds], motion.one
+    )
+    for j, i in zip(motion.hertz, range(len(roots)), strict=True):
+        contact, released = motion.contacts[j], meets[j] & lane.touching[j]
+        # What is left of z when u has come to 0 is the error of the steps.
+        over = gap(contact, position) / along(contact, contact.response)
+        over = jnp.where(released, over, 0.0)
+        position = [x - r * over for x, r in zip(position, contact.response, strict=True)]
+        roots[i] = jnp.where(meets[j], 0.0, roots[i])
+    new = _after(
+        motion, lane._replace(roots=roots), position, velocity, time, meets, ends, end
+    )
+    if lane.watched is None:
+        return new
+    depth, path, clock = _scaled((depths, series.position, [series.time]), length, motion)
+    path = path.shifted(equation.offset)
+    squared = jnp.stack(
+        [t & c.hertz for t, c in zip(lane.touching, motion.contacts, strict=True)]
+    )
+    watched = watch_path(
+        lane.watched,
+        grazing,
+        new.time - lane.time,
+        lambda x: Polynomial(tuple(c[0] for c in clock.coefficients)).value(x),
+        _with_ends(RootPath(depth, squared)),
+        _with_ends(path),
+    )
+    return new._replace(watched=watched)
+
+
+def _with_ends(path):
+    ends = [(path.value(jnp.asarray(x)), path.slope(jnp.asarray(x))) for x in (0.0, 1.0)]
+    return path, *ends
+
+
+def _scaled(kinds, length, motion):
+    """Return kinds of series as polynomials with their step as the unit."""
+    powers = [jnp.ones_like(length)]
+    while len(powers) < max(len(row) for rows in kinds for row in rows):
+        powers.append(settled(powers[-1] * length, motion.one))
+    return [
+        Polynomial(
+            tuple(
+                jnp.stack([row[k] * power for row in rows])
+                for k, power in enumerate(powers[: len(rows[0])])
+            )
+            if rows
+            else (jnp.zeros(0),) * 3
+        )
+        for rows in kinds
+    ]
+
+
+def _after(motion, lane, position, velocity, time, meets, ends, end) -> Lane:
+    touching = [touches ^ meet for touches, meet in zip(lane.touching, meets, strict=True)]
+    sizes = []
+    for j, size in zip(motion.hertz, lane.sizes, strict=True):
+        onset = meets[j] & touching[j]
+        contact = motion.contacts[j]
+        sizes.append(jnp.where(onset, _size(contact, along(contact, velocity)), size))
+    # The rounding of a time is no time.
+    late = time >= end - 4 * jnp.finfo(float).eps * jnp.abs(end)
+    time = jnp.where(ends | late, end, time)
+    return Lane(
+        list(position),
+        list(velocity),
+        time,
+        list(lane.roots),
+        touching,
+        sizes,
+        lane.steps + 1,
+        lane.watched,
+    )
+
+
+def _size(contact, speed):
+    """Return the greatest sqrt(z) of an impact at a relative speed (Hertz's theory)."""
+    mass = 1 / along(contact, contact.response)
+    energy = 5 * mass * speed**2 / (4 * contact.stiffness)
+    return jnp.exp(jnp.log(jnp.maximum(energy, jnp.finfo(float).tiny)) / 5)
+
+
+def _rate(motion: Motion, span):
+    """Return the order of the greatest rate of a flight, 1/s."""
+    stiff = [sum(jnp.abs(k) for k in row) for row in motion.stiffness]
+    damped = [sum(jnp.abs(d) for d in row) for row in motion.damping]
+    loads = sum(load.frequency for load in motion.loads)
+    stops = [
+        jnp.sqrt(contact.stiffness * along(contact, contact.response))
+        for contact in motion.contacts
+        if not contact.hertz
+    ]
+    rate = jnp.sqrt(largest(stiff)) + largest(damped) + loads + sum(stops)
+    return jnp.maximum(rate, 1 / jnp.where(span > 0, span, 1.0))
+
+
+def _speed(motion: Motion, lane: Lane, rate):
+    """Return the size of the motion, m/s: of its shifts, its rates and its loads."""
+    loads = [
+        jnp.abs(response) * jnp.abs(load.amplitude) / rate
+        for load in motion.loads
+        for response in load.response
+    ]
+    shifts = [rate * jnp.abs(x) for x in lane.position]
+    speeds = [jnp.abs(v) for v in lane.velocity]
+    return jnp.maximum(largest([*loads, *shifts, *speeds]), jnp.finfo(float).tiny)

@@ -1,0 +1,78 @@
+"""Motion between contacts: one Taylor step that cannot pass the next event."""
+
+import jax
+import jax.numpy as jnp
+
+from .motion import Motion, acceleration_term, cosine_and_sine, gap_series
+from .series import any_of, first_of, first_root, largest, radius, refined, settled
+
+ORDER = 14
+
+
+def flight_series(motion: Motion, position, velocity, time, pushing) -> list[list]:
+    """Return each displacement's series in the time from now on.
+
+    `pushing`: for each contact 1 while a linear one touches, else 0.
+    """
+    waves = [cosine_and_sine(load.frequency * time + load.phase) for load in motion.loads]
+    rows = [[x, v] for x, v in zip(position, velocity, strict=True)]
+    rates = [[v] for v in velocity]
+    for k in range(ORDER - 1):
+        forces = []
+        for contact, push in zip(motion.contacts, pushing, strict=True):
+            depth = sum(d * row[k] for d, row in zip(contact.direction, rows, strict=True))
+            depth = depth - contact.gap if k == 0 else depth
+            forces.append(push * contact.stiffness * depth)
+        cosines = [cosine for cosine, _ in waves]
+        terms = acceleration_term(motion, k, rows, rates, forces, cosines)
+        waves = [
+            (
+                load.frequency * sine * (-1 / (k + 1)),
+                load.frequency * cosine * (1 / (k + 1)),
+            )
+            for load, (cosine, sine) in zip(motion.loads, waves, strict=True)
+        ]
+        sped = [term * (1 / (k + 1)) for term in terms]
+        moved = [term * (1 / ((k + 1) * (k + 2))) for term in terms]
+        sped, moved, waves = settled((sped, moved, waves), motion.one)
+        for row, rate, x, v in zip(rows, rates, moved, sped, strict=True):
+            row.append(x)
+            rate.append(v)
+    return rows
+
+
+def fly(motion: Motion, lane, end, accuracy, rate, longest):
+    """Go on to the next event, or as far as the series are good, `longest` at most.
+
+    **Returns:** the series of the displacements and of the penetrations, how far they
+    were followed, whether each contact begins or ends there, and whether the end was
+    reached.
+    """
+    pushing = pushes(motion, lane.touching)
+    rows = flight_series(motion, lane.position, lane.velocity, lane.time, pushing)
+    depths = settled([gap_series(contact, rows) for contact in motion.contacts], motion.one)
+    left = end - lane.time
+    factorials = ((0, 1), (1, 1), (2, 2), (3, 6))
+    size = largest([jnp.abs(row[k]) * f / rate**k for row in rows for k, f in factorials])
+    size = jnp.maximum(size, jnp.finfo(float).tiny)
+    reach = radius(rows, [size] * len(rows), accuracy)
+    reach = jnp.minimum(jax.lax.stop_gradient(jnp.minimum(reach, longest)), left)
+    signals = [
+        [jnp.where(push > 0, -c, c) for c in depth]
+        for push, depth in zip(pushing, depths, strict=True)
+    ]
+    s, near = first_root(signals, settled(reach, motion.one), motion.one)
+    s = jnp.where(s >= left, left, s)
+    meets = first_of(near)
+    for depth, meet in zip(depths, meets, strict=True):
+        s = jnp.where(meet, refined(depth, s, meet), s)
+    s = settled(s, motion.one)
+    return rows, depths, s, meets, (s >= left) & ~any_of(meets)
+
+
+def pushes(motion: Motion, touching) -> list[jax.Array]:
+    """Return for each contact 1 while a linear one touches, else 0."""
+    return [
+        jnp.where(touches & (not contact.hertz), 1.0, 0.0)
+        for touches, contact in zip(touching, motion.contacts, strict=True)
+    ]

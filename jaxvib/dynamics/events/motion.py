@@ -1,0 +1,141 @@
+"""An equation of motion as scalars: what the series of a motion are made of."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from ...systems.contact import HertzContact, LinearContact
+from ...systems.impact import EquationOfMotion
+from ...systems.load import HarmonicLoad
+from .series import Series, combination, settled
+
+_HALF_PI = 1.57079632673412561417, 6.07710050650619224932e-11  # high and low part
+_SINE = tuple((-1) ** k / float(np.prod(np.arange(1.0, 2 * k + 2))) for k in range(8))
+_COSINE = tuple((-1) ** k / float(np.prod(np.arange(1.0, 2 * k + 1))) for k in range(9))
+
+
+class Touch(NamedTuple):
+    """One contact: z = direction . q - gap, and the acceleration by a unit force."""
+
+    direction: list
+    gap: Any
+    stiffness: Any
+    response: list
+    hertz: bool
+
+
+class Drive(NamedTuple):
+    """One harmonic load, and the acceleration by a unit force."""
+
+    amplitude: Any
+    frequency: Any
+    phase: Any
+    response: list
+
+
+class Motion(NamedTuple):
+    """Matrices by rows, contacts and loads, all of scalars; and a 1 for `settled`."""
+
+    damping: list
+    stiffness: list
+    contacts: list
+    loads: list
+    one: Any
+
+    @property
+    def hertz(self) -> list[int]:
+        """The positions of the contacts that follow Hertz's law."""
+        return [j for j, contact in enumerate(self.contacts) if contact.hertz]
+
+
+def why_not(equation: EquationOfMotion) -> str:
+    """Return why an equation cannot be solved from event to event; "" if it can."""
+    if not isinstance(equation, EquationOfMotion):
+        return f"{type(equation).__name__} is not a linear system with contacts"
+    for contact in equation.contacts:
+        if not isinstance(contact.law, HertzContact | LinearContact):
+            return f"contact law {type(contact.law).__name__} has no event-driven form"
+    for load in equation.loads:
+        if not isinstance(load.law, HarmonicLoad):
+            return f"load law {type(load.law).__name__} has no event-driven form"
+    return ""
+
+
+def motion_of(equation: EquationOfMotion, one) -> Motion:
+    """Return an equation of motion as scalars; `one`: a 1 that XLA cannot know."""
+    contacts = [
+        _touch(contact.direction, contact.gap, contact.law, response)
+        for contact, response in zip(
+            equation.contacts, equation.contact_responses, strict=True
+        )
+    ]
+    loads = [
+        _drive(load.law, response)
+        for load, response in zip(equation.loads, equation.load_responses, strict=True)
+    ]
+    rows = [[list(row) for row in m] for m in (equation.damping, equation.stiffness)]
+    return Motion(*settled((*rows, contacts, loads), one), one)
+
+
+def _touch(direction, gap, law, response) -> Touch:
+    hertz = isinstance(law, HertzContact)
+    return Touch(list(direction), gap, law.stiffness, list(response), hertz)
+
+
+def _drive(law, response) -> Drive:
+    return Drive(law.amplitude, law.frequency, law.phase, list(response))
+
+
+def gap_series(contact: Touch, position: Sequence[Series]) -> list:
+    """Return the series of a contact's penetration z, m."""
+    first, *others = combination(contact.direction, position)
+    return [first - contact.gap, *others]
+
+
+def gap(contact: Touch, position: list):
+    """Return a contact's penetration z, m."""
+    return along(contact, position) - contact.gap
+
+
+def along(contact: Touch, vector: list):
+    """Return the component of a vector along a contact's direction."""
+    return sum(d * x for d, x in zip(contact.direction, vector, strict=True))
+
+
+def acceleration_term(motion: Motion, order, position, velocity, forces, loads) -> list:
+    """Return the accelerations' coefficients of an order.
+
+    `forces`: of each contact, `loads`: of each load, at this order.
+    """
+    terms = []
+    for i in range(len(position)):
+        total = 0.0
+        for j in range(len(position)):
+            total = total - motion.stiffness[i][j] * position[j][order]
+            total = total - motion.damping[i][j] * velocity[j][order]
+        for contact, force in zip(motion.contacts, forces, strict=True):
+            total = total - contact.response[i] * force
+        for load, force in zip(motion.loads, loads, strict=True):
+            total = total + load.response[i] * load.amplitude * force
+        terms.append(total)
+    return terms
+
+
+def cosine_and_sine(angle):
+    """Return both to the last digits; XLA's own take ten times as long on a CPU."""
+    turns = jnp.round(angle / (np.pi / 2))
+    rest = (angle - turns * _HALF_PI[0]) - turns * _HALF_PI[1]
+    square = rest * rest
+    sine, cosine = _SINE[-1], _COSINE[-1]
+    for coefficient in reversed(_SINE[:-1]):
+        sine = sine * square + coefficient
+    for coefficient in reversed(_COSINE[:-1]):
+        cosine = cosine * square + coefficient
+    sine = sine * rest
+    quadrant = turns - 4 * jnp.floor(turns / 4)
+    odd = (quadrant == 1) | (quadrant == 3)
+    cosine, sine = jnp.where(odd, sine, cosine), jnp.where(odd, cosine, sine)
+    cosine = jnp.where((quadrant == 1) | (quadrant == 2), -cosine, cosine)
+    return cosine, jnp.where(quadrant >= 2, -sine, sine)

@@ -1,0 +1,173 @@
+"""Power series of scalars: values, products, and the first root of several of them."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero
+
+# Coefficients c_k of sum_k c_k s^k, one array per order.
+Series = Sequence
+
+# Safe steps towards the first root per look: each squares what is left.
+_LOOKS = 4
+# Nearer than this part of the reach, Newton's method is sure of the root.
+_NEAR = 1e-6
+# A signal that rests on zero is looked at again this part of the reach later.
+_NUDGE = 1e-7
+
+
+def value(series: Series, s):
+    """Return the value at s."""
+    *lower, total = series
+    for coefficient in reversed(lower):
+        total = total * s + coefficient
+    return total
+
+
+def slope(series: Series, s):
+    """Return the derivative at s."""
+    return value([k * c for k, c in enumerate(series)][1:], s)
+
+
+def product_term(left: Series, right: Series, order: int):
+    """Return the coefficient of an order in the product of two series."""
+    return sum(left[i] * right[order - i] for i in range(order + 1))
+
+
+def combination(weights: Sequence, rows: Sequence[Series]) -> list:
+    """Return the series sum_i w_i r_i."""
+    return [
+        sum(w * term for w, term in zip(weights, terms, strict=True))
+        for terms in zip(*rows, strict=True)
+    ]
+
+
+def radius(series: Sequence[Series], sizes: Sequence, accuracy):
+    """Return how far the last two terms of all series stay below `accuracy` sizes."""
+    order = len(series[0]) - 1
+
+    def reach(power):
+        terms = [jnp.abs(c[power]) / size for c, size in zip(series, sizes, strict=True)]
+        tail = jnp.maximum(largest(terms), jnp.finfo(float).tiny)
+        return jnp.log(accuracy / tail) / power
+
+    return jnp.exp(jnp.minimum(reach(order), reach(order - 1)))
+
+
+def first_root(signals: Sequence[Series], reach, one):
+    r"""Return how far one may go, and which signal has its first root there.
+
+    Signals start at 0 or below. Where $f(s) \le f_0 + f_1 s + B s^2$ on the whole
+    reach, B half the sum of the positive terms of $f''$ at its end, the root of that
+    parabola cannot lie behind the first root of f, and steps to such roots approach it
+    quadratically. **Returns:** s, and for each signal whether its root is next to s.
+    """
+    if not signals:
+        return reach, []
+    signals, reach = jax.lax.stop_gradient((list(signals), reach))
+    bends = [
+        value([k * (k - 1) / 2 * jnp.maximum(c, 0) for k, c in enumerate(f)][2:], reach)
+        for f in signals
+    ]
+    signals = [[jnp.minimum(f[0], 0), *f[1:]] for f in signals]
+    bends, signals = settled((bends, signals), one)
+    s, steps, rising = jnp.zeros_like(reach), [], []
+    for _ in range(_LOOKS):
+        steps, rising = [], []
+        for f, bend in zip(signals, bends, strict=True):
+            rate = slope(f, s)
+            steps.append(_safe_step(value(f, s), rate, bend, reach))
+            rising.append(rate > 0)
+        before, step = s, smallest(steps)
+        s = settled(jnp.minimum(s + step, reach), one)
+    near = [
+        (one <= _NEAR * reach) & up & (before + one <= s)
+        for one, up in zip(steps, rising, strict=True)
+    ]
+    return s, near
+
+
+def _safe_step(f, rate, bend, reach):
+    f = jnp.minimum(f, 0)
+    spread = jnp.sqrt(rate**2 - 4 * bend * f)
+    rising = rate > 0
+    ahead = jnp.where(rising, -2 * f, spread - rate)
+    by = jnp.where(rising, rate + spread, 2 * bend)
+    step = jnp.where(by > 0, ahead / jnp.where(by > 0, by, 1), reach)
+    resting = (f == 0) & (rate == 0) & (bend > 0)
+    return jnp.where(resting, _NUDGE * reach, step)
+
+
+def refined(series: Series, s, meant):
+    """Return the root near s where one is `meant`, by two steps of Newton's method."""
+    fixed = jax.lax.stop_gradient(series)
+    s = s - value(fixed, s) / jnp.where(meant, slope(fixed, s), 1.0)
+    return s - value(series, s) / jnp.where(meant, slope(fixed, s), 1.0)
+
+
+def first_of(flags: Sequence) -> list:
+    """Return the same flags, but of several that are up the first one only."""
+    taken, result = jnp.zeros((), bool), []
+    for flag in flags:
+        result.append(flag & ~taken)
+        taken = taken | flag
+    return result
+
+
+def any_of(flags: Sequence):
+    """Return whether one of several flags is up."""
+    total = jnp.zeros((), bool)
+    for flag in flags:
+        total = total | flag
+    return total
+
+
+def largest(values):
+    """Return the elementwise largest of several arrays."""
+    total, *rest = values
+    for one in rest:
+        total = jnp.maximum(total, one)
+    return total
+
+
+def smallest(values):
+    """Return the elementwise smallest of several arrays."""
+    total, *rest = values
+    for one in rest:
+        total = jnp.minimum(total, one)
+    return total
+
+
+def settled(tree, one):
+    """Return values that XLA computes once, and not again in each of their uses.
+
+    Its CPU compiler fuses a chain of sums into every one of their consumers, which
+    costs many times the work and the compile time; a division by a 1 that it cannot
+    know is too dear for that. Tangents are divided by the tangent of that 1, if it has
+    one: a 1 of each column, as one of all columns would become a factor. (Barriers do
+    the same from JAX 0.12 on.)
+    """
+    values, others = eqx.partition(tree, eqx.is_inexact_array)
+    return eqx.combine(_settled(values, one), others)
+
+
+@jax.custom_jvp
+def _settled(values, one):
+    return jax.tree.map(lambda x: x / one, values)
+
+
+def _settled_rule(primals, tangents):
+    values, one = primals
+    changes, ones = tangents
+    ones = one if isinstance(ones, SymbolicZero) else ones
+
+    def instantiated(value, change):
+        return jnp.zeros_like(value) if isinstance(change, SymbolicZero) else change
+
+    moved = jax.tree.map(instantiated, values, changes)
+    return _settled(values, one), _settled(moved, ones)
+
+
+_settled.defjvp(_settled_rule, symbolic_zeros=True)

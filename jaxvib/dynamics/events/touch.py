@@ -1,0 +1,161 @@
+r"""Motion in Hertz contact: one Taylor step in a variable that is smooth at its ends.
+
+With $u = \sqrt z$ and $dt = 2 u\, d\tau$ the force $K z^{3/2} = K u^3$ and all rates are
+polynomials, so that onset and release are points like any other. Where several contacts
+are closed, $dt = 2 u_1 u_2 \dots d\tau$ and $du_i/d\tau = \dot z_i \prod_{j \ne i} u_j$.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from .flight import pushes
+from .motion import Motion, acceleration_term, along, cosine_and_sine, gap_series
+from .series import first_of, first_root, product_term, radius, refined, settled
+
+ORDER = 12
+
+
+class TouchSeries:
+    """Series in tau: displacements, velocities, time and the roots u, order by order."""
+
+    def __init__(self, motion: Motion, lane):
+        self.motion, self.touching = motion, lane.touching
+        self.pushing = pushes(motion, lane.touching)
+        self.position = [[x] for x in lane.position]
+        self.velocity = [[v] for v in lane.velocity]
+        self.acceleration: list[list] = [[] for _ in lane.position]
+        self.time = [lane.time]
+        self.roots = [[u] for u in lane.roots]
+        self.squares: list[list] = [[] for _ in lane.roots]
+        self.factors: list[list] = [[] for _ in lane.roots]
+        self.others: list[list] = [[] for _ in lane.roots]
+        self.speeds: list[list] = [[] for _ in lane.roots]
+        self.pace: list = []
+        self.cosines, self.sines = [], []
+        for load in motion.loads:
+            cosine, sine = cosine_and_sine(load.frequency * lane.time + load.phase)
+            self.cosines.append([cosine])
+            self.sines.append([sine])
+        for order in range(ORDER):
+            self._extend(order)
+
+    def _extend(self, k: int) -> None:
+        self._set_pace(k)
+        motion, share = self.motion, 1 / (k + 1)
+        terms = acceleration_term(
+            motion,
+            k,
+            self.position,
+            self.velocity,
+            self._forces(k),
+            [cosine[k] for cosine in self.cosines],
+        )
+        for row, term in zip(self.acceleration, settled(terms, motion.one), strict=True):
+            row.append(term)
+        grown = []
+        for i, j in enumerate(motion.hertz):
+            self.speeds[i].append(
+                along(motion.contacts[j], [rate[k] for rate in self.velocity])
+            )
+            growth = self.speeds[i][k]
+            if len(motion.hertz) > 1:
+                growth = product_term(self.speeds[i], self.others[i], k)
+            grown.append(jnp.where(self.touching[j], growth, 0.0) * share)
+        new = [
+            [product_term(self.pace, rate, k) * share for rate in self.velocity],
+            [product_term(self.pace, rate, k) * share for rate in self.acceleration],
+            [self.pace[k] * share],
+            grown,
+            [
+                product_term(self.pace, sine, k) * load.frequency * -share
+                for load, sine in zip(motion.loads, self.sines, strict=True)
+            ],
+            [
+                product_term(self.pace, cosine, k) * load.frequency * share
+                for load, cosine in zip(motion.loads, self.cosines, strict=True)
+            ],
+        ]
+        series = [
+            self.position, self.velocity, [self.time], self.roots, self.cosines, self.sines
+        ]  # fmt: skip
+        for rows, values in zip(series, settled(new, motion.one), strict=True):
+            for row, term in zip(rows, values, strict=True):
+                row.append(term)
+
+    def _set_pace(self, k: int) -> None:
+        """Append the order k of dt/dtau, of its parts, and of each u squared."""
+        open_factor = 1.0 if k == 0 else 0.0
+        hertz = self.motion.hertz
+        for i, j in enumerate(hertz):
+            self.factors[i].append(
+                jnp.where(self.touching[j], self.roots[i][k], open_factor)
+            )
+        pace = 2 * self.factors[0][k]
+        if len(hertz) > 1:
+            for i in range(len(hertz)):
+                rest = [self.factors[m] for m in range(len(hertz)) if m != i]
+                self.others[i].append(_chain_term(rest, k))
+            pace = 2 * product_term(self.factors[0], self.others[0], k)
+        squares = [product_term(u, u, k) for u in self.roots]
+        others = [other[k] for other in self.others if other]
+        pace, squares, others = settled((pace, squares, others), self.motion.one)
+        self.pace.append(pace)
+        for row, square in zip(self.squares, squares, strict=True):
+            row.append(square)
+        for row, other in zip(self.others, others, strict=False):
+            row[k] = other
+
+    def _forces(self, k: int) -> list:
+        forces, number = [], 0
+        for j, contact in enumerate(self.motion.contacts):
+            if contact.hertz:
+                cube = product_term(self.squares[number], self.roots[number], k)
+                force = jnp.where(self.touching[j], contact.stiffness * cube, 0.0)
+                number += 1
+            else:
+                depth = along(contact, [row[k] for row in self.position])
+                depth = depth - contact.gap if k == 0 else depth
+                force = self.pushing[j] * contact.stiffness * depth
+            forces.append(force)
+        return forces
+
+
+def _chain_term(series: list, order: int):
+    """Return the coefficient of an order in the product of one or more series."""
+    if len(series) == 1:
+        return series[0][order]
+    *first, last = series
+    left = [_chain_term(first, k) for k in range(order + 1)]
+    return product_term(left, last, order)
+
+
+def press(motion: Motion, lane, end, accuracy, speed, sizes):
+    """Go on in contact to the next event, or as far as the series are good.
+
+    That is where velocities are wrong by `accuracy` times `speed`, each u by that times
+    its size.
+
+    **Returns:** the series, those of what each contact is at (u while a Hertz contact
+    is closed, else z), how far they were followed in tau, whether each contact begins
+    or ends there, and whether the end was reached.
+    """
+    series = TouchSeries(motion, lane)
+    depths, signals, number = [], [], 0
+    for contact, touches in zip(motion.contacts, lane.touching, strict=True):
+        depth = gap_series(contact, series.position)
+        if contact.hertz:
+            root = series.roots[number]
+            depth = [jnp.where(touches, u, z) for u, z in zip(root, depth, strict=True)]
+            number += 1
+        depths.append(depth)
+        signals.append([jnp.where(touches, -x, x) for x in depth])
+    depths, signals = settled((depths, signals), motion.one)
+    signals.append([series.time[0] - end, *series.time[1:]])
+    rows = [*series.velocity, *series.roots]
+    scales = [speed] * len(series.velocity) + sizes
+    reach = jax.lax.stop_gradient(radius(rows, scales, accuracy))
+    s, near = first_root(signals, settled(reach, motion.one), motion.one)
+    meets = first_of(near)
+    for signal, meet in zip(signals, meets, strict=True):
+        s = jnp.where(meet, refined(signal, s, meet), s)
+    return series, depths, settled(s, motion.one), meets[:-1], meets[-1]

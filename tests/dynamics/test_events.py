@@ -1,0 +1,323 @@
+"""Checked against: tests.independent, matrix exponentials, closed forms, diffrax."""
+
+import functools
+import itertools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.linalg
+
+import jaxvib as jv
+from jaxvib.dynamics.flow import engine_for, solve_system, watch
+from jaxvib.ensemble import Reason
+from tests.independent import Linear, Load, Touch, TwoBody, motion
+
+RIGID, SOFT = 1.53696e11, 35041219.07
+SPAN = 2.2
+base = jv.two_body_impact(contact=jv.HertzContact(SOFT))
+PATHS = ("contact.stiffness", "gap", "load.amplitude", "load.frequency")
+start = np.array([0.02, 0.17, 0.4, -0.3])
+
+
+def varied(values):
+    return jv.replace(base, dict(zip(PATHS, values, strict=True)))
+
+
+@functools.partial(jax.jit, static_argnames="engine")
+def watched(values, states, rtol, engine="event"):
+    def one(values, state):
+        return watch(
+            varied(values), state, 0.0, SPAN, rtol=rtol, grazing=1e-9, engine=engine
+        )
+
+    return jax.vmap(one)(values, states)
+
+
+def lanes(*rows):
+    return jnp.asarray(rows, float)
+
+
+# Rigid and soft, without a gap at rest, through a start in contact, and never touching.
+VALUES = lanes(
+    (RIGID, 0.05, 500.0, 5.8),
+    (SOFT, 0.05, 500.0, 5.8),
+    (RIGID, 0.0, 300.0, 6.4),
+    (SOFT, 0.0, 800.0, 5.1),
+    (SOFT, 0.05, 500.0, 7.0),
+    (SOFT, 50.0, 500.0, 5.8),
+)
+STATES = lanes(
+    start, start, (0.02, 0.03, 0.4, -0.3), (0.0, 0.0, 0.0, 0.0), (0.1, 0.099, 0.2, 0.1),
+    (0.02, 50.0, 0.4, -0.3),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def found():
+    return watched(VALUES, STATES, 1e-9)
+
+
+# The fourth starts at rest on its contact, where tests.independent sees none.
+@pytest.mark.parametrize("lane", [0, 1, 2, 4, 5])
+def test_motions_and_their_contacts_are_the_independent_ones(found, lane):
+    state, seen, result = jax.tree.map(lambda leaf: leaf[lane], found)
+    stiffness, gap, amplitude, frequency = np.asarray(VALUES[lane])
+    other = TwoBody(
+        contact_stiffness=stiffness, gap=gap, load_amplitude=amplitude,
+        load_frequency=frequency,
+    )  # fmt: skip
+    expected = motion(other, np.asarray(STATES[lane]), 0, SPAN)
+    assert int(result) == 0
+    size = np.abs(expected.state).max()
+    np.testing.assert_allclose(state, expected.state, rtol=0, atol=1e-8 * size)
+    begun = [meeting for meeting in expected.meetings if meeting.begin > 0]
+    assert int(seen.onsets[0]) == len(begun)
+    lasted = sum(meeting.end - meeting.begin for meeting in expected.meetings)
+    assert float(seen.duration[0]) == pytest.approx(lasted, rel=1e-6)
+    strongest = max((meeting.peak_force for meeting in expected.meetings), default=0.0)
+    force = stiffness * max(float(seen.deepest[0]), 0.0) ** 1.5
+    assert force == pytest.approx(strongest, rel=1e-6)
+
+
+def test_what_is_watched_is_what_the_other_engine_sees(found):
+    _, theirs, _ = watched(VALUES, STATES, 1e-12, engine="diffrax")
+    _, ours, _ = found
+    for name in ("highest", "lowest", "deepest", "nearest", "touching"):
+        np.testing.assert_allclose(
+            getattr(ours, name), getattr(theirs, name), rtol=1e-7, atol=1e-9, err_msg=name
+        )
+
+
+def test_the_error_follows_the_tolerance():
+    exact = watched(VALUES, STATES, 1e-11)[0]
+    for rtol in (1e-5, 1e-7):
+        state = watched(VALUES, STATES, rtol)[0]
+        error = jnp.abs(state - exact).max(1) / jnp.abs(exact).max(1)
+        assert float(error.max()) < 100 * rtol
+        assert float(error.max()) > 1e-6 * rtol  # it is what is asked for, not more
+
+
+def test_a_bad_lane_has_its_reason_and_no_lane_feels_it(found):
+    values = VALUES.at[1, 2].set(jnp.inf)
+    states = STATES.at[2, 0].set(jnp.nan)
+    state, _, result = watched(values, states, 1e-9)
+    assert [int(code) for code in result[1:3]] == [Reason.BAD_PARAMETER] * 2
+    assert np.all(np.isnan(state[1:3]))
+    for good in (0, 3, 4, 5):
+        np.testing.assert_array_equal(state[good], found[0][good])
+
+
+@pytest.mark.parametrize("depth", [1e-3, 1e-6, 1e-9, -1e-9])
+def test_no_contact_is_passed_however_shallow(depth):
+    # The attached body swings about its rest; what it lacks of touching is found first.
+    values = lanes((1e4, 0.1 - depth, 0.0, 5.8)).repeat(6, 0)
+    swing = lanes((0.0, 0.2 - depth, 0.0, 0.0)).repeat(6, 0)
+    _, seen, result = watched(values, swing, 1e-9)
+    _, theirs, _ = watched(values, swing, 1e-12, engine="diffrax")
+    assert int(result[0]) == 0
+    assert int(seen.onsets[0, 0]) == int(theirs.onsets[0, 0])
+    assert float(seen.deepest[0, 0]) == pytest.approx(
+        float(theirs.deepest[0, 0]), rel=1e-4, abs=1e-11
+    )
+
+
+def test_apart_the_motion_is_the_matrix_exponential(found):
+    mass, damping, stiffness = (np.asarray(m) for m in base.matrices())
+    inverse = np.linalg.inv(mass)
+    whole = np.zeros((6, 6))
+    whole[:2, 2:4] = np.eye(2)
+    whole[2:4, :2], whole[2:4, 2:4] = -inverse @ stiffness, -inverse @ damping
+    # The load as two more states, cos and sin.
+    whole[2:4, 4] = inverse[:, 0] * 500.0
+    whole[4, 5], whole[5, 4] = -5.8, 5.8
+    offset = np.array([0.0, 50.0, 0.0, 0.0])
+    begin = np.asarray(STATES[5]) - offset
+    expected = scipy.linalg.expm(whole * SPAN) @ [*begin, 1.0, 0.0]
+    np.testing.assert_allclose(found[0][5], expected[:4] + offset, rtol=0, atol=1e-11)
+
+
+def test_a_linear_stop_bounces_as_its_closed_form():
+    # Between the stops v, on one a half sine of w = sqrt(k/m): straight lines and arcs.
+    one = jnp.array([1.0])
+    stops = (
+        jv.Contact(one, 0.2, jv.LinearContact(400.0)),
+        jv.Contact(-one, 0.1, jv.LinearContact(900.0)),
+    )
+    system = jv.ImpactSystem(
+        jv.LinearSystem(jnp.eye(1), 0 * jnp.eye(1), 0 * jnp.eye(1)), stops
+    )
+    there, back = jnp.pi / 20.0, jnp.pi / 30.0  # on the stops
+    cycle = there + back + 2 * 0.3 / 1.5
+    times = jnp.array([0.1, 0.2 / 1.5 + there / 2, 0.9 * cycle, 7.25 * cycle])
+    end = jax.jit(
+        jax.vmap(
+            lambda t: jv.flow(
+                system, jnp.array([0.0, 1.5]), 0.0, t, rtol=1e-10, engine="event"
+            )
+        )
+    )(times)
+
+    def closed(t):
+        t = t % cycle
+        legs = [
+            (0.2 / 1.5, 0.0, 1.5, 0),
+            (there, 0.2, 1.5, 20.0),
+            (0.3 / 1.5, 0.2, -1.5, 0),
+            (back, -0.1, -1.5, 30.0),
+            (0.1 / 1.5, -0.1, 1.5, 0),
+        ]
+        for span, x, v, w in legs:
+            if t <= span:
+                if w:
+                    return x + v / w * np.sin(w * t), v * np.cos(w * t)
+                return x + v * t, v
+            t -= span
+        raise AssertionError(t)
+
+    np.testing.assert_allclose(end, [closed(float(t)) for t in times], atol=1e-9)
+
+
+def row_of_bodies():
+    """Three bodies in a row, each on its spring, that hit each other and a wall."""
+    mass = np.diag([1.0, 2.0, 1.5])
+    stiffness = np.diag([40.0, 30.0, 50.0])
+    damping = 0.01 * stiffness
+    touches = (
+        Touch([1.0, -1.0, 0.0], 0.02, 4e6),
+        Touch([0.0, 1.0, -1.0], 0.02, 2e6),
+        Touch([0.0, 0.0, 1.0], 0.02, 9e6),
+    )
+    load = Load([1.0, 0.0, 0.0], 12.0, 6.0)
+    other = Linear(mass, damping, stiffness, touches, (load,))
+    system = jv.ImpactSystem(
+        jv.LinearSystem(mass, damping, stiffness),
+        tuple(
+            jv.Contact(jnp.asarray(t.direction), t.gap, jv.HertzContact(t.stiffness))
+            for t in touches
+        ),
+        (jv.AppliedLoad(jnp.asarray(load.direction), jv.HarmonicLoad(12.0, 6.0)),),
+    )
+    return system, other
+
+
+@pytest.mark.slow
+def test_several_contacts_closed_at_once():
+    system, other = row_of_bodies()
+    begin = np.array([0.0, 0.0, 0.0, 2.0, 0.1, 0.0])  # through the row like Newton's cradle
+    end = jax.jit(lambda t: jv.flow(system, begin, 0.0, t, rtol=1e-10, engine="event"))
+    # The end falls into a time when two are closed, and long after.
+    whole = motion(other, begin, 0, 1.2)
+    pairs = sorted(whole.meetings, key=lambda meeting: meeting.begin)
+    overlaps = [
+        (b.begin + min(a.end, b.end)) / 2
+        for a, b in itertools.pairwise(pairs)
+        if b.begin < a.end
+    ]
+    assert len(whole.meetings) > 3
+    assert overlaps
+    for time in (overlaps[0], 1.2):
+        expected = motion(other, begin, 0, time).state
+        size = np.abs(expected).max()
+        np.testing.assert_allclose(end(time), expected, rtol=0, atol=1e-7 * size)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stiffness", [RIGID, SOFT])
+def test_columns_are_those_of_the_variational_equations(stiffness):
+    system = jv.replace(base, {"contact.stiffness": stiffness})
+
+    def end(system, state, time):
+        return jv.flow(system, state, 0.0, time, rtol=1e-10, engine="event")
+
+    state = jnp.asarray(start)
+    found, by_state, by_time = jax.jit(jax.jacfwd(end, (0, 1, 2)))(system, state, SPAN)
+    names = ["load_amplitude", "load_frequency", "gap", "contact_stiffness"]
+    other = TwoBody(contact_stiffness=stiffness)
+    expected = motion(other, start, 0, SPAN, names)
+    scale = np.abs(expected.monodromy).max()
+    np.testing.assert_allclose(by_state, expected.monodromy, rtol=0, atol=1e-6 * scale)
+    columns = (
+        found.load.amplitude,
+        found.load.frequency,
+        found.gap,
+        found.contact.stiffness,
+    )
+    for ours, theirs in zip(columns, expected.columns.T, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5 * np.abs(theirs).max())
+    rate = system.equation().vector_field(jnp.asarray(SPAN), end(system, state, SPAN))
+    np.testing.assert_allclose(by_time, rate, rtol=1e-6)
+    backward = jax.jit(jax.jacrev(lambda s: end(system, s, SPAN)))(state)
+    np.testing.assert_allclose(backward, by_state, rtol=1e-9, atol=1e-9 * scale)
+
+
+class Cubic(eqx.Module):
+    """F = k z^3."""
+
+    stiffness: jax.Array
+
+    def force(self, penetration):
+        return self.stiffness * jnp.maximum(penetration, 0.0) ** 3
+
+    def energy(self, penetration):
+        return self.stiffness * jnp.maximum(penetration, 0.0) ** 4 / 4
+
+
+def test_an_engine_is_chosen_and_refused_by_what_the_system_is():
+    assert engine_for(base, "auto", 4096) == ("event", "linear but for its contacts")
+    assert engine_for(base, "auto", 12)[0] == "diffrax"
+    odd = jv.two_body_impact(contact=Cubic(jnp.asarray(1e9)))
+    engine, why = engine_for(odd, "auto", 4096)
+    assert engine == "diffrax"
+    assert "Cubic" in why
+    with pytest.raises(ValueError, match="contact law Cubic has no event-driven form"):
+        jv.flow(odd, start, 0.0, 1.0, engine="event")
+    with pytest.raises(ValueError, match="no samples on the way"):
+        jv.simulate(base, start, [0.0, 1.0], engine="event")
+
+
+@pytest.mark.slow
+def test_random_systems_have_the_independent_contacts():
+    rng = np.random.default_rng(7)
+    number = 60
+    values = np.stack(
+        [
+            np.exp(rng.uniform(np.log(1e6), np.log(2e11), number)),
+            rng.choice([0.0, 0.01, 0.05, 0.2], number),
+            rng.uniform(10, 2000, number),
+            rng.uniform(1, 12, number),
+        ],
+        axis=1,
+    )
+    states = rng.uniform(-1, 1, (number, 4)) * [0.1, 0.1, 0.5, 0.5]
+    states[:, 1] += values[:, 1] + np.maximum(states[:, 0], 0)
+    ends, seen, result = watched(jnp.asarray(values), jnp.asarray(states), 1e-10)
+    assert not np.any(result)
+    for lane in range(number):
+        stiffness, gap, amplitude, frequency = values[lane]
+        other = TwoBody(
+            contact_stiffness=stiffness, gap=gap, load_amplitude=amplitude,
+            load_frequency=frequency,
+        )  # fmt: skip
+        expected = motion(other, states[lane], 0, SPAN)
+        begun = [m for m in expected.meetings if m.begin > 0]
+        deep = [m for m in begun if m.peak_force > stiffness * 1e-8**1.5]
+        assert len(deep) <= int(seen.onsets[lane, 0]) <= len(begun)
+        # What many hard impacts make of a rounding is not an error of the engine.
+        grown = 1e-8 * 4.0 ** len(begun)
+        size = np.abs(expected.state).max()
+        np.testing.assert_allclose(ends[lane], expected.state, rtol=0, atol=grown * size)
+
+
+def test_lanes_have_the_same_bits_among_any_neighbours(found):
+    turned = watched(VALUES[::-1], STATES[::-1], 1e-9)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(turned), strict=True):
+        np.testing.assert_array_equal(one, other[::-1])
+
+
+def test_a_flow_is_what_is_watched(found):
+    one = solve_system(varied(VALUES[0]), STATES[0], 0.0, SPAN, rtol=1e-9, engine="event")
+    np.testing.assert_allclose(one.state, found[0][0], rtol=1e-9)
+    assert int(one.result) == 0
