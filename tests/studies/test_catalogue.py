@@ -8,13 +8,14 @@ import pytest
 
 from jaxvib.studies import catalogue
 from jaxvib.studies.assembly import module_tables
+from jaxvib.studies.declaring import declared_now
 from jaxvib.studies.impact_assembly import part_tables
 from jaxvib.studies.kinds import SYSTEMS
 
 
 def test_the_catalogue_is_what_the_systems_declare():
-    # If not: python -m jaxvib.studies.catalogue
-    assert json.loads(catalogue._FILE.read_text()) == catalogue.declared_now()
+    # If not: python -m jaxvib.studies.declaring
+    assert json.loads(catalogue.FILE.read_text()) == declared_now()
 
 
 @pytest.mark.parametrize("kind", SYSTEMS.values(), ids=SYSTEMS)
