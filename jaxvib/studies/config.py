@@ -80,6 +80,11 @@ class Study:
         """The folder that the results go to, unless another is asked for."""
         return Path(self.output.directory or Path("results", self.name))
 
+    @property
+    def axes(self) -> Mapping[str, list[str]]:
+        """Names along the axes of the results, by axis."""
+        return SYSTEMS[self.system.kind].axes(self.system)
+
     def described(self) -> str:
         """Return in a few words how many samples there are and of what."""
         if not self.paths:

@@ -91,9 +91,7 @@ class FrequencyResponseKind:
 
     def summary(self, read: Callable, study) -> list[str]:
         """Return the highest peak of each freedom over all samples, at most five."""
-        from .kinds import SYSTEMS
-
-        names = SYSTEMS[study.system.kind].axes(study.system)["freedom"]
+        names = study.axes["freedom"]
         amplitude, frequencies = read("amplitude"), read("frequencies")[0]
         lines = []
         for position, name in enumerate(names[:5]):

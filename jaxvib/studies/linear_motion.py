@@ -125,9 +125,7 @@ class LinearMotionKind:
 
     def summary(self, read: Callable, study) -> list[str]:
         """Return how far each freedom goes at most, over all samples; at most five."""
-        from .kinds import SYSTEMS
-
-        names = SYSTEMS[study.system.kind].axes(study.system)["freedom"]
+        names = study.axes["freedom"]
         places, times = np.abs(read("places")), read("instants")[0]
         lines = []
         for position, name in enumerate(names[:5]):

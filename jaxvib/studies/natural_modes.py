@@ -64,10 +64,8 @@ class NaturalModesKind:
 
     def summary(self, read: Callable, study) -> list[str]:
         """Return the lowest modes of the first sample and what holds their energy."""
-        from .kinds import SYSTEMS
-
         frequencies, ratios = read("frequencies"), read("damping_ratios")
-        names = SYSTEMS[study.system.kind].axes(study.system)
+        names = study.axes
         lines = []
         for mode in range(min(_LISTED, frequencies.shape[1])):
             module = names["module"][int(read("potential_shares")[0, :, mode].argmax())]

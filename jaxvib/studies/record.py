@@ -2,7 +2,7 @@
 
 from . import samples
 from .config import Study
-from .kinds import ANALYSES, SYSTEMS
+from .kinds import ANALYSES
 from .provenance import fingerprint, git_state, versions
 
 
@@ -18,7 +18,7 @@ def record(study: Study, device: str) -> dict:
         "chunk": study.run.chunk,
         "grid": samples.grid_of(study.sampling, study.paths) if study.paths else None,
         "coordinates": list(study.paths) or analysis.coordinates(study.analysis),
-        "axes": SYSTEMS[study.system.kind].axes(study.system),
+        "axes": study.axes,
         "evidence": study.run.evidence,
         "versions": versions(),
         "fingerprint": fingerprint(device),
