@@ -132,6 +132,7 @@ def test_a_beam_that_is_cut_nearly_through_turns_everything_back():
     assert back == pytest.approx(1, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_a_chain_with_stop_and_springs_moves_as_an_independent_integration():
     chain = jv.BeamChain(3, 1.0, "clamped")
     forces = (jv.CubicGround(0.2, 1.5), jv.Stop(1, 0.1, jv.HertzContact(20.0)))

@@ -29,7 +29,9 @@ def test_a_repeated_value_splits_as_its_cluster_says():
     assert slopes[1, 1:3].sum() < 0
 
 
-@pytest.mark.parametrize("gamma", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize(
+    "gamma", [1.0, *(pytest.param(gamma, marks=pytest.mark.slow) for gamma in (0.3, 4.0))]
+)
 def test_a_periodic_chain_lists_both_waves_of_a_pair_and_their_slopes(gamma):
     # waves that run to the left and to the right, 2 pi k/N and its negative
     bodies = 9
@@ -51,6 +53,7 @@ def test_a_periodic_chain_lists_both_waves_of_a_pair_and_their_slopes(gamma):
     np.testing.assert_allclose(slopes, difference[order], rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_heavier_body_of_a_ring_slows_one_wave_of_each_pair():
     chain = jv.BeamChain(7, 1.0)
     slopes = np.asarray(jv.frequency_derivatives(chain.assembled(), ["modules.0.y.mass"]))[

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from jaxvib.cli import main
+from jaxvib import cli
 from jaxvib.reports.reading import read_run
 from jaxvib.reports.stages import beam_layout, chain_layout, row_layout
 from jaxvib.studies import ready
@@ -19,8 +19,15 @@ PLACES = (
 
 def run_ready(name, directory, *sets):
     words = [word for each in sets for word in ("--set", each)]
-    file = ready.folder() / f"{name}.toml"
-    done = CliRunner().invoke(main, ["run", str(file), *words, "--out", str(directory)])
+    return run(ready.folder() / f"{name}.toml", directory, *words)
+
+
+def run(config, directory, *words):
+    with pytest.MonkeyPatch.context() as patch:
+        # What the command sets in its environment must not outlive a test.
+        patch.setattr(cli, "use_compilation_cache", lambda: None)
+        command = ["run", str(config), *words, "--out", str(directory)]
+        done = CliRunner().invoke(cli.main, command)
     assert done.exit_code == 0, done.output
     return directory
 
@@ -105,6 +112,7 @@ def test_a_mode_is_played_paused_and_scrubbed(browser, modes_study):
     assert browser.console() == []
 
 
+@pytest.mark.slow
 def test_a_tower_let_go_is_played_paused_and_scrubbed(browser, swinging_study):
     browser.console()
     browser.open(swinging_study / "report.html")
@@ -210,8 +218,7 @@ def test_a_beam_in_a_mode_is_drawn_as_its_cubic(browser, tmp_path):
         kind = "natural_modes"
         """
     )
-    done = CliRunner().invoke(main, ["run", str(config), "--out", str(tmp_path / "out")])
-    assert done.exit_code == 0, done.output
+    run(config, tmp_path / "out")
     browser.open(tmp_path / "out" / "report.html")
     browser.wait(READY)
     path = browser.run("return document.querySelector('.scene .beams').getAttribute('d')")
