@@ -69,6 +69,9 @@ def beam_spectra(
     every = np.arange(len(next(iter(samples.values()))))
     starts = _in_chunks(programs.starts, every, samples)
     found = _in_chunks(programs.first, every, samples, *starts, progress=progress)
+    resting = np.flatnonzero(np.any(starts[0] == 0, axis=1))
+    if resting.size:
+        _put(found, resting, _in_chunks(programs.zeros, resting, samples, *starts))
     late, before = np.flatnonzero(~found.certified), len(every)
     while 0 < len(late) < _FEWER * before:
         more = _in_chunks(programs.first, late, samples, found.roots, starts[1])
@@ -111,6 +114,7 @@ class _Programs(NamedTuple):
     scaled: Callable
     starts: Callable
     first: Callable
+    zeros: Callable
     rest: Callable
 
 
@@ -126,8 +130,8 @@ def _programs(system, count) -> _Programs:
     def starts(sample):
         return first_starts(dimensionless(system(sample)), count)
 
-    @jax.jit
-    def settle(most, few, samples, roots, passive):
+    @functools.partial(jax.jit, static_argnums=0)
+    def settle(zeros, most, few, samples, roots, passive):
         systems = jax.vmap(lambda sample: dimensionless(system(sample)))(samples)
 
         def goes_on(state):
@@ -140,11 +144,13 @@ def _programs(system, count) -> _Programs:
 
         begin = (roots, jnp.full(roots.shape, jnp.inf), 0)
         roots, sizes, _ = jax.lax.while_loop(goes_on, step, begin)
-        judge = jax.vmap(lambda *each: judged(*each, count))
+        judge = jax.vmap(lambda *each: judged(*each, count, zeros))
         return _Settled(*judge(systems, roots, sizes, passive), systems.time)
 
-    first = functools.partial(settle, _FIRST_SWEEPS, _CHUNK // 2)
-    return _Programs(scaled, starts, first, functools.partial(settle, _SWEEPS, 0))
+    first = functools.partial(settle, False, _FIRST_SWEEPS, _CHUNK // 2)
+    rigid = functools.partial(settle, True, _SWEEPS, 0)
+    rest = functools.partial(settle, False, _SWEEPS, 0)
+    return _Programs(scaled, starts, first, rigid, rest)
 
 
 def _in_chunks(program, rows, *given, progress=None):

@@ -14,11 +14,13 @@ import numpy as np
 
 from .characteristic import Dimensionless, equilibrated, matrix, phase_and_rate
 from .ritz import fast_starts, ritz_problem
-from .roots import deflated_step
+from .roots import AT_ZERO, SMALL_CIRCLE, deflated_step
 
 _SPARE = 2  # roots beyond the wanted ones that are polished too
 _SWEEPS = 8  # at most
 _NODES = 8  # steps of the certifying half circle
+_SMALL_UNIT = np.exp(1j * np.pi * (np.arange(6) + 0.5) / 6)  # nodes about 0
+_SLOW = 1e-3  # in the beam's own unit
 _ROUNDED = 1e-9  # a last step below this leaves an error near rounding
 
 
@@ -54,18 +56,33 @@ def unsettled(size, count: int):
     return jnp.any(size[:count] > _ROUNDED)
 
 
-def judged(system: Dimensionless, roots, size, passive, count: int):
-    """Return roots and last steps by modulus, whether certified, and within what radius."""
+def judged(system: Dimensionless, roots, size, passive, count: int, zeros: bool = True):
+    """Return roots and last steps by modulus, whether certified, and within what radius.
+
+    Roots at 0 have not moved: with `zeros` it is looked whether they are there, without
+    they leave a list uncertified.
+    """
     order = jnp.argsort(jnp.abs(roots))
     roots, size = roots[order], size[order]
     real = roots.imag == 0
     inside, outside = jnp.abs(roots[count - 1]), jnp.abs(roots[count])
     radius = jnp.sqrt(inside * outside)
     apart = outside > (1 + 1e-3) * inside
-    agrees = _none_missing(system, radius, roots, real, passive)
+    still = roots == 0
+    outer = radius * np.exp(1j * np.linspace(0.0, np.pi, _NODES + 1))
+    inner = _SMALL_UNIT * _small_radius(roots, still) if zeros else jnp.zeros(0, complex)
+    # all in one: two batched solves side by side can wait for each other for ever
+    nodes = jnp.concatenate([outer, inner])
+    phases, rates = jax.vmap(lambda node: phase_and_rate(system, node))(nodes)
+    on_outer = outer, phases[: len(outer)], rates[: len(outer)]
+    agrees = _none_missing(*on_outer, roots, real, passive)
     upper = jnp.all(roots[:count].imag >= 0)
     settled = ~unsettled(size, count) & upper
     certified = agrees & apart & settled & _distinct(roots[:count])
+    there = _at_zero(inner * rates[len(outer) :], still) if zeros else jnp.asarray(False)
+    certified &= there | ~jnp.any(still)
+    # the careful way tells a slow motion from one at 0 that rounding has moved
+    certified &= ~jnp.any(~still & (jnp.abs(roots) < _SLOW))
     return roots, size, certified, radius
 
 
@@ -105,11 +122,8 @@ def _others(real, passive_real):
     return jnp.concatenate([own, jnp.broadcast_to(mirrored, own.shape)], axis=1)
 
 
-def _none_missing(system, radius, roots, real, passive):
+def _none_missing(nodes, phases, rates, roots, real, passive):
     """Return whether the phase of f over all known roots turns nowhere on a half circle."""
-    angles = np.linspace(0.0, np.pi, _NODES + 1)
-    nodes = radius * jnp.exp(1j * angles)
-    phases, rates = jax.vmap(lambda node: phase_and_rate(system, node))(nodes)
     known = _with_mirrored(roots, passive)
     twice = jnp.where(jnp.concatenate([real, passive.imag == 0]), 0.0, 1.0)
     counted = jnp.concatenate([jnp.ones_like(twice), twice])
@@ -124,6 +138,19 @@ def _none_missing(system, radius, roots, real, passive):
     smooth = jnp.all(jnp.abs(jumps - expected) < 0.1)
     slow = jnp.all(jnp.abs(turns) * step < 0.3) & jnp.all(jnp.abs(jumps) < 0.3)
     return smooth & slow & (jnp.abs(jnp.sum(jumps)) < 0.05 * jnp.pi)
+
+
+def _small_radius(roots, still):
+    smallest = jnp.min(jnp.where(still, 1.0, jnp.abs(roots)))
+    return SMALL_CIRCLE * jnp.minimum(smallest, 1.0)
+
+
+def _at_zero(turns, still):
+    """Return whether as many roots are at 0 as are said to be; see `zeros_at_origin`."""
+    # the lower half mirrors the upper one: means of real parts
+    number, first, second = (jnp.mean((_SMALL_UNIT**k * turns).real) for k in range(3))
+    apart = jnp.maximum(jnp.abs(first), jnp.abs(second))
+    return (jnp.abs(number - jnp.sum(still)) < 1e-3) & (apart < AT_ZERO)
 
 
 def _distinct(roots):

@@ -47,8 +47,8 @@ def ritz_problem(system: Dimensionless, modes: int, xp=jnp) -> RitzProblem:
     residual = (turn * scale).T @ residual
     held = xp.concatenate([low, high @ residual.T], axis=1)
     stiff = (residual * frequencies[modes:] ** 2) @ residual.T
-    # a shape that was there already gets a stiffness far out of the way
-    stiff = stiff + xp.diag(xp.where(distinct, 0.0, 1e4 * frequencies[-1] ** 2))
+    # a shape that was there already gets a stiffness out of the way
+    stiff = stiff + xp.diag(xp.where(distinct, 0.0, frequencies[-1] ** 2))
     shapes, bodies, links = held.shape[1], system.mass.shape[0], len(system.turns)
     stretch = xp.concatenate([held[:links], -system.link_map], axis=1)
 
@@ -128,7 +128,7 @@ def fast_starts(problem: RitzProblem) -> Complex[Array, " starts"]:
     # a motion that nothing dampens or holds has exact zeros
     least = 1e-13 * jnp.max(jnp.abs(problem.damping))
     damping = jnp.where(jnp.abs(damping) < least, 0.0, damping)
-    noise = 1e-11 * jnp.max(jnp.abs(problem.stiffness))
+    noise = 1e-14 * jnp.max(squares)
     squares = jnp.where(jnp.abs(squares) < noise, 0.0, squares)
     inside = squares - damping**2
     root = jnp.sqrt(jnp.abs(inside))

@@ -1,4 +1,4 @@
-"""Checked against: central differences, finite elements, and what meets or swaps exactly."""
+"""Checked against: central differences, finite elements, and what meets or swaps."""
 
 import jax
 import jax.numpy as jnp

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from finite_elements import eigenvalues
 
 import jaxvib as jv
@@ -74,3 +75,59 @@ def test_the_certificate_turns_false_when_a_root_is_dropped_doubled_or_faked():
     assert missing(np.delete(both, [4, 14])) == 2
     assert missing(np.append(both, [both[2], both[12]])) == -2
     assert missing(np.append(both, [-3.0 + 0j])) == -1
+
+
+def test_a_slow_motion_is_not_taken_for_one_at_zero():
+    # a hinged beam turns freely; the body's own rotation is held by soft springs alone
+    # and by a strong damper, which makes it creep
+    places, soft = np.array([0.74, 0.6, 0.7]), [0.0345, 556084.7, 0.01745]
+    dampers = [0.00776, 0.02736, 37.646]
+    map_to_links = np.stack([np.ones(3), places - places.mean()], axis=1)
+    arguments = (places, soft, dampers, map_to_links, np.diag([0.5, 0.005]))
+    beam = jv.Beam(1.0, 1.0, 1.0, ("hinged", "free"))
+    modes = jv.beam_eigenvalues(jv.BeamWithBodies(beam, *arguments), count=6)
+    elements = eigenvalues(("hinged", "free"), *arguments, elements=4, degree=11)
+    assert bool(modes.certified)
+    np.testing.assert_array_equal(np.asarray(modes.values) == 0, [True] * 2 + [False] * 4)
+    slow = elements[(np.abs(elements) > 1e-4)][:4]
+    np.testing.assert_allclose(modes.values[2:], slow, rtol=1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "ends", [("clamped", "free"), ("hinged", "free"), ("free", "free")]
+)
+def test_soft_and_coincident_links_and_rigid_motions_in_a_batch(ends):
+    beam, random, number = jv.Beam(1.0, 1.0, 1.0, ends), np.random.default_rng(3), 64
+
+    def carrying(sample):
+        bodies = jnp.diag(sample["masses"])
+        return jv.BeamWithBodies(
+            beam,
+            sample["positions"],
+            sample["stiffness"],
+            sample["damping"],
+            np.eye(2),
+            bodies,
+        )
+
+    places = random.uniform(0.1, 1.0, (number, 2))
+    places[::2, 1] = places[::2, 0]
+    samples = {
+        "positions": places,
+        "stiffness": 10 ** random.uniform(-1, 3, (number, 2)),
+        "damping": 10 ** random.uniform(-4, 1.5, (number, 2)),
+        "masses": 10 ** random.uniform(-2, 0, (number, 2)),
+    }
+    spectra = jv.beam_spectra(carrying, samples, count=8)
+    assert np.all(spectra.certified)
+    rigid = {"clamped": 0, "hinged": 2, "free": 4}[ends[0]]
+    np.testing.assert_array_equal(np.sum(spectra.values == 0, axis=1), rigid)
+    for i in range(0, number, 7):
+        sample = {name: values[i] for name, values in samples.items()}
+        expected = eigenvalues(
+            ends, sample["positions"], sample["stiffness"], sample["damping"],
+            np.eye(2), np.diag(sample["masses"]), elements=4, degree=11,
+        )  # fmt: skip
+        expected = expected[np.abs(expected) > 1e-3][: 8 - rigid]
+        np.testing.assert_allclose(spectra.values[i, rigid:], expected, rtol=1e-6)
