@@ -164,7 +164,7 @@ def difference(case, modes, elements, degree):
     theirs = eigenvalues(**case, elements=elements, degree=degree)
     ours = np.asarray(modes.values)
     # rigid motions are exact zeros of ours and pairs of noise of elements
-    noise = 1e-3 if np.any(ours == 0) else 0.0
+    noise = 1e-3 if np.any(np.abs(ours) < 1e-7) else 0.0
     ours, theirs = (each[np.abs(each) > noise] for each in (ours, theirs))
     theirs = theirs[: len(ours) + 4]
     apart = np.abs(ours[:, None] - theirs) / (1e-6 + np.abs(ours[:, None]))

@@ -10,7 +10,7 @@ and both agree within 0.4; others are halved, and all are halved once more at th
 import numpy as np
 
 from .characteristic import Dimensionless
-from .roots import evaluate
+from .roots import coefficients, evaluate
 
 _LARGEST_JUMP = np.pi / 2
 _LARGEST_TURN = 1.2
@@ -87,9 +87,4 @@ def estimate_missing(system: Dimensionless, radius: float, known, number: int):
     rates = rates - np.sum(1 / (nodes[:, None] - np.asarray(known)), axis=1)
     unit = nodes / radius
     sums = [np.mean(unit ** (k + 1) * radius * rates) for k in range(1, number + 1)]
-    # Newton's identities: power sums to the coefficients of the polynomial
-    coefficients = [1.0 + 0j]
-    for k in range(1, number + 1):
-        terms = [coefficients[k - j] * sums[j - 1] for j in range(1, k + 1)]
-        coefficients.append(-sum(terms) / k)
-    return radius * np.roots(coefficients)
+    return radius * np.roots(coefficients(sums))

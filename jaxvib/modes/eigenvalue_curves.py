@@ -46,7 +46,7 @@ class Curves:
 
 
 def eigenvalue_curves(
-    steps: Float[np.ndarray, "path point-1"],
+    steps: Float[np.ndarray, "path step"],
     values: Complex[np.ndarray, "point value"],
     slopes: Complex[np.ndarray, "path point value"],
 ) -> Curves:

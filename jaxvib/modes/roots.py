@@ -18,6 +18,7 @@ _SWEEPS = 60
 _PATIENCE = 3  # sweeps without a smaller step after which a multiple root rests
 _WIDTHS = (32, 512)
 AT_ZERO = 1e-9  # sums of roots and of their squares, over the circle's radius
+_PRESENT = 1e-8  # a coefficient, the roots in units of the circle's radius
 SMALL_CIRCLE = 0.03  # about 0, in units of the next root and of the beam's own unit
 
 
@@ -129,10 +130,10 @@ def clusters(roots, errors):
 def zeros_at_origin(system: Dimensionless, starts) -> int:
     """Return how many roots are exactly 0: of rigid-body motions, mostly.
 
-    If M(0) is singular to rounding, they are counted on a small circle that parts the
-    starting values near 0 from the others. That they are at 0, and none of them is a
-    slow motion, show the sums of the roots in there and of their squares: else a
-    smaller circle is tried, and without one none is taken for 0.
+    If M(0) is singular to rounding, the roots in a small circle, which parts starting
+    values near 0 from the others, are counted and their power sums taken. The
+    polynomial with these roots has as many vanishing coefficients at its end as there
+    are zeros among them; the others move slowly.
     """
     m = evaluate(system, np.zeros(1)).matrix[0]
     singular = np.linalg.svd(m, compute_uv=False)
@@ -140,15 +141,25 @@ def zeros_at_origin(system: Dimensionless, starts) -> int:
         return 0
     moduli = np.append(np.maximum(np.sort(np.abs(starts)), 1e-9), 1.0)
     ratios = np.where(moduli[:-1] < 1e-2, moduli[1:] / moduli[:-1], 0.0)
-    for gap in np.argsort(-ratios)[:4]:
-        below, above = moduli[gap], moduli[gap + 1]
-        radius = SMALL_CIRCLE * above
-        if not 3 * below < radius < above:
-            radius = np.sqrt(below * above)
-        unit = np.exp(2j * np.pi * (np.arange(32) + 0.5) / 32)
-        turns = radius * unit * evaluate(system, radius * unit).rate
-        number, first, second = (np.mean(unit**k * turns) for k in range(3))
-        whole = abs(number - round(number.real)) < 1e-3
-        if whole and max(abs(first), abs(second)) < AT_ZERO:
-            return round(number.real)
-    return 0
+    gap = int(np.argmax(ratios))
+    below, above = (moduli[gap], moduli[gap + 1]) if ratios[gap] > 0 else (0.0, 0.03)
+    radius = SMALL_CIRCLE * min(above, 1.0)
+    if not 3 * below < radius:
+        radius = np.sqrt(below * above)
+    unit = np.exp(2j * np.pi * (np.arange(32) + 0.5) / 32)
+    turns = radius * unit * evaluate(system, radius * unit).rate
+    number = round(np.mean(turns).real)
+    sums = [np.mean(unit**k * turns) for k in range(1, number + 1)]
+    ending = np.abs(coefficients(sums)[::-1])
+    return int(np.argmax(np.append(ending > _PRESENT, True)))
+
+
+def coefficients(sums):
+    """Return 1 and the other coefficients of the polynomial with some power sums.
+
+    Newton's identities, highest power first.
+    """
+    found = [1.0 + 0j]
+    for k in range(1, len(sums) + 1):
+        found.append(-sum(found[k - j] * sums[j - 1] for j in range(1, k + 1)) / k)
+    return np.array(found)

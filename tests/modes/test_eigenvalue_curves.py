@@ -1,0 +1,45 @@
+"""Checked against: two values whose meeting is known in closed form."""
+
+import numpy as np
+import pytest
+
+from jaxvib.modes.eigenvalue_curves import eigenvalue_curves, meetings, order_of
+
+PLACES = np.linspace(0.0, 2.1, 16)  # they meet, or come nearest, at 1
+
+
+def pair(gap):
+    """Eigenvalues of [[10 + p, gap], [gap, 12 - p]], on the imaginary axis, by modulus."""
+    root = np.sqrt((PLACES - 1) ** 2 + gap**2)
+    slope = (PLACES - 1) / root if gap else np.sign(PLACES - 1)
+    values = 1j * np.stack([11 - root, 11 + root], axis=1)
+    return values, 1j * np.stack([-slope, slope], axis=1)[None]
+
+
+def joined(gap):
+    values, slopes = pair(gap)
+    return eigenvalue_curves(np.diff(PLACES)[None], values, slopes)
+
+
+def test_curves_that_cross_keep_their_motion():
+    curves = joined(0.0)
+    (met,) = meetings(curves)
+    assert met.kind == "crossing"
+    assert np.interp(met.place, np.arange(16), PLACES) == pytest.approx(1.0, abs=0.15)
+    first = curves.values[order_of(curves)[0]]
+    np.testing.assert_allclose(first, 1j * (10 + PLACES), atol=1e-12)
+
+
+def test_curves_that_veer_turn_away_at_their_narrowest():
+    curves = joined(0.3)
+    (met,) = meetings(curves)
+    assert met.kind == "veering"
+    assert met.apart == pytest.approx(0.6, rel=0.1)
+    assert met.modulus == pytest.approx(11.0, rel=0.05)
+    np.testing.assert_allclose(curves.values, pair(0.3)[0].T, atol=1e-12)
+
+
+def test_curves_far_apart_do_not_meet():
+    values, slopes = pair(0.0)
+    values = values + np.array([0.0, 8j])
+    assert meetings(eigenvalue_curves(np.diff(PLACES)[None], values, slopes)) == []

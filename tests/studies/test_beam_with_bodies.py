@@ -1,0 +1,104 @@
+"""Checked against: `jv.beam_eigenvalues` of each system, differences; the messages."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import jaxvib as jv
+from jaxvib.cli import main
+from jaxvib.studies import ready
+from jaxvib.studies.config import load
+from jaxvib.studies.execute import build
+
+FILE = ready.folder() / "beam_with_bodies.toml"
+RIGID_BODY = """
+[system]
+kind = "beam_with_bodies"
+ends = ["elastic", "hinged"]
+beam.ends.0.stiffness = 40.0
+beam.ends.0.rotational_stiffness = 3.0
+positions = [0.3, 0.6, 0.8]
+link_stiffness = [50.0, 80.0, 0.0]
+link_damping = [0.3, 0.1, 0.0]
+link_inertance = [0.0, 0.0, 0.2]
+link_map = [[1.0, -0.15], [1.0, 0.15], [0.0, 0.0]]
+mass = [0.7, 0.01]
+turns = [false, false, true]
+
+[analysis]
+kind = "beam_eigenvalues"
+count = 4
+
+[sweep]
+mass.1.1 = [0.01, 0.02]
+"""
+
+
+def run(config, directory, *sets):
+    words = [word for each in sets for word in ("--set", each)]
+    return CliRunner().invoke(main, ["run", str(config), *words, "--out", str(directory)])
+
+
+def test_a_config_builds_the_system_that_it_describes(tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(RIGID_BODY)
+    study = load(file)
+    system = build(study)
+    beam = jv.Beam(1.0, 0.675, 36.45831, (jv.ElasticSupport(40.0, 3.0), "hinged"))
+    expected = jv.BeamWithBodies(
+        beam, [0.3, 0.6, 0.8], [50.0, 80.0, 0.0], [0.3, 0.1, 0.0],
+        [[1.0, -0.15], [1.0, 0.15], [0.0, 0.0]], np.diag([0.7, 0.01]),
+        link_inertance=[0.0, 0.0, 0.2], turns=[False, False, True],
+    )  # fmt: skip
+    mine, theirs = jv.parameters(system), jv.parameters(expected)
+    assert set(mine) == set(theirs)
+    for path in theirs:
+        np.testing.assert_array_equal(mine[path].value, theirs[path].value)
+    assert system.turns == expected.turns
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("mass=[0.1, 0.1]", "system.link_map is missing"),
+        ("link_stiffness=[1.0]", "link_stiffness has 1 entries; allowed: 3"),
+        ("beam.ends.0.stiffness=3.0", "that end is clamped"),
+        ("beam.lenght=2.0", "did you mean system.beam.length"),
+        ("sweep.link_stifness.0=[1.0, 2.0]", "did you mean link_stiffness.0"),
+        ("analysis.count=0", "analysis.count = 0 is out of range"),
+        ("analysis.kind=periodic_orbit", "does not go with"),
+    ],
+)
+def test_mistakes_are_met_with_the_path_and_what_is_allowed(change, message):
+    with pytest.raises(ValueError, match=message):
+        load(FILE, [change])
+
+
+@pytest.mark.slow
+def test_a_study_holds_what_single_calls_give(tmp_path):
+    stiffness = [0.1, 30.0, 70.0, 1e3]
+    sets = [f"sweep.link_stiffness.0={stiffness}", "analysis.count=5", "analysis.shapes=2",
+            "analysis.points=11", "output.report=false"]  # fmt: skip
+    done = run(FILE, tmp_path / "out", *sets)
+    assert done.exit_code == 0, done.output
+    assert "certified  4 of 4" in done.output
+    results = jv.open_study(tmp_path / "out")
+    assert bool(results["certified"].all())
+    system = build(load(FILE))
+
+    def values_at(first):
+        return jv.beam_eigenvalues(jv.replace(system, {"link_stiffness.0": first}), 5)
+
+    for row, first in enumerate(stiffness):
+        expected = np.asarray(values_at(first).values)
+        np.testing.assert_allclose(results["values"][row], expected, rtol=1e-12)
+    step = 1e-4
+    difference = values_at(30.0 + step).values - values_at(30.0 - step).values
+    slopes = results["slopes.link_stiffness.0"][1]
+    np.testing.assert_allclose(slopes, difference / (2 * step), rtol=1e-6, atol=1e-8)
+    shapes = jv.open_study(tmp_path / "out", "mode_shapes")
+    assert list(shapes["sample"]) == [0, 3]
+    modes = values_at(1e3)
+    points = np.linspace(0.0, 1.0, 11)
+    np.testing.assert_allclose(shapes["shapes"][1], modes.shape(points), atol=1e-9)
+    np.testing.assert_allclose(shapes["bodies"][1], modes.bodies, rtol=1e-8, atol=1e-9)
