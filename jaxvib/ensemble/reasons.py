@@ -20,6 +20,7 @@ class Reason(enum.IntEnum):
     UNSETTLED = 22
     PARAMETER_BOUND = 40
     POINT_LIMIT = 41
+    CLOSED = 42
     NOT_CERTIFIED = 60
 
     @property
@@ -43,6 +44,7 @@ _TEXTS = {
     Reason.UNSETTLED: "settled on no motion of as few periods as were looked for",
     Reason.PARAMETER_BOUND: "reached the end of the parameter's range",
     Reason.POINT_LIMIT: "reached the greatest number of points",
+    Reason.CLOSED: "came back to where it began",
     Reason.NOT_CERTIFIED: "the count by the argument principle does not agree",
 }
 

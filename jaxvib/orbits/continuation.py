@@ -1,7 +1,6 @@
 """Continuation: a branch of periodic motions followed along one parameter."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -10,19 +9,15 @@ import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
 from .._quantity import Range, check_range, reported
-from ..dynamics.flow import check_engine, flow
+from ..dynamics.flow import check_engine
 from ..ensemble import Reason, reason
-from ..systems.parameters import parameters, replace, unknown_key
-from .periodic_orbit import (
-    GRAZING,
-    PeriodicOrbit,
-    evidence_factor,
-    examined,
-    orbit_from_guess,
-)
-from .shooting import Shot, revolve, scales
+from ..systems.parameters import parameters, unknown_key
+from .arclength import Arc
+from .periodic_orbit import PeriodicOrbit, evidence_factor, orbit_from_guess
+from .point import Linearised, Point, at, linearised, look
+from .shooting import scales
 
-METHODS = ("natural",)
+METHODS = ("natural", "pseudo_arclength")
 # Steps are chosen so that the predictor misses the orbit by this part of its size...
 _PREDICTOR_ERROR = 3e-3
 # ... and taken again where it misses by ten times that: the next orbit found from so
@@ -31,9 +26,9 @@ _TOO_FAR = 10 * _PREDICTOR_ERROR
 
 
 class Branch(eqx.Module):
-    """Periodic motions along one parameter, in ascending order of its values.
+    """Periodic motions along one parameter, in their order along the branch.
 
-    `ends` says why the branch stops at its low and at its high end. `stable`,
+    `ends` says why the branch stops at its first and at its last point. `stable`,
     `contacts` and the rest are those of `PeriodicOrbit`, with a leading axis of points.
     """
 
@@ -90,20 +85,6 @@ class Branch(eqx.Module):
         return f"<pre>{self!r}</pre>"
 
 
-class Linearised(NamedTuple):
-    """Of the period map at a state: residual r, matrix M - I and column dr/dp."""
-
-    residual: Float[Array, " n"]
-    matrix: Float[Array, "n n"]
-    column: Float[Array, " n"]
-
-
-class _Point(NamedTuple):
-    value: float
-    orbit: PeriodicOrbit
-    predictor_error: float
-
-
 def continue_orbit(
     system: eqx.Module,
     orbit: PeriodicOrbit,
@@ -135,7 +116,9 @@ def continue_orbit(
     and each point's `residual` and `state_error` say how far it has drifted.
 
     Natural continuation cannot pass a fold, where M - I is singular: it stops there
-    with the reason `SINGULAR`.
+    with the reason `SINGULAR`. `method="pseudo_arclength"` goes round folds, until it
+    reaches a bound or comes back to where it began; its steps are measured along the
+    branch (`orbits.arclength`).
 
     **Arguments:** `orbit`: of `system` as it is. `path`, `bounds`: the parameter and
     the values to stop at; the system's own value lies between them. Steps are in the
@@ -159,6 +142,8 @@ def continue_orbit(
     for name, value in steps.items():
         check_range(name, value, "", Range(above=0.0))
     check_range("most_points", most_points, "", Range(at_least=2))
+    if method != "natural" and not correct:
+        raise ValueError(f"method = {method!r} corrects its steps; allowed: correct = True")
     if int(orbit.result) != Reason.SUCCESS:
         raise ValueError(f"orbit was not found: {reason(orbit.result)}")
     follow = _Follower(
@@ -170,9 +155,14 @@ def continue_orbit(
         steps,
     )
     value = float(parameters(system)[path].value)
-    start = _Point(value, orbit, 0.0)
-    walk = follow.corrected if correct else follow.uncorrected
+    start = Point(value, orbit, 0.0)
     tell = progress or (lambda count: None)
+    if method == "pseudo_arclength":
+        arc = Arc(
+            system, path, (low, high), follow.periods, follow.rtol, follow.factor, steps
+        )
+        return _branch(path, *arc.both_ways(start, most_points, tell))
+    walk = follow.corrected if correct else follow.uncorrected
     below, low_end = walk(start, low, most_points // 2, tell)
     above, high_end = walk(start, high, most_points - 1 - len(below), tell)
     return _branch(path, [*reversed(below), start, *above], (low_end, high_end))
@@ -185,7 +175,7 @@ class _Follower:
         self.system, self.path, self.periods = system, path, periods
         self.rtol, self.factor, self.steps = rtol, factor, steps
 
-    def corrected(self, start: _Point, bound: float, most: int, tell):
+    def corrected(self, start: Point, bound: float, most: int, tell):
         """Return the points towards a bound, each found by Newton, and the end."""
         points, point = [], start
         step = self.steps["first_step"]
@@ -202,7 +192,7 @@ class _Follower:
             miss = _miss(self.system, guess, found)
             same_side = _side_of_fold(found) == _side_of_fold(start.orbit)
             if int(found.result) == Reason.SUCCESS and miss < _TOO_FAR and same_side:
-                point = _Point(target, found, miss)
+                point = Point(target, found, miss)
                 points.append(point)
                 tell(1)
                 if target == bound:
@@ -216,7 +206,7 @@ class _Follower:
                     return points, _why_stuck(point.orbit, found)
         return points, Reason.POINT_LIMIT
 
-    def uncorrected(self, start: _Point, bound: float, most: int, tell):
+    def uncorrected(self, start: Point, bound: float, most: int, tell):
         """Return the points of the paper's own step, and the end."""
         points, value, state = [], start.value, start.orbit.state
         step = self.steps["first_step"]
@@ -231,15 +221,15 @@ class _Follower:
             change = -here.residual - here.column * (target - value)
             state = state + jnp.linalg.solve(here.matrix, change)
             value = target
-            seen = _look(_at(self.system, self.path, value), state, self.periods, self.rtol)
+            seen = look(at(self.system, self.path, value), state, self.periods, self.rtol)
             if int(seen.result) != Reason.SUCCESS:
                 return points, Reason(int(seen.result))
-            points.append(_Point(value, seen, float("nan")))
+            points.append(Point(value, seen, float("nan")))
             tell(1)
         return points, Reason.POINT_LIMIT
 
     def _find(self, value, guess) -> PeriodicOrbit:
-        system = _at(self.system, self.path, value)
+        system = at(self.system, self.path, value)
         return orbit_from_guess(system, guess, self.periods, self.rtol, self.factor)
 
     def _linearised(self, value, state) -> Linearised:
@@ -249,37 +239,6 @@ class _Follower:
     def _slope(self, point):
         here = self._linearised(point.value, point.orbit.state)
         return -jnp.linalg.solve(here.matrix, here.column)
-
-
-@eqx.filter_jit
-def linearised(system, path: str, value, state, periods, rtol) -> Linearised:
-    """Return residual, M - I and parameter column of the period map, in one solve."""
-
-    def residual(state, value):
-        there = _at(system, path, value)
-        image = flow(there, state, 0.0, periods.astype(float) * there.period(), rtol=rtol)
-        return image - state, image - state
-
-    value = jnp.asarray(value, float)
-    (matrix, column), rest = jax.jacfwd(residual, (0, 1), has_aux=True)(state, value)
-    return Linearised(rest, matrix, column)
-
-
-def _at(system, path, value):
-    return replace(system, {path: jnp.asarray(value, float)})
-
-
-@eqx.filter_jit
-def _look(system, state, periods, rtol) -> PeriodicOrbit:
-    """Return what a state does in its periods, as an orbit that is not corrected."""
-    shallow = GRAZING * scales(system, state)[0]
-    tight = rtol * 1e-2
-    coarse = revolve(system, state, periods, rtol=rtol, grazing=shallow)
-    seen = revolve(system, state, periods, rtol=tight, grazing=shallow)
-    nothing = jnp.asarray(0.0)
-    shot = Shot(state, seen, coarse.monodromy, nothing, nothing.astype(int), seen.result)
-    looked = examined(system, shot, periods, tight, True)
-    return eqx.tree_at(lambda orbit: orbit.state, looked, state)
 
 
 def _checked_bounds(system, path, bounds) -> tuple[float, float]:
@@ -318,7 +277,7 @@ def _why_stuck(last: PeriodicOrbit, failed: PeriodicOrbit) -> Reason:
     return Reason.DIVERGED if code is Reason.SUCCESS else code
 
 
-def _branch(path: str, points: list[_Point], ends) -> Branch:
+def _branch(path: str, points: list[Point], ends) -> Branch:
     orbits = jax.tree.map(
         lambda *leaves: jnp.stack(leaves),
         *[point.orbit for point in points],

@@ -26,8 +26,9 @@ class ContinuationOptions(Table):
         description="the parameter", json_schema_extra={"allowed": "a parameter's path"}
     )
     bounds: Bounds = Field(description="values of the parameter to stop at")
-    method: Literal["natural"] = Field(
-        default="natural", description="natural: steps in the parameter itself"
+    method: Literal["natural", "pseudo_arclength"] = Field(
+        default="natural",
+        description="steps in the parameter itself, or along the branch round its folds",
     )
     correct: bool = Field(
         default=True, description="whether Newton's method corrects each step"

@@ -1,0 +1,61 @@
+"""What continuation needs of one point of a branch."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..dynamics.flow import flow
+from ..systems.parameters import replace
+from .periodic_orbit import GRAZING, PeriodicOrbit, examined
+from .shooting import Shot, revolve, scales
+
+
+class Linearised(NamedTuple):
+    """Of the period map at a state: residual r, matrix M - I and column dr/dp."""
+
+    residual: Float[Array, " n"]
+    matrix: Float[Array, "n n"]
+    column: Float[Array, " n"]
+
+
+class Point(NamedTuple):
+    """A periodic motion of a branch, and how far its predictor missed it."""
+
+    value: float
+    orbit: PeriodicOrbit
+    predictor_error: float
+
+
+@eqx.filter_jit
+def linearised(system, path: str, value, state, periods, rtol) -> Linearised:
+    """Return residual, M - I and parameter column of the period map, in one solve."""
+
+    def residual(state, value):
+        there = at(system, path, value)
+        image = flow(there, state, 0.0, periods.astype(float) * there.period(), rtol=rtol)
+        return image - state, image - state
+
+    value = jnp.asarray(value, float)
+    (matrix, column), rest = jax.jacfwd(residual, (0, 1), has_aux=True)(state, value)
+    return Linearised(rest, matrix, column)
+
+
+def at(system, path, value):
+    """Return the system with another value of a parameter."""
+    return replace(system, {path: jnp.asarray(value, float)})
+
+
+@eqx.filter_jit
+def look(system, state, periods, rtol) -> PeriodicOrbit:
+    """Return what a state does in its periods, as an orbit that is not corrected."""
+    shallow = GRAZING * scales(system, state)[0]
+    tight = rtol * 1e-2
+    coarse = revolve(system, state, periods, rtol=rtol, grazing=shallow)
+    seen = revolve(system, state, periods, rtol=tight, grazing=shallow)
+    nothing = jnp.asarray(0.0)
+    shot = Shot(state, seen, coarse.monodromy, nothing, nothing.astype(int), seen.result)
+    looked = examined(system, shot, periods, tight, True)
+    return eqx.tree_at(lambda orbit: orbit.state, looked, state)
