@@ -156,8 +156,10 @@ def _judge(system, roots, passive, zeros, count, radius):
     missing = missing_roots(system, circle, known) if circle else None
     kept = order[: within if count is None else count]
     inside = order[:within]
+    # where M changes steeply, the roundings of a root alone keep M from being singular
+    unsure = backward * np.minimum(condition, 1.0)
     certified = bool(
-        sound and missing == 0 and np.all(backward[inside] < 1e-11) and len(kept) > 0
+        sound and missing == 0 and np.all(unsure[inside] < 1e-11) and len(kept) > 0
     )
     if count is None and missing == 0 and sound and not len(kept):
         certified = True

@@ -130,8 +130,8 @@ def clusters(roots, errors):
 def zeros_at_origin(system: Dimensionless, starts) -> int:
     """Return how many roots are exactly 0: of rigid-body motions, mostly.
 
-    If M(0) is singular to rounding, the roots in a small circle, which parts starting
-    values near 0 from the others, are counted and their power sums taken. The
+    If M(0) is singular to rounding, the roots in a circle that parts the starting values
+    near 0 from the others are counted and their power sums taken. The
     polynomial with these roots has as many vanishing coefficients at its end as there
     are zeros among them; the others move slowly.
     """
@@ -139,13 +139,10 @@ def zeros_at_origin(system: Dimensionless, starts) -> int:
     singular = np.linalg.svd(m, compute_uv=False)
     if singular[-1] > 1e-13 * singular[0]:
         return 0
-    moduli = np.append(np.maximum(np.sort(np.abs(starts)), 1e-9), 1.0)
-    ratios = np.where(moduli[:-1] < 1e-2, moduli[1:] / moduli[:-1], 0.0)
-    gap = int(np.argmax(ratios))
-    below, above = (moduli[gap], moduli[gap + 1]) if ratios[gap] > 0 else (0.0, 0.03)
-    radius = SMALL_CIRCLE * min(above, 1.0)
-    if not 3 * below < radius:
-        radius = np.sqrt(below * above)
+    # in the widest gap between starts, not so near 0 that f is all rounding there
+    moduli = np.concatenate([[1e-3], np.clip(np.sort(np.abs(starts)), 1e-3, 10.0), [10.0]])
+    gap = int(np.argmax(moduli[1:] / moduli[:-1]))
+    radius = np.sqrt(moduli[gap] * moduli[gap + 1])
     unit = np.exp(2j * np.pi * (np.arange(32) + 0.5) / 32)
     turns = radius * unit * evaluate(system, radius * unit).rate
     number = round(np.mean(turns).real)
