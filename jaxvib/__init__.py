@@ -80,7 +80,14 @@ _HOMES = {
         "natural_modes",
     ),
     "studies": ("open_study", "sweep"),
-    "orbits": ("Branch", "PeriodicOrbit", "continue_orbit", "periodic_orbit"),
+    "orbits": (
+        "BifurcationPoint",
+        "Branch",
+        "PeriodicOrbit",
+        "bifurcation_point",
+        "continue_orbit",
+        "periodic_orbit",
+    ),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -1,5 +1,7 @@
 """Periodic motion: shooting, monodromy, Floquet multipliers, continuation."""
 
+from .bifurcation import BifurcationPoint as BifurcationPoint
+from .bifurcation import bifurcation_point as bifurcation_point
 from .continuation import Branch as Branch
 from .continuation import continue_orbit as continue_orbit
 from .periodic_orbit import PeriodicOrbit as PeriodicOrbit

@@ -1,0 +1,192 @@
+"""Many impacting motions at once: from event to event, beside adaptive steps.
+
+    python -m experiments.benchmarks.engines [--lanes 64 1024 8192] [--repeats 3]
+
+The two-body system, rigid and soft, load 200 to 800 N at 5 to 8 rad/s, gap 0.05 m, 50
+periods from rest. Every engine runs in the same chunks on all cores; runs are interleaved
+and the least time counts. Errors are those of the final state against
+`tests.independent` at 1e-12, on lanes where a start moved by 1e-9 ends as near. scipy's
+`solve_ivp` (DOP853) does a few lanes in a loop. Writes `engines-<device>-<cores>.json`.
+"""
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+
+import diffrax
+import jax
+import numpy as np
+import scipy.integrate
+
+import jaxvib as jv
+from experiments.benchmarks.regime_map import machine
+from jaxvib.dynamics.flow import solve_system
+from tests.independent import TwoBody, motion
+
+PERIODS = 50
+RIGID, SOFT = 1.53696e11, 35041219.07
+BASE = jv.two_body_impact()
+CHECKED = 24  # lanes whose errors are measured
+
+
+def lanes(number: int):
+    """Return contact stiffness, load amplitude and frequency of each lane."""
+    rng = np.random.default_rng(1)
+    stiffness = np.where(np.arange(number) % 2, RIGID, SOFT)
+    return stiffness, rng.uniform(200, 800, number), rng.uniform(5, 8, number)
+
+
+def varied(lane):
+    """Return the system of a lane."""
+    paths = ("contact.stiffness", "load.amplitude", "load.frequency")
+    return jv.replace(BASE, dict(zip(paths, lane, strict=True)))
+
+
+def by(engine: str, rtol: float):
+    """Return the final state of a lane by one of jaxvib's engines."""
+
+    def run(lane):
+        system = varied(lane)
+
+        def step(state, _):
+            period = system.period()
+            solution = solve_system(system, state, 0.0, period, rtol=rtol, engine=engine)
+            return solution.state, None
+
+        return jax.lax.scan(step, system.rest(), length=PERIODS)[0]
+
+    return run
+
+
+def plain_diffrax(rtol: float):
+    """Return the final state of a lane as anyone would ask diffrax for it."""
+
+    def run(lane):
+        system = varied(lane)
+        equation = system.equation()
+        return diffrax.diffeqsolve(
+            diffrax.ODETerm(lambda t, y, _: equation.vector_field(t, y)),
+            diffrax.Tsit5(),
+            0.0,
+            PERIODS * system.period(),
+            None,
+            system.rest(),
+            stepsize_controller=diffrax.PIDController(rtol, rtol * 1e-2),
+            max_steps=1_000_000,
+            adjoint=diffrax.ForwardMode(),
+        ).ys[-1]
+
+    return run
+
+
+ENGINES = {
+    "event, rtol 1e-7": by("event", 1e-7),
+    "event, rtol 1e-9": by("event", 1e-9),
+    "jaxvib's diffrax path, rtol 1e-8": by("diffrax", 1e-8),
+    "vmapped diffrax Tsit5, rtol 1e-9": plain_diffrax(1e-9),
+}
+
+
+def timed(function):
+    """Return a result, and the wall and CPU seconds that it took."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = function()
+    return result, time.perf_counter() - wall, time.process_time() - cpu
+
+
+def references(values, number: int):
+    """Return which of the first lanes are not chaotic, and where these end."""
+    kept, ends = [], []
+    for lane in range(min(number, len(values[0]))):
+        system = two_body(values, lane)
+        span = PERIODS * system.period
+        end, moved = (
+            motion(system, system.rest + shift, 0, span).state for shift in (0.0, 1e-9)
+        )
+        if np.abs(moved - end).max() < 1e-8:
+            kept.append(lane)
+            ends.append(end)
+    return kept, np.array(ends)
+
+
+def two_body(values, lane: int) -> TwoBody:
+    """Return a lane's system as the independent integration knows it."""
+    stiffness, amplitude, frequency = (float(column[lane]) for column in values)
+    return TwoBody(
+        contact_stiffness=stiffness, load_amplitude=amplitude, load_frequency=frequency
+    )
+
+
+def scipy_loop(values, number: int) -> float:
+    """Return the seconds that scipy takes per trajectory."""
+    begin = time.perf_counter()
+    for lane in range(number):
+        system = two_body(values, lane)
+        scipy.integrate.solve_ivp(
+            lambda t, s, system=system: system.field(
+                t, s, system.stiffnesses * np.maximum(system.penetrations(s), 0) ** 1.5
+            ),
+            (0, PERIODS * system.period),
+            system.rest,
+            method="DOP853",
+            rtol=1e-9,
+            atol=1e-11,
+        )
+    return (time.perf_counter() - begin) / number
+
+
+def measure(number: int, repeats: int, kept, ends) -> list[dict]:
+    """Return the time per trajectory-period and the errors of every engine."""
+    values = lanes(number)
+    order = np.lexsort(values[1:])
+    table = {}
+    for name, engine in ENGINES.items():
+        states, first, _ = timed(lambda run=engine: jv.map_samples(run, values, order))
+        error = np.abs(states[kept] - ends).max(1) / np.abs(ends).max(1)
+        table[name] = {
+            "engine": name,
+            "lanes": number,
+            "first call, s": first,
+            "wall, us": np.inf,
+            "cpu, us": np.inf,
+            "error, median": float(np.median(error)),
+            "error, largest": float(error.max()),
+        }
+    for _ in range(repeats):
+        for name, engine in ENGINES.items():
+            _, wall, cpu = timed(lambda run=engine: jv.map_samples(run, values, order))
+            for key, seconds in (("wall, us", wall), ("cpu, us", cpu)):
+                each = seconds * 1e6 / number / PERIODS
+                table[name][key] = min(table[name][key], each)
+    return list(table.values())
+
+
+def main() -> None:
+    """Measure, print and write."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--lanes", type=int, nargs="+", default=[64, 1024, 8192])
+    arguments.add_argument("--repeats", type=int, default=3)
+    chosen = arguments.parse_args()
+    about = machine()
+    rows = []
+    for number in chosen.lanes:
+        values = lanes(number)
+        kept, ends = references(values, CHECKED)
+        found = measure(number, chosen.repeats, kept, ends)
+        loop = scipy_loop(values, 4) * 1e6 / PERIODS
+        for row in found:
+            row |= {"lanes checked": len(kept), "scipy, us": loop}
+            row["times faster than scipy"] = loop / row["wall, us"]
+            print(
+                {key: f"{v:.3g}" if isinstance(v, float) else v for key, v in row.items()}
+            )
+        rows += found
+    name = f"engines-{about['device']}-{os.cpu_count()}.json"
+    file = Path(__file__).with_name(name)
+    file.write_text(json.dumps({"machine": about, "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
