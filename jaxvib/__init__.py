@@ -69,6 +69,7 @@ _HOMES = {
     "ensemble": ("Reason", "map_samples", "reason"),
     "modes": (
         "beam_eigenvalues",
+        "beam_motion",
         "beam_response",
         "beam_spectra",
         "damped_modes",

@@ -34,8 +34,10 @@ def map_samples(
     Chunks of up to `chunk` samples run as one `vmap`, with one host thread per core,
     since XLA runs a chunk's loops on a single core. Each lane of a chunk waits for its
     slowest neighbour, so samples of similar `cost` (shape (samples,), any unit) are
-    put together. A chunk is never narrower than 2 lanes (short ones are padded), and
-    then no bit of a sample's result depends on its neighbours.
+    put together. A chunk is never narrower than 2 lanes (short ones are padded). What its
+    neighbours are changes no bit of a sample's result; its place in a chunk may change
+    the last ones from JAX 0.11 on, so that the same samples in the same order give the
+    same bits.
 
     **Arguments:** `function`: of one sample, jittable; keep the same function object
     between calls and its compiled form is kept too. `progress`: is called with the

@@ -2,6 +2,7 @@
 
 from .beam_modes import BeamModes as BeamModes
 from .beam_modes import beam_eigenvalues as beam_eigenvalues
+from .beam_motion import beam_motion as beam_motion
 from .beam_response import beam_response as beam_response
 from .beam_spectra import BeamSpectra as BeamSpectra
 from .beam_spectra import beam_spectra as beam_spectra

@@ -28,15 +28,7 @@ def beam_response(
     the bodies. Differentiable in every parameter and in both positions. **Raises:**
     `ValueError` unless exactly one of `force_at` and `force_on` is given.
     """
-    if (force_at is None) == (force_on is None):
-        raise ValueError("give one of force_at (m) and force_on (number of a freedom)")
-    scaled = dimensionless(system)
-    row = 4 + scaled.positions.shape[0]
-    if force_on is not None:
-        row = row + force_on
-    else:
-        # a link that holds nothing: its force is the one that is applied
-        scaled = _with_idle_link(scaled, jnp.asarray(force_at, float) / scaled.length)
+    scaled, row = applied_force(system, force_at, force_on)
     points = jnp.asarray(at, float) / scaled.length
     flexibility = scaled.length**3 / system.beam.bending_stiffness
     first = 4 + len(scaled.turns)
@@ -50,6 +42,21 @@ def beam_response(
         return flexibility * moved, flexibility * unknowns[first:]
 
     return jax.vmap(of_one)(jnp.asarray(frequencies, float))
+
+
+def applied_force(system: BeamWithBodies, force_at, force_on):
+    """Return a system with a row for the force that acts on it, and that row's number.
+
+    On the beam it is the row of a link that holds nothing: its force is the one that is
+    applied. **Raises:** `ValueError` unless exactly one of the places is given.
+    """
+    if (force_at is None) == (force_on is None):
+        raise ValueError("give one of force_at (m) and force_on (number of a freedom)")
+    scaled = dimensionless(system)
+    row = 4 + scaled.positions.shape[0]
+    if force_on is not None:
+        return scaled, row + force_on
+    return _with_idle_link(scaled, jnp.asarray(force_at, float) / scaled.length), row
 
 
 def _with_idle_link(scaled, position):

@@ -10,6 +10,7 @@ import jaxvib as jv
 from jaxvib.dynamics.flow import observe, solve_system
 from jaxvib.ensemble import Reason
 from tests.independent import TwoBody, motion
+from tests.places import check_same
 
 RIGID, SOFT = 1.53696e11, 35041219.07
 apart = jv.two_body_impact(gap=50.0)
@@ -135,8 +136,11 @@ def test_a_lane_has_the_same_bits_among_any_neighbours():
     batch = jax.jit(jax.vmap(lambda s: jv.flow(hertz(RIGID), s, 0.0, span, rtol=1e-8)))
     starts = jnp.outer(jnp.linspace(-1.0, 1.0, 64), state)
     whole = np.asarray(batch(starts))
-    np.testing.assert_array_equal(np.asarray(batch(starts[::-1]))[::-1], whole)
-    np.testing.assert_array_equal(batch(starts[5:7]), whole[5:7])
+    check_same(np.asarray(batch(starts[::-1]))[::-1], whole)
+    check_same(batch(starts[5:7]), whole[5:7])
+    # In its place it feels no neighbours, whatever they are.
+    others = starts.at[::2].set(0.5 * starts[::2])
+    np.testing.assert_array_equal(np.asarray(batch(others))[1::2], whole[1::2])
 
 
 def test_a_state_that_runs_away_has_a_reason():
