@@ -94,11 +94,14 @@ class Session:
             click.echo(line)
         return SAMPLES_FAILED if failed else DONE
 
-    def command(self, *options: str, directory: Path | None = None) -> str:
+    def command(self, *options: str) -> str:
         """Return the command that ran this study, with other options."""
-        assignments = [word for each in self._assignments for word in ("--set", each)]
-        where = ["--out", str(directory or self.directory)]
-        return shlex.join(["jaxvib", "run", self._config, *assignments, *where, *options])
+        return self._command(self._assignments, self.directory, *options)
+
+    def _command(self, assignments, directory: Path, *options: str) -> str:
+        sets = [word for each in assignments for word in ("--set", each)]
+        words = ["jaxvib", "run", self._config, *sets, "--out", str(directory), *options]
+        return shlex.join(words)
 
     def leave(self, code: int) -> None:
         """End the process at once, after Ctrl-C, whatever its threads are at."""
@@ -114,7 +117,8 @@ class Session:
 
     def _next(self) -> str:
         variation = SYSTEMS[self.study.system.kind].variation(self.study.system)
-        if variation.partition("=")[0] in self.study.paths:
+        path = variation.partition("=")[0]
+        if path in self.study.paths:
             return shlex.join(["jaxvib", "report", str(self.directory)])
-        other = Path(f"{self.directory}-2")
-        return self.command("--set", variation, directory=other)
+        kept = [each for each in self._assignments if each.partition("=")[0] != path]
+        return self._command([*kept, variation], Path(f"{self.directory}-2"))

@@ -81,7 +81,7 @@ def test_a_run_stores_results_and_says_so_in_twelve_lines():
     )
     assert lines[1].startswith("CPU (no GPU found)")
     assert len(lines) - 2 <= 12
-    assert "jaxvib run pushed.toml --out there-2 --set attached.mass=120" in lines[-1]
+    assert "jaxvib run pushed.toml --set attached.mass=120 --out there-2" in lines[-1]
     dataset = jv.open_study("there")
     amplitude, phase = np.meshgrid(np.linspace(100, 400, 4), [0.0, 0.5, 1.0], indexing="ij")
     expected = accelerations({"load.amplitude": amplitude, "load.phase": phase})

@@ -94,7 +94,7 @@ class BeamChainKind:
 
     def variation(self, options) -> str:
         """Return a change worth trying."""
-        return "bodies=512"
+        return f"bodies={2 * options.bodies}"
 
     def build(self, options):
         """Return the system that a config asks for."""

@@ -140,7 +140,7 @@ class TwoBodyImpactKind:
 
     def variation(self, options) -> str:
         """Return a change worth trying."""
-        return "attached.mass=120"
+        return f"attached.mass={1.2 * options.attached.mass:.4g}"
 
     def build(self, options):
         """Return the system that a config asks for."""
