@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
+from tests.places import SAME_BITS, check_same
 
 pytestmark = pytest.mark.slow
 SMALL = (
@@ -115,8 +116,13 @@ def test_orbits_do_not_depend_on_how_the_study_is_cut_into_chunks(cache, whole, 
     options = [word.replace("run.chunk=4", "run.chunk=7") for word in SMALL]
     assert shell(cache, "run", "quick", *options, "--out", str(directory)).returncode == 0
     one, other = jv.open_study(whole), jv.open_study(directory)
-    for name in one.variables:
-        np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+    if SAME_BITS:
+        for name in one.variables:
+            np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+    periodic = (one["result"] == 0).values
+    np.testing.assert_array_equal(periodic, other["result"] == 0)
+    for name in ("state", "floquet_multipliers", "max_contact_force"):
+        check_same(one[name].values[periodic], other[name].values[periodic], rtol=1e-6)
 
 
 def test_the_loading_curve_ends_at_the_fold_near_125_newtons(cache, tmp_path):
