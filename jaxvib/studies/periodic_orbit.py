@@ -72,7 +72,7 @@ class PeriodicOrbitKind:
     def cost(self, options, run) -> Cost:
         """Return what it takes, measured on the 64 x 64 map of `configs/`."""
         more = {"quick": 0.8, "checked": 1.0, "strict": 1.4}[run.evidence]
-        return Cost(12.0, 28.0, 0.02 * more, 8.0, 700.0, ("stage",))
+        return Cost(8.0, 18.0, 0.012 * more, 5.0, 700.0, ("stage",))
 
     def group(self, name, system, values, study, read) -> dict[str, Variable]:
         """Return the course of evenly chosen motions over one of their periods."""
