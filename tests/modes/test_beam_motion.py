@@ -65,7 +65,8 @@ def by_elements(place, number=24):
     return np.array(motions)
 
 
-@pytest.mark.parametrize("place", [1.0, pytest.param(0.5, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [1.0, 0.5])
 def test_a_force_moves_beam_and_bodies_as_elements_say(place):
     beam, bodies = jv.beam_motion(SYSTEM, TIMES, FORCE, force_at=place, at=[1.0, 2.0])
     expected = by_elements(place)

@@ -38,6 +38,7 @@ def apart():
     return system, jv.periodic_orbit(system, system.rest())
 
 
+@pytest.mark.slow
 def test_grazing_and_its_derivatives_are_those_of_the_linear_response(apart):
     system, orbit = apart
     assert int(orbit.contacts) == 0
