@@ -26,6 +26,7 @@ from .solve import (
 )
 
 ENGINES = ("auto", "diffrax", "event")
+STEPPED = ("auto", "diffrax")  # where samples on the way or multipliers are wanted
 _MANY = 512  # lanes; fewer are done before an event engine is compiled
 
 
@@ -120,9 +121,7 @@ def simulate(
     **Raises:** `ValueError` for a state of the wrong shape, times that do not ascend,
     a tolerance out of range or an unknown engine.
     """
-    check_engine(engine)
-    if engine == "event":
-        raise ValueError("engine = 'event' gives no samples on the way; allowed: diffrax")
+    check_engine(engine, STEPPED)
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     state = checked_state(system, state)
     times = jnp.asarray(times, float)
@@ -235,9 +234,9 @@ def checked_state(system, state) -> Float[Array, " state"]:
     return state
 
 
-def check_engine(engine: str) -> None:
-    """Raise `ValueError` for an engine that nobody knows, naming the nearest one."""
-    if engine not in ENGINES:
-        near = difflib.get_close_matches(str(engine), ENGINES, n=1)
+def check_engine(engine: str, allowed: Sequence[str] = ENGINES) -> None:
+    """Raise `ValueError` for an engine that is not allowed, naming the nearest one."""
+    if engine not in allowed:
+        near = difflib.get_close_matches(str(engine), allowed, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"engine = {engine!r}; allowed: {', '.join(ENGINES)}{hint}")
+        raise ValueError(f"engine = {engine!r}; allowed: {', '.join(allowed)}{hint}")

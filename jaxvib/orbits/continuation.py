@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
 from .._quantity import Range, check_range, reported
-from ..dynamics.flow import check_engine
+from ..dynamics.flow import STEPPED, check_engine
 from ..ensemble import Reason, reason
 from ..systems.parameters import parameters, unknown_key
 from .arclength import Arc
@@ -129,7 +129,7 @@ def continue_orbit(
 
     **Source:** Pogorelova and Postnikova (2011).
     """
-    check_engine(engine)
+    check_engine(engine, STEPPED)
     if method not in METHODS:
         raise ValueError(f"method = {method!r}; allowed: {', '.join(METHODS)}")
     low, high = _checked_bounds(system, path, bounds)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Complex, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
-from ..dynamics.flow import check_engine, checked_state, flow
+from ..dynamics.flow import STEPPED, check_engine, checked_state, flow
 from ..ensemble import Reason, reason
 from .implicit import implicit_root, with_derivative_of
 from .multipliers import STABLE, UNSTABLE, floquet_multipliers, multiplier_error, verdict
@@ -123,7 +123,7 @@ def periodic_orbit(
 
     **Source:** Pogorelova and Postnikova (2011) for the method; the evidence is ours.
     """
-    check_engine(engine)
+    check_engine(engine, STEPPED)
     check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-2))
     # As arrays, so that another value is not another compilation.
     rtol, factor = jnp.asarray(rtol, float), jnp.asarray(evidence_factor(evidence))
