@@ -17,11 +17,17 @@ import numpy as np
 
 import jaxvib as jv
 from jaxvib.modes.eigenvalue_curves import meetings, rows_of_curves
+from tests.modes.paper_determinant import (
+    BENDING,
+    LENGTH,
+    LINK,
+    MASS_PER_LENGTH,
+    POSITIONS,
+    paper_determinant,
+)
 
 HERE = Path(__file__).parent
-ENDS, LENGTH, MASS_PER_LENGTH = ("clamped", "free"), 1.0, 0.675
-BENDING = 7e10 * 5.20833e-10
-POSITIONS, LINK = (0.1, 0.5, 0.9), 0.1
+ENDS = ("clamped", "free")
 PRINTED = (-0.255 + 25.839j, -0.235 + 161.938j)
 COMPARED_WITH = (-0.255 + 25.829j, -0.235 + 161.941j)
 
@@ -97,42 +103,6 @@ def over_the_stiffness(directory: Path) -> dict:
             for met in found
         ],
     }
-
-
-def green_function(value, load):
-    """Return G(x) of the cantilever: value^2 k G + b G'''' = delta(x - load)."""
-    wave = (-(value**2) * MASS_PER_LENGTH / BENDING) ** mpmath.mpf("0.25")
-
-    def krylov(x, order):
-        z, odd = wave * x, order % 2
-        growing = (mpmath.sinh, mpmath.cosh)[odd](z)
-        turning = (mpmath.sin, mpmath.cos)[odd](z) * (-1) ** (order // 2)
-        return (growing - turning) * wave ** (order - 3) / 2
-
-    def beyond(x, order):
-        return krylov(x - load, order) if x > load else mpmath.mpf(0)
-
-    rows = mpmath.matrix(
-        [[krylov(LENGTH, order + 1), krylov(LENGTH, order)] for order in (2, 3)]
-    )
-    right = mpmath.matrix([-beyond(LENGTH, order) for order in (2, 3)])
-    first, second = mpmath.lu_solve(rows, right)
-    return lambda x: (first * krylov(x, 1) + second * krylov(x, 0) + beyond(x, 0)) / BENDING
-
-
-def paper_determinant(value, mass: float = 0.1):
-    """Return det [[l^2 A + C2 D + l B2 D, -(C2 + l B2)], [N, -M]], M = I + G W, N = G W."""
-    link = LINK + value * LINK
-    greens = [green_function(value, load) for load in POSITIONS]
-    whole = mpmath.zeros(6)
-    for i in range(3):
-        whole[i, i] = value**2 * mass + link
-        whole[i, 3 + i] = -link
-        for j in range(3):
-            coupling = greens[j](POSITIONS[i]) * link
-            whole[3 + i, j] = coupling
-            whole[3 + i, 3 + j] = -coupling - (i == j)
-    return mpmath.det(whole)
 
 
 def against_the_paper_s_form(values) -> list[dict]:
