@@ -206,24 +206,30 @@ class Motion {
   }
 
   play(on) {
-    if (on === this.playing) return;
-    this.playing = on;
-    this.find(".play").textContent = on ? "Pause" : "Play";
-    if (!on) return;
-    let last; // a frame's time may lie before this call's
-    const frame = (now) => {
-      if (!this.playing) return;
-      last ??= now;
-      const before = this.clock, seconds = (now - last) / 1000;
+    play(this, on, (seconds) => {
+      const before = this.clock;
       this.clock += seconds * Number(this.find(".player select").value);
       this.clock %= this.duration;
       this.keepSparks(before, seconds);
-      last = now;
       this.show();
-      requestAnimationFrame(frame);
-    };
-    requestAnimationFrame(frame);
+    });
   }
+}
+
+// Start or stop a player; while it plays, `advance` gets the seconds since its last frame.
+function play(player, on, advance) {
+  if (on === player.playing) return;
+  player.playing = on;
+  player.find(".play").textContent = on ? "Pause" : "Play";
+  if (!on) return;
+  let last; // a frame's time may lie before this call's
+  const frame = (now) => {
+    if (!player.playing) return;
+    advance((now - (last ?? now)) / 1000);
+    last = now;
+    requestAnimationFrame(frame);
+  };
+  requestAnimationFrame(frame);
 }
 
 function put(dot, chart, x, y) {

@@ -39,21 +39,11 @@ class Scene {
   }
 
   play(on) {
-    if (on === this.playing) return;
-    this.playing = on;
-    this.find(".play").textContent = on ? "Pause" : "Play";
-    if (!on) return;
-    let last; // a frame's time may lie before this call's
-    const frame = (now) => {
-      if (!this.playing) return;
-      last ??= now;
+    play(this, on, (seconds) => {
       const speed = Number(this.find("select.speed").value);
-      this.part = (this.part + ((now - last) / 1000) * speed / this.source.seconds) % 1;
-      last = now;
+      this.part = (this.part + (seconds * speed) / this.source.seconds) % 1;
       this.show();
-      requestAnimationFrame(frame);
-    };
-    requestAnimationFrame(frame);
+    });
   }
 }
 
