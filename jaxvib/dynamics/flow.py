@@ -13,7 +13,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
 from ..ensemble import Reason
-from .events import travel, travel_problem, why_not
+from .events import travel, travel_columns, travel_problem, why_not, why_only
 from .observables import Watched, start_watching, steps_over_contact, watch_step
 from .solve import (
     Problem,
@@ -67,7 +67,8 @@ def flow(
     under the same error control as the state. A solve that fails gives NaN.
 
     `engine="event"` goes from contact to contact (`dynamics.events`): several times as
-    fast, but slower to compile; "auto" takes it for ensembles, see `engine_for`.
+    fast, but slower to compile; "auto" takes it for ensembles and for hard stops, see
+    `engine_for`.
 
     **Raises:** `ValueError` for a state of the wrong shape, a tolerance out of range,
     an unknown engine, or one that the system cannot be taken by.
@@ -76,12 +77,12 @@ def flow(
     return solve_system(system, state, t0, t1, rtol=rtol, engine=engine).state
 
 
-def solve_system(system, state, t0, t1, *, rtol, engine="diffrax") -> Solution:
+def solve_system(system, state, t0, t1, *, rtol, engine="auto") -> Solution:
     """Return `flow` together with its reason code and the number of steps."""
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     state = checked_state(system, state)
     problem, parameters = problem_of(system)
-    if engine == "event":
+    if _by_events(system, engine):
         return travel_problem(problem.prepare, state, parameters, t0, t1, rtol)
     return solve(problem, state, parameters, t0, t1, tolerances(rtol))
 
@@ -91,21 +92,30 @@ def engine_for(system, engine: str, lanes: int) -> tuple[str, str]:
 
     "auto" goes from event to event where the system is linear but for contacts with
     Hertz's or a linear law, under harmonic loads, and where there are lanes enough for
-    its longer compilation to pay. **Raises:** `ValueError` for an unknown engine, or for
-    "event" where the system is not such a one.
+    its longer compilation to pay; with hard stops always. **Raises:** `ValueError` for an
+    unknown engine, for "event" where the system is not such a one, or for "diffrax" where
+    it has hard stops.
     """
     check_engine(engine)
-    if engine == "diffrax":
-        return engine, "asked for"
     problem, parameters = problem_of(system)
-    reason = why_not(jax.eval_shape(problem.prepare, parameters))
-    if engine == "event":
-        if reason:
-            raise ValueError(f"engine = 'event': {reason}; allowed: auto, diffrax")
+    equation = eqx.filter_eval_shape(problem.prepare, parameters)
+    reason, only = why_not(equation), why_only(equation)
+    if engine == "diffrax":
+        if only:
+            raise ValueError(f"engine = 'diffrax': {only}; allowed: auto, event")
         return engine, "asked for"
+    if engine == "event" or only:
+        if reason:
+            raise ValueError(f"engine = {engine!r}: {reason}; allowed: auto, diffrax")
+        return "event", only or "asked for"
     if not reason and lanes < _MANY:
         reason = f"{lanes} samples are fewer than {_MANY}, from where on events pay"
     return ("diffrax", reason) if reason else ("event", "linear but for its contacts")
+
+
+def _by_events(system, engine: str) -> bool:
+    """Return whether one motion goes from event to event; "auto": only if it must."""
+    return engine_for(system, engine, lanes=1)[0] == "event"
 
 
 def simulate(
@@ -118,6 +128,8 @@ def simulate(
 ) -> Trajectory:
     """Return the motion from `state` at `times[0]`, sampled at ascending `times` (s).
 
+    The force of a hard stop is that with which it holds; its impulses have none.
+
     **Raises:** `ValueError` for a state of the wrong shape, times that do not ascend,
     a tolerance out of range or an unknown engine.
     """
@@ -129,7 +141,29 @@ def simulate(
         raise ValueError(f"times has shape {times.shape}; allowed: (2,) or longer")
     if not isinstance(times, jax.core.Tracer) and not bool(jnp.all(jnp.diff(times) > 0)):
         raise ValueError("times do not ascend; allowed: ascending times, s")
-    return _simulate(system, state, times, jnp.asarray(rtol, float))
+    rtol = jnp.asarray(rtol, float)
+    if _by_events(system, engine):
+        return _travel_by(system, state, times, rtol)
+    return _simulate(system, state, times, rtol)
+
+
+@eqx.filter_jit
+def _travel_by(system, state, times, rtol) -> Trajectory:
+    equation = system.equation()
+
+    def step(carry, span):
+        state, result = carry
+        found = travel(equation, state, span[0], span[1], rtol)
+        result = jnp.where(result == Reason.SUCCESS, found.result, result)
+        force = equation.contact_forces(equation.penetrations(found.state)) + found.held
+        return (found.state, result), (found.state, force)
+
+    begin = travel(equation, state, times[0], times[0], rtol)
+    force = equation.contact_forces(equation.penetrations(state)) + begin.held
+    spans = jnp.stack([times[:-1], times[1:]], axis=1)
+    (_, result), (states, forces) = jax.lax.scan(step, (state, begin.result), spans)
+    states = jnp.concatenate([state[None], states])
+    return Trajectory(times, states, jnp.concatenate([force[None], forces]), result)
 
 
 @eqx.filter_jit
@@ -160,7 +194,9 @@ class Observation(NamedTuple):
     result: Int[Array, ""]
 
 
-def observe(system, state, t0, t1, *, rtol, grazing, watched=None) -> Observation:
+def observe(
+    system, state, t0, t1, *, rtol, grazing, watched=None, engine="auto"
+) -> Observation:
     """Return the flow of a vibro-impact system and what was watched on the way.
 
     `grazing`: the depth (m) up to which a touch is not counted as a contact;
@@ -168,6 +204,10 @@ def observe(system, state, t0, t1, *, rtol, grazing, watched=None) -> Observatio
     to a watched time is.
     """
     problem, parameters = problem_of(system)
+    if _by_events(system, engine):
+        equation = problem.prepare(parameters)
+        columns, found = travel_columns(equation, state, t0, t1, rtol, grazing, watched)
+        return Observation(found.state, columns, found.watched, found.result)
     whole = augmented(problem, None)
     start = state, jnp.eye(state.shape[0])
     prepared = whole.prepare(parameters)
@@ -178,12 +218,12 @@ def observe(system, state, t0, t1, *, rtol, grazing, watched=None) -> Observatio
 
 
 def watch(
-    system, state, t0, t1, *, rtol, grazing, engine="diffrax"
+    system, state, t0, t1, *, rtol, grazing, engine="auto"
 ) -> tuple[Array, Watched, Array]:
     """Return `observe` without a monodromy: state, what was watched, reason code."""
     problem, parameters = problem_of(system)
     equation = problem.prepare(parameters)
-    if engine == "event":
+    if _by_events(system, engine):
         found = travel(equation, state, t0, t1, rtol, grazing=grazing)
         return found.state, found.watched, found.result
     return _watch(

@@ -14,6 +14,7 @@ class Watched(NamedTuple):
     `deepest` penetration (contacts,), m, and its time; `touching` now; `onsets`;
     `duration` of all contact, s; `nearest` to grazing, m: the smallest |z| of all
     local maxima of z; `excursion`: the deepest penetration since the last onset;
+    `impulse`: the largest one of a hard stop, N s (0 of other contacts);
     `highest` and `lowest` displacement (n,), m, and their times.
     """
 
@@ -24,6 +25,7 @@ class Watched(NamedTuple):
     duration: Float[Array, " contacts"]
     nearest: Float[Array, " contacts"]
     excursion: Float[Array, " contacts"]
+    impulse: Float[Array, " contacts"]
     highest: Float[Array, " n"]
     highest_time: Float[Array, " n"]
     lowest: Float[Array, " n"]
@@ -33,7 +35,7 @@ class Watched(NamedTuple):
 def start_watching(time, state, equation) -> Watched:
     """Return what is known before the first step."""
     depth = equation.penetrations(state)
-    position = jnp.split(state, 2)[0]
+    position = equation.displaced(state)
     at_depth, at_position = jnp.full_like(depth, time), jnp.full_like(position, time)
     touching = depth > 0
     return Watched(
@@ -45,6 +47,7 @@ def start_watching(time, state, equation) -> Watched:
         jnp.full_like(depth, jnp.inf),
         # A contact under way at the start has been counted where it began.
         jnp.where(touching, -jnp.inf, 0.0),
+        jnp.zeros_like(depth),
         position,
         at_position,
         position,
@@ -56,8 +59,8 @@ def watch_step(watched: Watched, grazing, t0, t1, start, end, equation) -> Watch
     """Return what is known after a step from (state, rate) `start` to `end`."""
     length = t1 - t0
     before, after = equation.contact_motion(*start), equation.contact_motion(*end)
-    first = (*jnp.split(start[0], 2), jnp.split(start[1], 2)[1])
-    last = (*jnp.split(end[0], 2), jnp.split(end[1], 2)[1])
+    first = equation.displacements(t0, *start)
+    last = equation.displacements(t1, *end)
     return watch_path(
         watched,
         grazing,
@@ -106,6 +109,7 @@ def watch_path(watched: Watched, grazing, length, time_at, depth, displacement) 
         watched.duration + share * length,
         nearest,
         excursion,
+        watched.impulse,
         jnp.where(higher, high, watched.highest),
         jnp.where(higher, time_at(at_high), watched.highest_time),
         jnp.where(lower, low, watched.lowest),

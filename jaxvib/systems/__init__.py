@@ -11,10 +11,13 @@ from .beam_builders import rigid_body_on_beam as rigid_body_on_beam
 from .chain import BeamChain as BeamChain
 from .contact import HertzContact as HertzContact
 from .contact import LinearContact as LinearContact
+from .contact import RestitutionContact as RestitutionContact
 from .elements import AngularSpring as AngularSpring
 from .elements import PointInertia as PointInertia
 from .elements import PointMass as PointMass
 from .elements import Spring as Spring
+from .forced import ForcedSystem as ForcedSystem
+from .forced import forced_system as forced_system
 from .frames import BeamModule as BeamModule
 from .frames import FrameModule as FrameModule
 from .impact import AppliedLoad as AppliedLoad

@@ -121,6 +121,36 @@ class LinearContact(Printed):
         return self.force(penetration) * penetration / 2
 
 
+class RestitutionContact(Printed):
+    r"""A hard stop: an impact that turns the relative velocity round in an instant.
+
+    Where the penetration $z = n^T q - g$ reaches 0 with $\dot z > 0$, an impulse $P$
+    along the contact's direction changes the velocities of all bodies:
+
+    $$\dot q^+ = \dot q^- + M^{-1} n P, \qquad
+      P = -\frac{(1 + e)\, \dot z^-}{n^T M^{-1} n}, \qquad \dot z^+ = -e\, \dot z^-.$$
+
+    Bodies never penetrate each other; impacts that accumulate end in a contact that
+    holds until its force would have to pull. Motions go from event to event only
+    (`engine="event"`). `force` and `energy`, functions of a penetration, are 0.
+    **Fields:** `restitution`: $e \in [0, 1]$, a scalar: 1 loses no energy, 0 does not
+    rebound. **Raises:** `ValueError` if it is out of its range. **Source:** Brogliato,
+    *Nonsmooth Mechanics* (2016), section 4.3.
+    """
+
+    restitution: Float[Array, ""] = quantity(
+        "restitution", "", "coefficient of restitution", at_least=0.0, at_most=1.0
+    )
+
+    def force(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        """Return 0: the stop acts by impulses, not by penetration."""
+        return jnp.zeros_like(jnp.asarray(penetration))
+
+    def energy(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        """Return 0: the stop stores nothing."""
+        return jnp.zeros_like(jnp.asarray(penetration))
+
+
 def shape_factor(ratio: float) -> float:
     r"""Return q of `HertzContact.from_curvatures` for the ratio A/B, 1 for a circle.
 

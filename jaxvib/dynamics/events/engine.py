@@ -12,6 +12,7 @@ from ..step_polynomial import Polynomial, RootPath
 from .flight import fly
 from .motion import Motion, along, gap, motion_of
 from .series import any_of, largest, settled, slope, value
+from .stop import Struck, accelerations, start_holding, strike
 from .touch import press
 
 MOST_STEPS = 100_000
@@ -21,13 +22,18 @@ _IN_FLIGHT = 1e-3
 _SLIGHT = 1e-2
 # The greatest step that is watched, in units of the motion's rate.
 _TURN = 2.0
+# What is left of a hard stop's rebounds is below this part of the tolerance.
+_REBOUNDS = 0.1
+# A start this deep in a hard stop, in units of the motion's size, is none.
+_INSIDE = 1e-3
 
 
 class Lane(NamedTuple):
     """Where a motion is, and how its contacts stand.
 
     `roots`: u of each Hertz contact; `touching`: whether each contact is closed;
-    `sizes`: how large each u is expected to grow.
+    `sizes`: how large each u is expected to grow; `zeros`: how many roots of each hard
+    contact's gap are at this very time.
     """
 
     position: list
@@ -36,28 +42,34 @@ class Lane(NamedTuple):
     roots: list
     touching: list
     sizes: list
+    zeros: list
     steps: Any
     watched: Watched | None
 
 
 class Travel(NamedTuple):
-    """Where a motion has come to, a reason code, its steps, and what was watched."""
+    """Where a motion has come to, a reason code, its steps, and what was watched.
+
+    `held`: the force of each hard contact that holds at the end, N, else 0.
+    """
 
     state: Float[Array, " state"]
     result: Int[Array, ""]
     steps: Int[Array, ""]
     watched: Any
+    held: Float[Array, " contacts"]
 
 
-def travel(equation, state, t0, t1, rtol, *, grazing=None, one=1.0) -> Travel:
+def travel(equation, state, t0, t1, rtol, *, grazing=None, watched=None, one=1.0) -> Travel:
     r"""Return the state at t1 of a linear system with contacts and harmonic loads.
 
     Flights are Taylor steps of the linear motion, of order 14. Each ends at the first
     root of a gap or before it: where a gap's series is bounded by a parabola, the
     parabola's root cannot lie behind the gap's. Contacts with Hertz's law are Taylor
     steps of order 12 in $\tau$, $dt = 2\sqrt z\,d\tau$, in which they are analytic from
-    onset to release; linear contacts belong to the flights. With a `grazing` depth, m,
-    contacts, forces and displacements are watched on the way.
+    onset to release; linear contacts belong to the flights. Hard stops are events: see
+    `stop`. With a `grazing` depth, m, contacts, forces and displacements are watched on
+    the way, beside what was `watched` before.
 
     `one`: a 1, whose tangent `travel_problem` sets where columns are taken.
     """
@@ -69,8 +81,11 @@ def travel(equation, state, t0, t1, rtol, *, grazing=None, one=1.0) -> Travel:
     # A lane that cannot be integrated takes no step, so that it holds up no other.
     end = jnp.where(finite, jnp.asarray(t1, float), t0)
     rate = _rate(motion, end - t0)
-    watched = None if grazing is None else start_watching(t0, state, equation)
+    if grazing is not None and watched is None:
+        watched = start_watching(t0, state, equation)
     lane = _start(motion, equation, state, t0, watched)
+    if motion.hard:
+        lane, end, finite = _start_at_stops(motion, lane, end, finite, rtol, rate)
 
     def unfinished(lane):
         return (lane.time < end) & (lane.steps < MOST_STEPS)
@@ -100,7 +115,8 @@ def travel(equation, state, t0, t1, rtol, *, grazing=None, one=1.0) -> Travel:
     code = jnp.where(whole, code, Reason.STEP_UNDERFLOW)
     code = jnp.where(finite, code, Reason.BAD_PARAMETER).astype(jnp.int32)
     final = jnp.where(code == Reason.SUCCESS, final, jnp.nan)
-    return Travel(final, code, lane.steps, lane.watched)
+    held = jax.lax.stop_gradient(_held(motion, lane))
+    return Travel(final, code, lane.steps, lane.watched, held)
 
 
 def _start(motion: Motion, equation, state, t0, watched) -> Lane:
@@ -109,14 +125,42 @@ def _start(motion: Motion, equation, state, t0, watched) -> Lane:
     roots, touching, sizes = [], [], []
     for contact in motion.contacts:
         depth = gap(contact, position)
-        closed = depth > 0
+        closed = (depth > 0) & (not contact.hard)
         touching.append(closed)
         if contact.hertz:
             roots.append(jnp.where(closed, jnp.sqrt(jnp.where(closed, depth, 1.0)), 0.0))
             sizes.append(_size(contact, along(contact, velocity)))
     steps = jnp.asarray(0, jnp.int32)
     time = jnp.asarray(t0, float)
-    return Lane(position, velocity, time, roots, touching, sizes, steps, watched)
+    zeros = [jnp.asarray(0, jnp.int32) for _ in motion.hard]
+    return Lane(position, velocity, time, roots, touching, sizes, zeros, steps, watched)
+
+
+def _start_at_stops(motion: Motion, lane: Lane, end, finite, rtol, rate):
+    """Return a start with the hard contacts that hold, where it ends, whether it is one."""
+    speed, slight = _slight(motion, lane, rtol, rate)
+    velocity, touching, zeros = start_holding(motion, lane, speed, slight)
+    deepest = largest([gap(motion.contacts[j], lane.position) for j in motion.hard])
+    outside = deepest <= _INSIDE * speed / rate
+    end = jnp.where(outside, end, lane.time)
+    lane = lane._replace(velocity=velocity, touching=touching, zeros=zeros)
+    return lane, end, finite & outside
+
+
+def _slight(motion: Motion, lane: Lane, rtol, rate):
+    """Return the motion's speed, m/s, and a height, m, that is below its error."""
+    speed = jax.lax.stop_gradient(_speed(motion, lane, rate))
+    return speed, _REBOUNDS * rtol * speed / rate
+
+
+def _held(motion: Motion, lane: Lane):
+    """Return the force of each hard contact that holds, N, 0 of the others."""
+    forces = [jnp.zeros_like(lane.time) for _ in motion.contacts]
+    if motion.hard:
+        _, holding = accelerations(motion, lane, lane.touching)
+        for j, force in zip(motion.hard, holding, strict=True):
+            forces[j] = force
+    return jnp.stack(forces) if forces else jnp.zeros(0)
 
 
 def _flight(motion: Motion, lane: Lane, end, rtol, rate, grazing, equation) -> Lane:
@@ -130,6 +174,7 @@ def _flight(motion: Motion, lane: Lane, end, rtol, rate, grazing, equation) -> L
         motion.one,
     )
     new = _after(motion, lane, position, velocity, lane.time + length, meets, ends, end)
+    new, struck = _struck(motion, lane, new, meets, rtol, rate)
     if lane.watched is None:
         return new
     depth, path = _scaled((depths, rows), length, motion)
@@ -142,10 +187,12 @@ def _flight(motion: Motion, lane: Lane, end, rtol, rate, grazing, equation) -> L
         grazing,
         length,
         lambda x: lane.time + x * length,
-        _with_ends(depth),
+        _outside(motion, lane, _with_ends(depth)),
         _with_ends(path),
     )
-    return new._replace(watched=watched)
+    return new._replace(
+        watched=_with_impacts(motion, lane, watched, struck, grazing, length)
+    )
 
 
 def _contact(motion: Motion, lane: Lane, end, rtol, rate, grazing, equation) -> Lane:
@@ -171,6 +218,7 @@ def _contact(motion: Motion, lane: Lane, end, rtol, rate, grazing, equation) -> 
     new = _after(
         motion, lane._replace(roots=roots), position, velocity, time, meets, ends, end
     )
+    new, struck = _struck(motion, lane, new, meets, rtol, rate)
     if lane.watched is None:
         return new
     depth, path, clock = _scaled((depths, series.position, [series.time]), length, motion)
@@ -183,10 +231,77 @@ def _contact(motion: Motion, lane: Lane, end, rtol, rate, grazing, equation) -> 
         grazing,
         new.time - lane.time,
         lambda x: Polynomial(tuple(c[0] for c in clock.coefficients)).value(x),
-        _with_ends(RootPath(depth, squared)),
+        _outside(motion, lane, _with_ends(RootPath(depth, squared))),
         _with_ends(path),
     )
-    return new._replace(watched=watched)
+    passed = new.time - lane.time
+    return new._replace(
+        watched=_with_impacts(motion, lane, watched, struck, grazing, passed)
+    )
+
+
+def _struck(motion: Motion, lane: Lane, new: Lane, meets, rtol, rate):
+    """Return the lane after the impacts at its hard stops, and what these were."""
+    if not motion.hard:
+        return new, None
+    # It lies on the stop that it meets, but for a rounding.
+    position = new.position
+    for j in motion.hard:
+        contact = motion.contacts[j]
+        over = gap(contact, position) / along(contact, contact.response)
+        over = jnp.where(meets[j], over, 0.0)
+        position = [x - r * over for x, r in zip(position, contact.response, strict=True)]
+    zeros = [jnp.zeros_like(z) for z in lane.zeros]
+    new = new._replace(position=position, touching=lane.touching)
+    speed, slight = _slight(motion, new, rtol, rate)
+    struck = strike(motion, new, meets, zeros, speed, slight)
+    touching = list(struck.touching)
+    for j, contact in enumerate(motion.contacts):
+        if not contact.hard:
+            touching[j] = lane.touching[j] ^ meets[j]
+    # An end that is reached at a stop is still before it, see `_after`.
+    new = new._replace(velocity=struck.velocity, touching=touching, zeros=struck.zeros)
+    return new, struck
+
+
+def _outside(motion: Motion, lane: Lane, path):
+    """Return a path of gaps, those of hard contacts 0 at most, and level where they hold."""
+    if not motion.hard:
+        return path
+    depth, *ends = path
+    hard = jnp.asarray([contact.hard for contact in motion.contacts])
+    holds = hard & jnp.stack(lane.touching)
+    ends = [
+        (
+            jnp.where(hard, jnp.minimum(value, 0), value),
+            jnp.where(holds, 0.0, slope),
+        )
+        for value, slope in ends
+    ]
+    return depth, *ends
+
+
+def _with_impacts(
+    motion: Motion, lane: Lane, watched, struck: Struck | None, grazing, passed
+):
+    """Return what is known after a step that may have ended with an impact."""
+    if struck is None:
+        return watched
+    fields = {
+        name: list(getattr(watched, name))
+        for name in ("touching", "onsets", "duration", "nearest", "impulse")
+    }
+    for i, j in enumerate(motion.hard):
+        impulse, depth = struck.impulses[i], struck.depths[i]
+        impact = impulse > 0
+        fields["touching"][j] = struck.touching[j]
+        counted = (impact & (depth > grazing)).astype(jnp.int32)
+        fields["onsets"][j] = fields["onsets"][j] + counted
+        fields["duration"][j] += jnp.where(lane.touching[j], passed, 0.0)
+        nearest = jnp.minimum(fields["nearest"][j], jnp.where(impact, depth, jnp.inf))
+        fields["nearest"][j] = nearest
+        fields["impulse"][j] = jnp.maximum(fields["impulse"][j], impulse)
+    return watched._replace(**{name: jnp.stack(rows) for name, rows in fields.items()})
 
 
 def _with_ends(path):
@@ -229,6 +344,7 @@ def _after(motion, lane, position, velocity, time, meets, ends, end) -> Lane:
         list(lane.roots),
         touching,
         sizes,
+        list(lane.zeros),
         lane.steps + 1,
         lane.watched,
     )
@@ -249,7 +365,7 @@ def _rate(motion: Motion, span):
     stops = [
         jnp.sqrt(contact.stiffness * along(contact, contact.response))
         for contact in motion.contacts
-        if not contact.hertz
+        if contact.linear
     ]
     rate = jnp.sqrt(largest(stiff)) + largest(damped) + loads + sum(stops)
     return jnp.maximum(rate, 1 / jnp.where(span > 0, span, 1.0))

@@ -5,26 +5,37 @@ import jax.numpy as jnp
 
 from .motion import Motion, acceleration_term, cosine_and_sine, gap_series
 from .series import any_of, first_of, first_root, largest, radius, refined, settled
+from .stop import hold, kept, signal_of
 
 ORDER = 14
 
 
-def flight_series(motion: Motion, position, velocity, time, pushing) -> list[list]:
+def flight_series(motion: Motion, lane, pushing) -> tuple[list[list], list[list]]:
     """Return each displacement's series in the time from now on.
 
-    `pushing`: for each contact 1 while a linear one touches, else 0.
+    `pushing`: for each contact 1 while a linear one touches, else 0. Beside them those
+    of the forces that hold hard contacts closed.
     """
+    position, velocity, time = lane.position, lane.velocity, lane.time
+    held = hold(motion, lane.touching)
+    holding: list[list] = [[] for _ in motion.hard]
     waves = [cosine_and_sine(load.frequency * time + load.phase) for load in motion.loads]
     rows = [[x, v] for x, v in zip(position, velocity, strict=True)]
     rates = [[v] for v in velocity]
     for k in range(ORDER - 1):
         forces = []
         for contact, push in zip(motion.contacts, pushing, strict=True):
+            if contact.hard:
+                forces.append(0.0)
+                continue
             depth = sum(d * row[k] for d, row in zip(contact.direction, rows, strict=True))
             depth = depth - contact.gap if k == 0 else depth
             forces.append(push * contact.stiffness * depth)
         cosines = [cosine for cosine, _ in waves]
         terms = acceleration_term(motion, k, rows, rates, forces, cosines)
+        terms, holds = kept(motion, held, terms)
+        for row, force in zip(holding, holds, strict=True):
+            row.append(force)
         waves = [
             (
                 load.frequency * sine * (-1 / (k + 1)),
@@ -38,7 +49,7 @@ def flight_series(motion: Motion, position, velocity, time, pushing) -> list[lis
         for row, rate, x, v in zip(rows, rates, moved, sped, strict=True):
             row.append(x)
             rate.append(v)
-    return rows
+    return rows, holding
 
 
 def fly(motion: Motion, lane, end, accuracy, rate, longest):
@@ -49,7 +60,7 @@ def fly(motion: Motion, lane, end, accuracy, rate, longest):
     reached.
     """
     pushing = pushes(motion, lane.touching)
-    rows = flight_series(motion, lane.position, lane.velocity, lane.time, pushing)
+    rows, holds = flight_series(motion, lane, pushing)
     depths = settled([gap_series(contact, rows) for contact in motion.contacts], motion.one)
     left = end - lane.time
     factorials = ((0, 1), (1, 1), (2, 2), (3, 6))
@@ -61,11 +72,13 @@ def fly(motion: Motion, lane, end, accuracy, rate, longest):
         [jnp.where(push > 0, -c, c) for c in depth]
         for push, depth in zip(pushing, depths, strict=True)
     ]
+    for i, j in enumerate(motion.hard):
+        signals[j] = signal_of(depths[j], holds[i], lane.touching[j], lane.zeros[i])
     s, near = first_root(signals, settled(reach, motion.one), motion.one)
     s = jnp.where(s >= left, left, s)
     meets = first_of(near)
-    for depth, meet in zip(depths, meets, strict=True):
-        s = jnp.where(meet, refined(depth, s, meet), s)
+    for signal, meet in zip(signals, meets, strict=True):
+        s = jnp.where(meet, refined(signal, s, meet), s)
     s = settled(s, motion.one)
     return rows, depths, s, meets, (s >= left) & ~any_of(meets)
 
@@ -73,6 +86,6 @@ def fly(motion: Motion, lane, end, accuracy, rate, longest):
 def pushes(motion: Motion, touching) -> list[jax.Array]:
     """Return for each contact 1 while a linear one touches, else 0."""
     return [
-        jnp.where(touches & (not contact.hertz), 1.0, 0.0)
+        jnp.where(touches & contact.linear, 1.0, 0.0)
         for touches, contact in zip(touching, motion.contacts, strict=True)
     ]

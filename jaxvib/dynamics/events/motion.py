@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from ...systems.contact import HertzContact, LinearContact
+from ...systems.contact import HertzContact, LinearContact, RestitutionContact
 from ...systems.impact import EquationOfMotion
 from ...systems.load import HarmonicLoad
 from .series import Series, combination, settled
@@ -17,13 +17,27 @@ _COSINE = tuple((-1) ** k / float(np.prod(np.arange(1.0, 2 * k + 1))) for k in r
 
 
 class Touch(NamedTuple):
-    """One contact: z = direction . q - gap, and the acceleration by a unit force."""
+    """One contact: z = direction . q - gap, and the acceleration by a unit force.
+
+    A hard one has a restitution and no stiffness.
+    """
 
     direction: list
     gap: Any
     stiffness: Any
+    restitution: Any
     response: list
     hertz: bool
+
+    @property
+    def hard(self) -> bool:
+        """Whether it acts by impulses."""
+        return self.restitution is not None
+
+    @property
+    def linear(self) -> bool:
+        """Whether its force is proportional to the penetration."""
+        return not (self.hertz or self.hard)
 
 
 class Drive(NamedTuple):
@@ -49,17 +63,30 @@ class Motion(NamedTuple):
         """The positions of the contacts that follow Hertz's law."""
         return [j for j, contact in enumerate(self.contacts) if contact.hertz]
 
+    @property
+    def hard(self) -> list[int]:
+        """The positions of the contacts that act by impulses."""
+        return [j for j, contact in enumerate(self.contacts) if contact.hard]
+
 
 def why_not(equation: EquationOfMotion) -> str:
     """Return why an equation cannot be solved from event to event; "" if it can."""
     if not isinstance(equation, EquationOfMotion):
         return f"{type(equation).__name__} is not a linear system with contacts"
     for contact in equation.contacts:
-        if not isinstance(contact.law, HertzContact | LinearContact):
+        if not isinstance(contact.law, HertzContact | LinearContact | RestitutionContact):
             return f"contact law {type(contact.law).__name__} has no event-driven form"
     for load in equation.loads:
         if not isinstance(load.law, HarmonicLoad):
             return f"load law {type(load.law).__name__} has no event-driven form"
+    return ""
+
+
+def why_only(equation) -> str:
+    """Return why an equation can be solved from event to event only; "" if by steps too."""
+    for contact in getattr(equation, "contacts", ()):
+        if isinstance(contact.law, RestitutionContact):
+            return "contact law RestitutionContact acts by impulses, at events"
     return ""
 
 
@@ -80,8 +107,9 @@ def motion_of(equation: EquationOfMotion, one) -> Motion:
 
 
 def _touch(direction, gap, law, response) -> Touch:
-    hertz = isinstance(law, HertzContact)
-    return Touch(list(direction), gap, law.stiffness, list(response), hertz)
+    hard, hertz = isinstance(law, RestitutionContact), isinstance(law, HertzContact)
+    stiffness, restitution = (None, law.restitution) if hard else (law.stiffness, None)
+    return Touch(list(direction), gap, stiffness, restitution, list(response), hertz)
 
 
 def _drive(law, response) -> Drive:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from .flight import pushes
 from .motion import Motion, acceleration_term, along, cosine_and_sine, gap_series
 from .series import first_of, first_root, product_term, radius, refined, settled
+from .stop import hold, kept, signal_of
 
 ORDER = 12
 
@@ -30,6 +31,8 @@ class TouchSeries:
         self.factors: list[list] = [[] for _ in lane.roots]
         self.others: list[list] = [[] for _ in lane.roots]
         self.speeds: list[list] = [[] for _ in lane.roots]
+        self.held = hold(motion, lane.touching)
+        self.holding: list[list] = [[] for _ in motion.hard]
         self.pace: list = []
         self.cosines, self.sines = [], []
         for load in motion.loads:
@@ -50,6 +53,9 @@ class TouchSeries:
             self._forces(k),
             [cosine[k] for cosine in self.cosines],
         )
+        terms, holds = kept(motion, self.held, terms)
+        for row, force in zip(self.holding, holds, strict=True):
+            row.append(force)
         for row, term in zip(self.acceleration, settled(terms, motion.one), strict=True):
             row.append(term)
         grown = []
@@ -112,6 +118,8 @@ class TouchSeries:
                 cube = product_term(self.squares[number], self.roots[number], k)
                 force = jnp.where(self.touching[j], contact.stiffness * cube, 0.0)
                 number += 1
+            elif contact.hard:
+                force = 0.0
             else:
                 depth = along(contact, [row[k] for row in self.position])
                 depth = depth - contact.gap if k == 0 else depth
@@ -149,6 +157,10 @@ def press(motion: Motion, lane, end, accuracy, speed, sizes):
             number += 1
         depths.append(depth)
         signals.append([jnp.where(touches, -x, x) for x in depth])
+    for i, j in enumerate(motion.hard):
+        signals[j] = signal_of(
+            depths[j], series.holding[i], lane.touching[j], lane.zeros[i]
+        )
     depths, signals = settled((depths, signals), motion.one)
     signals.append([series.time[0] - end, *series.time[1:]])
     rows = [*series.velocity, *series.roots]

@@ -56,6 +56,28 @@ def travel_problem(prepare, state, parameters, t0, t1, rtol) -> Solution:
     return run(*start, jnp.asarray(t0, float), jnp.asarray(t1, float))
 
 
+def travel_columns(equation, state, t0, t1, rtol, grazing, watched=None):
+    """Return a travel with what is watched, and its columns by the state (n, n)."""
+
+    def go(state, one):
+        found = travel(
+            equation, state, t0, t1, rtol, grazing=grazing, watched=watched, one=one
+        )
+        return found.state, found
+
+    size = state.shape[0]
+    # A 1 for each column, see `settled`.
+    ones = jnp.where(jnp.isfinite(jnp.sum(state)), jnp.ones(size), jnp.nan)
+
+    def column(direction, one):
+        _, column, found = jax.jvp(
+            go, (state, jnp.ones(())), (direction, one), has_aux=True
+        )
+        return column, found
+
+    return jax.vmap(column, out_axes=(1, None))(jnp.eye(size), ones)
+
+
 def _unmoved(change) -> Solution:
     no_change = np.zeros((), jax.dtypes.float0)
     return Solution(change, no_change, no_change)

@@ -1,0 +1,220 @@
+r"""Hard stops: impacts that turn a velocity round, and contacts that hold.
+
+An impact at speed w leaves the speed e w; while the free acceleration a presses the
+bodies together, rebounds last 2 w / a each and shrink by e, so that infinitely many of
+them end after $2 e w / (a (1 - e))$. They are cut off where what is left of their height,
+$(e w)^2 / (a (1 - e))$, is below the error of the motion: the contact then holds, with
+the force that keeps its acceleration at 0, until that force would have to pull.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from .motion import Motion, acceleration_term, along, cosine_and_sine
+
+# Speeds below this part of the motion's are rounding.
+_ROUNDING = 1e-13
+# A pivot below this part of its contact's own says that others hold it already.
+_REDUNDANT = 1e-10
+
+
+class Hold(NamedTuple):
+    """Which hard contacts hold, and the factors of the equations for their forces."""
+
+    holding: list
+    rows: list
+    inverses: list
+
+
+def hold(motion: Motion, touching) -> Hold:
+    """Return the equations for the forces of the hard contacts that hold."""
+    hard = motion.hard
+    holding = [touching[j] for j in hard]
+    rows = []
+    for i, j in enumerate(hard):
+        row = []
+        for m, other in enumerate(hard):
+            both = holding[i] & holding[m]
+            mass = along(motion.contacts[j], motion.contacts[other].response)
+            row.append(jnp.where(both, mass, 1.0 if i == m else 0.0))
+        rows.append(row)
+    inverses = []
+    for i, row in enumerate(rows):
+        own = along(motion.contacts[hard[i]], motion.contacts[hard[i]].response)
+        free = row[i] > _REDUNDANT * jnp.where(holding[i], own, 1.0)
+        inverses.append(jnp.where(free, 1 / jnp.where(free, row[i], 1.0), 0.0))
+        for later in range(i + 1, len(rows)):
+            factor = rows[later][i] * inverses[i]
+            rows[later][i] = factor
+            for k in range(i + 1, len(rows)):
+                rows[later][k] = rows[later][k] - factor * row[k]
+    return Hold(holding, rows, inverses)
+
+
+def kept(motion: Motion, held: Hold, accelerations: list) -> tuple[list, list]:
+    """Return accelerations that leave closed contacts closed, and each one's force."""
+    count = len(held.holding)
+    forces = []
+    for i, j in enumerate(motion.hard):
+        pressing = along(motion.contacts[j], accelerations)
+        pressing = jnp.where(held.holding[i], pressing, 0.0)
+        forces.append(pressing - sum(held.rows[i][k] * forces[k] for k in range(i)))
+    for i in reversed(range(count)):
+        rest = sum(held.rows[i][k] * forces[k] for k in range(i + 1, count))
+        forces[i] = (forces[i] - rest) * held.inverses[i]
+    for j, force in zip(motion.hard, forces, strict=True):
+        response = motion.contacts[j].response
+        accelerations = [
+            a - r * force for a, r in zip(accelerations, response, strict=True)
+        ]
+    return accelerations, forces
+
+
+class Struck(NamedTuple):
+    """Velocities after impacts, which contacts touch, and what the impacts were.
+
+    `zeros`: of each hard contact, how many roots of its gap are at this very time;
+    `impulses`: N s; `depths`: how deep, m, each impact would have gone without its stop.
+    """
+
+    velocity: list
+    touching: list
+    zeros: list
+    impulses: list
+    depths: list
+
+
+def strike(motion: Motion, lane, meets, zeros, size, slight) -> Struck:
+    """Return what happens to the hard contacts that meet something at a lane's time.
+
+    One that holds lets go; one that is open has an impact, and holds if what is left of
+    its rebounds is less than `slight` (m). `size`: the motion's speed, m/s.
+    """
+    hard = motion.hard
+    velocity, touching = list(lane.velocity), list(lane.touching)
+    zeros, impulses, depths = list(zeros), [], []
+    strikes = [meets[j] & ~touching[j] for j in hard]
+    free, _ = accelerations(motion, lane, touching)
+    for i, j in enumerate(hard):
+        contact = motion.contacts[j]
+        speed = along(contact, velocity)
+        pressing = along(contact, free)
+        bounce = contact.restitution * jnp.maximum(speed, 0.0)
+        ends = _at_rest(contact, bounce, pressing, size, slight)
+        change = jnp.where(ends, speed, speed + bounce)
+        change = jnp.where(strikes[i], change, 0.0)
+        mass = 1 / along(contact, contact.response)
+        velocity = [
+            v - r * (mass * change) for v, r in zip(velocity, contact.response, strict=True)
+        ]
+        impulses.append(mass * change)
+        height = speed**2 / jnp.where(pressing < 0, -2 * pressing, 1.0)
+        depths.append(jnp.where(pressing < 0, height, jnp.inf))
+        lets_go = meets[j] & touching[j]
+        zeros[i] = jnp.where(strikes[i], 1, jnp.where(lets_go, 2, zeros[i]))
+        touching[j] = jnp.where(strikes[i], ends, touching[j] & ~lets_go)
+    if len(hard) > 1:
+        lane = lane._replace(velocity=velocity)
+        velocity, touching, zeros = _shaken(
+            motion, lane, strikes, touching, zeros, size, slight
+        )
+    return Struck(velocity, touching, zeros, impulses, depths)
+
+
+def _shaken(motion, lane, strikes, touching, zeros, size, slight):
+    """Return what an impact makes of the other contacts that held till then."""
+    velocity = lane.velocity
+    for i, j in enumerate(motion.hard):
+        others = [s for m, s in enumerate(strikes) if m != i]
+        shaken = touching[j] & jnp.any(jnp.stack(others))
+        contact = motion.contacts[j]
+        speed = along(contact, velocity)
+        without = [t & (k != j) for k, t in enumerate(touching)]
+        pressing = along(contact, accelerations(motion, lane, without)[0])
+        stays = _at_rest(contact, jnp.abs(speed), pressing, size, slight)
+        stays = stays & (jnp.abs(speed) <= _ROUNDING * size)
+        touching[j] = touching[j] & ~(shaken & ~stays)
+        leaves = shaken & ~stays
+        zeros[i] = jnp.where(leaves, jnp.where(speed < 0, 1, 0), zeros[i])
+    return velocity, touching, zeros
+
+
+def start_holding(motion: Motion, lane, size, slight):
+    """Return velocities, which contacts touch, and roots of hard gaps at a start.
+
+    A contact that is closed to `slight` (m), does not close further, and whose
+    rebounds would be as slight, holds.
+    """
+    velocity, touching = list(lane.velocity), list(lane.touching)
+    zeros = []
+    for j in motion.hard:
+        contact = motion.contacts[j]
+        speed = along(contact, velocity)
+        depth = along(contact, lane.position) - contact.gap
+        free, _ = accelerations(motion, lane._replace(velocity=velocity), touching)
+        closed = (depth >= -slight) & (speed <= _ROUNDING * size)
+        rests = closed & _at_rest(contact, -speed, along(contact, free), size, slight)
+        change = jnp.where(rests, speed / along(contact, contact.response), 0.0)
+        velocity = [v - r * change for v, r in zip(velocity, contact.response, strict=True)]
+        touching[j] = rests
+        at_zero = jnp.abs(depth) <= 0
+        zeros.append(jnp.where(at_zero & (speed <= 0), jnp.where(speed < 0, 1, 2), 0))
+    return velocity, touching, zeros
+
+
+def accelerations(motion: Motion, lane, touching) -> tuple[list, list]:
+    """Return the accelerations of a state, and the forces of hard contacts that hold."""
+    forces, number = [], 0
+    for contact, touches in zip(motion.contacts, touching, strict=True):
+        depth = along(contact, lane.position) - contact.gap
+        force = jnp.zeros_like(depth)
+        if contact.hertz:
+            force = contact.stiffness * lane.roots[number] ** 3
+            number += 1
+        elif contact.linear:
+            force = jnp.where(touches, contact.stiffness * depth, 0.0)
+        forces.append(force)
+    loads = [
+        cosine_and_sine(load.frequency * lane.time + load.phase)[0] for load in motion.loads
+    ]
+    free = acceleration_term(
+        motion, 0, [[x] for x in lane.position], [[v] for v in lane.velocity], forces, loads
+    )
+    return kept(motion, hold(motion, touching), free)
+
+
+def _at_rest(contact, bounce, pressing, size, slight):
+    """Return whether the rebounds from a speed, and all after them, are too slight."""
+    bounce, pressing, restitution = jax.lax.stop_gradient(
+        (bounce, pressing, contact.restitution)
+    )
+    height = bounce**2 <= slight * pressing * (1 - restitution)
+    return (pressing > 0) & (height | (bounce <= _ROUNDING * size))
+
+
+def signal_of(depth, force, holds, zeros) -> Any:
+    """Return the series whose first root is a hard contact's next event.
+
+    That is the force's, turned round, while it holds, and else the gap's without the
+    roots that it has now. A force that would have to pull ends here.
+    """
+    force = [*force, *[jnp.zeros_like(depth[0])] * (len(depth) - len(force))]
+    pulls = force[0] < 0
+    force = [
+        jnp.where(pulls, -1.0 if k == 1 else 0.0, term) for k, term in enumerate(force)
+    ]
+    shifted = [*depth, jnp.zeros_like(depth[0]), jnp.zeros_like(depth[0])]
+    return [
+        jnp.where(
+            holds,
+            -force[k],
+            jnp.where(
+                zeros == 0,
+                shifted[k],
+                jnp.where(zeros == 1, shifted[k + 1], shifted[k + 2]),
+            ),
+        )
+        for k in range(len(depth))
+    ]
