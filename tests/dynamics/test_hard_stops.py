@@ -19,7 +19,7 @@ PATHS = ("contacts.0.law.restitution", "contacts.0.gap", "loads.0.law.frequency"
 
 
 def oscillator(restitution=0.8, stop=STOP, frequency=FREQUENCY, amplitude=AMPLITUDE):
-    """x'' + c x' + k x = A cos(w t), with a hard stop at x = d."""
+    """Return x'' + c x' + k x = A cos(w t), with a hard stop at x = d."""
     return jv.ImpactSystem(
         jv.LinearSystem(jnp.eye(1), DAMPING * jnp.eye(1), STIFFNESS * jnp.eye(1)),
         (jv.Contact(ONE, stop, jv.RestitutionContact(restitution)),),
@@ -128,3 +128,133 @@ def test_motions_columns_and_impulses_are_the_closed_forms(found, lane):
     assert (len(speeds) > 2) == (stop < 1)
     hardest = (1 + restitution) * max(speeds, default=0.0)
     assert float(ours.watched.impulse[0]) == pytest.approx(hardest, rel=1e-9)
+
+
+def travelled(system, state, span, rtol=1e-10):
+    run = jax.jit(lambda s, x, t: solve_system(s, x, 0.0, t, rtol=rtol))
+    return run(system, jnp.asarray(state, float), jnp.asarray(span))
+
+
+def test_a_contact_holds_until_its_force_would_pull():
+    # The spring presses the body on its stop, until the load takes it off.
+    stop, restitution = -0.3, 0.6
+    system, closed = oscillator(restitution, stop), ClosedForm()
+    begin = jnp.array([stop, 0.0])
+    lets_go = np.arccos(stop) / FREQUENCY
+    expected, _, _ = closed.motion(np.array([stop, 0.0]), lets_go, 1.6, restitution, stop)
+    columns = jax.jit(jax.jacfwd(lambda x: jv.flow(system, x, 0.0, 1.6, rtol=1e-11)))
+    np.testing.assert_allclose(
+        jv.flow(system, begin, 0.0, 1.6, rtol=1e-11), expected, atol=1e-11
+    )
+    np.testing.assert_array_equal(columns(begin), 0.0)  # it has forgotten its start
+    times = np.array([0.0, 0.2, 0.5 * lets_go, 1.6])
+    force = jv.simulate(system, begin, times).contact_force[:, 0]
+    held = np.cos(FREQUENCY * times) - stop
+    np.testing.assert_allclose(force, np.where(times < lets_go, held, 0), atol=1e-12)
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.3, 0.9])
+def test_impacts_that_accumulate_end_in_a_contact_that_holds(restitution):
+    # Undamped, each rebound of speed v lasts 2 arctan(v/|d|) and comes back as fast.
+    stop, speed = -0.5, 0.4
+    system = jv.ImpactSystem(
+        jv.LinearSystem(jnp.eye(1), 0 * jnp.eye(1), jnp.eye(1)),
+        (jv.Contact(ONE, stop, jv.RestitutionContact(restitution)),),
+    )
+    rebounds = speed * restitution ** np.arange(1, 400)
+    lengths = 2 * np.arctan(rebounds / -stop)
+    begin = jnp.array([stop, speed])
+    flow = jax.jit(lambda t: jv.flow(system, begin, 0.0, t, rtol=1e-10))
+    for count in (0, 1, 3) if restitution else ():
+        span, speed = 0.3 * lengths[count], rebounds[count]
+        time = lengths[:count].sum() + span
+        cosine, sine = np.cos(span), np.sin(span)
+        expected = stop * cosine - speed * sine, -stop * sine - speed * cosine
+        np.testing.assert_allclose(flow(time), expected, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(flow(lengths.sum() + 0.1), [stop, 0.0], rtol=0, atol=1e-15)
+
+
+@pytest.fixture(scope="module")
+def row():
+    """Three equal free bodies in a row, the last one before a wall."""
+
+    def system(restitution, gaps):
+        one = np.eye(3)
+        directions = one[0] - one[1], one[1] - one[2], one[2]
+        return jv.ImpactSystem(
+            jv.LinearSystem(jnp.eye(3), 0 * jnp.eye(3), 0 * jnp.eye(3)),
+            tuple(
+                jv.Contact(d, gap, jv.RestitutionContact(restitution))
+                for d, gap in zip(directions, gaps, strict=True)
+            ),
+        )
+
+    start = jnp.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
+    run = jax.jit(
+        jax.vmap(lambda e, gaps, t: solve_system(system(e, gaps), start, 0.0, t, rtol=1e-9))
+    )
+    return run
+
+
+def test_bodies_in_a_row_pass_on_their_momentum(row):
+    # Equal bodies swap velocities where e = 1, and share them by (1 -+ e) / 2 else.
+    restitution = jnp.array([1.0, 1.0, 0.5, 0.0])
+    gaps = jnp.array([[0.1, 0.2, 9.0], [0.0, 0.0, 0.5], [0.1, 9.0, 9.0], [0.1, 0.2, 9.0]])
+    found = row(restitution, gaps, jnp.array([1.0, 1.25, 1.0, 1.0]))
+    np.testing.assert_array_equal(found.result, 0)
+    expected = [
+        (0.1, 0.2, 0.7, 0.0, 0.0, 1.0),
+        # The wall sends it all the way back.
+        (-0.25, 0.0, 0.0, -1.0, 0.0, 0.0),
+        (0.1 + 0.25 * 0.9, 0.75 * 0.9, 0.0, 0.25, 0.75, 0.0),
+        # Both together at 1/2, then all three at 1/3.
+        (0.1 + 0.2 + 0.5 / 3, 0.2 + 0.5 / 3, 0.5 / 3, 1 / 3, 1 / 3, 1 / 3),
+    ]
+    np.testing.assert_allclose(found.state, expected, rtol=0, atol=1e-12)
+
+
+def test_several_contacts_hold_at_once_with_the_forces_of_statics():
+    # Springs press a stack of three on a wall: each stop bears all above it.
+    stiffness = np.diag([3.0, 2.0, 5.0])
+    one = np.eye(3)
+    stops = tuple(
+        jv.Contact(d, 0.0, jv.RestitutionContact(0.5))
+        for d in (one[0] - one[1], one[1] - one[2], one[2])
+    )
+    push = jv.AppliedLoad(jnp.asarray(one[0]), jv.HarmonicLoad(2.0, 0.1))
+    system = jv.ImpactSystem(
+        jv.LinearSystem(np.diag([1.0, 2.0, 3.0]), 0 * one, stiffness), stops, (push,)
+    )
+    times = np.array([0.0, 1.0, 5.0])
+    run = jv.simulate(system, jnp.zeros(6), times)
+    np.testing.assert_allclose(run.states, 0.0, atol=1e-12)
+    force = 2.0 * np.cos(0.1 * times)
+    np.testing.assert_allclose(run.contact_force, np.tile(force, (3, 1)).T, atol=1e-11)
+
+
+@pytest.mark.parametrize("call", ["flow", "simulate", "watch"])
+def test_steps_are_refused(call):
+    calls = {
+        "flow": lambda: jv.flow(oscillator(), jnp.zeros(2), 0.0, 1.0, engine="diffrax"),
+        "simulate": lambda: jv.simulate(
+            oscillator(), jnp.zeros(2), [0.0, 1.0], engine="diffrax"
+        ),
+        "watch": lambda: watch(
+            oscillator(), jnp.zeros(2), 0.0, 1.0, rtol=1e-8, grazing=0.0, engine="diffrax"
+        ),
+    }
+    with pytest.raises(ValueError, match="'diffrax': contact law RestitutionContact acts"):
+        calls[call]()
+    assert engine_for(oscillator(), "auto", 1)[0] == "event"
+
+
+def test_a_start_inside_a_stop_has_its_reason():
+    found = travelled(oscillator(), [STOP + 0.1, 0.0], 1.0)
+    assert int(found.result) == Reason.BAD_PARAMETER
+    assert np.all(np.isnan(found.state))
+
+
+@pytest.mark.parametrize("restitution", [-0.1, 1.1, np.nan])
+def test_a_restitution_out_of_its_range_is_named(restitution):
+    with pytest.raises(ValueError, match=r"restitution = .* is not in \[0, 1\]"):
+        jv.RestitutionContact(restitution)

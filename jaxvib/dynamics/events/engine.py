@@ -139,11 +139,13 @@ def _start(motion: Motion, equation, state, t0, watched) -> Lane:
 def _start_at_stops(motion: Motion, lane: Lane, end, finite, rtol, rate):
     """Return a start with the hard contacts that hold, where it ends, whether it is one."""
     speed, slight = _slight(motion, lane, rtol, rate)
-    velocity, touching, zeros = start_holding(motion, lane, speed, slight)
+    position, velocity, touching, zeros = start_holding(motion, lane, speed, slight)
     deepest = largest([gap(motion.contacts[j], lane.position) for j in motion.hard])
     outside = deepest <= _INSIDE * speed / rate
     end = jnp.where(outside, end, lane.time)
-    lane = lane._replace(velocity=velocity, touching=touching, zeros=zeros)
+    lane = lane._replace(
+        position=position, velocity=velocity, touching=touching, zeros=zeros
+    )
     return lane, end, finite & outside
 
 
@@ -265,7 +267,7 @@ def _struck(motion: Motion, lane: Lane, new: Lane, meets, rtol, rate):
 
 
 def _outside(motion: Motion, lane: Lane, path):
-    """Return a path of gaps, those of hard contacts 0 at most, and level where they hold."""
+    """Return a path of gaps, of hard contacts 0 at most, and level where they hold."""
     if not motion.hard:
         return path
     depth, *ends = path

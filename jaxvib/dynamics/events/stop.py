@@ -142,26 +142,28 @@ def _shaken(motion, lane, strikes, touching, zeros, size, slight):
 
 
 def start_holding(motion: Motion, lane, size, slight):
-    """Return velocities, which contacts touch, and roots of hard gaps at a start.
+    """Return positions, velocities, which contacts touch, and roots of gaps at a start.
 
     A contact that is closed to `slight` (m), does not close further, and whose
     rebounds would be as slight, holds.
     """
-    velocity, touching = list(lane.velocity), list(lane.touching)
+    position, velocity, touching = lane.position, lane.velocity, list(lane.touching)
     zeros = []
     for j in motion.hard:
         contact = motion.contacts[j]
-        speed = along(contact, velocity)
-        depth = along(contact, lane.position) - contact.gap
+        depth, speed = along(contact, position) - contact.gap, along(contact, velocity)
         free, _ = accelerations(motion, lane._replace(velocity=velocity), touching)
         closed = (depth >= -slight) & (speed <= _ROUNDING * size)
         rests = closed & _at_rest(contact, -speed, along(contact, free), size, slight)
-        change = jnp.where(rests, speed / along(contact, contact.response), 0.0)
-        velocity = [v - r * change for v, r in zip(velocity, contact.response, strict=True)]
+        mass = 1 / along(contact, contact.response)
+        depth, speed = jnp.where(rests, depth, 0.0), jnp.where(rests, speed, 0.0)
+        response = contact.response
+        position = [x - r * mass * depth for x, r in zip(position, response, strict=True)]
+        velocity = [v - r * mass * speed for v, r in zip(velocity, response, strict=True)]
         touching[j] = rests
-        at_zero = jnp.abs(depth) <= 0
-        zeros.append(jnp.where(at_zero & (speed <= 0), jnp.where(speed < 0, 1, 2), 0))
-    return velocity, touching, zeros
+        depth, speed = along(contact, position) - contact.gap, along(contact, velocity)
+        zeros.append(jnp.where((depth == 0) & (speed <= 0), jnp.where(speed < 0, 1, 2), 0))
+    return position, velocity, touching, zeros
 
 
 def accelerations(motion: Motion, lane, touching) -> tuple[list, list]:
