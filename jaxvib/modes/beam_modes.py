@@ -91,7 +91,7 @@ def beam_eigenvalues(
         raise ValueError(f"count = {count!r} is not in [1, inf)")
     if radius is not None and not 0 < radius < np.inf:
         raise ValueError(f"radius = {radius} rad/s is not in (0, inf)")
-    scaled = _dimensionless(system)
+    scaled = dimensionless(system)
     found = _spectrum(scaled, count if radius is None else None, radius)
     roots, vectors, residuals, conditions, multiplicities, certified, circle = found
     return BeamModes(
@@ -104,9 +104,6 @@ def beam_eigenvalues(
         vectors,
         scaled,
     )
-
-
-_dimensionless = jax.jit(dimensionless)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))

@@ -18,6 +18,7 @@ from .roots import clusters, polish, unsymmetric, vectors, zeros_at_origin
 
 _ATTEMPTS = 4
 _MULTIPLE = 4  # numbers of links and bodies are padded to multiples of this
+_LOST = 1e-2  # relative error of a root by rounding that no certificate is given for
 _GAP = 1e-3  # relative gap between moduli that a certifying circle passes through
 
 
@@ -47,7 +48,7 @@ def certified_spectrum(
     extra = np.zeros(0, complex)
     for attempt in range(_ATTEMPTS):
         starts = all_starts(ritz_problem(whole, modes, np))
-        zeros = zeros_at_origin(system, starts)
+        zeros, sure = zeros_at_origin(system, starts)
         starts = np.concatenate([starts[zeros:], extra])
         starts = starts[np.argsort(np.abs(starts), kind="stable")]
         if radius is None:
@@ -67,6 +68,7 @@ def certified_spectrum(
         spectrum, missing, circle, known = _judge(
             system, roots, passive, zeros, count, radius
         )
+        spectrum = dataclasses.replace(spectrum, certified=spectrum.certified and sure)
         if spectrum.certified:
             break
         extra = np.zeros(0, complex)
@@ -81,39 +83,60 @@ def padded(system: Dimensionless) -> Dimensionless:
     """Return a system with links that hold nothing and bodies at rest added to it.
 
     They leave every root where it is, and systems of many sizes share one compiled
-    form; so they do by forgetting the ends' names, which only starts need.
+    form; so they do by having the links that turn behind the others, and by forgetting
+    the ends' names, which only starts need.
     """
     links, bodies = system.link_map.shape
-    m, n = (-(-size // _MULTIPLE) * _MULTIPLE for size in (links, bodies))
-    more, after = m - links, n - bodies
+    place, turns = _slots(system)
+    after = -bodies % _MULTIPLE
+
+    def spread(of_links, nothing=0.0, axis=0):
+        shape = list(np.shape(of_links))
+        shape[axis] = len(turns)
+        whole = np.full(shape, nothing)
+        whole[(slice(None),) * axis + (place,)] = of_links
+        return whole
 
     def excess(matrix):
-        return None if matrix is None else np.pad(matrix, ((0, after), (0, more)))
+        matrix = np.zeros((bodies, links)) if matrix is None else matrix
+        return np.pad(spread(matrix, axis=1), ((0, after), (0, 0)))
 
     fixed = np.diag(np.r_[np.zeros(bodies), np.ones(after)])
     return dataclasses.replace(
         system,
-        positions=np.pad(system.positions, (0, more), constant_values=0.5),
-        link_stiffness=np.pad(system.link_stiffness, (0, more)),
-        link_damping=np.pad(system.link_damping, (0, more)),
-        link_inertance=np.pad(system.link_inertance, (0, more)),
-        link_map=np.pad(system.link_map, ((0, more), (0, after))),
+        positions=spread(system.positions, 0.5),
+        link_stiffness=spread(system.link_stiffness),
+        link_damping=spread(system.link_damping),
+        link_inertance=spread(system.link_inertance),
+        link_map=np.pad(spread(system.link_map), ((0, 0), (0, after))),
         mass=np.pad(system.mass, (0, after)),
         damping=np.pad(system.damping, (0, after)),
         stiffness=np.pad(system.stiffness, (0, after)) + fixed,
         excess_stiffness=excess(system.excess_stiffness),
         excess_damping=excess(system.excess_damping),
-        turns=system.turns + (False,) * more,
+        turns=turns,
         ends=("free", "free"),
         elastic=(False, False),
     )
 
 
+def _slots(system: Dimensionless):
+    """Return each link's place in the padded system, and which links turn there."""
+    turning = np.array(system.turns, bool)
+    straight, turned = (
+        -(-int(np.sum(each)) // _MULTIPLE) * _MULTIPLE for each in (~turning, turning)
+    )
+    place = np.where(
+        turning, straight + np.cumsum(turning) - 1, np.cumsum(~turning) - 1
+    ).astype(int)
+    return place, (False,) * straight + (True,) * turned
+
+
 def _stripped(system: Dimensionless, vectors):
-    """Return null vectors without what `_padded` added."""
-    links, bodies = system.link_map.shape
-    padded = -(-links // _MULTIPLE) * _MULTIPLE
-    kept = np.r_[: 4 + links, 4 + padded : 4 + padded + bodies]
+    """Return null vectors without what `padded` added."""
+    place, turns = _slots(system)
+    bodies = system.link_map.shape[1]
+    kept = np.r_[:4, 4 + place, 4 + len(turns) + np.arange(bodies)]
     return vectors[:, kept]
 
 
@@ -158,9 +181,10 @@ def _judge(system, roots, passive, zeros, count, radius):
     inside = order[:within]
     # where M changes steeply, the roundings of a root alone keep M from being singular
     unsure = backward * np.minimum(condition, 1.0)
-    certified = bool(
-        sound and missing == 0 and np.all(unsure[inside] < 1e-11) and len(kept) > 0
-    )
+    # no digit is known of a simple root that rounding moves by as much as its size
+    lost = (condition * np.finfo(float).eps > _LOST) & (multiplicities == 1) & (values != 0)
+    sound &= not np.any(lost[inside]) and np.all(unsure[inside] < 1e-11)
+    certified = bool(sound and missing == 0 and len(kept) > 0)
     if count is None and missing == 0 and sound and not len(kept):
         certified = True
     shapes = null[kept, _rank_within(values, kept, singular)]

@@ -73,14 +73,19 @@ class Dimensionless(eqx.Module):
 
 
 def dimensionless(system: BeamWithBodies) -> Dimensionless:
-    """Return a beam with bodies in units of the beam's length, mass and stiffness."""
+    """Return a beam with bodies in units of the beam's length, mass and stiffness.
+
+    Numbers stay on the host, where a system of another size has nothing to compile.
+    """
+    traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(system))
+    system, xp = (system, jnp) if traced else (jax.tree.map(np.asarray, system), np)
     beam = system.beam
     length, stiffness = beam.length, beam.bending_stiffness
     left, right = beam.ends
-    time = length**2 * jnp.sqrt(beam.mass_per_length / stiffness)
+    time = length**2 * xp.sqrt(beam.mass_per_length / stiffness)
     scales = (stiffness / length**3, stiffness / length)
     # a slope is a displacement over l, a moment a force times l
-    lever = jnp.where(np.array(system.turns, bool), length, 1.0)
+    lever = xp.where(np.array(system.turns, bool), length, 1.0)
     link = lever**-2 * length**3 / stiffness
     body = length**3 / stiffness
     damping, stiff = system.link_damping, system.link_stiffness
@@ -92,8 +97,8 @@ def dimensionless(system: BeamWithBodies) -> Dimensionless:
 
     return Dimensionless(
         conditions=(
-            left.conditions(scales, 1),
-            right.conditions(scales, -1),
+            xp.asarray(left.conditions(scales, 1)),
+            xp.asarray(right.conditions(scales, -1)),
         ),
         positions=system.positions / length,
         link_stiffness=stiff * link,
@@ -105,7 +110,7 @@ def dimensionless(system: BeamWithBodies) -> Dimensionless:
         stiffness=system.stiffness * body,
         excess_stiffness=excess(system.coupling_stiffness, stiff, body),
         excess_damping=excess(system.coupling_damping, damping, body / time),
-        time=time,
+        time=xp.asarray(time),
         length=length,
         turns=system.turns,
         ends=(bare_end(left), bare_end(right)),

@@ -19,6 +19,9 @@ _PATIENCE = 3  # sweeps without a smaller step after which a multiple root rests
 _WIDTHS = (32, 512)
 AT_ZERO = 1e-9  # sums of roots and of their squares, over the circle's radius
 _PRESENT = 1e-8  # a coefficient, the roots in units of the circle's radius
+_INTEGER = 1e-6  # a count this near to an integer is not spoiled by rounding
+_SPOILED = 1e-3  # a count this far from one tells nothing
+_GAP = 2.0  # between moduli of starts that a circle about 0 passes through
 SMALL_CIRCLE = 0.03  # about 0, in units of the next root and of the beam's own unit
 
 
@@ -127,28 +130,36 @@ def clusters(roots, errors):
     return groups
 
 
-def zeros_at_origin(system: Dimensionless, starts) -> int:
-    """Return how many roots are exactly 0: of rigid-body motions, mostly.
+def zeros_at_origin(system: Dimensionless, starts) -> tuple[int, bool]:
+    """Return how many roots are exactly 0 (rigid motions mostly), and if that is sure.
 
     If M(0) is singular to rounding, the roots in a circle that parts the starting values
     near 0 from the others are counted and their power sums taken. The
     polynomial with these roots has as many vanishing coefficients at its end as there
-    are zeros among them; the others move slowly.
+    are zeros among them; the others move slowly. Rounding is judged by how far the
+    count is from an integer.
     """
     m = evaluate(system, np.zeros(1)).matrix[0]
     singular = np.linalg.svd(m, compute_uv=False)
     if singular[-1] > 1e-13 * singular[0]:
-        return 0
-    # in the widest gap between starts, not so near 0 that f is all rounding there
+        return 0, True
+    # the innermost gap between starts, where f is not all rounding: in a wide circle
+    # two slow motions and a zero look like two zeros
     moduli = np.concatenate([[1e-3], np.clip(np.sort(np.abs(starts)), 1e-3, 10.0), [10.0]])
-    gap = int(np.argmax(moduli[1:] / moduli[:-1]))
-    radius = np.sqrt(moduli[gap] * moduli[gap + 1])
     unit = np.exp(2j * np.pi * (np.arange(32) + 0.5) / 32)
-    turns = radius * unit * evaluate(system, radius * unit).rate
-    number = round(np.mean(turns).real)
-    sums = [np.mean(unit**k * turns) for k in range(1, number + 1)]
+    least, sums = np.inf, []
+    for gap in np.flatnonzero(moduli[1:] > _GAP * moduli[:-1]):
+        radius = np.sqrt(moduli[gap] * moduli[gap + 1])
+        turns = radius * unit * evaluate(system, radius * unit).rate
+        number = round(np.mean(turns).real)
+        off = np.abs(np.mean(turns) - number)
+        if off < least:
+            least, sums = off, [np.mean(unit**k * turns) for k in range(1, number + 1)]
+        if least < _INTEGER:
+            break
     ending = np.abs(coefficients(sums)[::-1])
-    return int(np.argmax(np.append(ending > _PRESENT, True)))
+    zeros = np.argmax(np.append(ending > max(_PRESENT, 10 * least), True))
+    return int(zeros), bool(least < _SPOILED)
 
 
 def coefficients(sums):

@@ -93,6 +93,35 @@ def test_a_slow_motion_is_not_taken_for_one_at_zero():
     np.testing.assert_allclose(modes.values[2:], slow, rtol=1e-7)
 
 
+def test_two_slow_motions_beside_a_zero_are_no_second_zero():
+    # the second body's spring is gone: it rests anywhere (0) or creeps to rest (-c / m)
+    stiffness, dampers = [0.05151, 0.0, 2.929, 19058.0], [0.002618, 0.01254, 74.87, 67.65]
+    masses = np.diag([6.377, 2.888, 9.505, 0.00311])
+    arguments = ([1.0, 0.24, 0.53, 0.08], stiffness, dampers, np.eye(4), masses)
+    beam = jv.Beam(1.0, 1.0, 1.0, ("hinged", "sliding"))
+    modes = jv.beam_eigenvalues(jv.BeamWithBodies(beam, *arguments), count=6)
+    elements = eigenvalues(("hinged", "sliding"), *arguments, elements=4, degree=11)
+    assert bool(modes.certified)
+    assert modes.values[0] == 0
+    np.testing.assert_allclose(modes.values[1:], elements[1:6], rtol=1e-8)
+
+
+def test_rigid_motions_are_exact_zeros_beside_stiff_one_sided_links():
+    # what the bodies feel is not what the beam feels: rounding at 0 is the links'
+    stiffness, coupling = [0.057, 841250.0], np.diag([0.08, 653940.0])
+    arguments = ([1.0, 0.0], stiffness, [0.41, 0.3], np.eye(2), np.diag([0.163, 0.176]))
+    beam = jv.Beam(1.0, 1.0, 1.0, ("free", "hinged"))
+    system = jv.BeamWithBodies(beam, *arguments, coupling_stiffness=coupling)
+    modes = jv.beam_eigenvalues(system, count=6)
+    elements = eigenvalues(
+        ("free", "hinged"), *arguments, coupling=coupling, elements=4, degree=11
+    )
+    assert bool(modes.certified)
+    np.testing.assert_array_equal(modes.values[:2], 0)
+    moving = elements[np.abs(elements) > 1e-3]
+    np.testing.assert_allclose(modes.values[2:], moving[:4], rtol=1e-7)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "ends", [("clamped", "free"), ("hinged", "free"), ("free", "free")]
