@@ -15,6 +15,8 @@ _LOOSE = 0.5  # of a step's length: a value further from its prediction is anoth
 _NEAR = 1e-3  # of the modulus: too near to be told from no step at all
 _SURE = 0.1  # of the way by which two curves part within a step
 _NARROW = 0.2  # of the modulus: wider gaps are not called veerings
+_TURN = 1e-3  # of a change of slope: what a pair of values that has one gives way by
+_TIE = 1e-6  # of a change of slope: fits as near to each other as this are as good
 _OPENS = 1.5  # times the narrowest gap, on both sides
 
 
@@ -86,20 +88,29 @@ def eigenvalue_curves(
 
 
 def _partners(old, new, before, after):
-    """Return which new value each old one becomes, -1 for none, and by how much off."""
+    """Return which new value each old one becomes, -1 for none, and by how much off.
+
+    Infinitely, where to turn back at another value fits better than to pass it, but only
+    with a sudden change of slope: a narrow veering, or a crossing, within one step.
+    """
     usable = np.isfinite(old)[:, None] & np.isfinite(new)
     known = np.stack([np.broadcast_to(before[:, None], usable.shape),
                       np.broadcast_to(after[None, :], usable.shape)])  # fmt: skip
     number = np.isfinite(known).sum(0)
     moved = np.where(np.isfinite(known), known, 0.0).sum(0) / np.maximum(number, 1)
     off = np.where(usable, np.abs(new - old[:, None] - moved), 1e300)
-    rows, columns = linear_sum_assignment(off)
+    # where two curves cross midway, to turn back at each other fits as well
+    turned = np.where(number == 2, np.abs(known[1] - known[0]), 0.0)
+    rows, columns = linear_sum_assignment(off + _TURN * turned)
+    nearest = linear_sum_assignment(off)[1]
     found = np.full(len(old), -1)
     found[rows] = columns
-    off = off[np.arange(len(old)), found]
-    length = np.abs(moved[np.arange(len(old)), found]) + np.abs(new[found] - old)
+    every = np.arange(len(old))
+    worse = off[every, found] - off[every, nearest] > _TIE * turned[every, nearest]
+    off = off[every, found]
+    length = np.abs(moved[every, found]) + np.abs(new[found] - old)
     found[~(off <= _LOOSE * length + _NEAR * np.abs(old))] = -1
-    return found, off
+    return found, np.where(worse, np.inf, off)
 
 
 def meetings(curves: Curves) -> list[Meeting]:
