@@ -90,6 +90,7 @@ _HOMES = {
         "PeriodicOrbit",
         "bifurcation_point",
         "continue_orbit",
+        "continue_orbits",
         "periodic_orbit",
     ),
 }

@@ -2,8 +2,9 @@
 
 from .bifurcation import BifurcationPoint as BifurcationPoint
 from .bifurcation import bifurcation_point as bifurcation_point
-from .continuation import Branch as Branch
+from .branch import Branch as Branch
 from .continuation import continue_orbit as continue_orbit
+from .continuation import continue_orbits as continue_orbits
 from .periodic_orbit import PeriodicOrbit as PeriodicOrbit
 from .periodic_orbit import periodic_orbit as periodic_orbit
 from .regimes import orbit_traces as orbit_traces

@@ -1,138 +1,158 @@
-r"""Pseudo-arclength continuation: steps along a branch, round its folds.
+"""Pseudo-arclength continuation: steps along many branches at once, round their folds.
 
-With $x = (s/u, p/\ell)$ (u what each component is measured in, \ell the range of the
-parameter) and the unit tangent t of the branch, the next point solves
-
-$$r(x) = 0, \qquad t \cdot (x - x_0 - h t) = 0$$
-
-by Newton's method, whose matrix is regular at a fold. **Source:** Keller, in Rabinowitz
-(ed.), *Applications of Bifurcation Theory* (1977) 359.
+Each branch is walked from one orbit both ways, every walk with a step and an end of its
+own; all that still go on are corrected together (`orbits.corrector`).
 """
 
 from typing import NamedTuple
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 
-from ..ensemble import Reason
-from .periodic_orbit import orbit_from_guess
-from .point import Point, at, linearised, look
-from .shooting import scales
+from ..ensemble import Reason, map_samples
+from .corrector import Course
 
-_MOST_ITERATIONS = 8
 # Steps are chosen so that the first Newton step is this long, per size of the branch...
-_CORRECTION = 3e-3
+CORRECTION = 3e-3
 # ... and taken again where it is ten times that, or where the tangent turns by more.
-_TOO_FAR = 10 * _CORRECTION
+_TOO_FAR = 10 * CORRECTION
 _TURN = np.cos(np.radians(25.0))
+_GOING = -1
 
 
-class _Place(NamedTuple):
-    """A point in scaled coordinates, with its tangent."""
+class Place(NamedTuple):
+    """A point of a branch in scaled coordinates, and how far its predictor missed it."""
 
     x: np.ndarray
     tangent: np.ndarray
-    point: Point
+    miss: float
 
 
-class Arc:
-    """A branch along one parameter, followed by its arc length between two bounds."""
+class Limits(NamedTuple):
+    """Where walks stop: scaled bounds of the parameter, steps, points of a branch."""
 
-    def __init__(self, system, path, bounds, periods, rtol, factor, steps):
-        self.system, self.path, self.bounds = system, path, bounds
-        self.periods, self.rtol, self.factor = periods, rtol, factor
-        self.range = bounds[1] - bounds[0]
-        self.steps = {name: step / self.range for name, step in steps.items()}
+    bounds: tuple[float, float]
+    first_step: float
+    smallest_step: float
+    largest_step: float
+    most_points: int
 
-    def both_ways(self, start: Point, most: int, tell):
-        """Return all points in order, and the reasons at both ends."""
-        units = np.asarray(scales(self.system, start.orbit.state))
-        self.units = np.append(units, self.range)
-        x = np.append(np.asarray(start.orbit.state), start.value) / self.units
-        _, matrix = self._map(x)
-        tangent = np.linalg.svd(matrix)[2][-1]
-        tangent = tangent * np.sign(tangent[-1])
-        first = _Place(x, tangent, start)
-        above, last = self._walk(first, most - 1, tell)
-        if last is Reason.CLOSED:
-            return [start, *above], (last, last)
-        back = first._replace(tangent=-tangent)
-        below, low = self._walk(back, most - 1 - len(above), tell)
-        return [*reversed(below), start, *above], (low, last)
 
-    def _walk(self, first: _Place, most: int, tell):
-        """Return the points that follow from a place along its tangent, and the end."""
-        points: list[Point] = []
-        here, step = first, self.steps["first_step"]
-        while len(points) < most:
-            new, miss = self._step(here, step)
-            if new is None or miss > _TOO_FAR or new.tangent @ here.tangent < _TURN:
-                step = step / 4
-                if step < self.steps["smallest_step"]:
-                    return points, Reason.DIVERGED
-                continue
-            low, high = self.bounds
-            if not low < new.point.value < high:
-                landed = self._landed(here, new)
-                return [*points, *landed], Reason.PARAMETER_BOUND
-            points.append(new.point)
-            tell(1)
-            near = np.linalg.norm(new.x - first.x) < step
-            if len(points) > 2 and near and new.tangent @ first.tangent > _TURN:
-                return points, Reason.CLOSED
-            here = new
-            growth = np.clip(np.sqrt(_CORRECTION / max(miss, 1e-12)), 0.5, 2.0)
-            step = min(step * growth, self.steps["largest_step"])
-        return points, Reason.POINT_LIMIT
+def walk(correct, courses: Course, starts: np.ndarray, limits: Limits, tell):
+    """Follow every branch both ways from its start until both walks have ended.
 
-    def _step(self, here: _Place, step: float):
-        """Return the place a step along, or None, and how long the first correction was."""
-        x = predicted = here.x + step * here.tangent
-        miss = 0.0
-        for iteration in range(_MOST_ITERATIONS):
-            residual, matrix = self._map(x)
-            bordered = np.vstack([matrix, here.tangent])
-            wrong = np.append(residual, here.tangent @ (x - predicted))
-            if not (np.isfinite(bordered).all() and np.isfinite(wrong).all()):
-                return None, np.inf
-            change = np.linalg.solve(bordered, -wrong)
-            x, length = x + change, np.abs(change).max()
-            miss = length if iteration == 0 else miss
-            if length < 30 * float(self.rtol):
-                tangent = np.linalg.solve(bordered, np.eye(len(x))[-1])
-                tangent = tangent / np.linalg.norm(tangent)
-                return _Place(x, tangent, self._point(x, miss)), miss
-            if length > 10 * _TOO_FAR:
-                break
-        return None, np.inf
+    `courses` and `starts` (branches, unknowns) have a leading axis of branches.
+    **Returns:** for each branch its places in order and the reasons at both ends.
+    """
+    number = len(starts)
+    found = map_samples(correct, (courses, starts, _last_axis(starts)))
+    up = found.tangent * np.sign(found.tangent[:, -1:])
+    walks = [
+        _Walk(limits, Place(starts[i], way * up[i], 0.0), bool(found.found[i]))
+        for way in (1, -1)
+        for i in range(number)
+    ]
+    while True:
+        going = [w for w, one in enumerate(walks) if one.code == _GOING]
+        if not going:
+            break
+        lanes = np.array(going) % number
+        plans = [walks[w].plan() for w in going]
+        predicted, normals = (np.array(part) for part in zip(*plans, strict=True))
+        some = jax.tree.map(lambda leaf, lanes=lanes: leaf[lanes], courses)
+        results = map_samples(correct, (some, predicted, normals))
+        for position, w in enumerate(going):
+            result = jax.tree.map(lambda leaf, p=position: leaf[p], results)
+            tell(walks[w].take(result))
+        for i in range(number):
+            _end_together(walks[i], walks[number + i], limits.most_points)
+    return [_joined(walks[i], walks[number + i]) for i in range(number)]
 
-    def _map(self, x):
-        """Return the scaled residual of the period map and its matrix by x."""
-        state, value = self._unscaled(x)
-        tight = self.rtol * self.factor
-        # As an array, so that another value is not another compilation.
-        value = jnp.asarray(value)
-        here = linearised(self.system, self.path, value, state, self.periods, tight)
-        columns = np.column_stack([here.matrix, here.column]) * self.units
-        scale = self.units[:-1]
-        return np.asarray(here.residual) / scale, columns / scale[:, None]
 
-    def _point(self, x, miss: float) -> Point:
-        state, value = self._unscaled(x)
-        system = at(self.system, self.path, value)
-        return Point(value, look(system, state, self.periods, self.rtol), miss)
+def _last_axis(starts: np.ndarray) -> np.ndarray:
+    normals = np.zeros_like(starts)
+    normals[:, -1] = 1.0
+    return normals
 
-    def _unscaled(self, x):
-        state = jnp.asarray(x[:-1] * self.units[:-1])
-        return state, float(x[-1] * self.units[-1])
 
-    def _landed(self, here: _Place, beyond: _Place) -> list[Point]:
-        """Return the orbit on the bound between two places, if it is found."""
-        low, high = self.bounds
-        bound = low if beyond.point.value <= low else high
-        share = (bound - here.point.value) / (beyond.point.value - here.point.value)
-        guess, _ = self._unscaled(here.x + share * (beyond.x - here.x))
-        system = at(self.system, self.path, bound)
-        found = orbit_from_guess(system, guess, self.periods, self.rtol, self.factor)
-        miss = float(jnp.max(jnp.abs(found.state - guess) / self.units[:-1]))
-        return [Point(bound, found, miss)] if int(found.result) == 0 else []
+def _end_together(above: "_Walk", below: "_Walk", most: int) -> None:
+    """End both walks of a branch where one has come round, or points are enough."""
+    if Reason.CLOSED in (above.code, below.code):
+        kept, other = (above, below) if above.code == Reason.CLOSED else (below, above)
+        other.code, other.places = kept.code, []
+    if 1 + len(above.places) + len(below.places) >= most:
+        for one in (above, below):
+            one.code = Reason.POINT_LIMIT if one.code == _GOING else one.code
+
+
+def _joined(above: "_Walk", below: "_Walk"):
+    start = above.start
+    turned = [place._replace(tangent=-place.tangent) for place in below.places[::-1]]
+    return [*turned, start, *above.places], (below.code, above.code)
+
+
+class _Walk:
+    """One way along one branch."""
+
+    def __init__(self, limits: Limits, start: Place, found: bool):
+        self.limits, self.start = limits, start
+        self.places: list[Place] = []
+        self.step = limits.first_step
+        self.code = _GOING if found else Reason.DIVERGED
+        self.beyond: np.ndarray | None = None
+        way = np.sign(start.tangent[-1])
+        on_bound = limits.bounds[0] if way < 0 else limits.bounds[1]
+        if found and start.x[-1] == on_bound:
+            self.code = Reason.PARAMETER_BOUND
+
+    @property
+    def here(self) -> Place:
+        return self.places[-1] if self.places else self.start
+
+    def plan(self):
+        """Return the point predicted and the normal of the plane that it is sought in."""
+        x, tangent, _ = self.here
+        if self.beyond is None:
+            return x + self.step * tangent, tangent
+        bound = self._bound(self.beyond)
+        share = (bound - x[-1]) / (self.beyond[-1] - x[-1])
+        predicted = x + share * (self.beyond - x)
+        predicted[-1] = bound
+        return predicted, _last_axis(x[None])[0]
+
+    def take(self, result) -> int:
+        """Go on from what the corrector has made of the plan; return the points found."""
+        if self.beyond is not None:
+            return self._land(result, self._bound(self.beyond))
+        low, high = self.limits.bounds
+        miss, new = float(result.miss), Place(result.x, result.tangent, float(result.miss))
+        fits = result.found and miss < _TOO_FAR
+        if not fits or result.tangent @ self.here.tangent < _TURN:
+            self.step /= 4
+            if self.step < self.limits.smallest_step:
+                self.code = Reason.DIVERGED
+            return 0
+        if not low < result.x[-1] < high:
+            self.beyond = result.x
+            return 0
+        self.places.append(new)
+        start = self.start
+        near = np.linalg.norm(new.x - start.x) < self.step
+        if len(self.places) > 2 and near and new.tangent @ start.tangent > _TURN:
+            self.code = Reason.CLOSED
+        growth = np.clip(np.sqrt(CORRECTION / max(miss, 1e-12)), 0.5, 2.0)
+        self.step = min(self.step * growth, self.limits.largest_step)
+        return 1
+
+    def _land(self, result, bound: float) -> int:
+        self.code = Reason.PARAMETER_BOUND
+        if not result.found:
+            return 0
+        x = np.append(result.x[:-1], bound)
+        tangent = result.tangent * np.sign(result.tangent @ self.here.tangent)
+        self.places.append(Place(x, tangent, float(result.miss)))
+        return 1
+
+    def _bound(self, beyond: np.ndarray) -> float:
+        low, high = self.limits.bounds
+        return low if beyond[-1] <= low else high

@@ -19,15 +19,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from .._nearest import nearest
 from .._quantity import reported
-from ..dynamics.flow import flow, simulate
+from ..dynamics.flow import checked_state, flow, simulate
 from ..ensemble import Reason, reason
 from ..systems.parameters import parameters, unknown_key
 from .implicit import implicit_root
-from .periodic_orbit import PeriodicOrbit
+from .periodic_orbit import PeriodicOrbit, check_periods
 from .point import at
 from .shooting import scales
 
@@ -51,6 +51,7 @@ class BifurcationPoint(eqx.Module):
     path: str = eqx.field(static=True)
     parameter: Float[Array, ""] = reported("value of the parameter")
     state: Float[Array, " n"] = reported("state at t = 0", "", ("state",))
+    periods: Int[Array, ""] = reported("periods of the load in one of the motion")
     time: Float[Array, ""] = reported("time of the grazing contact", "s")
     residual: Float[Array, ""] = reported("s(nT) - s(0), per size")
     test: Float[Array, ""] = reported("test function")
@@ -70,17 +71,24 @@ class BifurcationPoint(eqx.Module):
 
 
 def bifurcation_point(
-    system: eqx.Module, orbit: PeriodicOrbit, kind: str, path: str
+    system: eqx.Module,
+    guess: PeriodicOrbit | BifurcationPoint | Real[ArrayLike, " n"],
+    kind: str,
+    path: str,
+    periods: int = 1,
 ) -> BifurcationPoint:
-    """Return the bifurcation of a kind near an orbit, in the parameter at `path`.
+    """Return the bifurcation of a kind near a motion, in the parameter at `path`.
 
-    Newton's method in state and parameter (and time, for grazing), started at `orbit`,
-    which is one of `system` near the bifurcation: a point of a branch of
-    `continue_orbit`. The result is differentiable by the implicit function theorem;
-    `orbit` is a start and no more. Works under `jit`, `vmap`, `jacfwd` and `grad`.
+    Newton's method in state and parameter (and time, for grazing). The result is
+    differentiable by the implicit function theorem; `guess` is a start and no more.
+    Works under `jit`, `vmap`, `jacfwd` and `grad`.
 
-    **Raises:** `ValueError` for an unknown kind or path, or an orbit that was not found.
-    What goes wrong later is in `.result`.
+    **Arguments:** `guess`: a periodic orbit of `system` near the bifurcation, or its
+    state at t = 0, or one of a branch's `bifurcations`, whose parameter is then the
+    start. `periods`: of the load in one of the motion, where the guess is a state.
+
+    **Raises:** `ValueError` for an unknown kind or path, a system that cannot have such
+    a point, or an orbit that was not found. What goes wrong later is in `.result`.
     """
     if kind not in KINDS:
         near = nearest(kind, KINDS)
@@ -89,24 +97,34 @@ def bifurcation_point(
     known = parameters(system)
     if path not in known:
         raise ValueError(unknown_key("parameter", path, known))
-    lost = not isinstance(orbit.result, jax.core.Tracer) and int(orbit.result)
-    if lost:
-        raise ValueError(f"orbit was not found: {reason(orbit.result)}")
-    return _found(system, jax.lax.stop_gradient(orbit), kind, path)
+    if kind == "grazing" and not getattr(system, "has_contacts", False):
+        raise ValueError("kind = 'grazing'; the system has no contacts")
+    value = jnp.asarray(known[path].value, float)
+    if isinstance(guess, PeriodicOrbit | BifurcationPoint):
+        lost = not isinstance(guess.result, jax.core.Tracer) and int(guess.result)
+        if lost:
+            raise ValueError(f"orbit was not found: {reason(guess.result)}")
+        state, count = jnp.asarray(guess.state), jnp.asarray(guess.periods)
+        value = value if isinstance(guess, PeriodicOrbit) else jnp.asarray(guess.parameter)
+    else:
+        check_periods(periods)
+        state, count = checked_state(system, guess), jnp.asarray(periods, jnp.int32)
+    if kind == "neimark_sacker" and state.shape[0] < 2:
+        raise ValueError("kind = 'neimark_sacker'; the system has fewer than two states")
+    return _found(system, *jax.lax.stop_gradient((state, count, value)), kind, path)
 
 
 @eqx.filter_jit
-def _found(system, orbit, kind: str, path: str) -> BifurcationPoint:
+def _found(system, state, count, value, kind: str, path: str) -> BifurcationPoint:
     leaves, static = eqx.partition(system, eqx.is_inexact_array)
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
-    here = eqx.combine(frozen, static)
-    value = jnp.asarray(parameters(here)[path].value, float)
-    state, begin, turn, contact = _section(here, orbit)
+    here = at(eqx.combine(frozen, static), path, value)
+    periods = count.astype(float)
+    state, begin, turn, contact = _section(here, state, periods * here.period())
     start = [state, value[None]] + ([turn[None]] if kind == "grazing" else [])
     size = jnp.where(value == 0, 1.0, jnp.abs(value))
     units = jnp.concatenate([scales(here, state), size[None], jnp.ones(len(start) - 2)])
     map_ = _extended(static, kind, path)
-    periods = orbit.periods.astype(float)
     others = periods, begin, units, contact
     found, left, steps, code = _newton(
         map_, jnp.concatenate(start) / units, (frozen, *others)
@@ -122,6 +140,7 @@ def _found(system, orbit, kind: str, path: str) -> BifurcationPoint:
         path=path,
         parameter=solved[size],
         state=whole,
+        periods=count,
         time=time,
         residual=jnp.max(jnp.abs(left[:size])),
         test=jnp.max(jnp.abs(left[size:])),
@@ -212,7 +231,7 @@ def _newton(map_, start, arguments):
     return x, left, steps, jnp.where(code == _GOING, Reason.ITERATION_LIMIT, code)
 
 
-def _section(system, orbit):
+def _section(system, state, period):
     """Return a state in which all gaps are open, its part of the period, and more.
 
     A monodromy matrix that starts on a contact has no derivative there. The rest is
@@ -220,9 +239,9 @@ def _section(system, orbit):
     """
     nothing = jnp.asarray(0.0)
     if not getattr(system, "has_contacts", False):
-        return orbit.state, nothing, nothing, jnp.asarray(0)
+        return state, nothing, nothing, jnp.asarray(0)
     parts = jnp.linspace(0.0, 1.0, _SAMPLES)
-    states = simulate(system, orbit.state, orbit.period * parts).states
+    states = simulate(system, state, period * parts).states
     depths = jax.vmap(system.equation().penetrations)(states)
     first = jnp.argmin(jnp.max(depths, axis=1))
     inner = depths[1:-1]
@@ -230,4 +249,4 @@ def _section(system, orbit):
     size = jnp.where(turns, jnp.abs(inner), jnp.inf)
     row, contact = jnp.unravel_index(jnp.argmin(size), size.shape)
     turn = parts[row + 1] + jnp.where(row + 1 < first, 1.0, 0.0)
-    return states[first], parts[first], turn * orbit.period, contact
+    return states[first], parts[first], turn * period, contact

@@ -329,9 +329,10 @@ def _maps(static) -> _Maps:
     def displacement(state, arguments, time):
         leaves, _, rtol = arguments
         system = eqx.combine(leaves, static)
+        equation = system.equation()
         there = flow(system, state, 0.0, time, rtol=rtol)
-        rate = system.equation().vector_field(time, there)
-        return _top(*jnp.split(there, 2), jnp.split(rate, 2)[1])
+        rate = equation.vector_field(time, there)
+        return _top(*equation.displacements(time, there, rate))
 
     return _Maps(residual, monodromy, force, displacement)
 

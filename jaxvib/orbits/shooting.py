@@ -51,8 +51,10 @@ def scales(system, state) -> Float[Array, " n"]:
     """Return what each component of a state is measured in.
 
     Displacements times the angular frequency of the load are velocities; the largest
-    velocity is the size of the motion.
+    velocity is the size of the motion. A system that is not mechanical says so itself.
     """
+    if hasattr(system, "scales"):
+        return system.scales(state)
     frequency = 2 * jnp.pi / system.period()
     half = state.shape[0] // 2
     weights = jnp.concatenate([jnp.full(half, frequency), jnp.ones(half)])

@@ -26,7 +26,7 @@ class ContinuationOptions(Table):
         description="the parameter", json_schema_extra={"allowed": "a parameter's path"}
     )
     bounds: Bounds = Field(description="values of the parameter to stop at")
-    method: Literal["natural", "pseudo_arclength"] = Field(
+    method: Literal["natural", "arclength"] = Field(
         default="natural",
         description="steps in the parameter itself, or along the branch round its folds",
     )

@@ -94,6 +94,14 @@ class EquationOfMotion(eqx.Module):
             acceleration = acceleration - response * contact.law.force(penetration)
         return jnp.concatenate([velocity, acceleration])
 
+    def displacements(self, time, state, rate):
+        """Return the displacements, m, their rates and second rates."""
+        return (*jnp.split(state, 2), jnp.split(rate, 2)[1])
+
+    def displaced(self, state: Float[Array, " state"]) -> Float[Array, " n"]:
+        """Return what of a state has an amplitude: the displacements, m."""
+        return jnp.split(state, 2)[0]
+
     def divergence(self) -> Float[Array, ""]:
         """Return that of the vector field, 1/s: -tr(M^-1 D), whatever the contacts."""
         return -jnp.trace(self.damping)

@@ -30,7 +30,8 @@ def parameters(system: object) -> dict[str, Parameter]:
 
     A path names fields from the system down, joined by dots; the elements of a tuple
     are named by their `name` where they have one (followed by `-2`, `-3` ... where it
-    comes again) and by their position otherwise.
+    comes again) and by their position otherwise. The parameters of a `forced_system` are
+    named as its user named them.
     """
     return {".".join(keys): entry for keys, (_, entry) in _walk(system).items()}
 
@@ -92,6 +93,11 @@ def _walk(node, keys=(), where=()) -> dict:
                     field.metadata["range"],
                 )
                 found[(*keys, field.name)] = (step, entry)
+            elif "named_by" in field.metadata:
+                names = getattr(node, field.metadata["named_by"])
+                for position, (name, number) in enumerate(zip(names, value, strict=True)):
+                    entry = Parameter(number, "", "", Range())
+                    found[(*keys, name)] = ((*step, position), entry)
             else:
                 found |= _walk(value, (*keys, field.name), step)
     elif isinstance(node, tuple):

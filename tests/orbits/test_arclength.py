@@ -17,7 +17,7 @@ published = np.array([0.0800211577, 0.2072153515, 0.7223403033, 0.3775679893])
 def branch():
     orbit = jv.periodic_orbit(system, published)
     return jv.continue_orbit(
-        system, orbit, "load.amplitude", (50.0, 1000.0), method="pseudo_arclength"
+        system, orbit, "load.amplitude", (50.0, 1000.0), method="arclength"
     )
 
 
@@ -67,7 +67,7 @@ def test_an_island_is_followed_once_round():
     orbit = jv.periodic_orbit(there, ISLAND, periods=4)
     assert int(orbit.result) == 0
     island = jv.continue_orbit(
-        there, orbit, "load.frequency", (3.0, 12.0), method="pseudo_arclength"
+        there, orbit, "load.frequency", (3.0, 12.0), method="arclength"
     )
     assert [Reason(code) for code in island.ends] == [Reason.CLOSED] * 2
     assert len(island.parameter) < 200
@@ -86,5 +86,5 @@ def test_the_paper_s_step_is_no_arc(branch):
     with pytest.raises(ValueError, match="corrects its steps"):
         jv.continue_orbit(
             system, orbit, "load.amplitude", (50.0, 1000.0),
-            method="pseudo_arclength", correct=False,
+            method="arclength", correct=False,
         )  # fmt: skip

@@ -69,7 +69,7 @@ class Motion(NamedTuple):
         return [j for j, contact in enumerate(self.contacts) if contact.hard]
 
 
-def why_not(equation: EquationOfMotion) -> str:
+def why_not(equation) -> str:
     """Return why an equation cannot be solved from event to event; "" if it can."""
     if not isinstance(equation, EquationOfMotion):
         return f"{type(equation).__name__} is not a linear system with contacts"

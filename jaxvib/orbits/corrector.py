@@ -1,0 +1,179 @@
+r"""A predicted point of a branch, brought back onto it by Newton's method.
+
+The unknowns $x = (s_0/u, \dots, s_{m-1}/u, p/\ell)$ are the states at the starts of m
+segments of the period and the parameter (u what each component is measured in, \ell the
+range of the parameter). The segments must join, and the point lies in a plane:
+
+$$\varphi_i(s_i) - s_{i+1} = 0, \qquad n \cdot (x - \hat x) = 0.$$
+
+With the branch's tangent as normal n this is a step of pseudo-arclength continuation,
+whose matrix is regular at a fold. **Source:** Keller, in Rabinowitz (ed.), *Applications
+of Bifurcation Theory* (1977) 359.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from ..dynamics.flow import flow
+from .point import at, look
+
+MOST_ITERATIONS = 8
+# A first correction longer than this, per size of the branch, is given up.
+HOPELESS = 0.3
+
+
+class Course(NamedTuple):
+    """What points of a branch are measured in: leaves of its system, units, settings.
+
+    Newton's method has converged where its step is shorter than `close`, or, below 30
+    `rtol`, no longer becomes shorter; the flow is integrated at `tight`.
+    """
+
+    leaves: Any
+    units: Any
+    periods: Any
+    rtol: Any
+    tight: Any
+    close: Any
+
+
+class Corrected(NamedTuple):
+    """A point of the branch, if `found`: its tangent and its monodromy matrix.
+
+    `miss`: how long the first correction was, per size.
+    """
+
+    x: Float[Array, " unknowns"]
+    tangent: Float[Array, " unknowns"]
+    monodromy: Float[Array, "n n"]
+    miss: Float[Array, ""]
+    found: Bool[Array, ""]
+
+
+def state_size(system) -> int:
+    """Return the number of components of a state."""
+    return jax.eval_shape(system.rest).shape[0]
+
+
+@functools.lru_cache(maxsize=32)
+def corrector(static, path: str):
+    """Return the function of a lane (course, predicted x, normal) that corrects it.
+
+    The number of segments follows from that of the unknowns.
+    """
+
+    def map_(course: Course, x):
+        """Return the joints' residual, its matrix by x, and the monodromy matrix."""
+        system = eqx.combine(course.leaves, static)
+        size = state_size(system)
+        states = (x[:-1] * course.units[:-1]).reshape(-1, size)
+        segments = states.shape[0]
+        parts = jnp.arange(segments) / segments
+
+        def end(state, value, part):
+            there = at(system, path, value)
+            span = course.periods.astype(float) * there.period()
+            begin = 0.0 if segments == 1 else part * span
+            final = flow(
+                there, state, begin, (part + 1 / segments) * span, rtol=course.tight
+            )
+            return final, final
+
+        def columns(state, part):
+            value = x[-1] * course.units[-1]
+            return jax.jacfwd(end, (0, 1), has_aux=True)(state, value, part)
+
+        if segments == 1:
+            found = jax.tree.map(lambda leaf: leaf[None], columns(states[0], 0.0))
+        else:
+            found = jax.vmap(columns)(states, parts)
+        (blocks, slopes), ends = found
+        residual = (ends - jnp.roll(states, -1, 0)).reshape(-1)
+        matrix = jnp.zeros((segments, size, segments, size))
+        each = jnp.arange(segments)
+        matrix = matrix.at[each, :, each].add(blocks)
+        matrix = matrix.at[each, :, (each + 1) % segments].add(-jnp.eye(size))
+        matrix = matrix.reshape(x.size - 1, x.size - 1)
+        whole = jnp.column_stack([matrix, slopes.reshape(-1)]) * course.units[None]
+        monodromy = jnp.eye(size)
+        for block in blocks:
+            monodromy = block @ monodromy
+        scale = course.units[:-1]
+        return residual / scale, whole / scale[:, None], monodromy
+
+    def correct(lane) -> Corrected:
+        course, predicted, normal = lane
+        last = jnp.zeros_like(predicted).at[-1].set(1.0)
+
+        def body(carry):
+            x, tangent, monodromy, miss, before, iteration, going, _ = carry
+            residual, matrix, monodromy = map_(course, x)
+            bordered = jnp.vstack([matrix, normal])
+            wrong = jnp.append(residual, normal @ (x - predicted))
+            solved = jnp.linalg.solve(bordered, jnp.column_stack([-wrong, last]))
+            length = jnp.max(jnp.abs(solved[:, 0]))
+            tangent = solved[:, 1] / jnp.linalg.norm(solved[:, 1])
+            fine = jnp.isfinite(length) & (length < HOPELESS)
+            least = (length < 30 * course.rtol) & (length > before / 2)
+            done = fine & (least | (length < course.close))
+            x = jnp.where(fine, x + solved[:, 0], x)
+            miss = jnp.where(iteration == 0, length, miss)
+            going = fine & ~done
+            return x, tangent, monodromy, miss, length, iteration + 1, going, done
+
+        def unfinished(carry):
+            return carry[-2] & (carry[-3] < MOST_ITERATIONS)
+
+        first = (
+            predicted,
+            jnp.zeros_like(predicted),
+            jnp.full_like(jax.eval_shape(map_, course, predicted)[2], jnp.nan),
+            jnp.asarray(jnp.inf),
+            jnp.asarray(jnp.inf),
+            jnp.asarray(0),
+            jnp.asarray(True),
+            jnp.asarray(False),
+        )
+        x, tangent, monodromy, miss, _, _, _, found = jax.lax.while_loop(
+            unfinished, body, first
+        )
+        return Corrected(x, tangent, monodromy, miss, found)
+
+    return correct
+
+
+@functools.lru_cache(maxsize=32)
+def spreader(static, path: str, segments: int):
+    """Return the function of a lane (course, state, value) that gives its x."""
+
+    def spread(lane):
+        course, state, value = lane
+        system = at(eqx.combine(course.leaves, static), path, value)
+        span = course.periods.astype(float) * system.period()
+        states = [state]
+        for part in np.arange(1, segments) / segments:
+            states.append(flow(system, state, 0.0, part * span, rtol=course.tight))
+        return jnp.append(jnp.concatenate(states), value) / course.units
+
+    return spread
+
+
+@functools.lru_cache(maxsize=32)
+def looker(static, path: str):
+    """Return the function of a lane (course, x) that gives parameter, state and orbit."""
+
+    def examine(lane):
+        course, x = lane
+        unscaled = x * course.units
+        system = eqx.combine(course.leaves, static)
+        state = unscaled[: state_size(system)]
+        there = at(system, path, unscaled[-1])
+        return unscaled[-1], state, look(there, state, course.periods, course.rtol)
+
+    return examine

@@ -1,0 +1,146 @@
+"""Any vector field that repeats in time, as a user writes it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .._quantity import Range, check_range, real_array
+from .printed import Printed
+
+Field = Callable[[Any, Any, dict[str, Any]], Any]
+
+
+class ForcedEquation(eqx.Module):
+    """A vector field with its parameters, ready to be evaluated."""
+
+    field: Field = eqx.field(static=True)
+    named: dict[str, Array]
+
+    def vector_field(self, time, state: Float[Array, " n"]) -> Float[Array, " m"]:
+        """Return the state's rate of change at a time, s."""
+        rate = self.field(time, state, self.named)
+        return jnp.asarray(rate, state.dtype)
+
+    def displacements(self, time, state, rate):
+        """Return every component's value, rate and second rate at a time, s."""
+        _, curve = jax.jvp(self.vector_field, (time, state), (jnp.ones_like(time), rate))
+        return state, rate, curve
+
+    def displaced(self, state: Float[Array, " n"]) -> Float[Array, " n"]:
+        """Return what of a state has an amplitude: all of it."""
+        return state
+
+    def divergence(self) -> Float[Array, ""]:
+        """Return NaN: that of the vector field is no constant."""
+        return jnp.asarray(jnp.nan)
+
+    def penetrations(self, state: Float[Array, " n"]) -> Float[Array, " 0"]:
+        """Return nothing: there are no contacts."""
+        return jnp.zeros(0, state.dtype)
+
+    def contact_forces(self, penetrations: Float[Array, " 0"]) -> Float[Array, " 0"]:
+        """Return nothing: there are no contacts."""
+        return penetrations
+
+    def contact_motion(self, state: Float[Array, " n"], rate: Float[Array, " n"]):
+        """Return nothing three times: there are no contacts."""
+        return (self.penetrations(state),) * 3
+
+
+class ForcedSystem(Printed):
+    r"""The system $\dot x = f(t, x, p)$ with $f(t + T, x, p) = f(t, x, p)$.
+
+    **Fields:** `values` of the parameters, whose `names` are their paths; `field`: $f$,
+    of a time, a state of shape (`dimension`,) and a dict of parameters; `repeats`: from
+    that dict to the period $T$. Built by `forced_system`.
+    """
+
+    values: tuple[Array, ...] = eqx.field(metadata={"named_by": "names"})
+    names: tuple[str, ...] = eqx.field(static=True)
+    field: Field = eqx.field(static=True)
+    repeats: Callable[[dict[str, Any]], Any] = eqx.field(static=True)
+    dimension: int = eqx.field(static=True)
+
+    has_contacts = False
+
+    def equation(self) -> ForcedEquation:
+        """Return the equation of motion, ready to be evaluated."""
+        return ForcedEquation(self.field, self._named())
+
+    def rest(self) -> Float[Array, " n"]:
+        """Return the state 0, where motions start unless told otherwise."""
+        return jnp.zeros(self.dimension)
+
+    def period(self) -> Float[Array, ""]:
+        """Return the period T."""
+        return jnp.asarray(self.repeats(self._named()), float)
+
+    def scales(self, state: Float[Array, " n"]) -> Float[Array, " n"]:
+        """Return what each component is measured in: the size of the largest."""
+        rate = self.equation().vector_field(jnp.zeros(()), state)
+        size = jnp.maximum(jnp.max(jnp.abs(state)), jnp.max(jnp.abs(rate)) * self.period())
+        return jnp.full(self.dimension, jnp.where(size > 0, size, 1.0))
+
+    def _named(self) -> dict[str, Array]:
+        return dict(zip(self.names, self.values, strict=True))
+
+
+def forced_system(
+    field: Field,
+    *,
+    parameters: Mapping[str, Any],
+    period: Callable[[dict[str, Any]], Any] | float,
+    dimension: int,
+) -> ForcedSystem:
+    r"""Build the system $\dot x = f(t, x, p)$ of a vector field that repeats in time.
+
+        jv.forced_system(
+            lambda t, x, p: [x[1], jnp.cos(p["w"] * t) - x[0] - x[0] ** 3 - 0.1 * x[1]],
+            parameters={"w": 1.0},
+            period=lambda p: 2 * jnp.pi / p["w"],
+            dimension=2,
+        )
+
+    Everything that is asked of impacting systems can be asked of it: `simulate`,
+    `periodic_orbit`, `continue_orbit`, `bifurcation_point`, sweeps and derivatives.
+
+    **Arguments:** `field`: $f$, in JAX, of a time, a state of shape (`dimension`,) and a
+    dict of parameters; it must be smooth. `parameters`: real scalars by name, which are
+    their paths. `period`: $T$, or a function of the parameters' dict.
+
+    **Raises:** `ValueError` for a parameter that is no finite scalar, a name with a dot,
+    a period that is not positive, or a field whose value has another shape.
+    """
+    check_range("dimension", dimension, "", Range(at_least=1))
+    values = {}
+    for name, value in parameters.items():
+        if "." in name:
+            raise ValueError(f"parameters: name {name!r} has a dot; allowed: names without")
+        check_range(name, value, "", Range())
+        values[name] = real_array(value)
+        if values[name].shape:
+            raise ValueError(f"{name} has shape {values[name].shape}; allowed: ()")
+    repeats = period if callable(period) else _Constant(period)
+    system = ForcedSystem(
+        tuple(values.values()), tuple(values), field, repeats, int(dimension)
+    )
+    check_range("period", system.period(), "", Range(above=0.0))
+    shape = jax.eval_shape(
+        system.equation().vector_field, jnp.zeros(()), system.rest()
+    ).shape
+    if shape != (system.dimension,):
+        raise ValueError(f"field has shape {shape}; allowed: ({system.dimension},)")
+    return system
+
+
+class _Constant(eqx.Module):
+    """A period that depends on no parameter."""
+
+    value: float
+
+    def __call__(self, values) -> float:
+        return self.value
