@@ -281,8 +281,13 @@ def matrix(system: Dimensionless, eigenvalue: Complex[Array, ""]) -> Complex[Arr
         damping = eigenvalue * system.excess_damping
         excess = damping if excess is None else excess + damping
     if excess is not None:
-        of_bodies = of_bodies - excess @ at_links
-        body = body + excess @ system.link_map
+        # it acts by the link's stretch; of a stiff link that is the force by the stiffness,
+        # which is that link's row taken to the bodies' rows: the determinant stays
+        stiff = jnp.abs(link) > 1
+        by_force = jnp.where(stiff, excess / jnp.where(stiff, link, 1.0), 0.0)
+        by_stretch = jnp.where(stiff, 0.0, excess)
+        of_bodies = of_bodies + by_force @ balance - by_stretch @ at_links
+        body = body + by_stretch @ system.link_map
     motions = jnp.concatenate(
         [jnp.zeros((4, bodies)), -link[:, None] * system.link_map, body]
     )
