@@ -24,7 +24,8 @@ _MEETINGS = {
 def beam_eigenvalues(runs: Sequence[Run]) -> list[Picture]:
     """Return the pictures of a study of eigenvalues; of two, the curves of both."""
     shapes = _shapes(runs[0])
-    neighbours = runs[0].study["config"]["sweep"]["method"] in ("grid", "paired")
+    method = runs[0].study["config"]["sweep"].get("method")  # none where nothing is swept
+    neighbours = method in ("grid", "paired")
     if not neighbours or runs[0].size < 2:
         return [_cloud(runs), *shapes]
     rows = [_rows(run) for run in runs]
@@ -161,10 +162,14 @@ def _paint(run: Run, path: str) -> Scale:
 
 
 def _cloud(runs: Sequence[Run]) -> Picture:
-    """Return the values of samples that are no neighbours, as points in the plane."""
+    """Return the values of one sample, or of no neighbours, as points in the plane."""
     charts = []
     for run in runs:
         values = run.field("values")
+        if not run.paths:
+            points = [_apart(part) for part in (values[0].real, values[0].imag)]
+            line = Line(*points, "eigenvalues", 0, marks=True, legend=False)
+            charts.append(Chart(_RE, _IM, (line,), run.name if len(runs) > 1 else ""))
         for path in run.paths[:4]:
             moved = np.repeat(run.field(path), values.shape[1])
             points = Points(
@@ -175,7 +180,8 @@ def _cloud(runs: Sequence[Run]) -> Picture:
     return Picture(
         "root_locus",
         "Eigenvalues of all samples",
-        "Eigenvalues in the closed upper half plane, coloured by each swept number.",
+        "Eigenvalues in the closed upper half plane"
+        + (", coloured by each swept number." if runs[0].paths else "."),
         "Imaginary over real part of the eigenvalues of all samples.",
         tuple(charts),
     )

@@ -33,7 +33,7 @@ class BeamEigenvaluesKind:
     """First eigenvalues of many designs, certified, with derivatives and mode shapes."""
 
     name = "beam_eigenvalues"
-    sampled = True
+    sampled = None
     groups: Mapping[str, tuple[str, ...]] = {"mode_shapes": ("sample",)}
 
     def options(self) -> type[Table]:
@@ -54,6 +54,8 @@ class BeamEigenvaluesKind:
         from ..systems import parameters
 
         designs = _Designs(system)
+        if not samples:
+            return variables(_of_one(system, options.count))
         found = beam_spectra(designs, samples, options.count, progress=progress)
         slopes = beam_slopes(designs, samples, found.values)
         known = parameters(system)
@@ -108,12 +110,13 @@ class BeamEigenvaluesKind:
         ratios = -values.real / np.where(values == 0, 1.0, np.abs(values))
         worst = np.unravel_index(np.nanargmin(ratios), ratios.shape)
         at = ", ".join(f"{path} = {read(path)[worst[0]]:.5g}" for path in study.paths)
+        at = f" at {at}" if at else ""
         lines = [
             f"certified  {int(np.sum(certified))} of {len(certified)}, {repeated} of them "
             "done again the careful way",
             f"values     {values.shape[1]} each, modulus {np.nanmin(np.abs(values)):.6g} "
             f"to {np.nanmax(np.abs(values)):.6g} rad/s",
-            f"least      damped: {values[worst]:.6g} rad/s at {at}",
+            f"least      damped: {values[worst]:.6g} rad/s{at}",
         ]
         if study.sampling.method in _CURVE and len(values) > 2:
             lines.append(f"curves     {_met(read, study)}")
@@ -140,6 +143,24 @@ class _Designs:
 
     def __hash__(self):
         return hash(self._key)
+
+
+def _of_one(system, count: int):
+    """Return what many designs give for the system alone: nothing is swept."""
+    from ..ensemble import Reason
+    from ..modes import beam_eigenvalues
+    from ..modes.beam_spectra import BeamSpectra
+
+    modes = beam_eigenvalues(system, count=count)
+    certified = np.asarray(modes.certified)[None]
+    return BeamSpectra(
+        np.asarray(modes.values)[None],
+        np.asarray(modes.residuals)[None],
+        certified,
+        np.asarray(modes.radius)[None],
+        np.zeros(1, bool),
+        np.where(certified, int(Reason.SUCCESS), int(Reason.NOT_CERTIFIED)),
+    )
 
 
 def _shapes(system, options) -> dict[str, np.ndarray]:

@@ -103,3 +103,18 @@ def test_curves_that_cross_are_marked_where_they_do(monkeypatch):
     (cloud,) = beam.beam_eigenvalues([crossing_run("random")])
     assert cloud.name == "root_locus"
     assert len(cloud.charts[0].layers[0].x) == 2 * len(FORCES)
+
+
+def test_the_values_of_one_design_are_drawn_without_colours(monkeypatch):
+    import dataclasses
+
+    monkeypatch.setattr(beam, "_shapes", lambda run: [])
+    run = crossing_run()
+    stored = run.results.isel(sample=[3]).drop_vars(["k", "slopes.k"])
+    study = run.study | {"coordinates": [], "grid": None, "config": {"sweep": {}}}
+    (cloud,) = beam.beam_eigenvalues(
+        [dataclasses.replace(run, results=stored, study=study)]
+    )
+    ((line,),) = (chart.layers for chart in cloud.charts)
+    drawn = line.x[np.isfinite(line.x)] + 1j * line.y[np.isfinite(line.y)]
+    np.testing.assert_array_equal(drawn, stored["values"].values[0])

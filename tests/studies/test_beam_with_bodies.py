@@ -102,3 +102,17 @@ def test_a_study_holds_what_single_calls_give(tmp_path):
     points = np.linspace(0.0, 1.0, 11)
     np.testing.assert_allclose(shapes["shapes"][1], modes.shape(points), atol=1e-9)
     np.testing.assert_allclose(shapes["bodies"][1], modes.bodies, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.slow
+def test_one_design_is_a_study_too(tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(RIGID_BODY.partition("[sweep]")[0])
+    done = run(file, tmp_path / "out", "analysis.points=11", "output.report=false")
+    assert done.exit_code == 0, done.output
+    assert "certified  1 of 1" in done.output
+    results = jv.open_study(tmp_path / "out")
+    modes = jv.beam_eigenvalues(build(load(file)), count=4)
+    np.testing.assert_array_equal(results["values"][0], modes.values)
+    shapes = jv.open_study(tmp_path / "out", "mode_shapes")
+    assert shapes["shapes"].shape == (1, 4, 11)
