@@ -1,5 +1,30 @@
 """Objectives on the results of the floors below, and their gradient-based design."""
 
+from .beam_measures import beam_measure as beam_measure
+from .beam_measures import placement_measure as placement_measure
+from .chain_measures import Packet as Packet
+from .chain_measures import RandomSplit as RandomSplit
+from .chain_measures import energy_share_measure as energy_share_measure
+from .chain_measures import packet_measure as packet_measure
+from .course import Design as Design
+from .linear_measures import natural_frequency_measure as natural_frequency_measure
+from .linear_measures import peaks_measure as peaks_measure
+from .linear_measures import response_measure as response_measure
+from .linear_measures import white_noise_measure as white_noise_measure
+from .measure import Measure as Measure
+from .measure import over as over
+from .measure import parameter_measure as parameter_measure
 from .objective import ResultObjective as ResultObjective
-from .tuning import Tuning as Tuning
+from .optimise import evaluated as evaluated
+from .optimise import optimise as optimise
+from .orbit_measures import bifurcation_measure as bifurcation_measure
+from .orbit_measures import contact_impulse as contact_impulse
+from .orbit_measures import orbit_measure as orbit_measure
+from .problem import Limit as Limit
+from .problem import Problem as Problem
+from .smoothness import Notice as Notice
+from .smoothness import notice as notice
+from .tuned_mass_damper import optimal_absorber as optimal_absorber
 from .tuning import tune as tune
+from .variables import Variable as Variable
+from .variables import entry_at as entry_at

@@ -16,7 +16,7 @@ _COUNTED = {
     "beam_eigenvalues": "samples",
     "chain_motion": "samples",
     "continuation": "orbits",
-    "design": "orbits",
+    "design": "evaluations",
     "energy_split": "samples",
     "frequency_response": "samples",
     "linear_motion": "samples",

@@ -53,7 +53,9 @@ class Run:
 
     @functools.cached_property
     def size(self) -> int:
-        """The number of samples, of points on a branch, of orbits in a design."""
+        """The number of samples, of points on a branch, of evaluations in a design."""
+        if self.has("evaluations"):
+            return int(np.sum(self.field("evaluations")))
         return len(self.field("objective" if self.has("objective") else "result"))
 
     @functools.cached_property

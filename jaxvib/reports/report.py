@@ -9,7 +9,7 @@ from .beam import beam_eigenvalues
 from .chain import chain_motion
 from .curves import amplitude_curves, sweep_curves
 from .files import write_files
-from .history import design_history
+from .history import designs
 from .loading import loading_curve
 from .maps import maps
 from .modes import natural_modes
@@ -77,7 +77,7 @@ _PICTURES: dict[str, Callable[[Sequence[Run]], list[Picture]]] = {
     "periodic_orbit": _of_periodic_orbits,
     "beam_eigenvalues": beam_eigenvalues,
     "continuation": lambda runs: [loading_curve(runs)],
-    "design": lambda runs: [design_history(runs)],
+    "design": designs,
     "energy_split": energy_split,
     "chain_motion": chain_motion,
     "natural_modes": natural_modes,

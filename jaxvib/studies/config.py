@@ -83,7 +83,9 @@ class Study:
     @property
     def axes(self) -> Mapping[str, list[str]]:
         """Names along the axes of the results, by axis."""
-        return SYSTEMS[self.system.kind].axes(self.system)
+        own = getattr(ANALYSES[self.analysis.kind], "axes", None)
+        named = SYSTEMS[self.system.kind].axes(self.system)
+        return named if own is None else {**named, **own(self.analysis)}
 
     def described(self) -> str:
         """Return in a few words how many samples there are and of what."""

@@ -1,7 +1,7 @@
-"""The study of one design: parameters tuned by gradients of a periodic orbit."""
+"""The study of designs: parameters moved by gradients until an objective is best."""
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pydantic
@@ -10,40 +10,171 @@ from pydantic import Field
 from .continuation import Bounds, check_bounds
 from .cost import Cost
 from .fields import Variable
-from .tables import Table, flattened
+from .measuring import MeasureOptions, build_measure, check_measure, described, flat
+from .tables import Table
+
+_METHODS = Literal[
+    "adam", "slsqp", "trust_constr", "quasi_newton", "least_squares", "nelder_mead",
+    "evolution",
+]  # fmt: skip
+_COMBINED = Literal[
+    "value", "sum", "mean", "largest", "smallest", "squares", "variance",
+    "mean_and_deviation",
+]  # fmt: skip
+_DYNAMIC = ("periodic_orbit", "contact_impulse", "bifurcation")  # dear to compile
+_LONGEST = 1000  # steps that are stored of a course; of more, evenly chosen ones
 
 
-def _flat(value):
-    return flattened(value) if isinstance(value, dict) else value
+class LimitOptions(MeasureOptions):
+    """A constraint: a measure and the bounds of all its numbers."""
+
+    at_least: float | None = Field(
+        default=None, description="lower bound",
+        json_schema_extra={"allowed": "a number"},
+    )  # fmt: skip
+    at_most: float | None = Field(
+        default=None, description="upper bound",
+        json_schema_extra={"allowed": "a number"},
+    )  # fmt: skip
+
+    @pydantic.model_validator(mode="after")
+    def _has_a_bound(self):
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("has no bound; allowed: at_least, at_most or both")
+        return self
+
+
+class OneDesign(Table):
+    """What one of several designs does otherwise than the analysis says."""
+
+    objective: MeasureOptions | None = Field(
+        default=None, description="what becomes best",
+        json_schema_extra={"allowed": "a table with measure = ..."},
+    )  # fmt: skip
+    goal: Literal["minimise", "maximise"] | None = Field(
+        default=None, description="what best means",
+        json_schema_extra={"allowed": '"minimise", "maximise"'},
+    )  # fmt: skip
+    combine: _COMBINED | None = Field(
+        default=None, description="how several numbers become one",
+        json_schema_extra={"allowed": "as analysis.combine"},
+    )  # fmt: skip
+    method: _METHODS | None = Field(
+        default=None, description="the optimiser",
+        json_schema_extra={"allowed": "as analysis.method"},
+    )  # fmt: skip
+    formula: Literal["h2", "h_infinity", "den_hartog"] | None = Field(
+        default=None,
+        description="a closed form of the attached body instead of a search",
+        json_schema_extra={"allowed": '"h2", "h_infinity", "den_hartog"'},
+    )
 
 
 class DesignOptions(Table):
-    """What is tuned, and what is to become small."""
+    """What moves, what is to become best, what must hold, and how it is sought."""
 
     kind: Literal["design"] = Field(description="the kind of analysis")
-    objective: Literal["amplitude", "largest_multiplier", "max_contact_force"] = Field(
-        description="the field of the orbit that becomes small"
+    objective: MeasureOptions | None = Field(
+        default=None,
+        description="what becomes best; a text is a field of the periodic motion",
+        json_schema_extra={"allowed": "a table with measure = ..., or a field's name"},
     )
-    component: int = Field(
-        default=0, ge=0, le=1000, description="which component of the field"
+    component: int | None = Field(
+        default=None, ge=0, le=1000, description="of an objective that is given as a text",
+        json_schema_extra={"allowed": "whole numbers in [0, 1000]"},
+    )  # fmt: skip
+    periods: int | None = Field(
+        default=None, ge=1, le=8, description="of an objective that is given as a text",
+        json_schema_extra={"allowed": "whole numbers in [1, 8]"},
+    )  # fmt: skip
+    goal: Literal["minimise", "maximise"] = Field(
+        default="minimise", description="what best means"
     )
-    variables: Annotated[dict[str, Bounds], pydantic.BeforeValidator(_flat)] = Field(
+    combine: _COMBINED = Field(
+        default="value", description="how several numbers become one"
+    )
+    weight: float = Field(
+        default=1.0, ge=0.0, description="of the deviation in mean_and_deviation"
+    )
+    variables: Annotated[dict[str, Bounds], pydantic.BeforeValidator(flat)] = Field(
         min_length=1,
         max_length=100,
-        description="path of each parameter that is tuned, and its bounds",
+        description="path of each parameter that is moved, and its bounds",
         json_schema_extra={"allowed": "path = [lowest, highest] for one path or more"},
     )
-    steps: int = Field(default=20, ge=1, le=10_000, description="steps of the optimiser")
-    periods: int = Field(
-        default=1, ge=1, le=8, description="load periods in one of the motion"
+    log: list[str] = Field(
+        default=[], max_length=100, description="paths that are moved on a log scale",
+        json_schema_extra={"allowed": "a list of paths in variables"},
+    )  # fmt: skip
+    constraints: dict[str, LimitOptions] = Field(
+        default={}, max_length=100, description="what must hold, by any name",
+        json_schema_extra={"allowed": "tables with measure, at_least and at_most"},
+    )  # fmt: skip
+    method: _METHODS = Field(default="adam", description="the optimiser")
+    steps: int = Field(default=20, ge=1, le=100_000, description="steps of the optimiser")
+    starts: int = Field(
+        default=1, ge=1, le=100_000, description="starts: the own values, then Sobol points"
     )
+    tolerance: float = Field(
+        default=1e-10, gt=0.0, lt=1.0, description="relative, on objective and variables"
+    )
+    designs: dict[str, OneDesign] = Field(
+        default={}, max_length=100, description="several designs, by any name",
+        json_schema_extra={"allowed": "tables of what each does otherwise"},
+    )  # fmt: skip
+    quantities: dict[str, list[str]] = Field(
+        default={}, max_length=100,
+        description="numbers stored of the best design: a parameter, or the ratio of two",
+        json_schema_extra={"allowed": "name = [path] or [path, path]"},
+    )  # fmt: skip
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _text_is_a_field(cls, given):
+        if not isinstance(given, dict) or not isinstance(given.get("objective"), str):
+            return given
+        rest = {key: value for key, value in given.items() if key != "objective"}
+        own = {key: rest.pop(key) for key in ("component", "periods") if key in rest}
+        table = {"measure": "periodic_orbit", "field": given["objective"], **own}
+        return {**rest, "objective": table}
+
+    @pydantic.model_validator(mode="after")
+    def _complete(self):
+        for name in ("component", "periods"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name} goes with an objective that is given as a text")
+        for name, one in self.designs.items():
+            if one.objective is None and self.objective is None:
+                raise ValueError(f"designs.{name} has no objective")
+        if not self.designs and self.objective is None:
+            raise ValueError("objective is missing; allowed: here or in each of designs")
+        for path in self.log:
+            if path not in self.variables:
+                raise ValueError(f"log: {path} is not among the variables")
+        for name, paths in self.quantities.items():
+            if len(paths) not in (1, 2):
+                raise ValueError(f"quantities.{name} has {len(paths)} paths; allowed: 1, 2")
+        for name, one in self.each().items():
+            method = one.method or self.method
+            if self.constraints and method not in ("slsqp", "trust_constr"):
+                raise ValueError(
+                    f'{name or "analysis"}: method = "{method}" knows no constraints; '
+                    'allowed: "slsqp", "trust_constr"'
+                )
+        return self
+
+    def each(self) -> dict[str, OneDesign]:
+        """Return what each design does otherwise, by name; one without a name alone."""
+        return self.designs or {"": OneDesign()}
 
 
 class DesignKind:
-    """The course of a gradient-based design of the system."""
+    """Designs of the system: one, or several by name; of one system, or of samples."""
 
     name = "design"
-    sampled = False
+    sampled = None
+    whole = True
+    remembers = True
     groups: Mapping[str, tuple[str, ...]] = {}
 
     def options(self) -> type[Table]:
@@ -51,63 +182,315 @@ class DesignKind:
         return DesignOptions
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
-        """Raise `ValueError` for bounds that do not enclose the parameters' values."""
+        """Raise `ValueError` for paths that there are not, or bounds without the value."""
         for path, bounds in options.variables.items():
             check_bounds(path, bounds, values, declared)
+            if path in options.log and bounds[0] <= 0:
+                raise ValueError(f"log: bounds of {path} are not above 0")
+        measures = [one.objective or options.objective for one in options.each().values()]
+        for measure in (*measures, *options.constraints.values()):
+            check_measure(measure, declared)
+        for paths in options.quantities.values():
+            for path in paths:
+                check_measure(MeasureOptions(measure="parameter", path=path), declared)
+        formulas = any(one.formula for one in options.each().values())
+        if formulas and not {"attached.frequency", "main.frequency"} <= set(declared):
+            raise ValueError("formula goes with the system two_body_impact only")
 
     def coordinates(self, options) -> list[str]:
-        """Return the parameters that are tuned."""
-        return list(options.variables)
+        """Return no coordinates beside the swept paths."""
+        return []
 
-    def compute(self, system, samples, options, run, progress) -> dict[str, Variable]:
-        """Return variables, objective and gradients along the axis `step`."""
-        from ..design import ResultObjective, tune
-        from ..systems import parameters
+    def axes(self, options) -> dict[str, list[str]]:
+        """Return the names of the designs, where there are several."""
+        return {"design": list(options.designs)} if options.designs else {}
 
-        objective = ResultObjective(options.objective, options.component)
-        tuning = tune(
-            objective,
-            system,
-            {path: tuple(bounds) for path, bounds in options.variables.items()},
-            steps=options.steps,
-            periods=options.periods,
-        )
-        progress(1)
-        lost = options.steps + 1 - len(tuning.objective)
-        codes = np.zeros(options.steps + 1, np.int32)
-        codes[len(tuning.objective) :] = tuning.result
-        declared = parameters(system)
-
-        def along_steps(values, unit, description):
-            padded = np.pad(np.asarray(values), (0, lost), constant_values=np.nan)
-            return Variable(("step",), padded, unit, description)
-
-        fields = {"objective": along_steps(tuning.objective, objective.unit, "objective")}
-        for path, values in tuning.variables.items():
-            unit, slope = declared[path].unit, tuning.gradients[path]
-            fields[path] = along_steps(values, unit, declared[path].description)
-            per = f"{objective.unit or '1'}/({unit or '1'})"
-            fields[f"gradient.{path}"] = along_steps(slope, per, f"d objective / d {path}")
-        return {**fields, "result": Variable(("step",), codes, "", "reason code")}
+    def compute(
+        self, system, samples, options, run, progress, remember=None
+    ) -> dict[str, Variable]:
+        """Return courses and designs; along `sample` and `design` where there are such."""
+        problems = {
+            name: _problem(system, options, one, run)
+            for name, one in options.each().items()
+        }
+        rows = []
+        for number, here in enumerate(_systems(system, samples)):
+            row = [
+                _designed(problems[name].at(here), options, one, remember,
+                          f"{number}/{name}", run)
+                for name, one in options.each().items()
+            ]  # fmt: skip
+            rows.append(row)
+            progress(1)
+        length = _length(options, rows, bool(samples))
+        fields = _fields(system, options, rows, length)
+        fields = fields if options.designs else _without(fields, "design")
+        return fields if samples else _without(fields, "sample")
 
     def cost(self, options, run) -> Cost:
-        """Return what it takes, measured on `configs/first_design.toml`."""
-        return Cost(6.0, 48.0, 0.25 * options.steps, 3.0, 5e3, ("evaluate",))
+        """Return what it takes, measured on the designs of `configs/`."""
+        measures = [one.objective or options.objective for one in options.each().values()]
+        dynamic = any(
+            m.measure in _DYNAMIC for m in (*measures, *options.constraints.values())
+        )
+        each, compile_ = (0.25, 48.0) if dynamic else (0.01, 4.0 * len(measures))
+        at_once = (
+            max(1, options.starts // 16) if options.method == "adam" else options.starts
+        )
+        return Cost(
+            6.0, compile_, each * options.steps * at_once * len(measures), 3.0, 5e3,
+            ("looked",),
+        )  # fmt: skip
 
     def group(self, name, system, samples, study, read) -> dict[str, Variable]:
         """Return nothing: there are no groups."""
         return {}
 
     def summary(self, read: Callable, study) -> list[str]:
-        """Return the objective and the variables before and after."""
-        objective = read("objective")
-        best = int(np.nanargmin(objective))
-        name = f"{study.analysis.objective}[{study.analysis.component}]"
+        """Return objective and variables before and after, or of the first designs."""
+        options = study.analysis
+        if study.paths or options.designs:
+            return _several(read, study)
+        objective, best = read("objective"), int(read("best"))
         lines = [
-            f"steps      {len(objective) - 1}, the best of them {best}",
-            f"objective  {name} {objective[0]:.6g} -> {objective[best]:.6g}",
+            f"steps      {len(objective) - 1}, the best of them {best}; "
+            f"{int(read('evaluations'))} evaluations",
+            f"objective  {described(options.objective)} {objective[0]:.6g} -> "
+            f"{objective[best]:.6g}",
         ]
-        for path in study.analysis.variables:
+        for path in options.variables:
             values = read(path)
             lines.append(f"           {path} {values[0]:.6g} -> {values[best]:.6g}")
         return lines[:6]
+
+
+def _systems(system, samples) -> Iterator:
+    from ..systems import replace
+
+    if not samples:
+        yield system
+        return
+    for values in zip(*samples.values(), strict=True):
+        yield replace(system, dict(zip(samples, map(float, values), strict=True)))
+
+
+def _problem(system, options, one: OneDesign, run):
+    from ..design import Limit, Problem
+
+    constraints = {
+        name: Limit(
+            build_measure(limit, run),
+            -np.inf if limit.at_least is None else limit.at_least,
+            np.inf if limit.at_most is None else limit.at_most,
+        )
+        for name, limit in options.constraints.items()
+    }
+    variables = {
+        path: (bounds[0], bounds[1], "log" if path in options.log else "linear")
+        for path, bounds in options.variables.items()
+    }
+    return Problem(
+        system,
+        variables,
+        build_measure(one.objective or options.objective, run),
+        constraints=constraints,
+        combine=one.combine or options.combine,
+        goal=one.goal or options.goal,
+        weight=options.weight,
+    )
+
+
+def _designed(problem, options, one: OneDesign, remember, name: str, run):
+    """Return the design that is found, or the one that a formula gives."""
+    from ..design import evaluated, optimal_absorber, optimise
+    from ..systems import parameters, replace
+
+    if one.formula is None:
+        return optimise(
+            problem,
+            one.method or options.method,
+            starts=options.starts,
+            steps=options.steps,
+            tolerance=options.tolerance,
+            seed=run.seed,
+            remember=remember,
+            name=name,
+        )
+    known = parameters(problem.system)
+    values = {path: known[path].value for path in (
+        "attached.mass", "main.mass", "main.frequency")}  # fmt: skip
+    absorber = optimal_absorber(one.formula, values["attached.mass"] / values["main.mass"])
+    chosen = {
+        "attached.frequency": absorber.frequency_ratio * values["main.frequency"],
+        "attached.damping_ratio": absorber.damping_ratio,
+    }
+    return evaluated(
+        problem.at(replace(problem.system, chosen)), remember=remember, name=name
+    )
+
+
+def _length(options, rows, swept: bool) -> int:
+    longest = max(len(design.objective) for row in rows for design in row)
+    return min(2 * options.steps + 2 if swept else longest, _LONGEST)
+
+
+def _fields(system, options, rows, length: int) -> dict[str, Variable]:
+    """Return everything of all designs along (sample, design, ...)."""
+    from ..design import entry_at
+
+    units = {path: entry_at(system, path) for path in options.variables}
+    first = next(iter(options.each().values()))
+    unit = build_unit(first.objective or options.objective)
+    kept = [[_chosen(design, length) for design in row] for row in rows]
+
+    def along(read, unit, words, fill=np.nan):
+        values = [
+            [_padded(np.asarray(read(d))[k], length, fill)
+             for d, k in zip(row, places, strict=True)]
+            for row, places in zip(rows, kept, strict=True)
+        ]  # fmt: skip
+        return Variable(("sample", "design", "step"), np.array(values), unit, words)
+
+    def once(read, unit, words):
+        values = np.array([[np.asarray(read(design)) for design in row] for row in rows])
+        return Variable(("sample", "design"), values, unit, words)
+
+    fields = {"objective": along(lambda d: d.objective, unit, "objective")}
+    for path, entry in units.items():
+        words = entry.description
+        per = f"{unit or '1'}/({entry.unit or '1'})"
+        fields[path] = along(lambda d, p=path: d.variables[p], entry.unit, words)
+        fields[f"gradient.{path}"] = along(
+            lambda d, p=path: d.gradients[p], per, f"d objective / d {path}"
+        )
+        fields[f"optimum.{path}"] = once(
+            lambda d, p=path: d.variables[p][int(d.best)], entry.unit, f"best: {words}"
+        )
+    for name, limit in options.constraints.items():
+        fields[f"limit.{name}"] = along(
+            lambda d, n=name: d.limits[n], build_unit(limit), f"{name}: inside its limit"
+        )
+    words = "0: derivatives hold; 1: grazing crossed since the step before; 2: at grazing"
+    fields["notice"] = along(lambda d: d.notices, "", words, -1)
+    fields["optimum.objective"] = once(
+        lambda d: d.objective[int(d.best)], unit, "objective of the best step"
+    )
+    for name, paths in options.quantities.items():
+        fields[name] = once(
+            lambda d, p=paths: _quantity(d.system, p), _ratio_unit(system, paths),
+            f"best: {' over '.join(paths)}",
+        )  # fmt: skip
+    numbers = {
+        "best": "step of the design",
+        "evaluations": "evaluations of all starts",
+        "optimality": "relative gradient that neither bound nor limit holds",
+    }
+    for name, words in numbers.items():
+        fields[name] = once(lambda d, n=name: getattr(d, n), "", words)
+    fields["best"] = _best_kept(rows, kept, fields["best"])
+    fields["starts.objective"] = Variable(
+        ("sample", "design", "start"), _of_starts(rows, options), unit,
+        "objective at the end of each start",
+    )  # fmt: skip
+    codes = np.array([[int(design.result) for design in row] for row in rows], np.int32)
+    fields["design_result"] = Variable(
+        ("sample", "design"), codes, "", "reason code of a design"
+    )
+    fields["result"] = Variable(("sample",), codes.max(1), "", "reason code")
+    return fields
+
+
+def _of_starts(rows, options) -> np.ndarray:
+    return np.array(
+        [
+            [_padded(np.asarray(d.starts.objective), options.starts, np.nan) for d in row]
+            for row in rows
+        ]
+    )
+
+
+def build_unit(options: MeasureOptions) -> str:
+    """Return the unit of what is measured."""
+    units = {
+        "amplitude": "m", "max_contact_force": "N", "decay": "1/s",
+        "frequency": "rad/s", "modulus": "rad/s", "gap": "rad/s",
+    }  # fmt: skip
+    own = {
+        "contact_impulse": "N s", "response": "m/N", "response_peaks": "m/N",
+        "white_noise": "m^2", "natural_frequency": "rad/s",
+    }  # fmt: skip
+    return own.get(options.measure, units.get(options.field or "", ""))
+
+
+def _chosen(design, length: int) -> np.ndarray:
+    """Return the steps of a course that are stored, the best one among them."""
+    number = len(design.objective)
+    if number <= length:
+        return np.arange(number)
+    even = np.linspace(0, number - 1, length).round().astype(int)
+    even[np.argmin(np.abs(even - int(design.best)))] = int(design.best)
+    return np.sort(even)
+
+
+def _best_kept(rows, kept, field: Variable) -> Variable:
+    places = [
+        [int(np.flatnonzero(k == int(d.best))[0]) for d, k in zip(row, ks, strict=True)]
+        for row, ks in zip(rows, kept, strict=True)
+    ]
+    return Variable(field.axes, np.array(places, np.int32), "", field.description)
+
+
+def _padded(values: np.ndarray, length: int, fill) -> np.ndarray:
+    return np.pad(values, (0, length - len(values)), constant_values=fill)
+
+
+def _quantity(system, paths) -> np.ndarray:
+    from ..design import entry_at
+
+    values = [float(entry_at(system, path).value) for path in paths]
+    return np.asarray(values[0] / (values[1] if len(values) == 2 else 1.0))
+
+
+def _ratio_unit(system, paths) -> str:
+    from ..design import entry_at
+
+    units = [entry_at(system, path).unit for path in paths]
+    if len(units) == 1:
+        return units[0]
+    return "" if units[0] == units[1] else f"({units[0] or '1'})/({units[1] or '1'})"
+
+
+def _without(fields: dict[str, Variable], axis: str) -> dict[str, Variable]:
+    """Return fields without an axis along which there is but one entry."""
+    found = {}
+    for name, field in fields.items():
+        if axis in field.axes:
+            place = field.axes.index(axis)
+            axes = (*field.axes[:place], *field.axes[place + 1 :])
+            values = np.take(field.values, 0, axis=place)
+            field = Variable(axes, values, field.unit, field.description)
+        found[name] = field
+    return found
+
+
+def _several(read: Callable, study) -> list[str]:
+    """Return a line for each of the first samples and designs."""
+    options: Any = study.analysis
+    names = list(options.each())
+    shape = (-1, len(names))
+    objective = np.reshape(read("optimum.objective"), shape)
+    shown = [*options.quantities] or [f"optimum.{path}" for path in options.variables]
+    values = {name: np.reshape(read(name), shape) for name in shown[:3]}
+    columns = {path: read(path) for path in study.paths}
+    lines = []
+    for sample, design in np.ndindex(objective.shape):
+        at = ", ".join(f"{path} = {each[sample]:.5g}" for path, each in columns.items())
+        numbers = ", ".join(
+            f"{name.removeprefix('optimum.')} {each[sample, design]:.7g}"
+            for name, each in values.items()
+        )
+        words = " ".join(part for part in (at, names[design]) if part)
+        lines.append(f"{words}: {objective[sample, design]:.6g} with {numbers}")
+    if len(lines) > 6:
+        lines = [*lines[:5], f"and {len(lines) - 5} more designs"]
+    return lines

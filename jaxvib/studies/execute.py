@@ -6,6 +6,7 @@ import numpy as np
 
 from . import samples
 from .config import Study
+from .evaluations import Evaluations, Under
 from .fields import Variable, with_coordinates
 from .kinds import ANALYSES, SYSTEMS
 from .record import record
@@ -33,11 +34,15 @@ def execute(study: Study, system, store: Store, progress, started: float) -> Non
     was done before. **Arguments:** `progress`: told of samples done and failed;
     `started`: when the session began, by `time.monotonic`.
     """
-    run = _run_whole if ANALYSES[study.analysis.kind].sampled is False else _run_samples
+    kind = ANALYSES[study.analysis.kind]
+    alone = not study.paths and getattr(kind, "whole", False)
+    run = _run_whole if kind.sampled is False or alone else _run_samples
     with Times(store.directory, started) as times:
         run(study, system, store, progress, times)
         if "complete" not in store.done:
             store.finish()
+        if getattr(kind, "remembers", False):
+            Evaluations(store.directory).forget()
 
 
 def build(study: Study):
@@ -83,7 +88,10 @@ def _run_samples(study, system, store, progress, times: Times) -> None:
         if f"chunk {number}" in store.done:
             continue
         here = {path: column[part] for path, column in values.items()}
-        fields = kind.compute(system, here, study.analysis, study.run, progress.advance)
+        more = _remembered(kind, store, f"chunk {number}")
+        fields = kind.compute(
+            system, here, study.analysis, study.run, progress.advance, **more
+        )
         store.append(number, with_coordinates(fields, _coordinates(here, declared)))
         progress.fail(int(np.sum(failed(fields["result"].values))))
         times.note(part.stop - part.start)
@@ -96,10 +104,20 @@ def _run_samples(study, system, store, progress, times: Times) -> None:
 def _run_whole(study, system, store, progress, times: Times) -> None:
     kind = ANALYSES[study.analysis.kind]
     if "group " not in store.done:
-        fields = kind.compute(system, {}, study.analysis, study.run, progress.advance)
+        more = _remembered(kind, store, "whole")
+        fields = kind.compute(
+            system, {}, study.analysis, study.run, progress.advance, **more
+        )
         store.add_group("", fields)
         progress.fail(int(np.sum(failed(fields["result"].values))))
         times.note(1)
+
+
+def _remembered(kind, store: Store, name: str) -> dict:
+    """Return what a search goes on from after a stop, for kinds that search."""
+    if not getattr(kind, "remembers", False):
+        return {}
+    return {"remember": Under(Evaluations(store.directory), name)}
 
 
 def _coordinates(values, declared) -> dict[str, Variable]:

@@ -1,0 +1,90 @@
+"""Measures of a beam with bodies: where its eigenvalues lie and how they are damped."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..ensemble import Reason
+from ..modes import beam_eigenvalues
+from .measure import Measure, Outcome
+
+
+@dataclasses.dataclass(frozen=True)
+class BeamAnalysis:
+    """The first certified eigenvalues of a beam with bodies, by modulus."""
+
+    count: int
+    compiled = False
+
+    def start(self, system) -> tuple:
+        """Return no memory."""
+        return ()
+
+    def __call__(self, system, memory) -> Outcome:
+        """Return the eigenvalues; they fail where the certificate does."""
+        modes = beam_eigenvalues(system, count=self.count)
+        certified = jax.lax.stop_gradient(modes.certified)
+        code = jnp.where(certified, Reason.SUCCESS, Reason.NOT_CERTIFIED)
+        nothing = jnp.asarray(0, jnp.int32)
+        return Outcome(
+            modes.values, (), code.astype(jnp.int32), jnp.asarray(jnp.inf), nothing
+        )
+
+
+_FIELDS = {
+    "damping_ratio": (lambda values: -values.real / jnp.abs(values), ""),
+    "decay": (lambda values: -values.real, "1/s"),
+    "frequency": (lambda values: values.imag, "rad/s"),
+    "modulus": (jnp.abs, "rad/s"),
+    "gap": (lambda values: jnp.diff(jnp.abs(values)), "rad/s"),
+}
+FIELDS = tuple(_FIELDS)
+
+
+def beam_measure(field: str, values: tuple[int, ...], count: int | None = None) -> Measure:
+    r"""Return the measure of eigenvalues $\lambda$ by their positions.
+
+    "damping_ratio" $-\mathrm{Re}\lambda/|\lambda|$, "decay" $-\mathrm{Re}\lambda$ (1/s),
+    "frequency" $\mathrm{Im}\lambda$ and "modulus" (rad/s), or "gap": the difference of
+    the moduli of neighbours in `values` (rad/s). Positions count by modulus, so that
+    values that change places change names. **Raises:** `ValueError` for another field.
+    """
+    if field not in _FIELDS:
+        raise ValueError(f"field = {field!r}; allowed: {', '.join(_FIELDS)}")
+    places = tuple(values)
+    analysis = BeamAnalysis(count or max(places) + 1)
+    words = f"{field} of eigenvalues {', '.join(map(str, places))}"
+    return Measure(analysis, _Read(field, places), _FIELDS[field][1], words)
+
+
+def placement_measure(targets: tuple[complex, ...], count: int) -> Measure:
+    r"""Return the measure of how far eigenvalues are from where they are asked to be.
+
+    Of each target $\mu$ the real and imaginary part of $(\lambda - \mu)/|\mu|$, $\lambda$
+    being the nearest of the first `count` eigenvalues: to be combined by "squares".
+    """
+    return Measure(BeamAnalysis(count), _Placed(tuple(targets)), "", "misplacement")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Read:
+    field: str
+    places: tuple[int, ...]
+
+    def __call__(self, values):
+        return _FIELDS[self.field][0](values[np.array(self.places)])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Placed:
+    targets: tuple[complex, ...]
+
+    def __call__(self, values):
+        targets = jnp.asarray(self.targets, complex)
+        apart = values[None, :] - targets[:, None]
+        nearest = jnp.argmin(jax.lax.stop_gradient(jnp.abs(apart)), axis=1)
+        missed = jnp.take_along_axis(apart, nearest[:, None], axis=1)[:, 0]
+        missed = missed / jnp.abs(targets).astype(complex)
+        return jnp.concatenate([missed.real, missed.imag])

@@ -1,0 +1,96 @@
+"""Measures of chains in motion: where the energy of waves and kicks ends up."""
+
+import dataclasses
+
+import jax.numpy as jnp
+
+from ..dynamics import energy_field, random_velocities, step_chain, wave_packet
+from ..systems import BeamChain
+from .measure import Direct, Measure
+
+_FINE = 0.1  # a step times the highest frequency
+
+
+@dataclasses.dataclass(frozen=True)
+class Packet:
+    """A wave packet that runs along a chain, and where its energy is looked for.
+
+    **Fields:** `centre`, `width` (bodies) and `wave_number` (rad/body) of the packet,
+    on the `upper` branch or the lower one; `duration` (s); `body`: the energy before
+    it counts as reflected, from it on as transmitted.
+    """
+
+    centre: float
+    width: float
+    wave_number: float
+    duration: float
+    body: int
+    upper: bool = False
+
+    def __call__(self, chain: BeamChain):
+        """Return the shares of energy before and from the body on, at the end."""
+        plain = BeamChain(
+            chain.bodies, chain.gamma, chain.ends, mass=chain.mass, length=chain.length,
+            bending_stiffness=chain.bending_stiffness,
+        )  # fmt: skip
+        start = wave_packet(
+            plain, self.centre, self.width, self.wave_number, upper=self.upper
+        )
+        end = _moved(chain, start, self.duration)
+        density = energy_field(chain, end).density
+        before = jnp.sum(density[: self.body]) / jnp.sum(density)
+        return jnp.stack([before, 1.0 - before])
+
+
+def packet_measure(share: str, packet: Packet) -> Measure:
+    """Return the measure of the "reflected" or "transmitted" share of a packet."""
+    places = {"reflected": 0, "transmitted": 1}
+    if share not in places:
+        raise ValueError(f"share = {share!r}; allowed: {', '.join(places)}")
+    return Measure(Direct(packet), _Share(places[share]), "", f"{share} share of energy")
+
+
+@dataclasses.dataclass(frozen=True)
+class RandomSplit:
+    """A chain after random velocities: how its kinetic energy is shared out.
+
+    **Fields:** `duration` (s), `rotational`: the share given to rotation at the start;
+    `seed` of the velocities.
+    """
+
+    duration: float
+    rotational: float = 0.0
+    seed: int = 0
+
+    def __call__(self, chain: BeamChain):
+        """Return the shares of translation, rotation and strain of the energy."""
+        import jax
+
+        key = jax.random.key(self.seed)
+        start = random_velocities(chain, key, 1.0, self.rotational)
+        energies = chain.energies(_moved(chain, start, self.duration))
+        parts = [energies.translational, energies.rotational, energies.potential]
+        return jnp.stack(parts) / energies.total
+
+
+def energy_share_measure(kind: str, split: RandomSplit) -> Measure:
+    """Return the measure of a share: "translational", "rotational", "potential"."""
+    kinds = ("translational", "rotational", "potential")
+    if kind not in kinds:
+        raise ValueError(f"kind = {kind!r}; allowed: {', '.join(kinds)}")
+    return Measure(Direct(split), _Share(kinds.index(kind)), "", f"{kind} share of energy")
+
+
+def _moved(chain, start, duration):
+    """Return the state at the end, by symplectic steps: differentiable in the chain."""
+    waves = chain.bands(jnp.linspace(0.0, jnp.pi, 33))
+    steps = jnp.ceil(duration * 2 * jnp.max(waves.upper) / _FINE)
+    return step_chain(chain, start, duration, steps, order=4)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Share:
+    place: int
+
+    def __call__(self, shares):
+        return shares[self.place]

@@ -1,0 +1,203 @@
+"""The course of a design: what was tried, step by step, and what came out."""
+
+from typing import TYPE_CHECKING
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import scipy.optimize
+from jaxtyping import Array, Float, Int
+
+from .._quantity import reported
+from ..ensemble import reason
+from .problem import Problem, slopes_of_objective
+from .smoothness import Notice, notice
+
+if TYPE_CHECKING:
+    from .evaluation import Evaluation
+
+_ACTIVE = 1e-6  # share of its scale within which a bound or a limit holds
+
+
+class Starts(eqx.Module):
+    """Where each of several starts ended."""
+
+    variables: dict[str, Float[Array, " starts"]]
+    objective: Float[Array, " starts"] = reported("objective", "", ("start",))
+    result: Int[Array, " starts"] = reported("reason code", "", ("start",))
+
+
+class Design(eqx.Module):
+    """A design that was found, and the course of the evaluations that led to it.
+
+    Arrays over steps have one entry for each evaluation of the best start. `variables`,
+    `gradients`: by path, in the parameters' units (NaN for searches without gradients);
+    `limits`: by the name of a constraint, how far its worst number lies inside,
+    negative where it is violated; `best`: the step of the design; `evaluations`: of all
+    starts; `optimality`: what is left of the gradient there beside what bounds and
+    limits hold, relative to the objective at the start and for the whole range of a
+    variable (NaN without gradients).
+    """
+
+    variables: dict[str, Float[Array, " steps"]]
+    objective: Float[Array, " steps"] = reported("objective", "", ("step",))
+    numbers: Float[Array, "steps numbers"] = reported(
+        "numbers that make up the objective", "", ("step", "number")
+    )
+    gradients: dict[str, Float[Array, " steps"]]
+    limits: dict[str, Float[Array, " steps"]]
+    notices: Int[Array, " steps"] = reported("what derivatives mean there", "", ("step",))
+    best: Int[Array, ""] = reported("step of the design")
+    evaluations: Int[Array, ""] = reported("evaluations of all starts")
+    optimality: Float[Array, ""] = reported("relative gradient that nothing holds")
+    starts: Starts
+    system: eqx.Module
+    result: Int[Array, ""] = reported("reason code")
+
+    def __repr__(self) -> str:
+        best, steps = int(self.best), len(self.objective)
+        lines = [
+            f"Design: {steps} evaluations, {reason(self.result)}",
+            f"  objective {self.objective[0]:.6g} -> {self.objective[best]:.6g}",
+        ]
+        for path, values in list(self.variables.items())[:4]:
+            lines.append(f"  {path} {values[0]:.6g} -> {values[best]:.6g}")
+        said = {int(code) for code in np.asarray(self.notices)} - {int(Notice.SMOOTH)}
+        if said:
+            steps_said = np.flatnonzero(np.asarray(self.notices))
+            lines.append(f"  step {steps_said[0]}: {notice(max(said))}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{self!r}</pre>"
+
+    def value(self, path: str) -> float:
+        """Return a parameter of the design."""
+        return float(self.variables[path][int(self.best)])
+
+
+def design_of(
+    problem: Problem, courses: list[list["Evaluation"]], ends: list[int], codes: list[int]
+) -> Design:
+    """Return the design of the best of several courses, which end at given steps."""
+    form = problem.form
+    finals = [course[end] for course, end in zip(courses, ends, strict=True)]
+    ranks = [
+        (worst_violation(form, one), form.sign * one.objective) if not one.code
+        else (np.inf, np.inf)
+        for one in finals
+    ]  # fmt: skip
+    chosen = min(range(len(finals)), key=lambda i: ranks[i])
+    course, final = courses[chosen], finals[chosen]
+    shares = np.stack([one.shares for one in course])
+    values = [problem.values(row) for row in shares]
+    nothing = np.full(len(form.variables), np.nan)
+    gradients = np.stack([_gradient(form, one, nothing) for one in course])
+    starts = Starts(
+        {
+            one.path: jnp.asarray([one.value(end.shares[i]) for end in finals])
+            for i, one in enumerate(form.variables)
+        },
+        jnp.asarray([end.objective for end in finals]),
+        jnp.asarray(codes, jnp.int32),
+    )
+    return Design(
+        variables={
+            one.path: jnp.asarray([row[one.path] for row in values])
+            for one in form.variables
+        },
+        objective=jnp.asarray([one.objective for one in course]),
+        numbers=jnp.asarray(np.stack([one.numbers for one in course])),
+        gradients={
+            one.path: jnp.asarray(gradients[:, i]) for i, one in enumerate(form.variables)
+        },
+        limits={
+            name: jnp.asarray([np.min(_inside(limit, one.limits[i])) for one in course])
+            for i, (name, limit) in enumerate(form.limits.items())
+        },
+        notices=jnp.asarray([int(one.notice) for one in course], jnp.int32),
+        best=jnp.asarray(ends[chosen], jnp.int32),
+        evaluations=jnp.asarray(sum(map(len, courses)), jnp.int32),
+        optimality=jnp.asarray(optimality(form, final, course[0])),
+        starts=starts,
+        system=problem.designed(final.shares),
+        result=jnp.asarray(codes[chosen], jnp.int32),
+    )
+
+
+def worst_violation(form, evaluation) -> float:
+    """Return by how much the worst limit is violated, per its size; 0 if none is."""
+    worst = 0.0
+    for limit, numbers in zip(form.limits.values(), evaluation.limits, strict=True):
+        inside = np.min(_inside(limit, numbers)) / size_of(limit)
+        if inside < -_ACTIVE:
+            worst = max(worst, -inside)
+    return worst
+
+
+def size_of(limit) -> float:
+    """Return the size in which a limit's slack is told: its larger finite bound, or 1."""
+    bounds = [abs(b) for b in (limit.at_least, limit.at_most) if np.isfinite(b)]
+    return max(bounds) or 1.0
+
+
+def optimality(form, evaluation, first) -> float:
+    """Return the length of the gradient that no bound or limit balances.
+
+    Multipliers of all that holds, none negative, are found by least squares.
+    """
+    if evaluation.slopes is None or evaluation.code:
+        return np.nan
+    scale = form.sign / (abs(first.objective) or 1.0)
+    n = len(evaluation.shares)
+    columns = []
+    if form.min_max:
+        worst = np.max(form.sign * evaluation.numbers)
+        near = form.sign * evaluation.numbers >= worst - _ACTIVE * abs(worst)
+        target = np.append(np.zeros(n), 1.0)
+        columns += [np.append(scale * row, 1.0) for row in evaluation.slopes[near]]
+    else:
+        gradient = slopes(form, evaluation)
+        target = np.append(-scale * gradient, 0.0)
+    for i, share in enumerate(evaluation.shares):
+        if share <= _ACTIVE:
+            columns.append(-np.eye(n + 1)[i])
+        if share >= 1 - _ACTIVE:
+            columns.append(np.eye(n + 1)[i])
+    rows = zip(
+        form.limits.values(), evaluation.limits, evaluation.limit_slopes, strict=True
+    )
+    for limit, numbers, by in rows:
+        size = size_of(limit)
+        for number, row in zip(numbers, by, strict=True):
+            normal = np.append(row / size, 0.0)
+            if number - limit.at_least <= _ACTIVE * size:
+                columns.append(-normal)
+            if limit.at_most - number <= _ACTIVE * size:
+                columns.append(normal)
+    if not columns:
+        return float(np.linalg.norm(target))
+    _, left = scipy.optimize.nnls(np.stack(columns, axis=1), target)
+    return float(left)
+
+
+def slopes(form, evaluation) -> np.ndarray:
+    """Return the objective's derivatives by the shares."""
+    return slopes_of_objective(form, evaluation.numbers, evaluation.slopes)
+
+
+def _gradient(form, evaluation, nothing) -> np.ndarray:
+    if evaluation.slopes is None:
+        return nothing
+    by_share = slopes(form, evaluation)
+    turned = [
+        one.slope(share)
+        for one, share in zip(form.variables, evaluation.shares, strict=True)
+    ]
+    return by_share / np.array(turned)
+
+
+def _inside(limit, numbers) -> np.ndarray:
+    if limit.equality:
+        return -np.abs(numbers - limit.at_least)
+    return limit.slacks(numbers)

@@ -1,0 +1,164 @@
+"""Steps of optax, for one start or for thousands of starts at once."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from ..ensemble import Reason
+from .evaluation import Evaluation, Nothing, Remember
+from .problem import Problem, slopes_of_objective
+from .smoothness import noticed
+from .variables import free_of, shares_of
+
+_INSIDE = 1e-6  # a start on a bound would never move: u is infinite there
+
+
+def descend(
+    problem: Problem,
+    shares: np.ndarray,
+    optimiser: optax.GradientTransformation,
+    steps: int,
+    *,
+    remember: Remember | None = None,
+    name: str = "",
+    progress: Callable[[int], None] | None = None,
+) -> tuple[list[Evaluation], int, list[int], np.ndarray, np.ndarray]:
+    """Move the free numbers of all starts, (starts, variables), down their gradients.
+
+    **Returns:** the course of the best start and its last step, the codes of all
+    starts, and the shares and the objective at which each was best. A start whose
+    motion is lost stays where it is.
+    """
+    form = problem.form
+    remember = Nothing() if remember is None else remember
+    inside = np.clip(shares, _INSIDE, 1 - _INSIDE)
+    free = np.asarray(free_of(inside))
+    memories = _started(problem, inside)
+    with jax.numpy_dtype_promotion("standard"):  # optax multiplies integers and floats
+        held = optimiser.init(free)
+    together = form.compiled and len(shares) > 1
+    look = _looking(form) if together else _one_by_one(form)
+    rows = []
+    for number in range(steps + 1):
+        kept = remember.get(f"{name}/{number}")
+        if kept is None or not np.array_equal(kept[0], free):
+            found = look(problem.system, free, memories)
+            kept = [
+                np.asarray(free),
+                *(np.asarray(leaf) for leaf in jax.tree.leaves(found)),
+            ]
+            remember.put(f"{name}/{number}", kept)
+        tree = _structure(form, memories)
+        read, slopes, push, objective, memory, codes, margin, contacts = jax.tree.unflatten(
+            tree, kept[1:]
+        )
+        lost = ~np.isfinite(objective) | ~np.isfinite(push).all(1) | _bad(codes)
+        rows.append((np.asarray(shares_of(free)), read, slopes, objective, codes, margin,
+                     contacts, lost))  # fmt: skip
+        memories = jax.tree.map(
+            lambda new, old, lost=lost: jnp.where(_wide(lost, new), old, new),
+            memory,
+            memories,
+        )
+        with jax.numpy_dtype_promotion("standard"):
+            pull = jnp.where(lost[:, None], 0.0, push)
+            updates, held = optimiser.update(pull, held, free)
+            moved = np.asarray(optax.apply_updates(free, updates))
+        free = np.where(lost[:, None], free, moved)
+        if progress is not None:
+            progress(1)
+    return _best(form, rows)
+
+
+def _looking(form) -> Callable:
+    """Return what a step needs to know of all starts at once."""
+
+    def one(system, free, memories):
+        def of_free(free):
+            read, beside = form.numbers(system, shares_of(free), memories)
+            return read, (read, beside)
+
+        # by the free numbers; those by the shares follow from s' = s (1 - s)
+        by_free, (read, beside) = jax.jacfwd(of_free, has_aux=True)(free)
+        shares = shares_of(free)
+        slopes = tuple(each / (shares * (1 - shares))[None, :] for each in by_free)
+        objective, by = jax.value_and_grad(form.combined)(read[0])
+        push = form.sign * (by @ by_free[0])
+        return read, slopes, push, objective, *beside
+
+    return eqx.filter_jit(jax.vmap(one, (None, 0, 0)))
+
+
+def _one_by_one(form) -> Callable:
+    def look(system, free, memories):
+        rows = []
+        for place in range(len(free)):
+            shares = shares_of(free[place])
+            memory = jax.tree.map(lambda leaf, i=place: leaf[i], memories)
+            read, slopes, beside = form.look_with_slopes(system, shares, memory)
+            objective = form.combined(read[0])
+            by = slopes_of_objective(form, read[0], np.asarray(slopes[0]))
+            push = form.sign * by * np.asarray(shares * (1 - shares))
+            rows.append((read, slopes, jnp.asarray(push), objective, *beside))
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *rows)
+
+    return look
+
+
+def _structure(form, memories):
+    """Return the structure of what a step needs to know."""
+    each = (0,) * len(form.measures)
+    return jax.tree.structure((each, each, 0, 0, memories, 0, 0, 0))
+
+
+def _started(problem, shares):
+    memories = [
+        problem.form.start(problem.designed(row)) for row in _distinct(problem, shares)
+    ]
+    if len(memories) == 1 and len(shares) > 1:
+        memories = memories * len(shares)
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *memories)
+
+
+def _distinct(problem, shares):
+    """Return the starts whose memories have to be found: one, where there are none."""
+    empty = not jax.tree.leaves(problem.form.start(problem.designed(shares[0])))
+    return shares[:1] if empty else shares
+
+
+def _best(form, rows):
+    objective = np.stack([row[3] for row in rows])
+    lost = np.stack([row[7] for row in rows])
+    ranked = np.where(lost, np.inf, form.sign * objective)
+    ends = np.argmin(ranked, axis=0)
+    starts = np.arange(objective.shape[1])
+    codes = np.where(lost.all(0), int(Reason.BAD_PARAMETER), int(Reason.SUCCESS))
+    start = int(np.argmin(ranked[ends, starts]))
+    course, contacts_before = [], None
+    for shares, read, slopes, value, code, margin, contacts, bad in rows:
+        failing = int(np.max(code[start])) or int(Reason.BAD_PARAMETER)
+        course.append(
+            Evaluation(
+                shares[start], float(value[start]), read[0][start],
+                tuple(each[start] for each in read[1:]), slopes[0][start],
+                tuple(each[start] for each in slopes[1:]),
+                failing if bad[start] else 0,
+                noticed(margin[start], contacts[start], contacts_before),
+            )
+        )  # fmt: skip
+        contacts_before = contacts[start]
+    shares = np.stack([rows[end][0][i] for i, end in enumerate(ends)])
+    return course, int(ends[start]), codes.tolist(), shares, objective[ends, starts]
+
+
+def _bad(codes) -> np.ndarray:
+    failing = [int(code) for code in Reason if code.failed]
+    return np.any(np.isin(codes, failing), axis=1)
+
+
+def _wide(lost, leaf):
+    return lost.reshape(lost.shape + (1,) * (leaf.ndim - 1))

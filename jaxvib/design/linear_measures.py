@@ -1,0 +1,172 @@
+"""Measures of linear systems: responses to harmonic and random forces, frequencies."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..modes import frequency_response, natural_frequencies
+from ..systems.impact import TwoBodyImpact
+from .measure import Direct, Measure
+
+_NAMES = ("main", "attached")  # freedoms of the two-body system, which gives positions
+_GRID = 801
+_STEPS = 6  # of Newton's method, to a peak's place
+
+
+def response_measure(force, at, frequencies) -> Measure:
+    r"""Return the measure $|x(\omega)|$ per unit force at angular `frequencies` (rad/s).
+
+    `force` and `at` are places as `frequency_response` takes them; one number a
+    frequency. Contacts of the system do not act.
+    """
+    listed = tuple(map(float, np.ravel(np.asarray(frequencies, float))))
+    analysis = Direct(_Response(force, at, listed))
+    return Measure(analysis, _itself, "m/N", f"amplitude at {at} per force at {force}")
+
+
+def peaks_measure(force, at, low: float, high: float, count: int) -> Measure:
+    r"""Return the measure of the `count` highest peaks of $|x(\omega)|$ per unit force.
+
+    Peaks within (`low`, `high`) rad/s: found on a grid and sharpened by Newton's method
+    to $d|x|^2/d\omega = 0$, so that the largest is the exact $H_\infty$ norm. Where
+    there are fewer, the highest stands for the missing ones (the larger end of the
+    band, where there is none).
+    """
+    analysis = Direct(_Peaks(force, at, low, high, count))
+    return Measure(analysis, _itself, "m/N", f"peaks at {at} per force at {force}")
+
+
+def white_noise_measure(force, at) -> Measure:
+    r"""Return the measure of the variance of a displacement under white noise.
+
+    A force whose two-sided spectral density is 1 N^2 s/rad gives
+    $\sigma^2 = \int |x(\omega)|^2 d\omega$ (m^2), the $H_2$ norm squared times $2\pi$,
+    from Lyapunov's equation $A P + P A^T = -2 \pi b b^T$.
+    """
+    return Measure(
+        Direct(_WhiteNoise(force, at)),
+        _itself,
+        "m^2",
+        f"variance at {at}, noise at {force}",
+    )
+
+
+def natural_frequency_measure(modes: tuple[int, ...]) -> Measure:
+    """Return the measure of natural frequencies (rad/s) by their positions."""
+    return Measure(
+        Direct(natural_frequencies), _Pick(tuple(modes)), "rad/s", "natural frequency"
+    )
+
+
+def white_noise_variance(system, force, at) -> Float[Array, ""]:
+    """Return the variance that `white_noise_measure` measures."""
+    linear = getattr(system, "linear", system)
+    mass, damping, stiffness = linear.matrices()
+    size = mass.shape[0]
+    push, pick = _direction(system, force, size), _direction(system, at, size)
+    solved = jnp.linalg.solve(
+        mass, jnp.concatenate([stiffness, damping, push[:, None]], axis=1)
+    )
+    top = jnp.concatenate([jnp.zeros((size, size)), jnp.eye(size)], axis=1)
+    matrix = jnp.concatenate([top, -solved[:, : 2 * size]])
+    noise = jnp.concatenate([jnp.zeros(size), solved[:, -1]])
+    one = jnp.eye(2 * size)
+    whole = jnp.kron(matrix, one) + jnp.kron(one, matrix)
+    right = -2 * jnp.pi * jnp.outer(noise, noise)
+    covariance = jnp.linalg.solve(whole, right.reshape(-1)).reshape(2 * size, 2 * size)
+    return pick @ covariance[:size, :size] @ pick
+
+
+def response_peaks(system, force, at, low, high, count: int) -> Float[Array, " count"]:
+    """Return the peaks that `peaks_measure` measures, highest first."""
+
+    def height(frequency):
+        response = frequency_response(
+            system, frequency[None], force=_place(system, force), at=_place(system, at)
+        )[0]
+        return response.real**2 + response.imag**2
+
+    slope = jax.grad(height)
+    grid = jnp.linspace(low, high, _GRID)
+    values = jax.vmap(height)(grid)
+    inner = values[1:-1]
+    turns = (inner > values[:-2]) & (inner >= values[2:])
+    places = jnp.argsort(jnp.where(turns, -inner, jnp.inf))[:count]
+    spacing = grid[1] - grid[0]
+    start = jax.lax.stop_gradient(grid[places + 1])
+
+    def sharpen(place):
+        here = place
+        for _ in range(_STEPS):
+            bend = jax.grad(slope)(here)
+            step = -slope(here) / jnp.where(bend < 0, bend, -jnp.inf)
+            here = jnp.clip(here + step, place - spacing, place + spacing)
+        # the place of a peak moves its height to second order only
+        return jnp.sqrt(height(jax.lax.stop_gradient(here)))
+
+    peaks = jax.vmap(sharpen)(start)
+    ends = jnp.sqrt(jnp.maximum(values[0], values[-1]))
+    highest = jnp.where(turns[places[0]], peaks[0], ends)
+    return jnp.where(turns[places], peaks, highest)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Response:
+    force: str | int
+    at: str | int
+    frequencies: tuple[float, ...]
+
+    def __call__(self, system):
+        places = {"force": _place(system, self.force), "at": _place(system, self.at)}
+        response = frequency_response(system, jnp.asarray(self.frequencies), **places)
+        return jnp.abs(response)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Peaks:
+    force: str | int
+    at: str | int
+    low: float
+    high: float
+    count: int
+
+    def __call__(self, system):
+        return response_peaks(system, self.force, self.at, self.low, self.high, self.count)
+
+
+@dataclasses.dataclass(frozen=True)
+class _WhiteNoise:
+    force: str | int
+    at: str | int
+
+    def __call__(self, system):
+        return white_noise_variance(system, self.force, self.at)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Pick:
+    places: tuple[int, ...]
+
+    def __call__(self, numbers):
+        return numbers[np.array(self.places)]
+
+
+def _place(system, place):
+    if isinstance(system, TwoBodyImpact) and place in _NAMES:
+        return _NAMES.index(place)
+    return place
+
+
+def _direction(system, place, size: int):
+    place = _place(system, place)
+    linear = getattr(system, "linear", system)
+    if isinstance(place, str):
+        return linear.direction(place)
+    return jnp.zeros(size).at[place].set(1.0)
+
+
+def _itself(result):
+    return result

@@ -1,0 +1,175 @@
+"""What is measured of a system: an analysis, and numbers read off its result."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from ..systems.parameters import replace
+from .variables import entry_at
+
+
+class Outcome(NamedTuple):
+    """What an analysis gives: its result, and what the next one nearby starts from.
+
+    `memory`: any pytree; `code`: a reason code; `margin`: how near the motion is to
+    grazing, |penetration| at its nearest turn per amplitude (infinite without contacts);
+    `contacts`: their number.
+    """
+
+    result: Any
+    memory: Any
+    code: Int[Array, "..."]
+    margin: Float[Array, "..."]
+    contacts: Int[Array, "..."]
+
+
+@runtime_checkable
+class Analysis(Protocol):
+    """From a system to a result, with a memory that makes the next one cheaper.
+
+    **Fields:** `compiled`: whether it works under `jit` and `vmap`.
+    """
+
+    @property
+    def compiled(self) -> bool:
+        """Whether it works under `jit` and `vmap`."""
+
+    def start(self, system: eqx.Module) -> Any:
+        """Return the memory to begin with."""
+
+    def __call__(self, system: eqx.Module, memory: Any) -> Outcome:
+        """Return the outcome, differentiable with respect to the system."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Measure:
+    """Numbers read off the result of an analysis, in a unit.
+
+    Measures whose analyses are equal share one result. **Fields:** `read`: from the
+    result to a number or an array of them.
+    """
+
+    analysis: Analysis
+    read: Callable[[Any], Float[Array, "..."]]
+    unit: str = ""
+    description: str = "objective"
+
+
+@dataclasses.dataclass(frozen=True)
+class Direct:
+    """A function of the system alone as an analysis: what a user writes."""
+
+    function: Callable[[Any], Any]
+    compiled: bool = True
+
+    def start(self, system) -> tuple:
+        """Return no memory."""
+        return ()
+
+    def __call__(self, system, memory) -> Outcome:
+        """Return what the function gives."""
+        return plain(self.function(system))
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenarios:
+    """An analysis of many variants of the system at once: uncertain or swept parameters.
+
+    **Fields:** `samples`: pairs of a path and its values, all of one length; each
+    variant takes the values at one position. Results get a leading axis `scenario`.
+    """
+
+    analysis: Analysis
+    samples: tuple[tuple[str, tuple[float, ...]], ...]
+
+    def __post_init__(self):
+        lengths = {path: len(values) for path, values in self.samples}
+        if len(set(lengths.values())) != 1 or 0 in lengths.values():
+            raise ValueError(f"scenarios have lengths {lengths}; allowed: one above 0")
+
+    @property
+    def compiled(self) -> bool:
+        """Whether it works under `jit` and `vmap`."""
+        return self.analysis.compiled
+
+    def start(self, system):
+        """Return the memories of all scenarios, stacked."""
+        memories = [self.analysis.start(each) for each in self._systems(system)]
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *memories)
+
+    def __call__(self, system, memory) -> Outcome:
+        """Return the outcomes of all scenarios, stacked."""
+        if not self.compiled:
+            outcomes = [
+                self.analysis(each, jax.tree.map(lambda leaf, i=i: leaf[i], memory))
+                for i, each in enumerate(self._systems(system))
+            ]
+            return jax.tree.map(lambda *leaves: jnp.stack(leaves), *outcomes)
+
+        def one(values, memory):
+            return self.analysis(replace(system, values), memory)
+
+        columns = {path: jnp.asarray(values) for path, values in self.samples}
+        return jax.vmap(one)(columns, memory)
+
+    def _systems(self, system):
+        for values in zip(*(column for _, column in self.samples), strict=True):
+            paths = (path for path, _ in self.samples)
+            yield replace(system, dict(zip(paths, values, strict=True)))
+
+
+def plain(result, code=0) -> Outcome:
+    """Return the outcome of an analysis that needs no memory and knows no contacts."""
+    nothing = jnp.asarray(0, jnp.int32)
+    code = jnp.asarray(code, jnp.int32)
+    return Outcome(result, (), code, jnp.asarray(jnp.inf), nothing)
+
+
+def over(measure: Measure, samples: dict[str, Any]) -> Measure:
+    """Return a measure over scenarios, by path; its numbers get a leading axis."""
+    listed = tuple(
+        (path, tuple(map(float, np.ravel(np.asarray(values)))))
+        for path, values in samples.items()
+    )
+    analysis = Scenarios(measure.analysis, listed)
+    return dataclasses.replace(measure, analysis=analysis, read=_Each(measure.read))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Each:
+    """A reading of every scenario."""
+
+    read: Callable
+
+    def __call__(self, results):
+        return jax.vmap(self.read)(results)
+
+
+def parameter_measure(path: str) -> Measure:
+    """Return the measure of a parameter itself, to be limited or kept small."""
+    return Measure(Direct(_Value(path)), _itself, "", path)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Value:
+    path: str
+
+    def __call__(self, system):
+        return entry_at(system, self.path).value
+
+
+def as_measure(given: Measure | Callable) -> Measure:
+    """Return a measure, of a function from a system to numbers say."""
+    if isinstance(given, Measure):
+        return given
+    return Measure(Direct(given), _itself, description=getattr(given, "__name__", ""))
+
+
+def _itself(result):
+    return result

@@ -1,0 +1,224 @@
+"""Measures of periodic motions, and of the points where they change their kind."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from ..dynamics.flow import flow
+from ..ensemble import Reason, reason
+from ..orbits import PeriodicOrbit, bifurcation_point, continue_orbit, periodic_orbit
+from ..orbits.settling import settle
+from ..systems.parameters import replace
+from .measure import Measure, Outcome
+from .objective import ResultObjective
+from .variables import entry_at
+
+# A design needs no second look at each of its orbits, but all the digits of one.
+_RTOL = 1e-10
+_TRANSIENT_RTOL = 1e-7
+_MOST_TRANSIENT_PERIODS = 512
+_LONGEST_PERIOD = 8
+_RECURS = 1e-5
+
+
+@dataclasses.dataclass(frozen=True)
+class OrbitAnalysis:
+    """The periodic motion that a transient leads to, followed from design to design."""
+
+    periods: int = 1
+    rtol: float = _RTOL
+    compiled = True
+
+    def start(self, system):
+        """Return the state that a transient leads to."""
+        return _after_transient(system)
+
+    def __call__(self, system, memory) -> Outcome:
+        """Return the motion near the one before."""
+        orbit = periodic_orbit(
+            system, memory, self.periods, rtol=self.rtol, evidence="quick"
+        )
+        margin = orbit.grazing_margin / jnp.max(orbit.amplitude)
+        return Outcome(orbit, orbit.state, orbit.result, margin, orbit.contacts)
+
+
+@eqx.filter_jit
+def _after_transient(system):
+    return settle(
+        system, system.rest(), _LONGEST_PERIOD, _MOST_TRANSIENT_PERIODS, _RECURS,
+        _TRANSIENT_RTOL,
+    )[0]  # fmt: skip
+
+
+def orbit_measure(
+    field: str, component: int = 0, *, periods: int = 1, rtol: float = 1e-8,
+    evidence: str = "checked",
+) -> Measure:  # fmt: skip
+    """Return the measure of a field of the periodic motion.
+
+    "amplitude" (m), "largest_multiplier", "max_contact_force" (N), "state" or
+    "stability_margin", which is 1 - |largest multiplier|. **Raises:** `ValueError` for a
+    field that is unknown or not differentiable.
+    """
+    analysis = OrbitAnalysis(periods, rtol)
+    if field == "stability_margin":
+        return Measure(analysis, _margin, "", "1 - |largest multiplier|")
+    read = ResultObjective(field, component)
+    return Measure(analysis, read, read.unit, f"{field}[{component}]")
+
+
+def contact_impulse(contact: int = 0, *, periods: int = 1) -> Measure:
+    r"""Return the measure of a contact's impulse $\int F_c dt$ over the motion, N s.
+
+    Taken over one period of the motion, as one more state of its flow.
+    """
+    analysis = ImpulseAnalysis(OrbitAnalysis(periods))
+    return Measure(analysis, _Component(contact), "N s", f"impulse of contact {contact}")
+
+
+@dataclasses.dataclass(frozen=True)
+class ImpulseAnalysis:
+    """The impulses of all contacts over a periodic motion."""
+
+    orbit: OrbitAnalysis
+    compiled = True
+
+    def start(self, system):
+        """Return the state that a transient leads to."""
+        return self.orbit.start(system)
+
+    def __call__(self, system, memory) -> Outcome:
+        """Return the impulses, N s, of the motion near the one before."""
+        found = self.orbit(system, memory)
+        orbit = found.result
+        counted = _Counted(system)
+        contacts = counted.rest().shape[0] - orbit.state.shape[0]
+        start = jnp.concatenate([orbit.state, jnp.zeros(contacts)])
+        end = flow(counted, start, 0.0, orbit.period)
+        return found._replace(result=end[orbit.state.shape[0] :])
+
+
+class _Counted(eqx.Module):
+    """A system whose states go on with the impulses of its contacts."""
+
+    system: Any
+    has_contacts = True
+
+    def equation(self):
+        return _CountedEquation(self.system.equation(), 2 * self.system.degrees_of_freedom)
+
+    def rest(self):
+        state = self.system.rest()
+        return jnp.concatenate([state, jnp.zeros_like(self.equation().forces(state))])
+
+
+class _CountedEquation(eqx.Module):
+    equation: Any
+    size: int = eqx.field(static=True)
+
+    def forces(self, state):
+        return self.equation.contact_forces(self.equation.penetrations(state[: self.size]))
+
+    def vector_field(self, time, state):
+        rate = self.equation.vector_field(time, state[: self.size])
+        return jnp.concatenate([rate, self.forces(state)])
+
+    def contact_motion(self, state, rate):
+        return self.equation.contact_motion(state[: self.size], rate[: self.size])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Component:
+    place: int
+
+    def __call__(self, numbers):
+        return numbers[self.place]
+
+
+def _margin(orbit: PeriodicOrbit):
+    return 1.0 - orbit.largest_multiplier
+
+
+@dataclasses.dataclass(frozen=True)
+class BifurcationAnalysis:
+    """Where a periodic motion changes its kind along a parameter.
+
+    Begun on the branch from the system's own motion within `bounds`, where multipliers
+    or contacts first say that the kind occurs between two of its orbits; followed from
+    point to point afterwards.
+    """
+
+    kind: str
+    path: str
+    bounds: tuple[float, float]
+    periods: int = 1
+    compiled = True
+
+    def start(self, system):
+        """Return an orbit near the point, and its value of the parameter.
+
+        **Raises:** `ValueError` if the branch has no such point.
+        """
+        first = periodic_orbit(system, periods=self.periods)
+        if int(first.result) != Reason.SUCCESS:
+            raise ValueError(f"the first orbit was not found: {reason(first.result)}")
+        branch = continue_orbit(
+            system, first, self.path, self.bounds, method="pseudo_arclength"
+        )
+        places = np.flatnonzero(_changes(self.kind, branch))
+        if not len(places):
+            low, high = branch.parameter[0], branch.parameter[-1]
+            raise ValueError(
+                f"no {self.kind} on the branch along {self.path} from {float(low):g} to "
+                f"{float(high):g}"
+            )
+        own = float(entry_at(system, self.path).value)
+        values = np.asarray(branch.parameter)
+        near = places[np.argmin(np.abs(values[places] - own))]
+        orbit = eqx.tree_at(lambda o: o.state, first, jnp.asarray(branch.states[near]))
+        return orbit, jnp.asarray(values[near])
+
+    def __call__(self, system, memory) -> Outcome:
+        """Return the point near the one before."""
+        orbit, value = memory
+        there = replace(system, {self.path: value})
+        orbit = eqx.tree_at(
+            lambda o: o.period, orbit, orbit.periods.astype(float) * there.period()
+        )
+        point = bifurcation_point(there, orbit, self.kind, self.path)
+        after = (eqx.tree_at(lambda o: o.state, orbit, point.state), point.parameter)
+        nothing = jnp.asarray(0, jnp.int32)
+        return Outcome(point, after, point.result, jnp.asarray(jnp.inf), nothing)
+
+
+def bifurcation_measure(
+    kind: str, path: str, bounds: tuple[float, float], *, periods: int = 1, unit: str = ""
+) -> Measure:
+    """Return the measure of the parameter at which a motion changes its kind.
+
+    **Arguments:** `kind`: "fold", "period_doubling", "neimark_sacker" or "grazing";
+    `bounds`: of the parameter at `path`, between which a branch is searched.
+    """
+    analysis = BifurcationAnalysis(kind, path, bounds, periods)
+    return Measure(analysis, _parameter, unit, f"{path} at the {kind}")
+
+
+def _parameter(point):
+    return point.parameter
+
+
+def _changes(kind: str, branch) -> np.ndarray:
+    """Return between which neighbours of a branch a kind of change lies."""
+    multipliers = np.asarray(branch.floquet_multipliers)
+    if kind == "grazing":
+        return np.diff(np.asarray(branch.contacts)) != 0
+    if kind == "neimark_sacker":
+        pair = np.abs(multipliers.imag) > 1e-8
+        outside = np.any(pair & (np.abs(multipliers) > 1), axis=1)
+        return np.diff(outside.astype(int)) != 0
+    sign = 1.0 if kind == "period_doubling" else -1.0
+    tests = np.prod(multipliers + sign, axis=1).real
+    return np.diff(np.sign(tests)) != 0

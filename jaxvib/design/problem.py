@@ -1,0 +1,228 @@
+"""A design problem as data: what becomes small, what moves, and what must hold."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import ArrayLike, Float
+
+from .._nearest import unknown_key
+from .._quantity import Range, check_range
+from ..systems.parameters import replace
+from .measure import Measure, as_measure
+from .variables import Bounds, Variable, values_at, variables_of
+
+GOALS = ("minimise", "maximise")
+_COMBINED: dict[str, Callable] = {
+    "value": lambda numbers, weight: numbers[0],
+    "sum": lambda numbers, weight: jnp.sum(numbers),
+    "mean": lambda numbers, weight: jnp.mean(numbers),
+    "largest": lambda numbers, weight: jnp.max(numbers),
+    "smallest": lambda numbers, weight: jnp.min(numbers),
+    "squares": lambda numbers, weight: jnp.sum(numbers**2) / 2,
+    "variance": lambda numbers, weight: jnp.var(numbers),
+    "mean_and_deviation": lambda numbers, weight: (
+        jnp.mean(numbers) + weight * jnp.std(numbers)
+    ),
+}
+COMBINATIONS = tuple(_COMBINED)
+
+
+@dataclasses.dataclass(frozen=True)
+class Limit:
+    """A constraint: every number of a measure lies between two bounds, in its unit.
+
+    Equal bounds ask for equality. **Raises:** `ValueError` for bounds that do not
+    ascend, or none.
+    """
+
+    measure: Measure | Callable
+    at_least: float = -np.inf
+    at_most: float = np.inf
+
+    def __post_init__(self):
+        object.__setattr__(self, "measure", as_measure(self.measure))
+        bounds = f"[{self.at_least:g}, {self.at_most:g}]"
+        if not self.at_least <= self.at_most or bounds == "[-inf, inf]":
+            raise ValueError(f"limit = {bounds}; allowed: ascending bounds, one finite")
+
+    def slacks(self, numbers, xp: Any = np):
+        """Return how far inside the bounds numbers are, negative outside."""
+        parts = []
+        if self.at_least > -np.inf:
+            parts.append(numbers - self.at_least)
+        if self.at_most < np.inf and self.at_most != self.at_least:
+            parts.append(self.at_most - numbers)
+        return xp.concatenate(parts)
+
+    @property
+    def equality(self) -> bool:
+        """Whether both bounds are the same number."""
+        return self.at_least == self.at_most
+
+
+class Problem:
+    r"""Find the parameters, each within its bounds, of the best objective.
+
+    $$\min_{p} c\bigl(f_1(p), \dots, f_k(p)\bigr), \qquad l \le p \le h, \qquad
+      a_j \le g_j(p) \le b_j.$$
+
+    **Arguments:** `objective`: a `Measure`, or any function from the system to a number
+    or an array $f$ of numbers; `variables`: bounds by dotted path, `(low, high)` or
+    `(low, high, "log")`, the system's own value inside; `constraints`: a `Limit` by
+    name. `combine`: the function c: "value" (one number), "sum", "mean", "largest",
+    "smallest", "squares" (half their sum: least squares), "variance" or
+    "mean_and_deviation" (mean + `weight` standard deviations). `goal`: "minimise" or
+    "maximise". Minimising the largest and maximising the smallest number are smooth
+    problems to constrained methods (a bound on all numbers is moved), so that a worst
+    case or a min-max is found exactly.
+
+    **Raises:** `ValueError` for an unknown path, goal or combination, bounds that do
+    not enclose the system's values.
+    """
+
+    def __init__(
+        self,
+        system: eqx.Module,
+        variables: Mapping[str, Bounds],
+        objective: Measure | Callable,
+        *,
+        constraints: Mapping[str, Limit] | None = None,
+        combine: str = "value",
+        goal: str = "minimise",
+        weight: float = 1.0,
+    ):
+        if goal not in GOALS:
+            raise ValueError(unknown_key("goal", goal, GOALS))
+        if combine not in COMBINATIONS:
+            raise ValueError(unknown_key("combination", combine, COMBINATIONS))
+        check_range("weight", weight, "", Range(at_least=0.0))
+        moved, shares = variables_of(system, variables)
+        limits = dict(constraints or {})
+        form = _Form(moved, as_measure(objective), limits, combine, goal, weight)
+        self._begin(system, form, shares)
+
+    def _begin(self, system, form, shares):
+        self.system, self.form, self.shares = system, form, shares
+
+    def at(self, system: eqx.Module) -> "Problem":
+        """Return the same problem of another system, which shares its compiled form."""
+        bounds = {one.path: one for one in self.form.variables}
+        _, shares = variables_of(system, bounds)
+        other = Problem.__new__(Problem)
+        other._begin(system, self.form, shares)
+        return other
+
+    def values(self, shares) -> dict[str, float]:
+        """Return the parameters by path at shares of their ranges."""
+        found = values_at(self.form.variables, shares)
+        return {path: float(value) for path, value in found.items()}
+
+    def designed(self, shares) -> eqx.Module:
+        """Return the system with the parameters at shares of their ranges."""
+        return replace(self.system, values_at(self.form.variables, jnp.asarray(shares)))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Form:
+    """What of a problem does not depend on the system's numbers."""
+
+    variables: tuple[Variable, ...]
+    objective: Measure
+    limits: dict[str, Limit]
+    combine: str
+    goal: str
+    weight: float
+
+    @property
+    def sign(self) -> float:
+        return -1.0 if self.goal == "maximise" else 1.0
+
+    @property
+    def min_max(self) -> bool:
+        """Whether the worst of several numbers is to become better."""
+        return (self.combine, self.goal) in (
+            ("largest", "minimise"),
+            ("smallest", "maximise"),
+        )
+
+    @functools.cached_property
+    def analyses(self) -> tuple:
+        """The analyses of all measures, equal ones once."""
+        found = []
+        for measure in self.measures:
+            if not any(measure.analysis == each for each in found):
+                found.append(measure.analysis)
+        return tuple(found)
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        return (self.objective, *(as_measure(one.measure) for one in self.limits.values()))
+
+    @property
+    def compiled(self) -> bool:
+        return all(analysis.compiled for analysis in self.analyses)
+
+    def start(self, system) -> tuple:
+        """Return the memories of all analyses."""
+        return tuple(analysis.start(system) for analysis in self.analyses)
+
+    def combined(self, numbers):
+        """Return the objective of its numbers."""
+        return _COMBINED[self.combine](numbers, self.weight)
+
+    def numbers(self, system, shares, memories):
+        """Return the numbers of each measure, and what the analyses say beside them."""
+        here = replace(system, values_at(self.variables, shares))
+        outcomes = [
+            analysis(here, memory)
+            for analysis, memory in zip(self.analyses, memories, strict=True)
+        ]
+        read = []
+        for measure in self.measures:
+            place = next(
+                i for i, each in enumerate(self.analyses) if each == measure.analysis
+            )
+            numbers = jnp.ravel(jnp.asarray(measure.read(outcomes[place].result), float))
+            read.append(numbers)
+        beside = (
+            tuple(outcome.memory for outcome in outcomes),
+            jnp.stack([jnp.max(outcome.code) for outcome in outcomes]),
+            jnp.min(jnp.stack([jnp.min(outcome.margin) for outcome in outcomes])),
+            jnp.concatenate([jnp.ravel(outcome.contacts) for outcome in outcomes]),
+        )
+        return tuple(read), jax.lax.stop_gradient(beside)
+
+    @functools.cached_property
+    def look(self) -> Callable:
+        """The numbers and what stands beside them, of (system, shares, memories)."""
+        return self._perhaps_jitted(self.numbers)
+
+    @functools.cached_property
+    def look_with_slopes(self) -> Callable:
+        """The same with the numbers' derivatives by the shares, (numbers, variables)."""
+
+        def looked(system, shares, memories):
+            def twice(shares):
+                read, beside = self.numbers(system, shares, memories)
+                return read, (read, beside)
+
+            slopes, (read, beside) = jax.jacfwd(twice, has_aux=True)(shares)
+            return read, slopes, beside
+
+        return self._perhaps_jitted(looked)
+
+    def _perhaps_jitted(self, function):
+        return eqx.filter_jit(function) if self.compiled else function
+
+
+def slopes_of_objective(
+    form: _Form, numbers: Float[ArrayLike, " k"], slopes: Float[ArrayLike, "k n"]
+) -> Float[np.ndarray, " n"]:
+    """Return the objective's derivatives from those of its numbers."""
+    return np.asarray(jax.grad(form.combined)(jnp.asarray(numbers))) @ np.asarray(slopes)

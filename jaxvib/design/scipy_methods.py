@@ -1,0 +1,225 @@
+"""Optimisers of scipy, fed with exact gradients and Jacobians."""
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import scipy.optimize
+
+from ..ensemble import Reason
+from .course import optimality, size_of, slopes
+from .evaluation import Evaluation, Evaluator
+
+_OPTIMAL = 1e-5  # optimality that counts as found, whatever the method says
+
+
+class LostError(Exception):
+    """A gradient was asked for where there is none: carries the reason code."""
+
+    def __init__(self, code: int):
+        self.code = code
+
+
+def _seen(evaluator: Evaluator, shares) -> Evaluation:
+    found = evaluator(np.clip(shares, 0.0, 1.0))
+    if found.code:
+        raise LostError(found.code)
+    return found
+
+
+def constrained(method: str, options: Callable) -> Callable:
+    """Return a search for a point where no constraint and no bound lets go on.
+
+    The worst of several numbers becomes better as a bound t on all of them, one more
+    variable and as many constraints: smooth, and exact at its corner.
+    """
+
+    def search(evaluator: Evaluator, start, steps: int, tolerance: float, seed: int) -> int:
+        form = evaluator.problem.form
+        first = _seen(evaluator, start)
+        scale = form.sign / (abs(first.objective) or 1.0)
+        n = len(start)
+        lifted = form.min_max
+
+        def look(x) -> Evaluation:
+            return _seen(evaluator, x[:n])
+
+        def value(x) -> float:
+            return float(x[n]) if lifted else scale * look(x).objective
+
+        def gradient(x):
+            return np.eye(n + 1)[n] if lifted else scale * slopes(form, look(x))
+
+        def below(x):
+            return x[n] - scale * look(x).numbers
+
+        def below_slopes(x):
+            by = -scale * look(x).slopes
+            return np.concatenate([by, np.ones((len(by), 1))], axis=1)
+
+        rows: list[tuple[Callable, Callable, bool]] = []
+        if lifted:
+            rows.append((below, below_slopes, False))
+        for place, limit in enumerate(form.limits.values()):
+            rows.append((*_rows(look, place, limit, n, lifted), limit.equality))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="delta_grad == 0.0")
+            warnings.filterwarnings("ignore", message="Singular Jacobian matrix")
+            found = scipy.optimize.minimize(
+                value,
+                np.append(start, np.max(scale * first.numbers)) if lifted else start,
+                jac=gradient,
+                method=method,
+                bounds=[(0.0, 1.0)] * n + [(None, None)] * lifted,
+                constraints=_constraints(method, rows),
+                options=options(steps, tolerance),
+            )
+        final = np.clip(found.x[:n], 0.0, 1.0)
+        return _ended(evaluator, final, first, found.success)
+
+    return search
+
+
+def quasi_newton(
+    evaluator: Evaluator, start, steps: int, tolerance: float, seed: int
+) -> int:
+    """Search by L-BFGS-B within the bounds."""
+    form = evaluator.problem.form
+    first = _seen(evaluator, start)
+    scale = form.sign / (abs(first.objective) or 1.0)
+
+    def both(x):
+        found = _seen(evaluator, x)
+        return scale * found.objective, scale * slopes(form, found)
+
+    found = scipy.optimize.minimize(
+        both, start, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * len(start),
+        options={"maxiter": steps, "ftol": tolerance * 1e-4, "gtol": tolerance},
+    )  # fmt: skip
+    return _ended(evaluator, found.x, first, found.success)
+
+
+def least_squares(evaluator: Evaluator, start, steps: int, tolerance: float, seed) -> int:
+    """Search by Gauss and Newton's steps within a trust region and the bounds."""
+    first = _seen(evaluator, start)
+    inside = np.clip(start, 1e-9, 1 - 1e-9)  # the method moves in the open box
+    found = scipy.optimize.least_squares(
+        lambda x: _seen(evaluator, x).numbers,
+        inside,
+        jac=lambda x: _seen(evaluator, x).slopes,
+        bounds=(0.0, 1.0),
+        xtol=tolerance,
+        ftol=tolerance,
+        gtol=tolerance,
+        x_scale="jac",
+        max_nfev=steps,
+    )
+    return _ended(evaluator, found.x, first, found.success)
+
+
+def nelder_mead(
+    evaluator: Evaluator, start, steps: int, tolerance: float, seed: int
+) -> int:
+    """Search with a simplex and no gradients."""
+    found = scipy.optimize.minimize(
+        _without_slopes(evaluator), start, method="Nelder-Mead",
+        bounds=[(0.0, 1.0)] * len(start),
+        options={"maxiter": steps, "xatol": tolerance, "fatol": tolerance},
+    )  # fmt: skip
+    return _last(evaluator, found.x, found.success)
+
+
+def evolution(evaluator: Evaluator, start, steps: int, tolerance: float, seed: int) -> int:
+    """Search by differential evolution, with no gradients."""
+    found = scipy.optimize.differential_evolution(
+        _without_slopes(evaluator), [(0.0, 1.0)] * len(start), x0=start, maxiter=steps,
+        tol=0.0, atol=tolerance, polish=False, rng=seed,
+    )  # fmt: skip
+    return _last(evaluator, found.x, found.success)
+
+
+def _without_slopes(evaluator: Evaluator) -> Callable:
+    sign = evaluator.problem.form.sign
+    scale = []
+
+    def value(x) -> float:
+        found = evaluator(x, slopes=False)
+        if found.code:
+            return np.inf
+        scale.append(sign / (abs(found.objective) or 1.0))
+        return scale[0] * found.objective
+
+    return value
+
+
+def _rows(look, place: int, limit, n: int, lifted: bool):
+    size = size_of(limit)
+
+    def inside(x):
+        numbers = look(x).limits[place]
+        return limit.slacks(numbers) / size
+
+    def by(x):
+        rows = look(x).limit_slopes[place]
+        signs = [1.0] * (limit.at_least > -np.inf)
+        signs += [-1.0] * (limit.at_most < np.inf and not limit.equality)
+        whole = np.concatenate([sign * rows for sign in signs]) / size
+        return np.pad(whole, ((0, 0), (0, int(lifted))))
+
+    return inside, by
+
+
+def _constraints(method: str, rows):
+    if method == "SLSQP":
+        return [
+            {"type": "eq" if equal else "ineq", "fun": value, "jac": by}
+            for value, by, equal in rows
+        ]
+    return [
+        scipy.optimize.NonlinearConstraint(value, 0.0, 0.0 if equal else np.inf, jac=by)
+        for value, by, equal in rows
+    ]
+
+
+def _ended(evaluator: Evaluator, final, first, success: bool) -> int:
+    form = evaluator.problem.form
+    here = _seen(evaluator, final)
+    _place_last(evaluator, here)
+    # scipy also stops where rounding lets it go no further, and calls that no success.
+    good = success or optimality(form, here, first) < _OPTIMAL
+    return int(Reason.SUCCESS if good else Reason.ITERATION_LIMIT)
+
+
+def _last(evaluator: Evaluator, final, success: bool) -> int:
+    here = evaluator(final, slopes=False)
+    _place_last(evaluator, here)
+    if here.code:
+        return here.code
+    return int(Reason.SUCCESS if success else Reason.ITERATION_LIMIT)
+
+
+def _place_last(evaluator: Evaluator, here: Evaluation) -> None:
+    """Put the design at the end of its course, where it is looked for."""
+    if not np.array_equal(evaluator.course[-1].shares, here.shares):
+        evaluator.course.append(here)
+
+
+METHODS: dict[str, Callable] = {
+    "slsqp": constrained(
+        "SLSQP", lambda steps, tolerance: {"maxiter": steps, "ftol": tolerance * 1e-4}
+    ),
+    "trust_constr": constrained(
+        "trust-constr",
+        lambda steps, tolerance: {
+            "maxiter": steps,
+            "gtol": tolerance,
+            "xtol": tolerance,
+            "barrier_tol": tolerance,
+        },
+    ),
+    "quasi_newton": quasi_newton,
+    "least_squares": least_squares,
+    "nelder_mead": nelder_mead,
+    "evolution": evolution,
+}
+CONSTRAINED = ("slsqp", "trust_constr")

@@ -1,0 +1,133 @@
+"""Design variables: parameters by their paths, moved within bounds on a scale."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from .._nearest import unknown_key
+from .._quantity import check_range
+from ..systems.parameters import Parameter, parameters
+
+SCALES = ("linear", "log")
+
+
+@dataclasses.dataclass(frozen=True)
+class Variable:
+    r"""One parameter that a design moves, by a share $s \in [0, 1]$ of its range.
+
+    On the `scale` "linear" its value is $p = l + (h - l) s$, on "log"
+    $p = l\,(h/l)^s$, which takes a positive parameter through decades in equal steps.
+    An optimiser without bounds moves the free number $u$ of $s = 1 / (1 + e^{-u})$.
+
+    **Raises:** `ValueError` for bounds that do not ascend, that are not positive on a
+    log scale, or an unknown scale.
+    """
+
+    path: str
+    low: float
+    high: float
+    scale: str = "linear"
+
+    def __post_init__(self):
+        if self.scale not in SCALES:
+            raise ValueError(unknown_key("scale", self.scale, SCALES))
+        if not -np.inf < self.low < self.high < np.inf:
+            raise ValueError(f"bounds = {self._bounds()} of {self.path} do not ascend")
+        if self.scale == "log" and self.low <= 0:
+            raise ValueError(f"bounds = {self._bounds()} of {self.path} are not above 0")
+
+    def value(self, share):
+        """Return the parameter at a share of the range."""
+        if self.scale == "log":
+            return self.low * (self.high / self.low) ** share
+        return self.low + (self.high - self.low) * share
+
+    def share(self, value: float) -> float:
+        """Return the share of the range at which a value lies."""
+        if self.scale == "log":
+            return float(np.log(value / self.low) / np.log(self.high / self.low))
+        return (value - self.low) / (self.high - self.low)
+
+    def slope(self, share: float) -> float:
+        """Return the derivative of the parameter with respect to the share."""
+        if self.scale == "log":
+            return float(self.value(share) * np.log(self.high / self.low))
+        return self.high - self.low
+
+    def _bounds(self) -> str:
+        return f"({self.low:g}, {self.high:g})"
+
+
+Bounds = Variable | tuple[float, float] | tuple[float, float, str]
+
+
+def variables_of(
+    system: eqx.Module, bounds: Mapping[str, Bounds]
+) -> tuple[tuple[Variable, ...], Float[np.ndarray, " variables"]]:
+    """Return the variables that bounds by path declare, and the shares of the system.
+
+    **Raises:** `ValueError` for no path, an unknown one, bounds that its parameter may
+    not have or that do not enclose the system's own value.
+    """
+    if not bounds:
+        raise ValueError("bounds = {} names no parameter; allowed: one or more")
+    found, shares = [], []
+    for path, given in bounds.items():
+        entry = entry_at(system, path)
+        one = given if isinstance(given, Variable) else Variable(path, *given)
+        for bound in (one.low, one.high):
+            check_range(f"bounds of {path}", bound, entry.unit, entry.allowed)
+        value = float(entry.value)
+        if not one.low <= value <= one.high:
+            raise ValueError(
+                f"bounds = ({one.low:g}, {one.high:g}) of {path} do not enclose its "
+                f"value {value:g}"
+            )
+        found.append(one)
+        shares.append(one.share(value))
+    return tuple(found), np.array(shares)
+
+
+def entry_at(system: object, path: str) -> Parameter:
+    """Return a parameter by its path, which may name one entry of an array.
+
+    **Raises:** `ValueError` for an unknown path, or a path that is a whole array.
+    """
+    known = parameters(system)
+    keys = path.split(".")
+    for depth in range(len(keys), 0, -1):
+        whole, rest = ".".join(keys[:depth]), keys[depth:]
+        if whole not in known or not all(key.isdecimal() for key in rest):
+            continue
+        entry = known[whole]
+        shape, place = np.shape(entry.value), tuple(map(int, rest))
+        if len(place) != len(shape) or any(
+            i >= n for i, n in zip(place, shape, strict=True)
+        ):
+            break
+        value = entry.value[place] if place else entry.value
+        return dataclasses.replace(entry, value=value)
+    if path in known:
+        raise ValueError(f"{path} is an array; allowed: paths of single numbers")
+    raise ValueError(unknown_key("parameter", path, known))
+
+
+def values_at(variables: tuple[Variable, ...], shares) -> dict:
+    """Return the parameters by path at shares of their ranges, (variables,)."""
+    return {one.path: one.value(shares[i]) for i, one in enumerate(variables)}
+
+
+def free_of(shares):
+    """Return the free numbers of shares strictly between 0 and 1."""
+    shares = jnp.asarray(shares)
+    return jnp.log(shares) - jnp.log1p(-shares)
+
+
+def shares_of(free):
+    """Return the shares of free numbers."""
+    return jax.nn.sigmoid(free)

@@ -1,0 +1,106 @@
+"""What a search has found so far, on the disk: so that it goes on after a stop.
+
+An optimiser goes from point to point, each from the one before. After a stop it is run
+again from its start, and takes from here what it had computed: to the same bits.
+"""
+
+import base64
+import json
+import os
+import time
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+FILE = "evaluations.jsonl"
+_SYNC = 1.0  # s: what a killed machine loses at most
+
+
+class Evaluations:
+    """A file of evaluations beside a store, one line each, guarded by its checksum.
+
+    The first line tells the study that they belong to; those of another one, or after
+    a damaged line, are not taken.
+    """
+
+    def __init__(self, directory: Path):
+        self._path = directory / FILE
+        self._whose = _whose(directory)
+        self._kept = self._read()
+        self._synced = time.monotonic()
+        lines = [_line({"study": self._whose})]
+        lines += [_line({"key": key, "arrays": kept}) for key, kept in self._kept.items()]
+        self._path.write_bytes(b"".join(lines))
+
+    def get(self, key: str) -> list[np.ndarray] | None:
+        """Return the arrays under a key, or `None` if there are none."""
+        kept = self._kept.get(key)
+        return None if kept is None else [_array(entry) for entry in kept]
+
+    def put(self, key: str, arrays: list[np.ndarray]) -> None:
+        """Keep arrays under a key."""
+        kept = [_entry(np.asarray(array)) for array in arrays]
+        with self._path.open("ab") as stream:
+            stream.write(_line({"key": key, "arrays": kept}))
+            stream.flush()
+            if time.monotonic() - self._synced > _SYNC:
+                os.fsync(stream.fileno())
+                self._synced = time.monotonic()
+
+    def forget(self) -> None:
+        """Remove the file, once the results are stored."""
+        self._path.unlink(missing_ok=True)
+
+    def _read(self) -> dict[str, list]:
+        if not self._path.exists():
+            return {}
+        found: dict[str, list] = {}
+        lines = self._path.read_bytes().split(b"\n")[:-1]
+        for number, line in enumerate(lines):
+            guard, _, text = line.partition(b" ")
+            if guard != b"%08x" % zlib.crc32(text):
+                break  # half written, or damaged: what follows is computed anew
+            entry = json.loads(text)
+            if number == 0 and entry != {"study": self._whose}:
+                break
+            if number:
+                found[entry["key"]] = entry["arrays"]
+        return found
+
+
+class Under:
+    """The same evaluations, their keys beginning with a name."""
+
+    def __init__(self, evaluations: Evaluations, name: str):
+        self._evaluations, self._name = evaluations, name
+
+    def get(self, key: str) -> list[np.ndarray] | None:
+        """Return the arrays under a key, or `None` if there are none."""
+        return self._evaluations.get(f"{self._name}/{key}")
+
+    def put(self, key: str, arrays: list[np.ndarray]) -> None:
+        """Keep arrays under a key."""
+        self._evaluations.put(f"{self._name}/{key}", arrays)
+
+
+def _whose(directory: Path) -> int:
+    record = json.loads((directory / "study.json").read_text("utf-8"))
+    record["config"].pop("output", None)
+    parts = {key: record[key] for key in ("config", "versions", "fingerprint")}
+    return zlib.crc32(json.dumps(parts, sort_keys=True).encode())
+
+
+def _entry(array: np.ndarray) -> list:
+    text = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+    return [array.dtype.str, list(array.shape), text]
+
+
+def _array(entry: list) -> np.ndarray:
+    kind, shape, text = entry
+    return np.frombuffer(base64.b64decode(text), np.dtype(kind)).reshape(shape)
+
+
+def _line(entry: dict) -> bytes:
+    text = json.dumps(entry).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
