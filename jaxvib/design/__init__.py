@@ -7,11 +7,14 @@ from .chain_measures import RandomSplit as RandomSplit
 from .chain_measures import energy_share_measure as energy_share_measure
 from .chain_measures import packet_measure as packet_measure
 from .course import Design as Design
+from .fitting import Fit as Fit
+from .fitting import fit as fit
 from .linear_measures import natural_frequency_measure as natural_frequency_measure
 from .linear_measures import peaks_measure as peaks_measure
 from .linear_measures import response_measure as response_measure
 from .linear_measures import white_noise_measure as white_noise_measure
 from .measure import Measure as Measure
+from .measure import change_measure as change_measure
 from .measure import over as over
 from .measure import parameter_measure as parameter_measure
 from .objective import ResultObjective as ResultObjective
@@ -22,6 +25,10 @@ from .orbit_measures import contact_impulse as contact_impulse
 from .orbit_measures import orbit_measure as orbit_measure
 from .problem import Limit as Limit
 from .problem import Problem as Problem
+from .sensitivity import LocalSensitivity as LocalSensitivity
+from .sensitivity import SobolIndices as SobolIndices
+from .sensitivity import local_sensitivity as local_sensitivity
+from .sensitivity import sobol_indices as sobol_indices
 from .smoothness import Notice as Notice
 from .smoothness import notice as notice
 from .tuned_mass_damper import optimal_absorber as optimal_absorber

@@ -17,6 +17,7 @@ class BeamAnalysis:
 
     count: int
     compiled = False
+    start_compiled = False
 
     def start(self, system) -> tuple:
         """Return no memory."""
@@ -43,20 +44,30 @@ _FIELDS = {
 FIELDS = tuple(_FIELDS)
 
 
-def beam_measure(field: str, values: tuple[int, ...], count: int | None = None) -> Measure:
+def beam_measure(
+    field: str,
+    values: tuple[int, ...],
+    count: int | None = None,
+    *,
+    below: float | None = None,
+) -> Measure:
     r"""Return the measure of eigenvalues $\lambda$ by their positions.
 
     "damping_ratio" $-\mathrm{Re}\lambda/|\lambda|$, "decay" $-\mathrm{Re}\lambda$ (1/s),
     "frequency" $\mathrm{Im}\lambda$ and "modulus" (rad/s), or "gap": the difference of
     the moduli of neighbours in `values` (rad/s). Positions count by modulus, so that
-    values that change places change names. **Raises:** `ValueError` for another field.
+    values that change places change names. With `below` (rad/s), damping ratios of
+    larger moduli count as 1: the least of the others is that of every mode in a range.
+    **Raises:** `ValueError` for another field, or `below` with one that is no ratio.
     """
     if field not in _FIELDS:
         raise ValueError(f"field = {field!r}; allowed: {', '.join(_FIELDS)}")
+    if below is not None and field != "damping_ratio":
+        raise ValueError(f"below goes with field = 'damping_ratio', not {field!r}")
     places = tuple(values)
     analysis = BeamAnalysis(count or max(places) + 1)
     words = f"{field} of eigenvalues {', '.join(map(str, places))}"
-    return Measure(analysis, _Read(field, places), _FIELDS[field][1], words)
+    return Measure(analysis, _Read(field, places, below), _FIELDS[field][1], words)
 
 
 def placement_measure(targets: tuple[complex, ...], count: int) -> Measure:
@@ -72,9 +83,14 @@ def placement_measure(targets: tuple[complex, ...], count: int) -> Measure:
 class _Read:
     field: str
     places: tuple[int, ...]
+    below: float | None
 
     def __call__(self, values):
-        return _FIELDS[self.field][0](values[np.array(self.places)])
+        chosen = values[np.array(self.places)]
+        numbers = _FIELDS[self.field][0](chosen)
+        if self.below is None:
+            return numbers
+        return jnp.where(jnp.abs(chosen) < self.below, numbers, 1.0)
 
 
 @dataclasses.dataclass(frozen=True)

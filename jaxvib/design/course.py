@@ -16,7 +16,7 @@ from .smoothness import Notice, notice
 if TYPE_CHECKING:
     from .evaluation import Evaluation
 
-_ACTIVE = 1e-6  # share of its scale within which a bound or a limit holds
+_ACTIVE = 1e-5  # share of its scale within which a bound or a limit holds
 
 
 class Starts(eqx.Module):

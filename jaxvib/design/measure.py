@@ -33,12 +33,17 @@ class Outcome(NamedTuple):
 class Analysis(Protocol):
     """From a system to a result, with a memory that makes the next one cheaper.
 
-    **Fields:** `compiled`: whether it works under `jit` and `vmap`.
+    **Fields:** `compiled`, `start_compiled`: whether it works under `jit` and `vmap`,
+    and whether its start does.
     """
 
     @property
     def compiled(self) -> bool:
         """Whether it works under `jit` and `vmap`."""
+
+    @property
+    def start_compiled(self) -> bool:
+        """Whether `start` works under `jit` and `vmap`."""
 
     def start(self, system: eqx.Module) -> Any:
         """Return the memory to begin with."""
@@ -67,6 +72,7 @@ class Direct:
 
     function: Callable[[Any], Any]
     compiled: bool = True
+    start_compiled = True
 
     def start(self, system) -> tuple:
         """Return no memory."""
@@ -97,6 +103,11 @@ class Scenarios:
     def compiled(self) -> bool:
         """Whether it works under `jit` and `vmap`."""
         return self.analysis.compiled
+
+    @property
+    def start_compiled(self) -> bool:
+        """Whether `start` works under `jit` and `vmap`."""
+        return self.analysis.start_compiled
 
     def start(self, system):
         """Return the memories of all scenarios, stacked."""
@@ -151,17 +162,38 @@ class _Each:
         return jax.vmap(self.read)(results)
 
 
-def parameter_measure(path: str) -> Measure:
-    """Return the measure of a parameter itself, to be limited or kept small."""
-    return Measure(Direct(_Value(path)), _itself, "", path)
+def parameter_measure(*paths: str) -> Measure:
+    """Return the measure of a parameter itself, or of the sum of several."""
+    return Measure(Direct(_Values(paths)), jnp.sum, "", " + ".join(paths))
+
+
+def change_measure(system: eqx.Module, bounds: dict[str, tuple[float, float]]) -> Measure:
+    r"""Return the measure of how far parameters are from those of a system.
+
+    $\sum_i ((p_i - p_{0,i}) / (h_i - l_i))^2$ with the bounds $(l_i, h_i)$ by path: the
+    smallest change that meets the constraints is the design sought.
+    """
+    paths = tuple(bounds)
+    own = tuple(float(entry_at(system, path).value) for path in paths)
+    sizes = tuple(bounds[path][1] - bounds[path][0] for path in paths)
+    return Measure(Direct(_Values(paths)), _Change(own, sizes), "", "change of the design")
 
 
 @dataclasses.dataclass(frozen=True)
-class _Value:
-    path: str
+class _Values:
+    paths: tuple[str, ...]
 
     def __call__(self, system):
-        return entry_at(system, self.path).value
+        return jnp.stack([jnp.asarray(entry_at(system, path).value) for path in self.paths])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Change:
+    own: tuple[float, ...]
+    sizes: tuple[float, ...]
+
+    def __call__(self, values):
+        return jnp.sum(((values - jnp.array(self.own)) / jnp.array(self.sizes)) ** 2)
 
 
 def as_measure(given: Measure | Callable) -> Measure:

@@ -10,8 +10,8 @@ from scipy.stats import qmc
 
 from .._nearest import unknown_key
 from .._quantity import Range, check_range
-from ..ensemble import reason
-from .course import Design, Starts, design_of
+from ..ensemble import Reason, reason
+from .course import Design, Starts, design_of, worst_violation
 from .evaluation import Evaluator, Remember
 from .first_order import descend
 from .problem import Problem
@@ -63,7 +63,9 @@ def optimise(
         )
         try:
             code = METHODS[method](evaluator, row, steps, tolerance, seed)
-            end = len(evaluator.course) - 1
+            # What a search that did not end well came to may be worse than its way.
+            good = code == Reason.SUCCESS
+            end = len(evaluator.course) - 1 if good else _best_of(problem, evaluator.course)
         except LostError as lost:
             if len(evaluator.course) == 1 and place == 0:
                 raise ValueError(_not_begun(lost.code)) from None
@@ -127,9 +129,14 @@ def _with(design: Design, starts: Starts, evaluations: int, code) -> Design:
 
 
 def _best_of(problem, course) -> int:
-    sign = problem.form.sign
-    ranks = [np.inf if one.code else sign * one.objective for one in course]
-    return int(np.argmin(ranks))
+    form = problem.form
+    ranks = [
+        (np.inf, 0.0)
+        if one.code
+        else (worst_violation(form, one), form.sign * one.objective)
+        for one in course
+    ]
+    return min(range(len(course)), key=lambda i: ranks[i])
 
 
 def _check_method(problem: Problem, method) -> None:

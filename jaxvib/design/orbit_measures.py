@@ -31,6 +31,7 @@ class OrbitAnalysis:
     periods: int = 1
     rtol: float = _RTOL
     compiled = True
+    start_compiled = True
 
     def start(self, system):
         """Return the state that a transient leads to."""
@@ -85,6 +86,7 @@ class ImpulseAnalysis:
 
     orbit: OrbitAnalysis
     compiled = True
+    start_compiled = True
 
     def start(self, system):
         """Return the state that a transient leads to."""
@@ -156,6 +158,7 @@ class BifurcationAnalysis:
     bounds: tuple[float, float]
     periods: int = 1
     compiled = True
+    start_compiled = False
 
     def start(self, system):
         """Return an orbit near the point, and its value of the parameter.
@@ -165,9 +168,7 @@ class BifurcationAnalysis:
         first = periodic_orbit(system, periods=self.periods)
         if int(first.result) != Reason.SUCCESS:
             raise ValueError(f"the first orbit was not found: {reason(first.result)}")
-        branch = continue_orbit(
-            system, first, self.path, self.bounds, method="pseudo_arclength"
-        )
+        branch = continue_orbit(system, first, self.path, self.bounds, method="arclength")
         places = np.flatnonzero(_changes(self.kind, branch))
         if not len(places):
             low, high = branch.parameter[0], branch.parameter[-1]

@@ -11,6 +11,7 @@ from .course import optimality, size_of, slopes
 from .evaluation import Evaluation, Evaluator
 
 _OPTIMAL = 1e-5  # optimality that counts as found, whatever the method says
+_BAD = 10.0  # the objective where there is none, times that of the start
 
 
 class LostError(Exception):
@@ -41,17 +42,28 @@ def constrained(method: str, options: Callable) -> Callable:
         n = len(start)
         lifted = form.min_max
 
+        def tried(x) -> Evaluation:
+            return evaluator(np.clip(x[:n], 0.0, 1.0))
+
         def look(x) -> Evaluation:
             return _seen(evaluator, x[:n])
 
+        # Where a motion is lost a step is far too bad, and the search takes a shorter
+        # one; only a point that it goes on from must have derivatives.
         def value(x) -> float:
-            return float(x[n]) if lifted else scale * look(x).objective
+            if lifted:
+                return float(x[n])
+            found = tried(x)
+            return _BAD if found.code else scale * found.objective
 
         def gradient(x):
             return np.eye(n + 1)[n] if lifted else scale * slopes(form, look(x))
 
         def below(x):
-            return x[n] - scale * look(x).numbers
+            found = tried(x)
+            return x[n] - (
+                _BAD + 0 * found.numbers if found.code else scale * found.numbers
+            )
 
         def below_slopes(x):
             by = -scale * look(x).slopes
@@ -61,7 +73,7 @@ def constrained(method: str, options: Callable) -> Callable:
         if lifted:
             rows.append((below, below_slopes, False))
         for place, limit in enumerate(form.limits.values()):
-            rows.append((*_rows(look, place, limit, n, lifted), limit.equality))
+            rows.append((*_rows(tried, look, place, limit, lifted), limit.equality))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="delta_grad == 0.0")
             warnings.filterwarnings("ignore", message="Singular Jacobian matrix")
@@ -152,12 +164,13 @@ def _without_slopes(evaluator: Evaluator) -> Callable:
     return value
 
 
-def _rows(look, place: int, limit, n: int, lifted: bool):
+def _rows(tried, look, place: int, limit, lifted: bool):
     size = size_of(limit)
 
     def inside(x):
-        numbers = look(x).limits[place]
-        return limit.slacks(numbers) / size
+        found = tried(x)
+        slacks = limit.slacks(found.limits[place]) / size
+        return np.full_like(slacks, -_BAD) if found.code else slacks
 
     def by(x):
         rows = look(x).limit_slopes[place]

@@ -6,7 +6,8 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
-from .catalogue import catalogue
+from .._range import Range
+from .catalogue import Declared, catalogue
 from .tables import Table, flattened, nested_model, validated
 
 
@@ -85,8 +86,19 @@ class BeamChainKind:
         return BeamChain(256, 1.0)
 
     def declared(self, options):
-        """Return what is declared of each parameter, by path."""
-        return catalogue()[self.name]
+        """Return what is declared of each parameter, by path, the defects' too."""
+        found = dict(catalogue()[self.name])
+        for defect in options.defects:
+            what = "body" if defect.beam is None else "beam"
+            place = getattr(defect, what)
+            for name in ("mass", "inertia", "stiffness"):
+                factor = getattr(defect, name)
+                if factor is not None:
+                    words = f"{name} of {what} {place} over that of the others"
+                    found[f"{name}_factors.{place}"] = Declared(
+                        factor, "", words, Range(above=0.0)
+                    )
+        return found
 
     def axes(self, options) -> dict[str, list[str]]:
         """Return names along the axes of its results, by axis."""

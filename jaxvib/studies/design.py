@@ -192,7 +192,7 @@ class DesignKind:
             check_measure(measure, declared)
         for paths in options.quantities.values():
             for path in paths:
-                check_measure(MeasureOptions(measure="parameter", path=path), declared)
+                check_measure(MeasureOptions(measure="parameter", paths=[path]), declared)
         formulas = any(one.formula for one in options.each().values())
         if formulas and not {"attached.frequency", "main.frequency"} <= set(declared):
             raise ValueError("formula goes with the system two_body_impact only")
@@ -277,22 +277,23 @@ def _systems(system, samples) -> Iterator:
 def _problem(system, options, one: OneDesign, run):
     from ..design import Limit, Problem
 
+    bounds = {path: (low, high) for path, (low, high) in options.variables.items()}
     constraints = {
         name: Limit(
-            build_measure(limit, run),
+            build_measure(limit, run, system, bounds),
             -np.inf if limit.at_least is None else limit.at_least,
             np.inf if limit.at_most is None else limit.at_most,
         )
         for name, limit in options.constraints.items()
     }
     variables = {
-        path: (bounds[0], bounds[1], "log" if path in options.log else "linear")
-        for path, bounds in options.variables.items()
+        path: (low, high, "log" if path in options.log else "linear")
+        for path, (low, high) in bounds.items()
     }
     return Problem(
         system,
         variables,
-        build_measure(one.objective or options.objective, run),
+        build_measure(one.objective or options.objective, run, system, bounds),
         constraints=constraints,
         combine=one.combine or options.combine,
         goal=one.goal or options.goal,

@@ -102,7 +102,7 @@ class MeasureOptions(Table):
     measure: Literal[
         "periodic_orbit", "contact_impulse", "bifurcation", "response", "response_peaks",
         "white_noise", "natural_frequency", "beam_eigenvalues", "placement", "packet",
-        "energy_share", "parameter",
+        "energy_share", "parameter", "change",
     ] = Field(description="what is measured")  # fmt: skip
     field: Literal[
         "amplitude", "largest_multiplier", "max_contact_force", "state",
@@ -141,8 +141,13 @@ class MeasureOptions(Table):
     )  # fmt: skip
     path: str | None = Field(
         default=None,
-        description="the parameter in which a bifurcation is found, or that is measured",
+        description="the parameter in which a bifurcation is found",
         json_schema_extra={"allowed": "a parameter's path"},
+    )
+    paths: Annotated[list[str], Field(min_length=1, max_length=1000)] | None = Field(
+        default=None,
+        description="parameters whose sum is measured",
+        json_schema_extra={"allowed": "a list of parameters' paths"},
     )
     bounds: _Pair | None = Field(
         default=None,
@@ -169,7 +174,7 @@ class MeasureOptions(Table):
         json_schema_extra={**_FREQUENCY, "allowed": "[0, inf) rad/s"},
     )  # fmt: skip
     high: float | None = Field(
-        default=None, gt=0.0, description="highest frequency",
+        default=None, gt=0.0, description="highest frequency; modes beyond it do not count",
         json_schema_extra={**_FREQUENCY, "allowed": "(0, inf) rad/s"},
     )  # fmt: skip
     count: int | None = Field(
@@ -244,11 +249,12 @@ KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "response_peaks": (("force", "at", "low", "high", "count"), ()),
     "white_noise": (("force", "at"), ()),
     "natural_frequency": (("modes",), ()),
-    "beam_eigenvalues": (("field", "modes"), ()),
+    "beam_eigenvalues": (("field", "modes"), ("high",)),
     "placement": (("targets", "count"), ()),
     "packet": (("centre", "width", "wave_number", "duration", "body", "share"), ()),
     "energy_share": (("duration", "share"), ()),
-    "parameter": (("path",), ()),
+    "parameter": (("paths",), ()),
+    "change": ((), ()),
 }
 
 
@@ -259,12 +265,18 @@ def scenarios(over: Mapping[str, Over]) -> dict[str, np.ndarray]:
     return {path: crossed[:, i] for i, path in enumerate(over)}
 
 
-def build_measure(options: MeasureOptions, run):
+def build_measure(options: MeasureOptions, run, system=None, bounds=None):
     """Return the measure that a config asks for.
 
-    **Raises:** `ValueError` for a field that the measure does not have.
+    **Arguments:** `system`, `bounds`: from where, and per which ranges, a change of the
+    design is told. **Raises:** `ValueError` for a field that the measure does not have.
     """
-    from ..design import over
+    from ..design import change_measure, over
+
+    if options.measure == "change":
+        if system is None or not bounds:
+            raise ValueError('measure = "change" goes with designs only')
+        return change_measure(system, bounds)
 
     measure = _BUILDERS[options.measure](options, run)
     return over(measure, scenarios(options.over)) if options.over else measure
@@ -272,15 +284,11 @@ def build_measure(options: MeasureOptions, run):
 
 def check_measure(options: MeasureOptions, declared: Mapping) -> None:
     """Raise `ValueError` for paths that the system does not have."""
-    paths = [*(options.over or ()), *([options.path] if options.path else ())]
+    paths = [*(options.over or ()), *(options.paths or ())]
+    paths += [options.path] if options.path else []
     for path in paths:
         if path not in declared:
             raise ValueError(unknown_key("parameter", path, declared))
-
-
-def unit_of(options: MeasureOptions, declared: Mapping) -> str:
-    """Return the unit of what a path stands for, empty where there is none."""
-    return declared[options.path].unit if options.path else ""
 
 
 def described(options: MeasureOptions) -> str:
@@ -348,7 +356,7 @@ def _frequencies(options, run):
 def _eigenvalues(options, run):
     from ..design import beam_measure
 
-    return beam_measure(options.field, tuple(options.modes))
+    return beam_measure(options.field, tuple(options.modes), below=options.high)
 
 
 def _placement(options, run):
@@ -375,7 +383,7 @@ def _energy_share(options, run):
 def _parameter(options, run):
     from ..design import parameter_measure
 
-    return parameter_measure(options.path)
+    return parameter_measure(*options.paths)
 
 
 _BUILDERS: Mapping[str, Callable] = {

@@ -130,8 +130,9 @@ def test_constraints_hold_and_their_multipliers_balance_the_gradient(method):
         },
     )
     design = optimise(problem, method, steps=300)
-    assert design.value("x") == pytest.approx(-0.8, abs=1e-6)
-    assert design.value("y") == pytest.approx(0.6, abs=1e-6)
+    near = {"slsqp": 1e-9, "trust_constr": 1e-5}[method]  # the latter stays inside
+    assert design.value("x") == pytest.approx(-0.8, abs=near)
+    assert design.value("y") == pytest.approx(0.6, abs=near)
     assert design.optimality < 1e-5
     assert abs(float(design.limits["circle"][int(design.best)])) < 1e-8
 
@@ -252,6 +253,7 @@ def test_a_lost_objective_ends_the_course_with_a_reason():
         return jnp.where(point.x > 0.5, jnp.nan, -point.x)
 
     problem = Problem(Point(0.0, 0.5), {"x": (-2.0, 2.0)}, fails)
+    assert optimise(problem).value("x") == pytest.approx(0.5, abs=1e-3)  # steps back
     design = optimise(problem, "quasi_newton")
     assert jv.Reason(int(design.result)).failed
     assert design.value("x") <= 0.5

@@ -1,0 +1,153 @@
+r"""Parameters from measurements: least squares with confidence intervals.
+
+$$\min_p \sum_k \Bigl(\frac{f_k(p) - d_k}{\sigma_k}\Bigr)^2, \qquad
+  \mathrm{cov}(p) = s^2 (J^T J)^{-1},$$
+
+$J$ the exact derivatives of the residuals at the best $p$, and $s^2$ the sum of squares
+over its degrees of freedom where the deviations $\sigma_k$ are not known (1 where they
+are). Intervals are those of the linearised problem, by Student's t.
+
+**Source:** Seber and Wild, *Nonlinear Regression* (1989), section 2.1.
+"""
+
+from collections.abc import Callable, Mapping
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import scipy.stats
+from jaxtyping import Array, Float, Int, Real
+
+from .._quantity import Range, check_range, reported
+from .course import Design
+from .evaluation import Evaluator, Remember
+from .measure import Measure, as_measure
+from .optimise import optimise
+from .problem import Problem
+from .variables import Bounds
+
+
+class Fit(eqx.Module):
+    """Parameters that a measurement leads to, and how well it tells them.
+
+    `values`, `standard_errors`, `intervals` (95 %): by path. Where a parameter ended on
+    its bound, or the data do not tell parameters apart, errors are NaN.
+    """
+
+    values: dict[str, Float[Array, ""]]
+    standard_errors: dict[str, Float[Array, ""]]
+    intervals: dict[str, Float[Array, " 2"]]
+    correlation: Float[Array, "parameters parameters"] = reported(
+        "correlation of the parameters", "", ("parameter", "other")
+    )
+    predicted: Float[Array, " data"] = reported("fitted numbers", "", ("datum",))
+    data: Float[Array, " data"] = reported("measured numbers", "", ("datum",))
+    deviation: Float[Array, ""] = reported("deviation of the data from the fit")
+    design: Design
+    system: eqx.Module
+    result: Int[Array, ""] = reported("reason code")
+
+    def __repr__(self) -> str:
+        lines = [f"Fit: {len(self.data)} data, deviation {float(self.deviation):.4g}"]
+        for path, value in self.values.items():
+            low, high = (float(x) for x in self.intervals[path])
+            lines.append(f"  {path} {float(value):.6g} (95 %: {low:.6g} to {high:.6g})")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{self!r}</pre>"
+
+
+def fit(
+    measure: Measure | Callable,
+    system: eqx.Module,
+    bounds: Mapping[str, Bounds],
+    data: Real[np.ndarray, " data"] | list[float],
+    deviations: Real[np.ndarray, " data"] | list[float] | float | None = None,
+    *,
+    starts: int = 1,
+    steps: int = 200,
+    tolerance: float = 1e-12,
+    seed: int = 0,
+    remember: Remember | None = None,
+    name: str = "",
+) -> Fit:
+    """Return the parameters within bounds whose measure comes nearest to the data.
+
+    **Arguments:** `measure`: as many numbers as there are `data`, in their order and
+    unit; `deviations`: standard deviations of the data, where they are known.
+    **Raises:** `ValueError` for data that are not more than the parameters, that are
+    not finite, or not as many as the measure has numbers.
+    """
+    measured = np.asarray(data, float)
+    check_range("data", measured, "", Range(above=-np.inf, below=np.inf))
+    if len(measured) <= len(bounds):
+        raise ValueError(
+            f"{len(measured)} data for {len(bounds)} parameters; allowed: more data"
+        )
+    known = deviations is not None
+    sizes = np.broadcast_to(
+        np.asarray(deviations if known else _size(measured), float), measured.shape
+    )
+    check_range("deviations", sizes, "", Range(above=0.0, below=np.inf))
+    own = as_measure(measure)
+
+    def residuals(result):
+        numbers = jnp.ravel(jnp.asarray(own.read(result), float))
+        if numbers.shape != measured.shape:
+            raise ValueError(f"the measure has {numbers.shape[0]} numbers; allowed: "
+                             f"{len(measured)}, as many as data")  # fmt: skip
+        return (numbers - measured) / sizes
+
+    problem = Problem(system, bounds, Measure(own.analysis, residuals), combine="squares")
+    design = optimise(
+        problem, "least_squares", starts=starts, steps=steps, tolerance=tolerance,
+        seed=seed, remember=remember, name=name,
+    )  # fmt: skip
+    return _judged(problem, design, measured, sizes, known)
+
+
+def _judged(problem, design: Design, measured, sizes, known: bool) -> Fit:
+    variables = problem.form.variables
+    best = int(design.best)
+    values = {path: float(column[best]) for path, column in design.variables.items()}
+    shares = np.array([one.share(values[one.path]) for one in variables])
+    again = problem.at(design.system)
+    seen = Evaluator(again, again.shares)(again.shares)
+    turned = np.array([one.slope(s) for one, s in zip(variables, shares, strict=True)])
+    jacobian = np.asarray(seen.slopes) / turned
+    freedom = len(measured) - len(variables)
+    variance = 1.0 if known else float(np.sum(seen.numbers**2)) / freedom
+    # In units of the parameters' ranges, which makes columns alike.
+    scaled = jacobian * np.array([one.high - one.low for one in variables])
+    inner = np.any((shares <= 1e-9) | (shares >= 1 - 1e-9))
+    told = np.linalg.cond(scaled) < 1e12 and not inner
+    widths = np.array([one.high - one.low for one in variables])
+    covariance = np.full((len(variables),) * 2, np.nan)
+    if told:
+        covariance = variance * np.linalg.inv(scaled.T @ scaled)
+        covariance *= np.outer(widths, widths)
+    errors = np.sqrt(np.diag(covariance))
+    reach = scipy.stats.t.ppf(0.975, freedom) if not known else scipy.stats.norm.ppf(0.975)
+    paths = [one.path for one in variables]
+    predicted = np.asarray(seen.numbers) * sizes + measured
+    return Fit(
+        values={path: jnp.asarray(values[path]) for path in paths},
+        standard_errors=dict(zip(paths, map(jnp.asarray, errors), strict=True)),
+        intervals={
+            path: jnp.asarray([values[path] - reach * e, values[path] + reach * e])
+            for path, e in zip(paths, errors, strict=True)
+        },
+        correlation=jnp.asarray(covariance / np.outer(errors, errors)),
+        predicted=jnp.asarray(predicted),
+        data=jnp.asarray(measured),
+        deviation=jnp.asarray(np.sqrt(np.sum((predicted - measured) ** 2) / freedom)),
+        design=design,
+        system=design.system,
+        result=design.result,
+    )
+
+
+def _size(measured) -> float:
+    """Return the size of data, so that residuals are about 1."""
+    return float(np.max(np.abs(measured))) or 1.0
