@@ -190,10 +190,9 @@ def row():
         )
 
     start = jnp.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
-    run = jax.jit(
+    return jax.jit(
         jax.vmap(lambda e, gaps, t: solve_system(system(e, gaps), start, 0.0, t, rtol=1e-9))
     )
-    return run
 
 
 def test_bodies_in_a_row_pass_on_their_momentum(row):

@@ -63,7 +63,7 @@ class Travel(NamedTuple):
 def travel(equation, state, t0, t1, rtol, *, grazing=None, watched=None, one=1.0) -> Travel:
     r"""Return the state at t1 of a linear system with contacts and harmonic loads.
 
-    Flights are Taylor steps of the linear motion, of order 14. Each ends at the first
+    Flights are Taylor steps of the linear motion, of order 18. Each ends at the first
     root of a gap or before it: where a gap's series is bounded by a parabola, the
     parabola's root cannot lie behind the gap's. Contacts with Hertz's law are Taylor
     steps of order 12 in $\tau$, $dt = 2\sqrt z\,d\tau$, in which they are analytic from

@@ -7,7 +7,7 @@ from .motion import Motion, acceleration_term, cosine_and_sine, gap_series
 from .series import any_of, first_of, first_root, largest, radius, refined, settled
 from .stop import hold, kept, signal_of
 
-ORDER = 14
+ORDER = 18
 
 
 def flight_series(motion: Motion, lane, pushing) -> tuple[list[list], list[list]]:

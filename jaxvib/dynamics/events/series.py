@@ -10,6 +10,7 @@ from jax.custom_derivatives import SymbolicZero
 # Coefficients c_k of sum_k c_k s^k, one array per order.
 Series = Sequence
 
+_BARRIERS = jax.__version_info__ >= (0, 12)
 # Safe steps towards the first root per look: each squares what is left.
 _LOOKS = 4
 # Nearer than this part of the reach, Newton's method is sure of the root.
@@ -144,12 +145,16 @@ def settled(tree, one):
     """Return values that XLA computes once, and not again in each of their uses.
 
     Its CPU compiler fuses a chain of sums into every one of their consumers, which
-    costs many times the work and the compile time; a division by a 1 that it cannot
-    know is too dear for that. Tangents are divided by the tangent of that 1, if it has
-    one: a 1 of each column, as one of all columns would become a factor. (Barriers do
-    the same from JAX 0.12 on.)
+    costs many times the work and the compile time. Barriers stop it from JAX 0.12 on;
+    before, a division by a 1 that it cannot know is too dear for that. Tangents are then
+    divided by the tangent of that 1, if it has one: a 1 of each column, as one of all
+    columns would become a factor.
     """
     values, others = eqx.partition(tree, eqx.is_inexact_array)
+    if not jax.tree.leaves(values):
+        return tree
+    if _BARRIERS:
+        return eqx.combine(jax.lax.optimization_barrier(values), others)
     return eqx.combine(_settled(values, one), others)
 
 
