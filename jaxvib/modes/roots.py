@@ -146,15 +146,17 @@ def zeros_at_origin(system: Dimensionless, starts) -> tuple[int, bool]:
     # the innermost gap between starts, where f is not all rounding: in a wide circle
     # two slow motions and a zero look like two zeros
     moduli = np.concatenate([[1e-3], np.clip(np.sort(np.abs(starts)), 1e-3, 10.0), [10.0]])
-    unit = np.exp(2j * np.pi * (np.arange(32) + 0.5) / 32)
+    # of 64 nodes, half of which mirror the others
+    unit = np.exp(1j * np.pi * (np.arange(32) + 0.5) / 32)
     least, sums = np.inf, []
     for gap in np.flatnonzero(moduli[1:] > _GAP * moduli[:-1]):
         radius = np.sqrt(moduli[gap] * moduli[gap + 1])
         turns = radius * unit * evaluate(system, radius * unit).rate
-        number = round(np.mean(turns).real)
-        off = np.abs(np.mean(turns) - number)
+        number = round(np.mean(turns.real))
+        off = np.abs(np.mean(turns.real) - number)
         if off < least:
-            least, sums = off, [np.mean(unit**k * turns) for k in range(1, number + 1)]
+            powers = range(1, number + 1)
+            least, sums = off, [np.mean((unit**k * turns).real) for k in powers]
         if least < _INTEGER:
             break
     ending = np.abs(coefficients(sums)[::-1])
