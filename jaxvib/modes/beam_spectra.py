@@ -15,12 +15,11 @@ from ..ensemble.reasons import Reason
 from ..systems.beam import BeamWithBodies
 from .beam_spectrum import certified_spectrum
 from .characteristic import Dimensionless, Numbers, dimensionless, mixing
-from .fast_spectrum import first_starts, judged, split, sweep, unsettled
+from .fast_spectrum import ROUNDED, first_starts, judged, split, step_of, sweep
 from .ritz import all_starts, ritz_problem
 
-_CHUNK = 64
-_FIRST_SWEEPS, _SWEEPS = 4, 8  # at most
-_FEWER = 0.6  # of the late ones: going on together is worth another round
+_CHUNK = 128
+_TOGETHER, _SWEEPS = 2, 8  # steps of all roots, and at most of those that go on
 
 
 class BeamSpectra(eqx.Module):
@@ -58,8 +57,9 @@ def beam_spectra(
     **Arguments:** `system`: from one sample, a dictionary like `samples` without its
     leading axis, to a beam with bodies, jittable; keep the same function between calls
     and its compiled form is kept too. `samples`: arrays with one leading axis.
-    Designs go in chunks through one program. Those that need more sweeps than most are
-    collected and go on together; then those whose starts were too rough, with better
+    Designs go in chunks through one program: starts and two steps of all roots. The few
+    roots that have not settled then go on in chunks of their own, and all designs are
+    judged; those whose starts were too rough begin again with better
     ones. What is left without certificate is done again one by one, and what then has
     none is marked in `certified` and `result`. `progress` is called with the number of
     designs done.
@@ -67,28 +67,27 @@ def beam_spectra(
     samples = {name: np.asarray(column) for name, column in samples.items()}
     programs = _programs(system, count)
     every = np.arange(len(next(iter(samples.values()))))
-    starts = _in_chunks(programs.starts, every, samples)
-    found = _in_chunks(programs.first, every, samples, *starts, progress=progress)
-    resting = np.flatnonzero(np.any(starts[0] == 0, axis=1))
+    systems, roots, sizes, passive = _in_chunks(programs.begin, every, samples)
+    reached = (systems, roots, sizes, passive)
+    _settle(programs.alone, count, *reached)
+    found = _in_chunks(programs.judge, every, *reached, progress=progress)
+    resting = np.flatnonzero(np.any(roots == 0, axis=1))
     if resting.size:
-        _put(found, resting, _in_chunks(programs.zeros, resting, samples, *starts))
-    late, before = np.flatnonzero(~found.certified), len(every)
-    while 0 < len(late) < _FEWER * before:
-        more = _in_chunks(programs.first, late, samples, found.roots, starts[1])
-        _put(found, late, more)
-        late, before = np.flatnonzero(~found.certified), len(late)
-    rough = late
+        _put(found, resting, _in_chunks(programs.zeros, resting, *reached))
+    rough = np.flatnonzero(~found.certified)
     if rough.size:
-        scaled = _in_chunks(programs.scaled, rough, samples)
-        alone = [jax.tree.map(lambda part, i=i: part[i], scaled) for i in range(len(rough))]
+        few = _some(systems, rough)
+        alone = [_some(few, i) for i in range(len(rough))]
         better = np.stack([_better_starts(one, count) for one in alone])
-        better = split(better, count, np)
-        given = jax.tree.map(lambda column: column[rough], samples)
-        _put(found, rough, _in_chunks(programs.rest, np.arange(len(rough)), given, *better))
+        roots, passive = split(better, count, np)
+        reached = (few, roots, np.where(roots == 0, 0.0, np.inf), passive)
+        _settle(programs.alone, count, *reached)
+        _put(found, rough, _in_chunks(programs.judge, np.arange(len(rough)), *reached))
     repeated = ~found.certified
-    values = found.roots[:, :count] / found.time[:, None]
+    time = systems.time
+    values = found.roots[:, :count] / time[:, None]
     residuals, certified = found.sizes[:, :count].copy(), found.certified.copy()
-    radius = found.radius / found.time
+    radius = found.radius / time
     for place in np.flatnonzero(repeated[rough]):
         index, one = rough[place], alone[place]
         spectrum = certified_spectrum(one, count, None)
@@ -101,56 +100,60 @@ def beam_spectra(
 
 
 class _Settled(NamedTuple):
-    """Dimensionless roots of designs after some sweeps, more than are wanted."""
+    """Dimensionless roots of designs after their steps, more than are wanted."""
 
     roots: Numbers
     sizes: Numbers
     certified: Numbers
     radius: Numbers
-    time: Numbers
 
 
 class _Programs(NamedTuple):
-    scaled: Callable
-    starts: Callable
-    first: Callable
+    begin: Callable
+    alone: Callable
+    judge: Callable
     zeros: Callable
-    rest: Callable
 
 
 @functools.lru_cache(maxsize=32)
 def _programs(system, count) -> _Programs:
     @jax.jit
     @jax.vmap
-    def scaled(sample):
-        return dimensionless(system(sample))
+    def begin(sample):
+        scaled = dimensionless(system(sample))
+        roots, passive = first_starts(scaled, count)
+        start = roots, jnp.zeros(roots.shape)
+        roots, sizes = jax.lax.fori_loop(
+            0, _TOGETHER, lambda _, state: sweep(scaled, state[0], passive), start
+        )
+        return scaled, roots, sizes, passive
 
-    @jax.jit
-    @jax.vmap
-    def starts(sample):
-        return first_starts(dimensionless(system(sample)), count)
+    def judge(zeros):
+        def of_one(*each):
+            return _Settled(*judged(*each, count, zeros))
 
-    @functools.partial(jax.jit, static_argnums=0)
-    def settle(zeros, most, few, samples, roots, passive):
-        systems = jax.vmap(lambda sample: dimensionless(system(sample)))(samples)
+        return jax.jit(jax.vmap(of_one))
 
-        def goes_on(state):
-            _, sizes, done = state
-            moving = jax.vmap(lambda size: unsettled(size, count))(sizes)
-            return (done < most) & (jnp.sum(moving) > few)
+    return _Programs(begin, jax.jit(jax.vmap(step_of)), judge(False), judge(True))
 
-        def step(state):
-            return *jax.vmap(sweep)(systems, state[0], passive), state[2] + 1
 
-        begin = (roots, jnp.full(roots.shape, jnp.inf), 0)
-        roots, sizes, _ = jax.lax.while_loop(goes_on, step, begin)
-        judge = jax.vmap(lambda *each: judged(*each, count, zeros))
-        return _Settled(*judge(systems, roots, sizes, passive), systems.time)
+def _settle(program, count: int, systems, roots, sizes, passive) -> None:
+    """Let the roots that still move, among the first ones, go on each for itself."""
+    for _ in range(_SWEEPS):
+        order = np.argsort(np.abs(roots), axis=1)[:, :count]
+        moving = np.take_along_axis(sizes, order, axis=1) > ROUNDED
+        design, place = np.nonzero(moving)
+        if not len(design):
+            return
+        which = order[design, place]
+        pairs = np.arange(len(design))
+        given = _some((systems, roots, passive), design)
+        moved, size = _in_chunks(program, pairs, *given, which)
+        roots[design, which], sizes[design, which] = moved, size
 
-    first = functools.partial(settle, False, _FIRST_SWEEPS, _CHUNK // 2)
-    rigid = functools.partial(settle, True, _SWEEPS, 0)
-    rest = functools.partial(settle, False, _SWEEPS, 0)
-    return _Programs(scaled, starts, first, rigid, rest)
+
+def _some(tree, rows):
+    return jax.tree.map(lambda whole: whole[rows], tree)
 
 
 def _in_chunks(program, rows, *given, progress=None):
@@ -162,7 +165,7 @@ def _in_chunks(program, rows, *given, progress=None):
     parts = []
     for start in range(0, len(rows), _CHUNK):
         chunk = rows[np.minimum(np.arange(start, start + _CHUNK), len(rows) - 1)]
-        found = program(*jax.tree.map(lambda whole, chunk=chunk: whole[chunk], given))
+        found = program(*_some(given, chunk))
         parts.append(jax.tree.map(np.asarray, found))
         if progress is not None:
             progress(min(_CHUNK, len(rows) - start))

@@ -18,10 +18,10 @@ from .roots import AT_ZERO, SMALL_CIRCLE, deflated_step
 
 _SPARE = 2  # roots beyond the wanted ones that are polished too
 _SWEEPS = 8  # at most
-_NODES = 8  # steps of the certifying half circle
+_NODES = 6  # steps of the certifying half circle
 _SMALL_UNIT = np.exp(1j * np.pi * (np.arange(6) + 0.5) / 6)  # nodes about 0
 _SLOW = 1e-3  # in the beam's own unit
-_ROUNDED = 1e-9  # a last step below this leaves an error near rounding
+ROUNDED = 1e-9  # a last step below this leaves an error near rounding
 
 
 def first_starts(system: Dimensionless, count: int):
@@ -53,7 +53,7 @@ def sweep(system: Dimensionless, roots, passive):
 
 def unsettled(size, count: int):
     """Return whether a sweep moved any of the first roots by more than rounding."""
-    return jnp.any(size[:count] > _ROUNDED)
+    return jnp.any(size[:count] > ROUNDED)
 
 
 def judged(system: Dimensionless, roots, size, passive, count: int, zeros: bool = True):
@@ -86,9 +86,22 @@ def judged(system: Dimensionless, roots, size, passive, count: int, zeros: bool 
     return roots, size, certified, radius
 
 
-def fast_roots(system: Dimensionless, count: int):
-    """Return the first roots, their last relative steps, whether certified, and radius."""
-    roots, passive = first_starts(system, count)
+def step_of(system: Dimensionless, roots, passive, place):
+    """Return one of the roots one step on and the step's relative size; see `sweep`."""
+    real = roots.imag == 0
+    root = roots[place]
+    others = jax.lax.dynamic_index_in_dim(_others(real, passive.imag == 0), place)
+    rate = phase_and_rate(system, root)[1]
+    known = _with_mirrored(roots, passive)
+    step = deflated_step(root[None], rate[None], known, others)[0]
+    step = jnp.where(jnp.isfinite(step), step, 0.0)
+    step = jnp.where(root.imag == 0, step.real + 0j, step)
+    root = root - step
+    return root, jnp.abs(step) / jnp.abs(root)
+
+
+def settled(system: Dimensionless, roots, passive, count: int, zeros: bool = True):
+    """Return what `judged` does after as many sweeps as it takes."""
 
     def body(state):
         return *sweep(system, state[0], passive), state[2] + 1
@@ -97,13 +110,14 @@ def fast_roots(system: Dimensionless, count: int):
     roots, size, _ = jax.lax.while_loop(
         lambda state: (state[2] < _SWEEPS) & unsettled(state[1], count), body, begin
     )
-    roots, size, certified, radius = judged(system, roots, size, passive, count)
-    return roots[:count], size[:count], certified, radius
+    return judged(system, roots, size, passive, count, zeros)
 
 
 def fast_spectrum(system: Dimensionless, count: int):
     """Return what `certified_spectrum` does, in one program: see there."""
-    roots, _, certified, radius = fast_roots(system, count)
+    roots, passive = first_starts(system, count)
+    roots, _, certified, radius = settled(system, roots, passive, count)
+    roots = roots[:count]
     parts = jax.vmap(lambda root: _null_vector(system, root))(roots)
     repeated = jnp.sum(roots[:, None] == roots, axis=1).astype(float)
     return (roots, *parts, repeated, certified.astype(float), radius)
