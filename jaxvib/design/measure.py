@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from ..ensemble import run_alone
 from ..systems.parameters import replace
 from .variables import entry_at
 
@@ -80,6 +81,7 @@ class Direct:
 
     def __call__(self, system, memory) -> Outcome:
         """Return what the function gives."""
+        run_alone()  # it may well solve linear systems, many of them at once in a map
         return plain(self.function(system))
 
 

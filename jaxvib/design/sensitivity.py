@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.stats
 from jaxtyping import Array, Float, Int
+from scipy.stats import qmc
 
 from .._quantity import Range, check_range, reported
 from ..ensemble import Reason, map_samples
@@ -115,48 +116,51 @@ def sobol_indices(
         raise ValueError(f"samples = {samples} is not a power of 2")
     measure = as_measure(measure)
     variables, _ = variables_of(system, bounds)
-    look = _looking(measure, system, variables, progress)
-    lost: list[int] = []
-    drawn: list[np.ndarray] = []  # the samples A, then B, then their mixtures
-
-    def function(shares):
-        numbers = look(shares.T)
-        lost.append(int(np.sum(~np.isfinite(numbers).all(axis=1))))
-        # scipy's estimate needs numbers everywhere; indices are dropped further down
-        drawn.append(np.where(np.isfinite(numbers), numbers, 0.0).T)
-        return drawn[-1]
-
+    number = len(variables)
+    drawn = qmc.Sobol(2 * number, rng=np.random.default_rng(seed)).random(samples)
+    first, second = drawn[:, :number], drawn[:, number:]
+    mixed = np.tile(first, (number, 1, 1))  # one column each from the second
+    for place in range(number):
+        mixed[place, :, place] = second[:, place]
+    shares = np.concatenate([first, second, *mixed])
+    numbers = _looking(measure, system, variables, progress)(shares)
+    lost = int(np.sum(~np.isfinite(numbers).all(axis=1)))
+    paths = tuple(one.path for one in variables)
+    if lost:
+        return _without_indices(paths, numbers.shape[1], lost)
+    parts = numbers.T.reshape(-1, number + 2, samples)
     found = scipy.stats.sobol_indices(
-        func=function,
+        func={"f_A": parts[:, 0], "f_B": parts[:, 1],
+              "f_AB": np.moveaxis(parts[:, 2:], 1, 0)},
         n=samples,
-        dists=[scipy.stats.uniform()] * len(variables),
-        rng=np.random.default_rng(seed),
-    )
+    )  # fmt: skip
     spread = found.bootstrap(confidence_level=_LEVEL, n_resamples=_RESAMPLES)
-    both = np.concatenate([drawn[0], drawn[1]], axis=1)
-    bad = sum(lost) > 0
-
-    def kept(values):
-        values = np.atleast_2d(values)
-        return jnp.asarray(np.where(bad, np.nan, values))
+    both = parts[:, :2].reshape(len(parts), -1)
 
     def interval(part):
-        low, high = (
-            np.atleast_2d(part.confidence_interval.low),
-            np.atleast_2d(part.confidence_interval.high),
-        )
-        return jnp.asarray(np.where(bad, np.nan, np.stack([low, high], axis=-1)))
+        ends = part.confidence_interval.low, part.confidence_interval.high
+        return jnp.asarray(np.stack([np.atleast_2d(end) for end in ends], axis=-1))
 
     return SobolIndices(
-        tuple(one.path for one in variables),
-        kept(both.mean(axis=1))[0],
-        kept(both.var(axis=1))[0],
-        kept(found.first_order),
-        kept(found.total_order),
+        paths,
+        jnp.asarray(both.mean(axis=1)),
+        jnp.asarray(both.var(axis=1)),
+        jnp.asarray(np.atleast_2d(found.first_order)),
+        jnp.asarray(np.atleast_2d(found.total_order)),
         interval(spread.first_order),
         interval(spread.total_order),
-        jnp.asarray(sum(lost), jnp.int32),
-        jnp.asarray(Reason.BAD_PARAMETER if bad else Reason.SUCCESS, jnp.int32),
+        jnp.asarray(0, jnp.int32),
+        jnp.asarray(Reason.SUCCESS, jnp.int32),
+    )
+
+
+def _without_indices(paths, numbers: int, lost: int) -> SobolIndices:
+    nothing = jnp.full(numbers, jnp.nan)
+    each = jnp.full((numbers, len(paths)), jnp.nan)
+    both = jnp.full((numbers, len(paths), 2), jnp.nan)
+    code = jnp.asarray(Reason.BAD_PARAMETER, jnp.int32)
+    return SobolIndices(
+        paths, nothing, nothing, each, each, both, both, jnp.asarray(lost, jnp.int32), code
     )
 
 

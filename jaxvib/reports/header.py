@@ -18,10 +18,12 @@ _COUNTED = {
     "continuation": "orbits",
     "design": "evaluations",
     "energy_split": "samples",
+    "fit": "evaluations",
     "frequency_response": "samples",
     "linear_motion": "samples",
     "natural_modes": "samples",
     "periodic_orbit": "samples",
+    "sensitivity": "evaluations",
 }
 
 

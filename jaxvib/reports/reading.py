@@ -56,7 +56,8 @@ class Run:
         """The number of samples, of points on a branch, of evaluations in a design."""
         if self.has("evaluations"):
             return int(np.sum(self.field("evaluations")))
-        return len(self.field("objective" if self.has("objective") else "result"))
+        name = "objective" if self.has("objective") else "result"
+        return len(np.atleast_1d(self.field(name)))
 
     @functools.cached_property
     def failed(self) -> np.ndarray:

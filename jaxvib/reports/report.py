@@ -9,6 +9,7 @@ from .beam import beam_eigenvalues
 from .chain import chain_motion
 from .curves import amplitude_curves, sweep_curves
 from .files import write_files
+from .fitting import fitted
 from .history import designs
 from .loading import loading_curve
 from .maps import maps
@@ -20,6 +21,7 @@ from .planes import long_paths
 from .reading import Run, read_run
 from .response import frequency_response
 from .scatter import scatters
+from .sensitivity import sensitivities
 from .split import energy_split
 
 
@@ -78,6 +80,8 @@ _PICTURES: dict[str, Callable[[Sequence[Run]], list[Picture]]] = {
     "beam_eigenvalues": beam_eigenvalues,
     "continuation": lambda runs: [loading_curve(runs)],
     "design": designs,
+    "fit": fitted,
+    "sensitivity": sensitivities,
     "energy_split": energy_split,
     "chain_motion": chain_motion,
     "natural_modes": natural_modes,

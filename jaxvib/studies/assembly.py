@@ -70,7 +70,14 @@ class AssemblyKind:
     """Bodies that translate, rotate or both, joined by springs, rods, beams, frames."""
 
     name = "assembly"
-    analyses = ("natural_modes", "frequency_response", "linear_motion", "design")
+    analyses = (
+        "natural_modes",
+        "frequency_response",
+        "linear_motion",
+        "design",
+        "sensitivity",
+        "fit",
+    )
 
     def options(self) -> type[Table]:
         """Return the table that a config gives, its modules being of any kind."""

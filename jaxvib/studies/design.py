@@ -10,7 +10,14 @@ from pydantic import Field
 from .continuation import Bounds, check_bounds
 from .cost import Cost
 from .fields import Variable
-from .measuring import MeasureOptions, build_measure, check_measure, described, flat
+from .measuring import (
+    MeasureOptions,
+    build_measure,
+    check_measure,
+    described,
+    flat,
+    unit_of,
+)
 from .tables import Table
 
 _METHODS = Literal[
@@ -341,7 +348,7 @@ def _fields(system, options, rows, length: int) -> dict[str, Variable]:
 
     units = {path: entry_at(system, path) for path in options.variables}
     first = next(iter(options.each().values()))
-    unit = build_unit(first.objective or options.objective)
+    unit = unit_of(first.objective or options.objective)
     kept = [[_chosen(design, length) for design in row] for row in rows]
 
     def along(read, unit, words, fill=np.nan):
@@ -369,7 +376,7 @@ def _fields(system, options, rows, length: int) -> dict[str, Variable]:
         )
     for name, limit in options.constraints.items():
         fields[f"limit.{name}"] = along(
-            lambda d, n=name: d.limits[n], build_unit(limit), f"{name}: inside its limit"
+            lambda d, n=name: d.limits[n], unit_of(limit), f"{name}: inside its limit"
         )
     words = "0: derivatives hold; 1: grazing crossed since the step before; 2: at grazing"
     fields["notice"] = along(lambda d: d.notices, "", words, -1)
@@ -408,19 +415,6 @@ def _of_starts(rows, options) -> np.ndarray:
             for row in rows
         ]
     )
-
-
-def build_unit(options: MeasureOptions) -> str:
-    """Return the unit of what is measured."""
-    units = {
-        "amplitude": "m", "max_contact_force": "N", "decay": "1/s",
-        "frequency": "rad/s", "modulus": "rad/s", "gap": "rad/s",
-    }  # fmt: skip
-    own = {
-        "contact_impulse": "N s", "response": "m/N", "response_peaks": "m/N",
-        "white_noise": "m^2", "natural_frequency": "rad/s",
-    }  # fmt: skip
-    return own.get(options.measure, units.get(options.field or "", ""))
 
 
 def _chosen(design, length: int) -> np.ndarray:

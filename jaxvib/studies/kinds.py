@@ -16,12 +16,14 @@ from .cost import Cost
 from .design import DesignKind
 from .energy_split import EnergySplitKind
 from .fields import Variable
+from .fitting import FitKind
 from .frequency_response import FrequencyResponseKind
 from .impact_assembly import ImpactAssemblyKind
 from .linear_motion import LinearMotionKind
 from .natural_modes import NaturalModesKind
 from .periodic_orbit import PeriodicOrbitKind
 from .reading import Document
+from .sensitivity import SensitivityKind
 from .tables import Table
 from .two_body_impact import TwoBodyImpactKind
 
@@ -116,6 +118,8 @@ _ANALYSES: tuple[AnalysisKind, ...] = (
     PeriodicOrbitKind(),
     ContinuationKind(),
     DesignKind(),
+    SensitivityKind(),
+    FitKind(),
     EnergySplitKind(),
     ChainMotionKind(),
     NaturalModesKind(),

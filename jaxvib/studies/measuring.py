@@ -291,6 +291,19 @@ def check_measure(options: MeasureOptions, declared: Mapping) -> None:
             raise ValueError(unknown_key("parameter", path, declared))
 
 
+def unit_of(options: MeasureOptions) -> str:
+    """Return the unit of what is measured."""
+    units = {
+        "amplitude": "m", "max_contact_force": "N", "decay": "1/s",
+        "frequency": "rad/s", "modulus": "rad/s", "gap": "rad/s",
+    }  # fmt: skip
+    own = {
+        "contact_impulse": "N s", "response": "m/N", "response_peaks": "m/N",
+        "white_noise": "m^2", "natural_frequency": "rad/s",
+    }  # fmt: skip
+    return own.get(options.measure, units.get(options.field or "", ""))
+
+
 def described(options: MeasureOptions) -> str:
     """Return a few words on a measure, for summaries and axes."""
     word = options.measure.replace("_", " ")
