@@ -167,8 +167,8 @@ def _cloud(runs: Sequence[Run]) -> Picture:
     for run in runs:
         values = run.field("values")
         if not run.paths:
-            points = [_apart(part) for part in (values[0].real, values[0].imag)]
-            line = Line(*points, "eigenvalues", 0, marks=True, legend=False)
+            real, imaginary = _apart(values[0].real), _apart(values[0].imag)
+            line = Line(real, imaginary, "eigenvalues", 0, marks=True, legend=False)
             charts.append(Chart(_RE, _IM, (line,), run.name if len(runs) > 1 else ""))
         for path in run.paths[:4]:
             moved = np.repeat(run.field(path), values.shape[1])
