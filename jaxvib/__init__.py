@@ -92,6 +92,7 @@ _HOMES = {
         "continue_orbit",
         "continue_orbits",
         "periodic_orbit",
+        "switch_branch",
     ),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -21,6 +21,7 @@ class Reason(enum.IntEnum):
     PARAMETER_BOUND = 40
     POINT_LIMIT = 41
     CLOSED = 42
+    BRANCHED = 43
     NOT_CERTIFIED = 60
 
     @property
@@ -45,6 +46,7 @@ _TEXTS = {
     Reason.PARAMETER_BOUND: "reached the end of the parameter's range",
     Reason.POINT_LIMIT: "reached the greatest number of points",
     Reason.CLOSED: "came back to where it began",
+    Reason.BRANCHED: "branches off there",
     Reason.NOT_CERTIFIED: "the count by the argument principle does not agree",
 }
 

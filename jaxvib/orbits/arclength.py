@@ -1,15 +1,19 @@
 """Pseudo-arclength continuation: steps along many branches at once, round their folds.
 
 Each branch is walked from one orbit both ways, every walk with a step and an end of its
-own; all that still go on are corrected together (`orbits.corrector`).
+own; all that still go on are corrected together (`orbits.corrector`). At a hard stop a
+branch has corners, where it goes on in another direction (`orbits.corners`).
 """
 
+import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
 from ..ensemble import Reason, map_samples
+from .corners import Corner
 from .corrector import Course
 
 # Steps are chosen so that the first Newton step is this long, per size of the branch...
@@ -17,15 +21,23 @@ CORRECTION = 3e-3
 # ... and taken again where it is ten times that, or where the tangent turns by more.
 _TOO_FAR = 10 * CORRECTION
 _TURN = np.cos(np.radians(25.0))
-_GOING = -1
+GOING = -1
+# A branch may turn by any angle in a step shorter than this, if it has corners.
+_SHORT = 1e-3
+# Speeds of the impact beyond a corner that are tried, per size of the motion.
+_REACHES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 
 
 class Place(NamedTuple):
-    """A point of a branch in scaled coordinates, and how far its predictor missed it."""
+    """A point of a branch in scaled coordinates, and how far its predictor missed it.
+
+    `corner`: whether the branch goes on from it in another direction.
+    """
 
     x: np.ndarray
     tangent: np.ndarray
     miss: float
+    corner: bool = False
 
 
 class Limits(NamedTuple):
@@ -38,35 +50,65 @@ class Limits(NamedTuple):
     most_points: int
 
 
-def walk(correct, courses: Course, starts: np.ndarray, limits: Limits, tell):
-    """Follow every branch both ways from its start until both walks have ended.
+def both_ways(correct, courses: Course, starts: np.ndarray, limits: Limits, corner):
+    """Return the two walks, up and down the parameter, from the start of each branch.
 
-    `courses` and `starts` (branches, unknowns) have a leading axis of branches.
-    **Returns:** for each branch its places in order and the reasons at both ends.
+    `courses` and `starts` (branches, unknowns) have a leading axis of branches. `corner`:
+    from a branch's course and a point to the corner nearby, None where there is none.
     """
-    number = len(starts)
     found = map_samples(correct, (courses, starts, _last_axis(starts)))
     up = found.tangent * np.sign(found.tangent[:, -1:])
-    walks = [
-        _Walk(limits, Place(starts[i], way * up[i], 0.0), bool(found.found[i]))
-        for way in (1, -1)
-        for i in range(number)
-    ]
+    pairs = []
+    for i, start in enumerate(starts):
+        course = lane_of(courses, i)
+        around = Surroundings(
+            limits,
+            corner and functools.partial(corner, course),
+            functools.partial(correct_some, correct, course),
+        )
+        code = GOING if found.found[i] else Reason.DIVERGED
+        pairs.append(
+            [Walk(around, Place(start, way * up[i], 0.0), code) for way in (1, -1)]
+        )
+    return pairs
+
+
+def walk(correct, courses: Course, pairs, most_points: int, tell):
+    """Follow every pair of walks until both have ended.
+
+    **Returns:** for each branch its places in order and the reasons at both ends.
+    """
     while True:
-        going = [w for w, one in enumerate(walks) if one.code == _GOING]
+        going = [
+            (lane, one)
+            for lane, pair in enumerate(pairs)
+            for one in pair
+            if one.code == GOING
+        ]
         if not going:
             break
-        lanes = np.array(going) % number
-        plans = [walks[w].plan() for w in going]
+        plans = [one.plan() for _, one in going]
         predicted, normals = (np.array(part) for part in zip(*plans, strict=True))
+        lanes = np.array([lane for lane, _ in going])
         some = jax.tree.map(lambda leaf, lanes=lanes: leaf[lanes], courses)
         results = map_samples(correct, (some, predicted, normals))
-        for position, w in enumerate(going):
-            result = jax.tree.map(lambda leaf, p=position: leaf[p], results)
-            tell(walks[w].take(result))
-        for i in range(number):
-            _end_together(walks[i], walks[number + i], limits.most_points)
-    return [_joined(walks[i], walks[number + i]) for i in range(number)]
+        for position, (_, one) in enumerate(going):
+            tell(one.take(lane_of(results, position)))
+        for pair in pairs:
+            _end_together(*pair, most_points)
+    return [_joined(*pair) for pair in pairs]
+
+
+def lane_of(tree, lane: int):
+    """Return one lane of a tree of arrays."""
+    return jax.tree.map(lambda leaf: leaf[lane], tree)
+
+
+def correct_some(correct, course: Course, predicted: np.ndarray, normals: np.ndarray):
+    """Return several predictions of one branch, corrected."""
+    number = len(predicted)
+    courses = jax.tree.map(lambda leaf: np.stack([leaf] * number), course)
+    return map_samples(correct, (courses, predicted, normals))
 
 
 def _last_axis(starts: np.ndarray) -> np.ndarray:
@@ -75,43 +117,53 @@ def _last_axis(starts: np.ndarray) -> np.ndarray:
     return normals
 
 
-def _end_together(above: "_Walk", below: "_Walk", most: int) -> None:
+def _end_together(above: "Walk", below: "Walk", most: int) -> None:
     """End both walks of a branch where one has come round, or points are enough."""
     if Reason.CLOSED in (above.code, below.code):
         kept, other = (above, below) if above.code == Reason.CLOSED else (below, above)
         other.code, other.places = kept.code, []
     if 1 + len(above.places) + len(below.places) >= most:
         for one in (above, below):
-            one.code = Reason.POINT_LIMIT if one.code == _GOING else one.code
+            one.code = Reason.POINT_LIMIT if one.code == GOING else one.code
 
 
-def _joined(above: "_Walk", below: "_Walk"):
+def _joined(above: "Walk", below: "Walk"):
     start = above.start
     turned = [place._replace(tangent=-place.tangent) for place in below.places[::-1]]
     return [*turned, start, *above.places], (below.code, above.code)
 
 
-class _Walk:
+class Surroundings(NamedTuple):
+    """What all walks of a branch have in common: limits, corners, its corrector."""
+
+    limits: Limits
+    corner: Callable[[np.ndarray], Corner | None] | None
+    correct: Callable
+
+
+class Walk:
     """One way along one branch."""
 
-    def __init__(self, limits: Limits, start: Place, found: bool):
-        self.limits, self.start = limits, start
+    def __init__(self, around: Surroundings, start: Place, code=GOING):
+        self.limits, self.corner, self.correct = around
+        self.start = start
         self.places: list[Place] = []
-        self.step = limits.first_step
-        self.code = _GOING if found else Reason.DIVERGED
+        self.step = self.limits.first_step
+        self.code = code
         self.beyond: np.ndarray | None = None
         way = np.sign(start.tangent[-1])
-        on_bound = limits.bounds[0] if way < 0 else limits.bounds[1]
-        if found and start.x[-1] == on_bound:
+        on_bound = self.limits.bounds[0 if way < 0 else 1]
+        if code == GOING and start.x[-1] == on_bound:
             self.code = Reason.PARAMETER_BOUND
 
     @property
     def here(self) -> Place:
+        """The last point."""
         return self.places[-1] if self.places else self.start
 
     def plan(self):
         """Return the point predicted and the normal of the plane that it is sought in."""
-        x, tangent, _ = self.here
+        x, tangent = self.here.x, self.here.tangent
         if self.beyond is None:
             return x + self.step * tangent, tangent
         bound = self._bound(self.beyond)
@@ -127,10 +179,15 @@ class _Walk:
         low, high = self.limits.bounds
         miss, new = float(result.miss), Place(result.x, result.tangent, float(result.miss))
         fits = result.found and miss < _TOO_FAR
-        if not fits or result.tangent @ self.here.tangent < _TURN:
+        sharp = result.tangent @ self.here.tangent < _TURN
+        if fits and sharp and self.corner and self.step < _SHORT:
+            return self._turn(result, self.corner(result.x))
+        if not fits or sharp:
             self.step /= 4
             if self.step < self.limits.smallest_step:
-                self.code = Reason.DIVERGED
+                if self.corner is None or self.here.corner:
+                    return self._pass(None)
+                return self._pass(self.corner(self.here.x))
             return 0
         if not low < result.x[-1] < high:
             self.beyond = result.x
@@ -143,6 +200,36 @@ class _Walk:
         growth = np.clip(np.sqrt(CORRECTION / max(miss, 1e-12)), 0.5, 2.0)
         self.step = min(self.step * growth, self.limits.largest_step)
         return 1
+
+    def _turn(self, result, corner: Corner | None) -> int:
+        """Go on at a sharp turn, which is a corner that an impact has ended at."""
+        if corner is None:
+            self.step /= 4
+            return 0 if self.step > self.limits.smallest_step else self._pass(None)
+        away = np.sign(result.tangent @ (result.x - corner.x))
+        before = self.here.tangent
+        self.places.append(Place(corner.x, before, 0.0, True))
+        self.places.append(Place(result.x, away * result.tangent, float(result.miss)))
+        return 2
+
+    def _pass(self, corner: Corner | None) -> int:
+        """Go on beyond a corner that the walk has come to, on the side with an impact."""
+        if corner is None:
+            self.code = Reason.DIVERGED
+            return 0
+        beyond = np.array([corner.beyond(reach) for reach in _REACHES])
+        ways = beyond - corner.x
+        lengths = np.linalg.norm(ways, axis=-1)
+        found = self.correct(beyond, ways / lengths[:, None])
+        strayed = np.linalg.norm(found.x - beyond, axis=-1)
+        good = np.flatnonzero(found.found & (strayed < 0.1 * lengths))
+        if not good.size:
+            return self._pass(None)
+        best = good[0]
+        self.places.append(Place(corner.x, self.here.tangent, 0.0, True))
+        self.places.append(Place(found.x[best], found.tangent[best], strayed[best]))
+        self.step = lengths[best]
+        return 2
 
     def _land(self, result, bound: float) -> int:
         self.code = Reason.PARAMETER_BOUND

@@ -1,5 +1,6 @@
 """Many branches followed at once, each with its own steps, ends and bifurcations."""
 
+import functools
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -7,10 +8,11 @@ import jax
 import numpy as np
 
 from ..ensemble import map_samples
-from .arclength import walk
+from .arclength import Limits, both_ways, lane_of, walk
 from .bifurcation import BifurcationPoint
 from .branch import Branch, branch_of
-from .corrector import Course, corrector, looker, spreader
+from .corners import corner_near, has_corners
+from .corrector import Course, corrector, looker, spreader, system_of
 from .crossings import crossings_of, locate
 from .shooting import scales
 
@@ -25,6 +27,14 @@ class Frame(NamedTuple):
     def corrector(self):
         """Return the function of a lane that brings a prediction onto its branch."""
         return corrector(self.static, self.path)
+
+    def has_corners(self) -> bool:
+        """Return whether the branches can have corners."""
+        return has_corners(system_of(lane_of(self.courses, 0), self.static))
+
+    def corner(self):
+        """Return the function of a course and a point that gives the corner nearby."""
+        return functools.partial(corner_near, self.static, self.path)
 
     def looker(self):
         """Return the function of a lane that examines a point of its branch."""
@@ -52,8 +62,15 @@ def arcs(frame: Frame, states, values, limits, segments, tell) -> list[Branch]:
     starts = map_samples(
         spreader(frame.static, frame.path, segments), (frame.courses, states, values)
     )
-    walked = walk(frame.corrector(), frame.courses, starts, limits, tell)
-    branches = [places for places, _ in walked]
+    corner = frame.corner() if frame.has_corners() else None
+    pairs = both_ways(frame.corrector(), frame.courses, starts, limits, corner)
+    return walked(frame, pairs, limits, tell)
+
+
+def walked(frame: Frame, pairs, limits: Limits, tell) -> list[Branch]:
+    """Return the branches that pairs of walks follow, every point examined."""
+    found_ways = walk(frame.corrector(), frame.courses, pairs, limits.most_points, tell)
+    branches = [places for places, _ in found_ways]
     owners = np.repeat(np.arange(len(branches)), [len(places) for places in branches])
     courses = jax.tree.map(lambda leaf: leaf[owners], frame.courses)
     x = np.array([place.x for places in branches for place in places])
@@ -75,7 +92,7 @@ def arcs(frame: Frame, states, values, limits, segments, tell) -> list[Branch]:
             ends,
             points[b],
         )
-        for b, (places, ends) in enumerate(walked)
+        for b, (places, ends) in enumerate(found_ways)
     ]
 
 
@@ -85,7 +102,9 @@ def crossed(frame: Frame, branches, orbits) -> list[list[BifurcationPoint]]:
     for b, (places, own) in enumerate(zip(branches, orbits, strict=True)):
         tangents = np.array([place.tangent[-1] for place in places])
         multipliers = np.asarray(own.floquet_multipliers)
-        crossings += crossings_of(b, tangents, multipliers, np.asarray(own.contacts))
+        corners = np.array([place.corner for place in places])
+        contacts = None if frame.has_corners() else np.asarray(own.contacts)
+        crossings += crossings_of(b, tangents, multipliers, contacts, corners)
     crossings.sort(key=lambda crossing: crossing[:2])
     points = locate(
         frame.corrector(), frame.looker(), frame.courses, branches, crossings, frame.path

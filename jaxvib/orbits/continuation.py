@@ -12,12 +12,14 @@ from ..dynamics.flow import STEPPED, check_engine
 from ..ensemble import Reason, reason
 from ..systems.parameters import parameters, unknown_key
 from .arclength import Limits, Place
+from .bifurcation import BifurcationPoint
 from .branch import Branch, branch_of, stacked
-from .branches import arcs, crossed, frame_of
+from .branches import arcs, crossed, frame_of, walked
 from .natural import Follower
 from .periodic_orbit import PeriodicOrbit, evidence_factor
 from .point import Point
 from .regimes import batched
+from .switching import FROM, frame_at, pair_at
 
 METHODS = ("natural", "arclength")
 
@@ -105,10 +107,10 @@ def continue_orbit(
     points = [*reversed(below), start, *above]
     orbits = stacked([point.orbit for point in points])
     units = frame.courses.units[0]
-    places = [
-        Place(np.append(point.orbit.state, point.value) / units, units, 0.0)
-        for point in points
-    ]
+    scaled = np.array([np.append(p.orbit.state, p.value) / units for p in points])
+    ways = np.gradient(scaled, axis=0) if len(points) > 1 else np.ones_like(scaled)
+    ways = ways / np.linalg.norm(ways, axis=-1, keepdims=True)
+    places = [Place(x, way, 0.0) for x, way in zip(scaled, ways, strict=True)]
     found = crossed(frame, [places], [orbits]) if correct else [[]]
     values, _, misses = zip(*points, strict=True)
     return branch_of(path, values, orbits, misses, (low_end, high_end), found[0])
@@ -176,6 +178,49 @@ def continue_orbits(
         for lane, one in zip(there, found, strict=True):
             branches[lane] = one
     return branches
+
+
+def switch_branch(
+    system: eqx.Module,
+    point: BifurcationPoint,
+    bounds: tuple[float, float],
+    way: int = 1,
+    *,
+    first_step: float | None = None,
+    smallest_step: float | None = None,
+    largest_step: float | None = None,
+    most_points: int = 500,
+    rtol: float = 1e-8,
+    evidence: str = "checked",
+    progress: Callable[[int], None] | None = None,
+) -> Branch:
+    """Follow the branch that begins at a bifurcation of another one.
+
+    From a period doubling that of twice the period; from a branch point the one that
+    crosses there, with a symmetry broken perhaps, on the side `way`, 1 or -1. The branch
+    begins beside the bifurcation, with the reason `BRANCHED`.
+
+    **Arguments:** `point`: of a branch's `bifurcations`, or a `bifurcation_point`;
+    the others are those of `continue_orbit`.
+
+    **Raises:** `ValueError` for a kind that no branch begins at, bounds that do not
+    enclose the point, or where no branch is found.
+    """
+    if point.kind not in FROM:
+        raise ValueError(f"kind = {point.kind!r}; allowed: {', '.join(FROM)}")
+    if way not in (1, -1):
+        raise ValueError(f"way = {way}; allowed: 1, -1")
+    known = parameters(system)
+    if point.path not in known:
+        raise ValueError(unknown_key("parameter", point.path, known))
+    values = np.asarray(point.parameter)[None]
+    low, high = _enclosing(known[point.path], point.path, bounds, values)
+    steps = _checked_steps(high - low, first_step, smallest_step, largest_step)
+    factor, tell = evidence_factor(evidence), progress or (lambda count: None)
+    frame = frame_at(system, point, high - low, rtol, factor)
+    limits = _limits(low, high, steps, most_points)
+    pair = pair_at(frame, point, limits, frame.corrector(), way)
+    return walked(frame, [pair], limits, tell)[0]
 
 
 def _without_points(path: str, orbits: PeriodicOrbit, lane: int) -> Branch:

@@ -56,6 +56,11 @@ class Corrected(NamedTuple):
     found: Bool[Array, ""]
 
 
+def system_of(course: Course, static):
+    """Return the system of a lane."""
+    return eqx.combine(jax.tree.map(jnp.asarray, course.leaves), static)
+
+
 def state_size(system) -> int:
     """Return the number of components of a state."""
     return jax.eval_shape(system.rest).shape[0]
@@ -70,7 +75,7 @@ def corrector(static, path: str):
 
     def map_(course: Course, x):
         """Return the joints' residual, its matrix by x, and the monodromy matrix."""
-        system = eqx.combine(course.leaves, static)
+        system = system_of(course, static)
         size = state_size(system)
         states = (x[:-1] * course.units[:-1]).reshape(-1, size)
         segments = states.shape[0]
@@ -154,7 +159,7 @@ def spreader(static, path: str, segments: int):
 
     def spread(lane):
         course, state, value = lane
-        system = at(eqx.combine(course.leaves, static), path, value)
+        system = at(system_of(course, static), path, value)
         span = course.periods.astype(float) * system.period()
         states = [state]
         for part in np.arange(1, segments) / segments:
@@ -171,7 +176,7 @@ def looker(static, path: str):
     def examine(lane):
         course, x = lane
         unscaled = x * course.units
-        system = eqx.combine(course.leaves, static)
+        system = system_of(course, static)
         state = unscaled[: state_size(system)]
         there = at(system, path, unscaled[-1])
         return unscaled[-1], state, look(there, state, course.periods, course.rtol)

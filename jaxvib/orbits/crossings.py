@@ -15,6 +15,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy import interpolate
 from scipy.optimize import elementwise
 
 from ..ensemble import Reason, map_samples
@@ -22,6 +23,8 @@ from .bifurcation import BifurcationPoint
 
 # A multiplier this near to where it should be is there.
 _NEAR = 1e-4
+# Beside a branch point its neighbours are taken, at these parts of the chord.
+_BESIDE = np.array([-0.02, -0.01, 0.01, 0.02])
 
 
 class Crossing(NamedTuple):
@@ -32,8 +35,14 @@ class Crossing(NamedTuple):
     kind: str
 
 
-def crossings_of(branch: int, tangents, multipliers, contacts) -> list[Crossing]:
-    """Return the changes between neighbours among a branch's points."""
+def crossings_of(branch: int, tangents, multipliers, contacts, corners) -> list[Crossing]:
+    """Return the changes between neighbours among a branch's points.
+
+    `contacts`: None where branches have corners. A corner is a grazing, whatever jumps
+    there.
+    """
+    if contacts is None:
+        contacts = np.zeros(len(corners))
     plus, minus, torus = (
         _signs(np.prod(factors, axis=-1).real)
         for factors in (1 + multipliers, 1 - multipliers, _pairs(multipliers) - 1)
@@ -46,10 +55,15 @@ def crossings_of(branch: int, tangents, multipliers, contacts) -> list[Crossing]
         "branch_point": _changes(minus) & ~fold,
         "grazing": contacts[1:] != contacts[:-1],
     }
-    return [
+    beside = corners[1:] | corners[:-1]
+    found = [
         Crossing(branch, int(after), kind)
         for kind, where in changes.items()
-        for after in np.flatnonzero(where)
+        for after in np.flatnonzero(where & ~beside)
+    ]
+    # Of what lies after a corner only the corner itself is taken.
+    return found + [
+        Crossing(branch, int(corner), "grazing") for corner in np.flatnonzero(corners)
     ]
 
 
@@ -59,25 +73,35 @@ def locate(correct, look, courses, places, crossings, path: str):
         return []
     search = _Search(correct, look, courses, places, crossings)
     kinds = np.array([crossing.kind for crossing in crossings])
-    # By signs alone a zero is known to the last bit of the chord at most.
-    found = elementwise.find_root(
-        search.test,
-        (np.zeros(len(kinds)), np.ones(len(kinds))),
-        args=(np.arange(len(kinds)),),
-        tolerances={"xatol": 1e-13, "xrtol": 0.0, "fatol": 0.0, "frtol": 0.0},
-        maxiter=60,
-    )
     every = np.arange(len(kinds))
-    values, states, orbits = search.orbits(np.nan_to_num(found.x, nan=0.5), every)
+    shares, success = np.zeros(len(kinds)), search.corners.copy()
+    evaluations = np.zeros(len(kinds), int)
+    singular = kinds == "branch_point"
+    for which, accuracy in (
+        (every[~search.corners & ~singular], 1e-13),
+        (every[singular], 1e-3),
+    ):
+        if which.size:
+            # By signs alone a zero is known to the last bit of the chord at most.
+            found = elementwise.find_root(
+                search.test,
+                (np.zeros(which.size), np.ones(which.size)),
+                args=(which,),
+                tolerances={"xatol": accuracy, "xrtol": 0.0, "fatol": 0.0, "frtol": 0.0},
+                maxiter=60,
+            )
+            shares[which] = np.nan_to_num(found.x, nan=0.5)
+            success[which], evaluations[which] = found.success, found.nfev
+    values, states, orbits = search.examined(search.points(shares, every), every)
     points = []
     for i in every:
         wrong, genuine = _distance(kinds[i], orbits.floquet_multipliers[i])
         if kinds[i] == "grazing":
             wrong = orbits.grazing_margin[i]
-        elif found.success[i] and not genuine:
+        elif success[i] and not genuine:
             points.append(None)
             continue
-        code = orbits.result[i] if found.success[i] else Reason.ITERATION_LIMIT
+        code = Reason.SUCCESS if success[i] else Reason.ITERATION_LIMIT
         numbers = {
             "parameter": values[i],
             "state": states[i],
@@ -85,7 +109,7 @@ def locate(correct, look, courses, places, crossings, path: str):
             "time": np.nan,
             "residual": orbits.residual[i],
             "test": wrong,
-            "iterations": found.nfev[i],
+            "iterations": evaluations[i],
             "result": code,
         }
         whole = jax.tree.map(jnp.asarray, numbers)
@@ -101,28 +125,39 @@ class _Search:
         pairs = [places[c.branch][c.after : c.after + 2] for c in crossings]
         self.starts = np.array([first.x for first, _ in pairs])
         self.chords = np.array([last.x - first.x for first, last in pairs])
+        self.tangents = [np.array([pair[end].tangent for pair in pairs]) for end in (0, 1)]
+        self.corners = np.array([first.corner for first, _ in pairs])
         lanes = np.array([c.branch for c in crossings])
         mine = jax.tree.map(lambda leaf: leaf[lanes], courses)
         # A place is only as good as the monodromy matrix there.
         self.courses = mine._replace(tight=mine.tight * 1e-2, close=mine.tight * 1e-2)
         self.kinds = np.array([c.kind for c in crossings])
-        ends = self.orbits(np.zeros(len(lanes)), np.arange(len(lanes)))[2]
-        self.contacts = ends.contacts
+        self.contacts = self.examined(self.starts, np.arange(len(lanes)))[2].contacts
 
     def corrected(self, share, which):
         """Return the points of the branch at shares of the chords of `which` crossings."""
         courses = jax.tree.map(lambda leaf: leaf[which], self.courses)
         chords = self.chords[which]
         normals = chords / np.linalg.norm(chords, axis=-1, keepdims=True)
-        predicted = self.starts[which] + share[:, None] * chords
-        found = map_samples(self.correct, (courses, predicted, normals))
-        return courses, found
+        predicted = self.paths(share[:, None], which)
+        return map_samples(self.correct, (courses, predicted, normals))
+
+    def paths(self, share, which):
+        """Return the cubics through both ends of chords, along the tangents there."""
+        chords = self.chords[which]
+        lengths = np.linalg.norm(chords, axis=-1, keepdims=True)
+        first, last = (lengths * ends[which] for ends in self.tangents)
+        bend, twist = first - chords, last - chords
+        rest = share * (1 - share) * ((1 - share) * bend - share * twist)
+        return self.starts[which] + share * chords + rest
 
     def test(self, share, which):
         """Return the test functions; NaN where there is no point."""
         which = which.astype(int)
         shape, share, which = share.shape, share.ravel(), which.ravel()
-        _, found = self.corrected(share, which)
+        return self._tested(share, which, self.corrected(share, which)).reshape(shape)
+
+    def _tested(self, share, which, found):
         multipliers = np.linalg.eigvals(np.nan_to_num(found.monodromy))
         values = {
             "fold": found.tangent[:, -1],
@@ -134,15 +169,31 @@ class _Search:
         test = np.select([kinds == kind for kind in values], list(values.values()), np.nan)
         grazing = kinds == "grazing"
         if grazing.any():
-            orbits = self.orbits(share[grazing], which[grazing])[2]
+            orbits = self.examined(found.x[grazing], which[grazing])[2]
             same = orbits.contacts == self.contacts[which[grazing]]
             test[grazing] = np.where(same, -1, 1) * orbits.grazing_margin
-        return np.where(found.found, test, np.nan).reshape(shape)
+        # Where two branches cross, no plane has one point only.
+        lost = np.where(kinds == "branch_point", 0.0, np.nan)
+        return np.where(found.found, test, lost)
 
-    def orbits(self, share, which):
-        """Return parameters, states and orbits at shares of the chords."""
-        courses, found = self.corrected(share, which)
-        return map_samples(self.look, (courses, found.x))
+    def points(self, share, which):
+        """Return the scaled points at zeros of the test functions.
+
+        A branch point is that between its neighbours where the test is 0.
+        """
+        x = np.array(self.corrected(share, which).x)
+        for i in np.flatnonzero(self.kinds[which] == "branch_point"):
+            same = np.full(len(_BESIDE), which[i])
+            found = self.corrected(share[i] + _BESIDE, same)
+            tests = self._tested(share, same, found)
+            at_zero = interpolate.BarycentricInterpolator(tests, _BESIDE)(0.0)
+            x[i] = interpolate.BarycentricInterpolator(_BESIDE, found.x)(at_zero)
+        return x
+
+    def examined(self, x, which):
+        """Return parameters, states and orbits of scaled points."""
+        courses = jax.tree.map(lambda leaf: leaf[which], self.courses)
+        return map_samples(self.look, (courses, x))
 
 
 def _signs(values):

@@ -102,10 +102,15 @@ def _safe_step(f, rate, bend, reach):
 
 
 def refined(series: Series, s, meant):
-    """Return the root near s where one is `meant`, by two steps of Newton's method."""
+    """Return the root near s where one is `meant`, by three steps of Newton's method.
+
+    The first one that is differentiated gives the root's first derivatives, the other
+    its second ones: the fold of an impacting motion needs both.
+    """
     fixed = jax.lax.stop_gradient(series)
     s = s - value(fixed, s) / jnp.where(meant, slope(fixed, s), 1.0)
-    return s - value(series, s) / jnp.where(meant, slope(fixed, s), 1.0)
+    s = s - value(series, s) / jnp.where(meant, slope(fixed, s), 1.0)
+    return s - value(series, s) / jnp.where(meant, slope(series, s), 1.0)
 
 
 def first_of(flags: Sequence) -> list:

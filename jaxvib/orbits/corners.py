@@ -1,0 +1,194 @@
+r"""Corners of branches: where a motion comes to touch a hard stop, and what goes on there.
+
+At grazing, $z = \dot z = 0$ at a time t*, the branch of motions without that impact ends
+and one with it begins, in another direction. With y the change of the state at t* before
+the impact, v its speed and n, $m = M^{-1} n / (n^T M^{-1} n)$ the contact's directions,
+
+$$(I - \Phi)\,y = -(1 + e)\,v\,\Phi\,(0, m) + \varphi_p\,\delta p, \qquad
+  n \cdot y = g_p\,\delta p,$$
+
+where $\Phi$ and $\varphi_p$ are the derivatives of the flow over the period from t*. The
+speed v, not the depth, is what everything depends on smoothly there.
+**Source:** Nordmark, *J. Sound Vib.* 145 (1991) 279; di Bernardo et al.,
+*Piecewise-smooth Dynamical Systems* (2008), section 2.5.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..dynamics.flow import flow, simulate
+from ..systems.contact import RestitutionContact
+from .corrector import Course, state_size, system_of
+from .point import at
+
+_SAMPLES = 1001  # of a period, among which the highest points of gaps are looked for
+_TOP_STEPS = 4
+_NEAR = 1e-2  # to a corner, in scaled coordinates
+
+
+class Corner(NamedTuple):
+    """A corner of a branch in its scaled coordinates, and points predicted beyond it.
+
+    `beyond(reach)`: where the impact has that speed, in units of the motion's.
+    """
+
+    x: np.ndarray
+    beyond: Callable[[float], np.ndarray]
+
+
+def has_corners(system) -> bool:
+    """Return whether a system has hard stops."""
+    equation = eqx.filter_eval_shape(system.equation)
+    contacts = getattr(equation, "contacts", ())
+    return any(isinstance(contact.law, RestitutionContact) for contact in contacts)
+
+
+def corner_near(static, path: str, course: Course, x: np.ndarray) -> Corner | None:
+    """Return the corner near a motion that almost grazes, None where it does not.
+
+    `course`: of that branch alone, without an axis of branches.
+    """
+    first = _stepped(static, path, course, x)
+    far = np.linalg.norm(first.x - x)
+    if not far < _NEAR:
+        return None
+    return _stepped(static, path, course, first.x)
+
+
+def _stepped(static, path: str, course: Course, x: np.ndarray) -> Corner:
+    """Return the corner by a first-order step."""
+    size = state_size(system_of(course, static))
+    segments = (len(x) - 1) // size
+    unscaled = x * course.units
+    start, value = unscaled[:size], unscaled[-1]
+    frame = course, static, path
+
+    def carried(state, value, begin, end):
+        """Return a later state with its derivatives; times as (s, periods)."""
+        found = _carried(*frame, state, value, np.array(begin), np.array(end))
+        return [np.asarray(part) for part in found]
+
+    time, which = _top(frame, carried, start, value)
+    top = carried(start, value, (0.0, 0.0), (time, 0.0))[0]
+    _, by_state, by_value = carried(top, value, (time, 0.0), (time, 1.0))
+    touch = jax.tree.map(np.asarray, _touch(*frame, top, value))
+    along, gap = touch.along[which], touch.by_value[which]
+    identity = np.eye(size)
+    rate = np.linalg.solve(identity - by_state, by_value)
+    to_corner = -touch.depth[which] / (along @ rate + gap)
+    bordered = np.block(
+        [[identity - by_state, -by_value[:, None]], [along[None], np.array([[gap]])]]
+    )
+    impulse = touch.impulses[which]
+    change = np.linalg.solve(bordered, np.append(by_state @ impulse, 0.0))
+
+    def unknowns(state, value):
+        """Return the unknowns of the motion in a state at the time of the top."""
+        span = float(_span(*frame, value))
+        states = []
+        for part in np.arange(segments) / segments:
+            turns = np.ceil(time / span - part) + part
+            states.append(carried(state, value, (time, 0.0), (0.0, turns))[0])
+        return np.append(np.concatenate(states), value) / course.units
+
+    def beyond(reach: float):
+        speed = reach * course.units[size - 1]
+        after = top + rate * to_corner + speed * (change[:-1] + impulse)
+        return unknowns(after, value + to_corner + speed * change[-1])
+
+    # It is reached from below, for which the stop is not there.
+    short = to_corner * (1 - 1e-6)
+    return Corner(unknowns(top + rate * short, value + short), beyond)
+
+
+def _top(frame, carried, start, value):
+    """Return when a gap is nearest to touching without an impact, and which gap it is."""
+    course, static, path = frame
+    span = float(_span(*frame, value))
+    times = np.linspace(0.0, span, _SAMPLES)
+    system = at(system_of(course, static), path, value)
+    states = simulate(system, start, times, rtol=course.tight).states
+    depths, heights, _ = _parabolas(*frame, states, value, times)
+    # Once a period; its first time is that before the last one.
+    before, after = np.roll(depths[:-1], 1, 0), depths[1:]
+    tops = (depths[:-1] >= before) & (depths[:-1] >= after)
+    heights = np.where(tops, np.abs(heights[:-1]), np.inf)
+    row, which = np.unravel_index(np.argmin(heights), heights.shape)
+    row = row or _SAMPLES - 1
+    time, begin = times[row], row - 1
+    for _ in range(_TOP_STEPS):
+        there = carried(states[begin], value, (times[begin], 0.0), (time, 0.0))[0]
+        ahead = _parabolas(*frame, there[None], value, np.array([time]))[2]
+        time = time + float(ahead[0, which])
+    return time, which
+
+
+@eqx.filter_jit
+def _carried(course, static, path, state, value, begin, end):
+    def final(state, value):
+        system = at(system_of(course, static), path, value)
+        span = course.periods.astype(float) * system.period()
+        first, last = begin[0] + begin[1] * span, end[0] + end[1] * span
+        # To the moment of the top, the period adds to the time that it began with.
+        image = flow(system, state, first, last, rtol=course.tight)
+        return image, image
+
+    slopes, image = jax.jacfwd(final, (0, 1), has_aux=True)(state, value)
+    return image, *slopes
+
+
+@eqx.filter_jit
+def _span(course, static, path, value):
+    system = at(system_of(course, static), path, value)
+    return course.periods.astype(float) * system.period()
+
+
+class _Touch(NamedTuple):
+    """Of each contact: depth, its derivatives, and the impulse at unit speed."""
+
+    depth: object
+    along: object
+    by_value: object
+    impulses: object
+
+
+@eqx.filter_jit
+def _touch(course, static, path, state, value) -> _Touch:
+    def depths(state, value):
+        system = at(system_of(course, static), path, value)
+        return system.equation().penetrations(state)
+
+    equation = at(system_of(course, static), path, value).equation()
+    impulses = []
+    for contact, response in zip(
+        equation.contacts, equation.contact_responses, strict=True
+    ):
+        restitution = getattr(contact.law, "restitution", jnp.zeros(()))
+        change = -(1 + restitution) * response / (contact.direction @ response)
+        impulses.append(jnp.concatenate([jnp.zeros_like(change), change]))
+    slopes = jax.jacfwd(depths, (0, 1))(state, value)
+    return _Touch(depths(state, value), *slopes, jnp.stack(impulses))
+
+
+@eqx.filter_jit
+def _parabolas(course, static, path, states, value, times):
+    """Return each gap's depth, how high its parabola reaches, how far ahead in time."""
+    equation = at(system_of(course, static), path, value).equation()
+    hard = jnp.array(
+        [isinstance(contact.law, RestitutionContact) for contact in equation.contacts]
+    )
+
+    def one(time, state):
+        rate = equation.vector_field(time, state)
+        depth, speed, acceleration = equation.contact_motion(state, rate)
+        falls = (acceleration < 0) & hard
+        acceleration = jnp.where(falls, acceleration, -1.0)
+        height = depth - speed**2 / (2 * acceleration)
+        return depth, jnp.where(falls, height, jnp.inf), -speed / acceleration
+
+    return jax.vmap(one)(times, states)

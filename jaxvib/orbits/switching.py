@@ -1,0 +1,65 @@
+"""Branches that begin at a bifurcation of another one."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from ..ensemble import Reason
+from .arclength import GOING, Limits, Place, Surroundings, Walk, correct_some, lane_of
+from .bifurcation import BifurcationPoint
+from .branches import Frame, frame_of
+
+# How far from the bifurcation the first point is sought, per size of the branch.
+_REACHES = (1e-2, 3e-3, 1e-3, 3e-4)
+FROM = {"period_doubling": 2, "branch_point": 1}
+
+
+def frame_at(system, point: BifurcationPoint, span, rtol, factor) -> Frame:
+    """Return the frame of the branch that begins at a bifurcation."""
+    leaves, static = eqx.partition(system, eqx.is_inexact_array)
+    one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], (leaves, point.state))
+    periods = FROM[point.kind] * point.periods
+    return frame_of(one, static, point.path, span, periods, rtol, factor, 1)
+
+
+def pair_at(
+    frame: Frame, point: BifurcationPoint, limits: Limits, correct: Callable, way: int
+):
+    r"""Return the walk that leaves a bifurcation along the eigenvector $M q = \pm q$.
+
+    **Raises:** `ValueError` where no motion is found nearby.
+    """
+    course = lane_of(frame.courses, 0)
+    x = np.append(point.state, point.parameter) / course.units
+    axis = np.zeros_like(x)
+    axis[-1] = 1.0
+    # The monodromy matrix of the motion itself, before its period is doubled.
+    once = course._replace(periods=np.asarray(point.periods))
+    matrix = correct_some(correct, once, x[None], axis[None]).monodromy[0]
+    scaled = matrix * course.units[None, :-1] / course.units[:-1, None]
+    values, vectors = np.linalg.eig(scaled)
+    target = -1.0 if point.kind == "period_doubling" else 1.0
+    direction = vectors[:, np.argmin(np.abs(values - target))].real
+    away = np.append(direction / np.linalg.norm(direction), 0.0)
+    around = Surroundings(
+        limits, None, lambda *lanes: correct_some(correct, course, *lanes)
+    )
+    walk = _walk(around, x, way * np.sign(away[np.argmax(np.abs(away))]) * away)
+    if walk is None:
+        raise ValueError(f"{point.kind} at {float(point.parameter):g}: no branch is there")
+    return [walk, Walk(around, walk.start, Reason.BRANCHED)]
+
+
+def _walk(around: Surroundings, x, away) -> Walk | None:
+    predicted = np.array([x + reach * away for reach in _REACHES])
+    found = around.correct(predicted, np.array([away] * len(_REACHES)))
+    strayed = np.linalg.norm(found.x - predicted, axis=-1)
+    good = np.flatnonzero(found.found & (strayed < 0.5 * np.array(_REACHES)))
+    if not good.size:
+        return None
+    best = good[0]
+    outward = np.sign(found.tangent[best] @ (found.x[best] - x))
+    place = Place(found.x[best], outward * found.tangent[best], float(strayed[best]))
+    return Walk(around, place, GOING)

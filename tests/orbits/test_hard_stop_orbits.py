@@ -1,0 +1,131 @@
+"""Checked against: the closed form of orbits with one impact a period, and of grazing."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.optimize
+
+import jaxvib as jv
+
+DAMPING, RESTITUTION, STOP = 0.1, 0.8, 1.0
+ONE = jnp.array([1.0])
+LOAD, GAP = "loads.0.law.amplitude", "contacts.0.gap"
+RATIO = "contacts.0.law.restitution"
+
+
+def oscillator(amplitude, frequency=1.0, stop=STOP, restitution=RESTITUTION):
+    """Return x'' + c x' + x = A cos(w t) with a hard stop at x = d."""
+    return jv.ImpactSystem(
+        jv.LinearSystem(jnp.eye(1), DAMPING * jnp.eye(1), jnp.eye(1)),
+        (jv.Contact(ONE, stop, jv.RestitutionContact(restitution)),),
+        (jv.AppliedLoad(ONE, jv.HarmonicLoad(amplitude, frequency)),),
+    )
+
+
+class OneImpact:
+    """Orbits with one impact, of speed v, in each period of the load, in closed form.
+
+    After the impact the state is (d, -e v) and a period later it is (d, v): that fixes
+    the particular solution at the impact, so the load's amplitude and its phase.
+    """
+
+    def __init__(self, frequency=1.0, stop=STOP, restitution=RESTITUTION):
+        self.w, self.d, self.e = frequency, stop, restitution
+        self.matrix = np.array([[0.0, 1.0], [-1.0, -DAMPING]])
+        self.period = 2 * np.pi / frequency
+        self.whole = scipy.linalg.expm(self.matrix * self.period)
+        self.stiff = abs(1 - frequency**2 + 1j * DAMPING * frequency)
+
+    def particular(self, speed):
+        ends = np.array([self.d, speed]), np.array([self.d, -self.e * speed])
+        return np.linalg.solve(np.eye(2) - self.whole, ends[0] - self.whole @ ends[1])
+
+    def amplitude(self, speed):
+        x, v = self.particular(speed)
+        return np.hypot(x, v / self.w) * self.stiff
+
+    def grazing(self):
+        return self.d * self.stiff
+
+    def fold(self):
+        """Return the least amplitude: A^2 is a parabola in the speed."""
+        c, middle, last = (self.amplitude(speed) ** 2 for speed in (0.0, 0.5, 1.0))
+        a = 2 * (last - 2 * middle + c)
+        b = last - c - a
+        return np.sqrt(c - b**2 / (4 * a)), -b / (2 * a)
+
+    def start(self, speed):
+        """Return the state at t = 0, where the load has its greatest value."""
+        x, v = self.particular(speed)
+        response = 1 / (1 - self.w**2 + 1j * DAMPING * self.w)
+        turn = np.angle((x - 1j * v / self.w) / response)  # of the load at the impact
+        time = np.mod(turn, 2 * np.pi) / self.w
+        amplitude = self.amplitude(speed)
+
+        def driven(t):
+            wave = amplitude * response * np.exp(1j * self.w * t)
+            return np.array([wave.real, (1j * self.w * wave).real])
+
+        after = np.array([self.d, -self.e * speed]) - driven(time)
+        return driven(0.0) + scipy.linalg.expm(self.matrix * (self.period - time)) @ after
+
+
+closed = OneImpact()
+
+
+@pytest.fixture(scope="module")
+def branch():
+    system = oscillator(0.09)
+    orbit = jv.periodic_orbit(system, np.array([0.0, 0.9]))
+    return jv.continue_orbit(system, orbit, LOAD, (0.05, 0.2), method="arclength")
+
+
+@pytest.mark.slow
+def test_it_grazes_turns_and_folds_where_the_closed_forms_say(branch):
+    kinds = [point.kind for point in branch.bifurcations]
+    assert kinds == ["grazing", "fold"]
+    grazing, fold = (float(point.parameter) for point in branch.bifurcations)
+    assert grazing == pytest.approx(closed.grazing(), rel=1e-12)
+    assert fold == pytest.approx(closed.fold()[0], rel=1e-10)
+    # The fold hides below the grazing.
+    assert closed.grazing() - fold == pytest.approx(2.9246e-5, rel=1e-4)
+    assert branch.parameter[0] == 0.05
+    assert branch.parameter[-1] == 0.2
+
+
+@pytest.mark.slow
+def test_its_motions_with_an_impact_are_the_closed_form(branch):
+    struck = np.flatnonzero(np.asarray(branch.contacts) == 1)
+    fold, speed = closed.fold()
+    after = struck[struck > np.argmin(np.where(branch.contacts == 1, branch.parameter, 1))]
+    for point in after[[2, len(after) // 2, -1]]:
+        value = float(branch.parameter[point])
+        there = scipy.optimize.brentq(
+            lambda v, value=value: closed.amplitude(v) - value, speed, 50.0, xtol=1e-15
+        )
+        np.testing.assert_allclose(branch.states[point], closed.start(there), atol=1e-8)
+
+
+@pytest.mark.slow
+def test_the_fold_has_the_closed_form_s_derivatives(branch):
+    fold = branch.bifurcations[1]
+
+    @jax.jit
+    def place(stop, restitution):
+        system = jv.replace(oscillator(0.1), {GAP: stop, RATIO: restitution})
+        return jv.bifurcation_point(system, fold, "fold", LOAD).parameter
+
+    slopes = jax.jit(jax.jacfwd(place, (0, 1)))(STOP, RESTITUTION)
+    assert float(place(STOP, RESTITUTION)) == pytest.approx(closed.fold()[0], rel=1e-11)
+    step = 1e-3
+    expected = [
+        np.dot(
+            [1, -8, 8, -1],
+            [OneImpact(**{name: start + k * step}).fold()[0] for k in (-2, -1, 1, 2)],
+        )
+        / (12 * step)
+        for name, start in (("stop", STOP), ("restitution", RESTITUTION))
+    ]
+    np.testing.assert_allclose([float(slope) for slope in slopes], expected, rtol=1e-8)
