@@ -2,9 +2,11 @@
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 
-from ..dynamics import energy_field, random_velocities, step_chain, wave_packet
+from ..dynamics import energy_field, step_chain, wave_packet
 from ..systems import BeamChain
 from .measure import Direct, Measure
 
@@ -64,10 +66,13 @@ class RandomSplit:
 
     def __call__(self, chain: BeamChain):
         """Return the shares of translation, rotation and strain of the energy."""
-        import jax
-
-        key = jax.random.key(self.seed)
-        start = random_velocities(chain, key, 1.0, self.rotational)
+        drawn = jax.random.normal(jax.random.key(self.seed), (2, chain.bodies))
+        # Roots of the shares apart from those of the inertias: a share of 0 has no slope.
+        roots = np.sqrt(2 * np.array([1 - self.rotational, self.rotational]))
+        rates = roots[:, None] * drawn / jnp.sqrt(jnp.stack([chain.masses, chain.inertias]))
+        if chain.ends == "hinged":
+            rates = rates.at[0, 0].set(0.0).at[0, -1].set(0.0)
+        start = jnp.concatenate([jnp.zeros_like(rates), rates])
         energies = chain.energies(_moved(chain, start, self.duration))
         parts = [energies.translational, energies.rotational, energies.potential]
         return jnp.stack(parts) / energies.total

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -82,35 +83,41 @@ def white_noise_variance(system, force, at) -> Float[Array, ""]:
 
 def response_peaks(system, force, at, low, high, count: int) -> Float[Array, " count"]:
     """Return the peaks that `peaks_measure` measures, highest first."""
+    places = {"force": _place(system, force), "at": _place(system, at)}
 
-    def height(frequency):
-        response = frequency_response(
-            system, frequency[None], force=_place(system, force), at=_place(system, at)
-        )[0]
+    def height(system, frequency):
+        response = frequency_response(system, frequency[None], **places)[0]
         return response.real**2 + response.imag**2
 
-    slope = jax.grad(height)
+    # The place of a peak moves its height to second order only: it has no derivatives.
+    frozen = jax.tree.map(_stopped, system)
+    slope = jax.grad(height, 1)
+    bend = jax.grad(slope, 1)
     grid = jnp.linspace(low, high, _GRID)
-    values = jax.vmap(height)(grid)
+    values = jax.vmap(lambda frequency: height(frozen, frequency))(grid)
     inner = values[1:-1]
     turns = (inner > values[:-2]) & (inner >= values[2:])
-    places = jnp.argsort(jnp.where(turns, -inner, jnp.inf))[:count]
+    highest_first = jnp.argsort(jnp.where(turns, -inner, jnp.inf))[:count]
     spacing = grid[1] - grid[0]
-    start = jax.lax.stop_gradient(grid[places + 1])
 
-    def sharpen(place):
-        here = place
-        for _ in range(_STEPS):
-            bend = jax.grad(slope)(here)
-            step = -slope(here) / jnp.where(bend < 0, bend, -jnp.inf)
-            here = jnp.clip(here + step, place - spacing, place + spacing)
-        # the place of a peak moves its height to second order only
-        return jnp.sqrt(height(jax.lax.stop_gradient(here)))
+    def sharpened(start):
+        def step(_, here):
+            curved = bend(frozen, here)
+            move = -slope(frozen, here) / jnp.where(curved < 0, curved, -jnp.inf)
+            return jnp.clip(here + move, start - spacing, start + spacing)
 
-    peaks = jax.vmap(sharpen)(start)
-    ends = jnp.sqrt(jnp.maximum(values[0], values[-1]))
-    highest = jnp.where(turns[places[0]], peaks[0], ends)
-    return jnp.where(turns[places], peaks, highest)
+        return jax.lax.fori_loop(0, _STEPS, step, start)
+
+    tops = jax.vmap(sharpened)(grid[highest_first + 1])
+    peaks = jnp.sqrt(jax.vmap(lambda frequency: height(system, frequency))(tops))
+    # without any peak in the band, its higher end is the largest there
+    end = jnp.where(values[0] > values[-1], grid[0], grid[-1])
+    best = jnp.where(turns[highest_first[0]], peaks[0], jnp.sqrt(height(system, end)))
+    return jnp.where(turns[highest_first], peaks, best)
+
+
+def _stopped(leaf):
+    return jax.lax.stop_gradient(leaf) if eqx.is_inexact_array(leaf) else leaf
 
 
 @dataclasses.dataclass(frozen=True)

@@ -58,7 +58,8 @@ def _of_measure(runs: Sequence[Run], name: str) -> Picture:
 
 def _chart(runs, name: str, parameters, kinds: dict, label: str, title: str) -> Chart:
     places = np.arange(len(parameters), dtype=float)
-    layers = []
+    ticks = tuple(path.replace(".", ".\n", 1) for path in parameters)
+    layers: list = []
     colour = 0
     for run in runs:
         for kind, word in kinds.items():
@@ -73,7 +74,7 @@ def _chart(runs, name: str, parameters, kinds: dict, label: str, title: str) -> 
                     layers.append(_whiskers(places, run.field(bounds)[number], colour))
                 colour += 1
     return Chart(
-        Axis("parameter", ticks=tuple(parameters)), Axis(label), tuple(layers), title
+        Axis("parameter", ticks=ticks), Axis(label), tuple(layers), title
     )
 
 

@@ -347,8 +347,8 @@ def _fields(system, options, rows, length: int) -> dict[str, Variable]:
     from ..design import entry_at
 
     units = {path: entry_at(system, path) for path in options.variables}
-    first = next(iter(options.each().values()))
-    unit = unit_of(first.objective or options.objective)
+    every = {unit_of(one.objective or options.objective) for one in options.each().values()}
+    unit = every.pop() if len(every) == 1 else ""  # of several kinds of objective
     kept = [[_chosen(design, length) for design in row] for row in rows]
 
     def along(read, unit, words, fill=np.nan):
@@ -462,7 +462,7 @@ def _without(fields: dict[str, Variable], axis: str) -> dict[str, Variable]:
         if axis in field.axes:
             place = field.axes.index(axis)
             axes = (*field.axes[:place], *field.axes[place + 1 :])
-            values = np.take(field.values, 0, axis=place)
+            values = np.asarray(np.take(field.values, 0, axis=place))
             field = Variable(axes, values, field.unit, field.description)
         found[name] = field
     return found

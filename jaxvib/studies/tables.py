@@ -184,12 +184,21 @@ def leaves(model: type[Table], prefix: str = "") -> dict[str, FieldInfo]:
 
 
 def _field(model, names: list[str]) -> FieldInfo:
-    field = model.model_fields[names[0]]
-    for name in names[1:]:
-        if not _is_table(field.annotation):
+    field, rest = model.model_fields[names[0]], names[1:]
+    while rest:
+        table = _table_in(field.annotation)
+        if typing.get_origin(field.annotation) is dict:
+            rest = rest[1:]  # a key that is free, of a table of tables
+        if table is None or not rest or rest[0] not in table.model_fields:
             break  # keys that are free, such as the paths in a table of bounds
-        field = field.annotation.model_fields[name]
+        field, rest = table.model_fields[rest[0]], rest[1:]
     return field
+
+
+def _table_in(kind) -> type[Table] | None:
+    """Return the table that a field holds, once, perhaps left out, or for each key."""
+    inner = (kind, *typing.get_args(kind))
+    return next((each for each in inner if _is_table(each)), None)
 
 
 def _is_table(kind) -> TypeGuard[type[Table]]:

@@ -1,0 +1,201 @@
+"""Checked against: closed forms of absorbers, the same search unbroken, the messages."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import jaxvib as jv
+from jaxvib.cli import main
+from jaxvib.design import optimal_absorber
+from jaxvib.studies import ready
+from jaxvib.studies.config import load
+from jaxvib.studies.evaluations import FILE, Evaluations, Under
+from jaxvib.studies.execute import build
+from jaxvib.studies.kinds import ANALYSES
+
+ABSORBERS = ready.folder() / "tuned_mass_damper.toml"
+SMALL = """
+[system]
+kind = "two_body_impact"
+main = { mass = 1.0, frequency = 1.0, damping_ratio = 0.0 }
+attached = { mass = 0.05, frequency = 0.95, damping_ratio = 0.1 }
+
+[analysis]
+kind = "design"
+method = "slsqp"
+steps = 50
+objective = { measure = "white_noise", force = "main", at = "main" }
+variables.attached.frequency = [0.7, 1.1]
+variables.attached.damping_ratio = [0.02, 0.5]
+log = ["attached.damping_ratio"]
+quantities.frequency_ratio = ["attached.frequency", "main.frequency"]
+"""
+
+
+def run(config, directory, *sets):
+    words = [word for each in sets for word in ("--set", each)]
+    return CliRunner().invoke(main, ["run", str(config), *words, "--out", str(directory)])
+
+
+def written(tmp_path, text, name="study.toml"):
+    file = tmp_path / name
+    file.write_text(text)
+    return file
+
+
+def test_a_small_design_is_stored_with_its_course_and_report(tmp_path):
+    done = run(written(tmp_path, SMALL), tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert "objective  white noise" in done.output
+    results = jv.open_study(tmp_path / "out")
+    exact = optimal_absorber("h2", 0.05)
+    assert float(results["frequency_ratio"]) == pytest.approx(
+        float(exact.frequency_ratio), abs=1e-6
+    )
+    assert float(results["optimum.attached.damping_ratio"]) == pytest.approx(
+        float(exact.damping_ratio), abs=1e-6
+    )
+    best = int(results["best"])
+    assert float(results["objective"][best]) == float(results["optimum.objective"])
+    assert results["gradient.attached.frequency"].attrs["units"] == "m^2/(rad/s)"
+    assert abs(float(results["gradient.attached.frequency"][best])) < 1e-4
+    assert (tmp_path / "out" / "report.html").exists()
+    assert not (tmp_path / "out" / FILE).exists()  # nothing is left to go on from
+
+
+def test_a_search_that_was_broken_off_goes_on_to_the_same_bits(tmp_path):
+    study = load(written(tmp_path, SMALL))
+    system = build(study)
+    kind = ANALYSES["design"]
+    record = {"config": study.resolved(), "versions": {}, "fingerprint": {}}
+    (tmp_path / "study.json").write_text(json.dumps(record))
+
+    def computed():
+        kept = Under(Evaluations(tmp_path), "whole")
+        return kind.compute(
+            system, {}, study.analysis, study.run, lambda n: None, remember=kept
+        )
+
+    whole = computed()
+    file = tmp_path / FILE
+    lines = file.read_bytes().splitlines(keepends=True)
+    assert len(lines) == 1 + int(whole["evaluations"].values)
+    file.write_bytes(b"".join(lines[:5]) + lines[5][:40])  # killed in the middle of a line
+    again = computed()
+    for name, field in whole.items():
+        np.testing.assert_array_equal(field.values, again[name].values)
+    assert len(file.read_bytes().splitlines()) == len(lines)
+    record["config"]["analysis"]["steps"] = 51  # another study's evaluations are not taken
+    (tmp_path / "study.json").write_text(json.dumps(record))
+    assert Evaluations(tmp_path).get("whole/0//0/0") is None
+
+
+@pytest.mark.slow
+def test_the_absorbers_of_both_mass_ratios_are_the_exact_ones(tmp_path):
+    done = run(ABSORBERS, tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    results = jv.open_study(tmp_path / "out")
+    for mass_ratio in (0.05, 0.1):
+        here = results.sel({"attached.mass": mass_ratio})
+        for criterion in ("h2", "h_infinity", "den_hartog"):
+            found, exact = (
+                here.sel(design=criterion),
+                optimal_absorber(criterion, mass_ratio),
+            )
+            assert abs(float(found["frequency_ratio"]) - exact.frequency_ratio) < 1e-6
+            assert abs(float(found["damping_ratio"]) - exact.damping_ratio) < 1e-6
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["damper_sensitivity", "fit_response"])
+def test_sensitivities_and_fits_are_stored_with_a_report(tmp_path, name):
+    sets = ["analysis.samples=64"] if name == "damper_sensitivity" else []
+    done = run(ready.folder() / f"{name}.toml", tmp_path / "out", *sets)
+    assert done.exit_code == 0, done.output
+    results = jv.open_study(tmp_path / "out")
+    if name == "fit_response":
+        truth = {"main.damping_ratio": 0.02, "attached.frequency": 5.2,
+                 "attached.damping_ratio": 0.08}  # fmt: skip
+        for path, value in truth.items():
+            low, high = results[f"interval.{path}"].values
+            assert low < value < high
+    else:
+        # a heavier system of the same frequencies moves less: -2 per cent per per cent
+        shares = results["variance.normalised"].sel(
+            parameter=["main.mass", "attached.mass"]
+        )
+        assert float(shares.sum()) == pytest.approx(-2.0, abs=1e-9)
+        assert results["peak.total_order"].dims == ("peak_number", "parameter")
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "instead", "words"),
+    [
+        ('"white_noise"', '"white_nois"', 'did you mean "white_noise"'),
+        ('force = "main", ', "", 'measure = "white_noise" needs force'),
+        ('at = "main"', 'at = "main", low = 1.0', 'low do not go with measure = "white'),
+        ('log = ["attached.damping_ratio"]', 'log = ["gap"]', "gap is not among"),
+        ("[0.7, 1.1]", "[0.96, 1.1]", "do not enclose attached.frequency = 0.95"),
+        ('"slsqp"', '"slqsp"', 'did you mean "slsqp"'),
+        ("steps = 50", "steps = 0", "steps = 0 is out of range"),
+        ("frequency_ratio = [", 'frequency_ratio = ["gap", ', "has 3 paths; allowed: 1, 2"),
+        ('"main.frequency"]', '"main.frequenc"]', "did you mean 'main.frequency'"),
+        ("quantities.", "constraints.", "is not a table"),
+        (
+            'method = "slsqp"',
+            'method = "adam"\nconstraints.gap = { measure = "parameter", paths = ["gap"], '
+            "at_most = 1.0 }",
+            'method = "adam" knows no constraints',
+        ),
+        (
+            "steps = 50",
+            'constraints.gap = { measure = "parameter", paths = ["gap"] }',
+            "has no bound",
+        ),
+        ("steps = 50", 'designs.one = { formula = "h4" }', '"h4" is not known'),
+        (
+            'at = "main"',
+            'at = "main", over.gapp = [0.1]',
+            "unknown parameter 'gapp'; did you mean 'gap'",
+        ),
+        (
+            'at = "main"',
+            'at = "main", over.gap = { normal = [0.1, 0.01, 2.5] }',
+            "count = 2.5 is not a whole number",
+        ),
+    ],
+)
+def test_a_mistake_in_a_design_is_named(tmp_path, wrong, instead, words):
+    assert wrong in SMALL
+    with pytest.raises(ValueError, match=r"study\.toml, line ") as caught:
+        load(written(tmp_path, SMALL.replace(wrong, instead, 1)))
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "instead", "words"),
+    [
+        ("damper_sensitivity", "samples = 1024", "samples = 1000", "not a power of 2"),
+        ("damper_sensitivity", "[900.0, 1100.0]", "[900.0, 950.0]", "do not enclose main"),
+        (
+            "fit_response",
+            "variables.attached.frequency",
+            "variables.attached.freq",
+            "unknown",
+        ),
+        ("fit_response", "linspace = [3.0, 9.0, 41]", "linspce = [3.0]", "linspce"),
+        ("fit_response", "data = [", "deviations = [0.0]\ndata = [", "0 is not above 0"),
+    ],
+)
+def test_a_mistake_in_a_sensitivity_or_a_fit_is_named(
+    tmp_path, name, wrong, instead, words
+):
+    text = (ready.folder() / f"{name}.toml").read_text()
+    assert wrong in text
+    with pytest.raises(ValueError, match=r"study\.toml, line ") as caught:
+        load(written(tmp_path, text.replace(wrong, instead, 1)))
+    assert words in str(caught.value)
