@@ -101,10 +101,19 @@ def _line(figure, axes, layer: Line) -> None:
 
 
 def _notes(figure, axes, layer: Notes) -> None:
-    marker = {"diamond": "D", "square": "s", "cross": "x"}[layer.symbol]
+    marker = _MARKERS[layer.symbol]
     axes.plot(layer.x, layer.y, marker, color="#1b2127", markersize=4, label=layer.name)
 
 
+_MARKERS = {
+    "diamond": "D",
+    "square": "s",
+    "cross": "x",
+    "circle": "o",
+    "triangle-up": "^",
+    "hexagon": "h",
+    "star": "*",
+}
 _DRAWN = {Cells: _cells, Points: _points, Line: _line, Notes: _notes}
 
 

@@ -5,12 +5,20 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..ensemble import reason
+from ..studies.continuation import KINDS
 from .curves import AMPLITUDE
 from .picture import Axis, Chart, Line, Notes, Picture
 from .planes import axis
 from .reading import Run
 
 _STYLES = {1: ("solid", "stable"), 0: ("dash", "unstable"), -1: ("dot", "undecided")}
+_MARKS = {
+    "fold": ("fold", "triangle-up"),
+    "period_doubling": ("period doubling", "circle"),
+    "neimark_sacker": ("Neimark-Sacker (torus)", "hexagon"),
+    "branch_point": ("branch point", "star"),
+    "grazing": ("grazing", "cross"),
+}
 _FIELDS = (
     ("largest_multiplier", "largest |Floquet multiplier|"),
     ("max_contact_force", "peak contact force (N)"),
@@ -34,8 +42,10 @@ def loading_curve(runs: Sequence[Run]) -> Picture:
         f"Loading curve over {path}",
         "A branch of periodic orbits: solid where stable, dashed where unstable, dotted "
         "where undecided. Diamonds: the number of contacts per orbit changes. Squares: "
-        f"why the branch ends. {_ends(runs)} The predictor's error is the distance from "
-        "the state that a step predicts to the orbit that Newton's method then finds.",
+        "why the branch ends. Other marks: folds, period doublings and the rest of where "
+        f"the branch changes its kind. {_ends(runs)} "
+        "The predictor's error is the distance from the state that a step predicts to the "
+        "orbit that Newton's method then finds.",
         f"Amplitude, largest multiplier and peak contact force of a branch of orbits over "
         f"{path}, {span}. {_ends(runs)}",
         tuple(charts),
@@ -98,6 +108,7 @@ def _by_verdict(run: Run, path: str, values, name: str, colour: int) -> Iterator
 
 
 def _notes(run: Run, path: str, values: np.ndarray) -> Iterator[Notes]:
+    yield from _bifurcations(run, path, values)
     x, contacts = run.field(path), run.field("contacts")
     changes = np.flatnonzero(np.diff(contacts)) + 1
     if changes.size:
@@ -105,6 +116,21 @@ def _notes(run: Run, path: str, values: np.ndarray) -> Iterator[Notes]:
         yield Notes(x[changes], values[changes], texts, "contacts change")
     ends = [0, -1]
     yield Notes(x[ends], values[ends], _end_reasons(run), "end of the branch", "square")
+
+
+def _bifurcations(run: Run, path: str, values: np.ndarray) -> Iterator[Notes]:
+    """Return one kind of mark for each kind of bifurcation on the branch."""
+    kinds, places = run.field("bifurcation.kind"), run.field("bifurcation.parameter")
+    states = run.field("states")
+    size = np.maximum(np.abs(states).max(axis=0), np.finfo(float).tiny)
+    for code in np.unique(kinds):
+        name, symbol = _MARKS[KINDS[code]]
+        own = np.flatnonzero(kinds == code)
+        # Drawn at the height of the point of the branch that is most like it.
+        apart = (run.field("bifurcation.state")[own, None] - states) / size
+        nearest = np.linalg.norm(apart, axis=-1).argmin(axis=1)
+        texts = tuple(f"{name} at {places[i]:.8g} {run.unit(path)}".rstrip() for i in own)
+        yield Notes(places[own], values[nearest], texts, name, symbol)
 
 
 def _end_reasons(run: Run) -> tuple[str, str]:

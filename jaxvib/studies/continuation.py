@@ -18,6 +18,9 @@ Bounds = Annotated[
 ]
 
 
+KINDS = ("fold", "period_doubling", "neimark_sacker", "branch_point", "grazing")
+
+
 class ContinuationOptions(Table):
     """Along which parameter, how far and how."""
 
@@ -62,6 +65,8 @@ class ContinuationKind:
 
     def compute(self, system, samples, options, run, progress) -> dict[str, Variable]:
         """Return the branch, each field along the axis `point`."""
+        import equinox as eqx
+
         from ..ensemble import reason
         from ..orbits import continue_orbit, periodic_orbit
         from ..systems import parameters
@@ -83,7 +88,8 @@ class ContinuationKind:
             evidence=run.evidence,
         )
         progress(1)
-        fields = variables(branch)
+        points = eqx.tree_at(lambda b: b.bifurcations, branch, None)
+        fields = variables(points) | _bifurcations(branch)
         values = fields.pop("parameter").values
         swept = parameters(system)[options.path]
         codes = np.zeros(len(values), np.int32)
@@ -113,6 +119,11 @@ class ContinuationKind:
         best, worst = int(np.nanargmin(largest)), int(np.nanargmax(force))
         stable = read("stable")
         contacts = sorted(set(read("contacts").tolist()))
+        codes, places = read("bifurcation.kind"), read("bifurcation.parameter")
+        marks = [
+            f"{KINDS[code].replace('_', ' ')} at {path} = {place:.8g}"
+            for code, place in zip(codes, places, strict=True)
+        ]
         return [
             f"branch     from {path} = {values[0]:.6g} ({low})",
             f"           to {path} = {values[-1]:.6g} ({high})",
@@ -120,7 +131,32 @@ class ContinuationKind:
             f"unstable, {int(np.sum(stable == -1))} undecided; contacts {contacts}",
             f"best       largest |multiplier| {largest[best]:.3g} at {values[best]:.5g}",
             f"worst      contact force {force[worst]:.4g} N at {values[worst]:.5g}",
+            *(
+                f"{KINDS[kind].replace('_', ' ')} at {path} = {at:.8g}"
+                for kind, at in marks
+            ),
         ]
+
+
+def _bifurcations(branch) -> dict[str, Variable]:
+    """Return where the branch changes its kind, each along the axis `bifurcation`."""
+    points, axes = branch.bifurcations, ("bifurcation",)
+    notes = {"meaning": ", ".join(f"{i} {kind}" for i, kind in enumerate(KINDS))}
+    size = branch.states.shape[1]
+    states = np.array([point.state for point in points]).reshape(len(points), size)
+    columns = {
+        "kind": ([KINDS.index(point.kind) for point in points], np.int8, "kind", notes),
+        "parameter": (
+            [point.parameter for point in points], float, "value of the parameter", {}
+        ),
+        "result": ([point.result for point in points], np.int32, "reason code", {}),
+    }  # fmt: skip
+    found = {
+        f"bifurcation.{name}": Variable(axes, np.array(values, kind), "", words, more)
+        for name, (values, kind, words, more) in columns.items()
+    }
+    found["bifurcation.state"] = Variable((*axes, "state"), states, "", "state at t = 0")
+    return found
 
 
 def check_bounds(

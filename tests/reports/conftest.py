@@ -70,6 +70,13 @@ def branch():
         "max_contact_force": ("point", 10 * LOADS),
         "predictor_error": ("point", [np.nan, 0.0, 1e-3, 1e-4, 1e-5]),
         "result": ("point", [0] * 5),
+        "states": (("point", "state"), np.outer(LOADS, [1e-3, 1e-2])),
+        "bifurcation.kind": ("bifurcation", [4, 1]),
+        "bifurcation.parameter": ("bifurcation", [115.0, 129.0]),
+        "bifurcation.state": (
+            ("bifurcation", "state"),
+            np.outer([114.0, 129.0], [1e-3, 1e-2]),
+        ),
         "ends": ("end", [int(Reason.SINGULAR), int(Reason.PARAMETER_BOUND)]),
     }
     loads = xarray.Variable("point", LOADS, {"units": "N"})

@@ -24,13 +24,26 @@ def test_lines_are_solid_where_stable_and_dashed_where_not(branch):
 
 def test_changes_of_the_contacts_and_ends_are_noted(branch):
     picture = loading_curve([branch])
-    changes, ends = (
+    *_, changes, ends = (
         layer for layer in picture.charts[0].layers if isinstance(layer, Notes)
     )
     assert changes.texts == ("1 → 2 contacts",)
     assert (changes.x.tolist(), changes.y.tolist()) == ([120.0], [0.12])
     assert ends.texts[0] == "M - I is singular: a fold or a branch point"
     assert "ends at 100 N (M - I is singular" in picture.text
+
+
+def test_each_kind_of_bifurcation_has_its_mark(branch):
+    doubling, grazing, *_ = (
+        layer
+        for layer in loading_curve([branch]).charts[0].layers
+        if isinstance(layer, Notes)
+    )
+    assert (doubling.name, grazing.name) == ("period doubling", "grazing")
+    assert doubling.symbol != grazing.symbol
+    assert grazing.texts == ("grazing at 115 N",)
+    # At the height of the point that is most like it.
+    np.testing.assert_allclose([doubling.y[0], grazing.y[0]], [0.13, 0.11])
 
 
 def test_each_freedom_has_its_amplitude(branch):

@@ -23,7 +23,7 @@ MISTAKES = {
         "bounds = [50, 1000] do not enclose load.frequency = 5.8",
     ),
     "one bound": ("[50.0, 1000.0]", "[50.0]", "analysis.bounds = [50.0] is out of range"),
-    "an unknown method": ('"natural"', '"natura"', 'did you mean "natural"?'),
+    "an unknown method": ('"arclength"', '"arclenth"', 'did you mean "arclength"?'),
     "no path": ('path = "load.amplitude"', "", "analysis.path is missing; allowed: a par"),
     "a sweep": ("[run]", "[sweep]\ngap = [0.1]\n[run]", "sweep is given; allowed where"),
 }

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
+from jaxvib.studies.continuation import KINDS
 from tests.places import SAME_BITS, check_same
 
 pytestmark = pytest.mark.slow
@@ -125,15 +126,25 @@ def test_orbits_do_not_depend_on_how_the_study_is_cut_into_chunks(cache, whole, 
         check_same(one[name].values[periodic], other[name].values[periodic], rtol=1e-6)
 
 
-def test_the_loading_curve_ends_at_the_fold_near_125_newtons(cache, tmp_path):
+def test_the_loading_curve_turns_at_the_fold_near_125_newtons(cache, tmp_path):
     done = shell(cache, "run", "loading_curve", "--out", str(tmp_path / "curve"))
     assert done.returncode == 0, done.stderr
     branch = jv.open_study(tmp_path / "curve")
     assert branch["load.amplitude"].dims == ("point",)
-    assert abs(float(branch["load.amplitude"][0]) - 125.0) < 0.5
-    assert [jv.Reason(int(code)).name for code in branch["ends"]] == [
-        "SINGULAR", "PARAMETER_BOUND",
-    ]  # fmt: skip
+    assert branch["load.amplitude"].values[[0, -1]].tolist() == [50.0, 1000.0]
+    kinds = [KINDS[kind] for kind in branch["bifurcation.kind"].values]
+    places = branch["bifurcation.parameter"].values
+    assert sorted(kinds) == [
+        "fold",
+        "fold",
+        "grazing",
+        "period_doubling",
+        "period_doubling",
+    ]
+    # Where the linear response closes the gap; where natural continuation stops.
+    assert places[kinds.index("grazing")] == pytest.approx(183.8801998, abs=1e-6)
+    folds = [place for kind, place in zip(kinds, places, strict=True) if kind == "fold"]
+    assert min(folds) == pytest.approx(125.04, abs=0.01)
     assert (tmp_path / "curve" / "report.html").exists()
 
 
