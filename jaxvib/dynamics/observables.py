@@ -14,7 +14,8 @@ class Watched(NamedTuple):
     `deepest` penetration (contacts,), m, and its time; `touching` now; `onsets`;
     `duration` of all contact, s; `nearest` to grazing, m: the smallest |z| of all
     local maxima of z; `excursion`: the deepest penetration since the last onset;
-    `impulse`: the largest one of a hard stop, N s (0 of other contacts);
+    `impulse`: the largest one of a hard stop, N s, and the energy `lost` at all of
+    its impacts, J (0 of other contacts);
     `highest` and `lowest` displacement (n,), m, and their times.
     """
 
@@ -26,6 +27,7 @@ class Watched(NamedTuple):
     nearest: Float[Array, " contacts"]
     excursion: Float[Array, " contacts"]
     impulse: Float[Array, " contacts"]
+    lost: Float[Array, " contacts"]
     highest: Float[Array, " n"]
     highest_time: Float[Array, " n"]
     lowest: Float[Array, " n"]
@@ -47,6 +49,7 @@ def start_watching(time, state, equation) -> Watched:
         jnp.full_like(depth, jnp.inf),
         # A contact under way at the start has been counted where it began.
         jnp.where(touching, -jnp.inf, 0.0),
+        jnp.zeros_like(depth),
         jnp.zeros_like(depth),
         position,
         at_position,
@@ -110,6 +113,7 @@ def watch_path(watched: Watched, grazing, length, time_at, depth, displacement) 
         nearest,
         excursion,
         watched.impulse,
+        watched.lost,
         jnp.where(higher, high, watched.highest),
         jnp.where(higher, time_at(at_high), watched.highest_time),
         jnp.where(lower, low, watched.lowest),

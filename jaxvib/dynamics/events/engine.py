@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...ensemble import Reason
@@ -24,6 +25,8 @@ _SLIGHT = 1e-2
 _TURN = 2.0
 # What is left of a hard stop's rebounds is below this part of the tolerance.
 _REBOUNDS = 0.1
+# Gauss's nodes and weights on a step, for integrals along the motion.
+_NODES, _WEIGHTS = (w / 2 for w in np.polynomial.legendre.leggauss(8))
 # A start this deep in a hard stop, in units of the motion's size, is none.
 _INSIDE = 1e-3
 
@@ -32,8 +35,7 @@ class Lane(NamedTuple):
     """Where a motion is, and how its contacts stand.
 
     `roots`: u of each Hertz contact; `touching`: whether each contact is closed;
-    `sizes`: how large each u is expected to grow; `zeros`: how many roots of each hard
-    contact's gap are at this very time.
+    `sizes`: how large each u is expected to grow.
     """
 
     position: list
@@ -42,15 +44,28 @@ class Lane(NamedTuple):
     roots: list
     touching: list
     sizes: list
-    zeros: list
     steps: Any
     watched: Watched | None
+    integral: Any
+
+
+class _Context(NamedTuple):
+    """What all steps of a travel have in common."""
+
+    motion: Motion
+    equation: Any
+    end: Any
+    rtol: Any
+    rate: Any
+    grazing: Any
+    integrand: Any
 
 
 class Travel(NamedTuple):
     """Where a motion has come to, a reason code, its steps, and what was watched.
 
-    `held`: the force of each hard contact that holds at the end, N, else 0.
+    `held`: the force of each hard contact that holds at the end, N, else 0;
+    `integral`: of the integrand along the motion.
     """
 
     state: Float[Array, " state"]
@@ -58,9 +73,21 @@ class Travel(NamedTuple):
     steps: Int[Array, ""]
     watched: Any
     held: Float[Array, " contacts"]
+    integral: Any
 
 
-def travel(equation, state, t0, t1, rtol, *, grazing=None, watched=None, one=1.0) -> Travel:
+def travel(
+    equation,
+    state,
+    t0,
+    t1,
+    rtol,
+    *,
+    grazing=None,
+    watched=None,
+    integrand=None,
+    one=1.0,
+) -> Travel:
     r"""Return the state at t1 of a linear system with contacts and harmonic loads.
 
     Flights are Taylor steps of the linear motion, of order 18. Each ends at the first
@@ -69,7 +96,8 @@ def travel(equation, state, t0, t1, rtol, *, grazing=None, watched=None, one=1.0
     steps of order 12 in $\tau$, $dt = 2\sqrt z\,d\tau$, in which they are analytic from
     onset to release; linear contacts belong to the flights. Hard stops are events: see
     `stop`. With a `grazing` depth, m, contacts, forces and displacements are watched on
-    the way, beside what was `watched` before.
+    the way, beside what was `watched` before. The `integrand`, a function of time and
+    state, is integrated along the motion.
 
     `one`: a 1, whose tangent `travel_problem` sets where columns are taken.
     """
@@ -84,8 +112,13 @@ def travel(equation, state, t0, t1, rtol, *, grazing=None, watched=None, one=1.0
     if grazing is not None and watched is None:
         watched = start_watching(t0, state, equation)
     lane = _start(motion, equation, state, t0, watched)
+    if integrand is not None:
+        nothing = jax.eval_shape(integrand, lane.time, state)
+        lane = lane._replace(integral=jnp.zeros(nothing.shape))
+    context = _Context(motion, equation, end, rtol, rate, grazing, integrand)
     if motion.hard:
         lane, end, finite = _start_at_stops(motion, lane, end, finite, rtol, rate)
+        context = context._replace(end=end)
 
     def unfinished(lane):
         return (lane.time < end) & (lane.steps < MOST_STEPS)
@@ -96,14 +129,14 @@ def travel(equation, state, t0, t1, rtol, *, grazing=None, watched=None, one=1.0
     def legs(lane):
         lane = jax.lax.while_loop(
             lambda lane: unfinished(lane) & ~in_contact(lane),
-            lambda lane: _flight(motion, lane, end, rtol, rate, grazing, equation),
+            lambda lane: _flight(context, lane),
             lane,
         )
         if not motion.hertz:
             return lane
         return jax.lax.while_loop(
             lambda lane: unfinished(lane) & in_contact(lane),
-            lambda lane: _contact(motion, lane, end, rtol, rate, grazing, equation),
+            lambda lane: _contact(context, lane),
             lane,
         )
 
@@ -116,7 +149,7 @@ def travel(equation, state, t0, t1, rtol, *, grazing=None, watched=None, one=1.0
     code = jnp.where(finite, code, Reason.BAD_PARAMETER).astype(jnp.int32)
     final = jnp.where(code == Reason.SUCCESS, final, jnp.nan)
     held = jax.lax.stop_gradient(_held(motion, lane))
-    return Travel(final, code, lane.steps, lane.watched, held)
+    return Travel(final, code, lane.steps, lane.watched, held, lane.integral)
 
 
 def _start(motion: Motion, equation, state, t0, watched) -> Lane:
@@ -132,20 +165,17 @@ def _start(motion: Motion, equation, state, t0, watched) -> Lane:
             sizes.append(_size(contact, along(contact, velocity)))
     steps = jnp.asarray(0, jnp.int32)
     time = jnp.asarray(t0, float)
-    zeros = [jnp.asarray(0, jnp.int32) for _ in motion.hard]
-    return Lane(position, velocity, time, roots, touching, sizes, zeros, steps, watched)
+    return Lane(position, velocity, time, roots, touching, sizes, steps, watched, None)
 
 
 def _start_at_stops(motion: Motion, lane: Lane, end, finite, rtol, rate):
     """Return a start with the hard contacts that hold, where it ends, whether it is one."""
     speed, slight = _slight(motion, lane, rtol, rate)
-    position, velocity, touching, zeros = start_holding(motion, lane, speed, slight)
+    position, velocity, touching = start_holding(motion, lane, speed, slight)
     deepest = largest([gap(motion.contacts[j], lane.position) for j in motion.hard])
     outside = deepest <= _INSIDE * speed / rate
     end = jnp.where(outside, end, lane.time)
-    lane = lane._replace(
-        position=position, velocity=velocity, touching=touching, zeros=zeros
-    )
+    lane = lane._replace(position=position, velocity=velocity, touching=touching)
     return lane, end, finite & outside
 
 
@@ -165,8 +195,9 @@ def _held(motion: Motion, lane: Lane):
     return jnp.stack(forces) if forces else jnp.zeros(0)
 
 
-def _flight(motion: Motion, lane: Lane, end, rtol, rate, grazing, equation) -> Lane:
+def _flight(context: _Context, lane: Lane) -> Lane:
     """Return the lane one step later, with its Hertz contacts open."""
+    motion, equation, end, rtol, rate, grazing, integrand = context
     # What is watched turns once in a step, no more.
     longest = jnp.inf if lane.watched is None else _TURN / rate
     accuracy = _IN_FLIGHT * rtol
@@ -177,6 +208,13 @@ def _flight(motion: Motion, lane: Lane, end, rtol, rate, grazing, equation) -> L
     )
     new = _after(motion, lane, position, velocity, lane.time + length, meets, ends, end)
     new, struck = _struck(motion, lane, new, meets, rtol, rate)
+    if integrand is not None:
+
+        def at(x):
+            moved = [value(r, x) for r in rows], [slope(r, x) for r in rows]
+            return lane.time + x, *moved, 1.0
+
+        new = new._replace(integral=lane.integral + _integral(context, at, length))
     if lane.watched is None:
         return new
     depth, path = _scaled((depths, rows), length, motion)
@@ -197,15 +235,16 @@ def _flight(motion: Motion, lane: Lane, end, rtol, rate, grazing, equation) -> L
     )
 
 
-def _contact(motion: Motion, lane: Lane, end, rtol, rate, grazing, equation) -> Lane:
+def _contact(context: _Context, lane: Lane) -> Lane:
     """Return the lane one step later, with a Hertz contact closed."""
+    motion, equation, end, rtol, rate, grazing, integrand = context
     speed = jax.lax.stop_gradient(_speed(motion, lane, rate))
     sizes = [
         jnp.maximum(jnp.maximum(root, size), _SLIGHT * _size(motion.contacts[j], speed))
         for j, root, size in zip(motion.hertz, lane.roots, lane.sizes, strict=True)
     ]
     scales = jax.lax.stop_gradient((speed, sizes))
-    series, depths, length, meets, ends = press(motion, lane, end, rtol, *scales)
+    series, depths, length, meets, ends = press(motion, lane, end, rtol, rate, *scales)
     kinds = series.position, series.velocity, [series.time], series.roots
     position, velocity, (time,), roots = settled(
         [[value(row, length) for row in rows] for rows in kinds], motion.one
@@ -221,6 +260,14 @@ def _contact(motion: Motion, lane: Lane, end, rtol, rate, grazing, equation) -> 
         motion, lane._replace(roots=roots), position, velocity, time, meets, ends, end
     )
     new, struck = _struck(motion, lane, new, meets, rtol, rate)
+    if integrand is not None:
+
+        def at(x):
+            kinds = series.position, series.velocity
+            moved = [[value(r, x) for r in rows] for rows in kinds]
+            return value(series.time, x), *moved, slope(series.time, x)
+
+        new = new._replace(integral=lane.integral + _integral(context, at, length))
     if lane.watched is None:
         return new
     depth, path, clock = _scaled((depths, series.position, [series.time]), length, motion)
@@ -242,6 +289,21 @@ def _contact(motion: Motion, lane: Lane, end, rtol, rate, grazing, equation) -> 
     )
 
 
+def _integral(context: _Context, at, length):
+    """Return the integral over a step of a `length` in a variable x.
+
+    `at(x)`: time, positions, velocities and the rate of the time with x.
+    """
+
+    def one(node):
+        time, position, velocity, pace = at(node * length)
+        place = jnp.stack(position) + context.equation.offset
+        return context.integrand(time, jnp.concatenate([place, jnp.stack(velocity)])) * pace
+
+    nodes = _NODES + 0.5
+    return length * jnp.tensordot(_WEIGHTS, jax.vmap(one)(jnp.asarray(nodes)), 1)
+
+
 def _struck(motion: Motion, lane: Lane, new: Lane, meets, rtol, rate):
     """Return the lane after the impacts at its hard stops, and what these were."""
     if not motion.hard:
@@ -253,17 +315,14 @@ def _struck(motion: Motion, lane: Lane, new: Lane, meets, rtol, rate):
         over = gap(contact, position) / along(contact, contact.response)
         over = jnp.where(meets[j], over, 0.0)
         position = [x - r * over for x, r in zip(position, contact.response, strict=True)]
-    zeros = [jnp.zeros_like(z) for z in lane.zeros]
     new = new._replace(position=position, touching=lane.touching)
     speed, slight = _slight(motion, new, rtol, rate)
-    struck = strike(motion, new, meets, zeros, speed, slight)
+    struck = strike(motion, new, meets, speed, slight)
     touching = list(struck.touching)
     for j, contact in enumerate(motion.contacts):
         if not contact.hard:
             touching[j] = lane.touching[j] ^ meets[j]
-    # An end that is reached at a stop is still before it, see `_after`.
-    new = new._replace(velocity=struck.velocity, touching=touching, zeros=struck.zeros)
-    return new, struck
+    return new._replace(velocity=struck.velocity, touching=touching), struck
 
 
 def _outside(motion: Motion, lane: Lane, path):
@@ -291,7 +350,7 @@ def _with_impacts(
         return watched
     fields = {
         name: list(getattr(watched, name))
-        for name in ("touching", "onsets", "duration", "nearest", "impulse")
+        for name in ("touching", "onsets", "duration", "nearest", "impulse", "lost")
     }
     for i, j in enumerate(motion.hard):
         impulse, depth = struck.impulses[i], struck.depths[i]
@@ -303,6 +362,7 @@ def _with_impacts(
         nearest = jnp.minimum(fields["nearest"][j], jnp.where(impact, depth, jnp.inf))
         fields["nearest"][j] = nearest
         fields["impulse"][j] = jnp.maximum(fields["impulse"][j], impulse)
+        fields["lost"][j] = fields["lost"][j] + struck.losses[i]
     return watched._replace(**{name: jnp.stack(rows) for name, rows in fields.items()})
 
 
@@ -346,9 +406,9 @@ def _after(motion, lane, position, velocity, time, meets, ends, end) -> Lane:
         list(lane.roots),
         touching,
         sizes,
-        list(lane.zeros),
         lane.steps + 1,
         lane.watched,
+        lane.integral,
     )
 
 

@@ -8,6 +8,7 @@ from .series import any_of, first_of, first_root, largest, radius, refined, sett
 from .stop import hold, kept, signal_of
 
 ORDER = 18
+_PUSHED = 1e-3
 
 
 def flight_series(motion: Motion, lane, pushing) -> tuple[list[list], list[list]]:
@@ -66,6 +67,10 @@ def fly(motion: Motion, lane, end, accuracy, rate, longest):
     factorials = ((0, 1), (1, 1), (2, 2), (3, 6))
     size = largest([jnp.abs(row[k]) * f / rate**k for row in rows for k, f in factorials])
     size = jnp.maximum(size, jnp.finfo(float).tiny)
+    if motion.hard:
+        # Held by stops, a motion has no size of its own.
+        pushed = [jnp.abs(r * p.amplitude) for p in motion.loads for r in p.response]
+        size = jnp.maximum(size, _PUSHED * largest([jnp.zeros(()), *pushed]) / rate**2)
     reach = radius(rows, [size] * len(rows), accuracy)
     reach = jnp.minimum(jax.lax.stop_gradient(jnp.minimum(reach, longest)), left)
     signals = [
@@ -73,12 +78,12 @@ def fly(motion: Motion, lane, end, accuracy, rate, longest):
         for push, depth in zip(pushing, depths, strict=True)
     ]
     for i, j in enumerate(motion.hard):
-        signals[j] = signal_of(depths[j], holds[i], lane.touching[j], lane.zeros[i])
+        signals[j] = signal_of(depths[j], holds[i], lane.touching[j], size, rate)
     s, near = first_root(signals, settled(reach, motion.one), motion.one)
     s = jnp.where(s >= left, left, s)
     meets = first_of(near)
     for signal, meet in zip(signals, meets, strict=True):
-        s = jnp.where(meet, refined(signal, s, meet), s)
+        s = jnp.where(meet, refined(signal, s, meet, reach), s)
     s = settled(s, motion.one)
     return rows, depths, s, meets, (s >= left) & ~any_of(meets)
 

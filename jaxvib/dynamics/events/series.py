@@ -15,6 +15,7 @@ _BARRIERS = jax.__version_info__ >= (0, 12)
 _LOOKS = 4
 # Nearer than this part of the reach, Newton's method is sure of the root.
 _NEAR = 1e-6
+_FAR = 1e-3
 # A signal that rests on zero is looked at again this part of the reach later.
 _NUDGE = 1e-7
 
@@ -46,15 +47,35 @@ def combination(weights: Sequence, rows: Sequence[Series]) -> list:
 
 
 def radius(series: Sequence[Series], sizes: Sequence, accuracy):
-    """Return how far the last two terms of all series stay below `accuracy` sizes."""
+    """Return how far the last two terms of all series stay below `accuracy` sizes.
+
+    And no farther than the series converge, by how their terms grow from the middle to
+    the end: what starts far below its size may still run away.
+    """
     order = len(series[0]) - 1
+    tiny = jnp.finfo(float).tiny
 
-    def reach(power):
+    def term(power):
         terms = [jnp.abs(c[power]) / size for c, size in zip(series, sizes, strict=True)]
-        tail = jnp.maximum(largest(terms), jnp.finfo(float).tiny)
-        return jnp.log(accuracy / tail) / power
+        return jnp.log(jnp.maximum(largest(terms), tiny))
 
-    return jnp.exp(jnp.minimum(reach(order), reach(order - 1)))
+    tails = [term(order), term(order - 1)]
+    least = jnp.log(tiny)
+    reach = jnp.minimum(
+        (jnp.log(accuracy) - tails[0]) / order,
+        (jnp.log(accuracy) - tails[1]) / (order - 1),
+    )
+    half = order // 2
+    growth = [
+        jnp.where(term(k) > least, (term(k) - tail) / (m - k), -jnp.inf)
+        for tail, m, k in (
+            (tails[0], order, half), (tails[1], order - 1, half - 1),
+            (tails[0], order, half - 2), (tails[1], order - 1, half - 3),
+        )
+    ]  # fmt: skip
+    converges = largest(growth)
+    converges = jnp.where(jnp.isfinite(converges), converges, reach)
+    return jnp.exp(jnp.minimum(reach, converges))
 
 
 def first_root(signals: Sequence[Series], reach, one):
@@ -101,16 +122,15 @@ def _safe_step(f, rate, bend, reach):
     return jnp.where(resting, _NUDGE * reach, step)
 
 
-def refined(series: Series, s, meant):
-    """Return the root near s where one is `meant`, by three steps of Newton's method.
+def refined(series: Series, s, meant, reach):
+    """Return the root near s where one is `meant`, by two steps of Newton's method.
 
-    The first one that is differentiated gives the root's first derivatives, the other
-    its second ones: the fold of an impacting motion needs both.
+    It is s itself if they lead away: no root is meant to be far.
     """
     fixed = jax.lax.stop_gradient(series)
-    s = s - value(fixed, s) / jnp.where(meant, slope(fixed, s), 1.0)
-    s = s - value(series, s) / jnp.where(meant, slope(fixed, s), 1.0)
-    return s - value(series, s) / jnp.where(meant, slope(series, s), 1.0)
+    new = s - value(fixed, s) / jnp.where(meant, slope(fixed, s), 1.0)
+    new = new - value(series, new) / jnp.where(meant, slope(fixed, new), 1.0)
+    return jnp.where(jnp.abs(new - s) <= _FAR * reach, new, s)
 
 
 def first_of(flags: Sequence) -> list:

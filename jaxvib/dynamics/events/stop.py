@@ -7,15 +7,18 @@ $(e w)^2 / (a (1 - e))$, is below the error of the motion: the contact then hold
 the force that keeps its acceleration at 0, until that force would have to pull.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from .motion import Motion, acceleration_term, along, cosine_and_sine
+from .series import any_of
 
 # Speeds below this part of the motion's are rounding.
 _ROUNDING = 1e-13
+# How fast a contact that rests on its stop leaves it at least, in the same units.
+_LEAVES = 1e-12
 # A pivot below this part of its contact's own says that others hold it already.
 _REDUNDANT = 1e-10
 
@@ -75,18 +78,18 @@ def kept(motion: Motion, held: Hold, accelerations: list) -> tuple[list, list]:
 class Struck(NamedTuple):
     """Velocities after impacts, which contacts touch, and what the impacts were.
 
-    `zeros`: of each hard contact, how many roots of its gap are at this very time;
-    `impulses`: N s; `depths`: how deep, m, each impact would have gone without its stop.
+    `impulses`: N s; `losses`: J; `depths`: how deep, m, each impact would have gone
+    without its stop.
     """
 
     velocity: list
     touching: list
-    zeros: list
     impulses: list
+    losses: list
     depths: list
 
 
-def strike(motion: Motion, lane, meets, zeros, size, slight) -> Struck:
+def strike(motion: Motion, lane, meets, size, slight) -> Struck:
     """Return what happens to the hard contacts that meet something at a lane's time.
 
     One that holds lets go; one that is open has an impact, and holds if what is left of
@@ -94,7 +97,7 @@ def strike(motion: Motion, lane, meets, zeros, size, slight) -> Struck:
     """
     hard = motion.hard
     velocity, touching = list(lane.velocity), list(lane.touching)
-    zeros, impulses, depths = list(zeros), [], []
+    impulses, losses, depths = [], [], []
     strikes = [meets[j] & ~touching[j] for j in hard]
     free, _ = accelerations(motion, lane, touching)
     for i, j in enumerate(hard):
@@ -110,45 +113,34 @@ def strike(motion: Motion, lane, meets, zeros, size, slight) -> Struck:
             v - r * (mass * change) for v, r in zip(velocity, contact.response, strict=True)
         ]
         impulses.append(mass * change)
+        losses.append(mass * change * (speed - change / 2))
         height = speed**2 / jnp.where(pressing < 0, -2 * pressing, 1.0)
         depths.append(jnp.where(pressing < 0, height, jnp.inf))
         lets_go = meets[j] & touching[j]
-        zeros[i] = jnp.where(strikes[i], 1, jnp.where(lets_go, 2, zeros[i]))
         touching[j] = jnp.where(strikes[i], ends, touching[j] & ~lets_go)
     if len(hard) > 1:
         lane = lane._replace(velocity=velocity)
-        velocity, touching, zeros = _shaken(
-            motion, lane, strikes, touching, zeros, size, slight
-        )
-    return Struck(velocity, touching, zeros, impulses, depths)
+        touching = _shaken(motion, lane, strikes, touching, size)
+    return Struck(velocity, touching, impulses, losses, depths)
 
 
-def _shaken(motion, lane, strikes, touching, zeros, size, slight):
-    """Return what an impact makes of the other contacts that held till then."""
-    velocity = lane.velocity
+def _shaken(motion: Motion, lane, strikes, touching, size):
+    """Return which contacts still hold after an impact at another one."""
+    touching = list(touching)
     for i, j in enumerate(motion.hard):
-        others = [s for m, s in enumerate(strikes) if m != i]
-        shaken = touching[j] & jnp.any(jnp.stack(others))
-        contact = motion.contacts[j]
-        speed = along(contact, velocity)
-        without = [t & (k != j) for k, t in enumerate(touching)]
-        pressing = along(contact, accelerations(motion, lane, without)[0])
-        stays = _at_rest(contact, jnp.abs(speed), pressing, size, slight)
-        stays = stays & (jnp.abs(speed) <= _ROUNDING * size)
-        touching[j] = touching[j] & ~(shaken & ~stays)
-        leaves = shaken & ~stays
-        zeros[i] = jnp.where(leaves, jnp.where(speed < 0, 1, 0), zeros[i])
-    return velocity, touching, zeros
+        speed = along(motion.contacts[j], lane.velocity)
+        others = any_of([s for m, s in enumerate(strikes) if m != i])
+        touching[j] = touching[j] & ~(others & (jnp.abs(speed) > _ROUNDING * size))
+    return touching
 
 
 def start_holding(motion: Motion, lane, size, slight):
-    """Return positions, velocities, which contacts touch, and roots of gaps at a start.
+    """Return positions, velocities and which contacts touch at a start.
 
     A contact that is closed to `slight` (m), does not close further, and whose
     rebounds would be as slight, holds.
     """
     position, velocity, touching = lane.position, lane.velocity, list(lane.touching)
-    zeros = []
     for j in motion.hard:
         contact = motion.contacts[j]
         depth, speed = along(contact, position) - contact.gap, along(contact, velocity)
@@ -161,9 +153,7 @@ def start_holding(motion: Motion, lane, size, slight):
         position = [x - r * mass * depth for x, r in zip(position, response, strict=True)]
         velocity = [v - r * mass * speed for v, r in zip(velocity, response, strict=True)]
         touching[j] = rests
-        depth, speed = along(contact, position) - contact.gap, along(contact, velocity)
-        zeros.append(jnp.where((depth == 0) & (speed <= 0), jnp.where(speed < 0, 1, 2), 0))
-    return position, velocity, touching, zeros
+    return position, velocity, touching
 
 
 def accelerations(motion: Motion, lane, touching) -> tuple[list, list]:
@@ -196,27 +186,30 @@ def _at_rest(contact, bounce, pressing, size, slight):
     return (pressing > 0) & (height | (bounce <= _ROUNDING * size))
 
 
-def signal_of(depth, force, holds, zeros) -> Any:
+def signal_of(depth, force, holds, size, rate) -> list:
     """Return the series whose first root is a hard contact's next event.
 
     That is the force's, turned round, while it holds, and else the gap's without the
-    roots that it has now. A force that would have to pull ends here.
+    roots that it has now: two where it rests on the stop, one where it leaves it. A
+    force that would have to pull ends here, a contact that is pressed begins here.
+    `size` (m) and `rate` (1/s) of the motion tell what is rounding.
     """
-    force = [*force, *[jnp.zeros_like(depth[0])] * (len(depth) - len(force))]
-    pulls = force[0] < 0
-    force = [
-        jnp.where(pulls, -1.0 if k == 1 else 0.0, term) for k, term in enumerate(force)
-    ]
-    shifted = [*depth, jnp.zeros_like(depth[0]), jnp.zeros_like(depth[0])]
-    return [
-        jnp.where(
-            holds,
-            -force[k],
-            jnp.where(
-                zeros == 0,
-                shifted[k],
-                jnp.where(zeros == 1, shifted[k + 1], shifted[k + 2]),
-            ),
-        )
-        for k in range(len(depth))
-    ]
+    none = jnp.zeros_like(depth[0])
+    slight = _ROUNDING * size
+    near = depth[0] >= -slight
+    slow = jnp.abs(depth[1]) <= slight * rate
+    pressed = near & slow & (depth[2] > slight * rate**2)
+    now = jnp.where(holds, force[0] < 0, pressed)
+    twice, once = near & slow, near & (depth[1] < 0)
+    force = [*force, *[none] * (len(depth) - len(force))]
+    shifted = [*depth, none, none]
+    signal = []
+    for k in range(len(depth)):
+        # Below zero by a rounding: a gap that opens slowly is left in some steps.
+        below = _LEAVES * size if k == 0 else 0.0
+        gap = jnp.where(once, shifted[k + 1] - below * rate, depth[k])
+        gap = jnp.where(twice, jnp.minimum(shifted[k + 2], 0) - below * rate**2
+                        if k == 0 else shifted[k + 2], gap)  # fmt: skip
+        here = jnp.where(holds, -force[k], gap)
+        signal.append(jnp.where(now, 1.0 if k == 1 else 0.0, here))
+    return signal

@@ -137,7 +137,7 @@ def _chain_term(series: list, order: int):
     return product_term(left, last, order)
 
 
-def press(motion: Motion, lane, end, accuracy, speed, sizes):
+def press(motion: Motion, lane, end, accuracy, rate, speed, sizes):
     """Go on in contact to the next event, or as far as the series are good.
 
     That is where velocities are wrong by `accuracy` times `speed`, each u by that times
@@ -158,8 +158,10 @@ def press(motion: Motion, lane, end, accuracy, speed, sizes):
         depths.append(depth)
         signals.append([jnp.where(touches, -x, x) for x in depth])
     for i, j in enumerate(motion.hard):
+        # In tau, where the clock stands still at onset.
+        pace = jnp.maximum(jnp.abs(series.pace[0]), jnp.finfo(float).tiny)
         signals[j] = signal_of(
-            depths[j], series.holding[i], lane.touching[j], lane.zeros[i]
+            depths[j], series.holding[i], lane.touching[j], speed / rate, rate * pace
         )
     depths, signals = settled((depths, signals), motion.one)
     signals.append([series.time[0] - end, *series.time[1:]])
@@ -169,5 +171,5 @@ def press(motion: Motion, lane, end, accuracy, speed, sizes):
     s, near = first_root(signals, settled(reach, motion.one), motion.one)
     meets = first_of(near)
     for signal, meet in zip(signals, meets, strict=True):
-        s = jnp.where(meet, refined(signal, s, meet), s)
+        s = jnp.where(meet, refined(signal, s, meet, reach), s)
     return series, depths, settled(s, motion.one), meets[:-1], meets[-1]
