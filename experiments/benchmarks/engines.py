@@ -3,20 +3,26 @@
     python -m experiments.benchmarks.engines [--lanes 64 1024 8192] [--repeats 3]
 
 The two-body system, rigid and soft, load 200 to 800 N at 5 to 8 rad/s, gap 0.05 m, 50
-periods from rest. Every engine runs in the same chunks on all cores; runs are interleaved
-and the least time counts. Errors are those of the final state against
-`tests.independent` at 1e-12, on lanes where a start moved by 1e-9 ends as near. scipy's
-`solve_ivp` (DOP853) does a few lanes in a loop. Writes `engines-<device>-<cores>.json`.
+periods from rest in one go. Every engine runs in the same chunks on all cores; runs are
+interleaved and the least time counts. Errors are those of the final state against
+`tests.independent` at 1e-12, on lanes where a start moved by 1e-9 ends as near. Peers: a
+`vmap` of diffrax, Tsit5 in numba (one lane after another) and in C++ (eight lanes in one
+register, compiled here), both on all cores, and scipy's `solve_ivp` (DOP853) for a few
+lanes in a loop. Writes `engines-<device>-<cores>.json`.
 """
 
 import argparse
+import ctypes
+import importlib.util
 import json
 import os
+import shutil
+import subprocess
+import tempfile
 import time
 from pathlib import Path
 
 import diffrax
-import jax
 import numpy as np
 import scipy.integrate
 
@@ -49,13 +55,9 @@ def by(engine: str, rtol: float):
 
     def run(lane):
         system = varied(lane)
-
-        def step(state, _):
-            period = system.period()
-            solution = solve_system(system, state, 0.0, period, rtol=rtol, engine=engine)
-            return solution.state, None
-
-        return jax.lax.scan(step, system.rest(), length=PERIODS)[0]
+        span = PERIODS * system.period()
+        rest = system.rest()
+        return solve_system(system, rest, 0.0, span, rtol=rtol, engine=engine).state
 
     return run
 
@@ -81,12 +83,65 @@ def plain_diffrax(rtol: float):
     return run
 
 
+def mapped(function):
+    """Return a run of a function of one lane over all of them, in order of their cost."""
+
+    def run(values):
+        return jv.map_samples(function, values, np.lexsort(values[1:]))
+
+    return run
+
+
+def compiled_lanes(rtol: float):
+    """Return the C++ lanes, or nothing where no compiler is at hand."""
+    compiler = shutil.which("g++")
+    if compiler is None:
+        return None
+    library = Path(tempfile.mkdtemp()) / "tsit5_lanes.so"
+    source = Path(__file__).with_name("tsit5_lanes.cpp")
+    flags = ["-O3", "-march=native", "-ffast-math", "-fopenmp-simd", "-shared", "-fPIC"]
+    subprocess.run([compiler, *flags, "-o", library, source, "-lpthread"], check=True)
+    function = ctypes.CDLL(str(library)).tsit5_lanes
+
+    def run(values):
+        order = np.lexsort(values[1:])
+        columns = [np.ascontiguousarray(column[order]) for column in values]
+        found = np.empty((len(order), 4))
+        pointers = [
+            array.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+            for array in (*columns, found)
+        ]
+        function(
+            *pointers[:3], len(order), PERIODS, ctypes.c_double(rtol), pointers[3],
+            os.cpu_count(),
+        )  # fmt: skip
+        states = np.empty_like(found)
+        states[order] = found
+        return states
+
+    return run
+
+
+def numba_lanes(rtol: float):
+    """Return Tsit5 in numba, or nothing where numba is not installed."""
+    if importlib.util.find_spec("numba") is None:
+        return None
+    from experiments.benchmarks.tsit5_numba import lanes_in_numba
+
+    return lambda values: lanes_in_numba(*values, PERIODS, rtol)
+
+
+PLAIN = "vmapped diffrax Tsit5, rtol 1e-9"
 ENGINES = {
-    "event, rtol 1e-7": by("event", 1e-7),
-    "event, rtol 1e-9": by("event", 1e-9),
-    "jaxvib's diffrax path, rtol 1e-8": by("diffrax", 1e-8),
-    "vmapped diffrax Tsit5, rtol 1e-9": plain_diffrax(1e-9),
+    "event, rtol 1e-6": mapped(by("event", 1e-6)),
+    "event, rtol 1e-7": mapped(by("event", 1e-7)),
+    "event, rtol 1e-9": mapped(by("event", 1e-9)),
+    "jaxvib's diffrax path, rtol 1e-8": mapped(by("diffrax", 1e-8)),
+    PLAIN: mapped(plain_diffrax(1e-9)),
+    "numba Tsit5, rtol 1e-9": numba_lanes(1e-9),
+    "C++ Tsit5 in lanes, rtol 1e-9": compiled_lanes(1e-9),
 }
+ENGINES = {name: run for name, run in ENGINES.items() if run is not None}
 
 
 def timed(function):
@@ -140,10 +195,9 @@ def scipy_loop(values, number: int) -> float:
 def measure(number: int, repeats: int, kept, ends) -> list[dict]:
     """Return the time per trajectory-period and the errors of every engine."""
     values = lanes(number)
-    order = np.lexsort(values[1:])
     table = {}
     for name, engine in ENGINES.items():
-        states, first, _ = timed(lambda run=engine: jv.map_samples(run, values, order))
+        states, first, _ = timed(lambda run=engine: run(values))
         error = np.abs(states[kept] - ends).max(1) / np.abs(ends).max(1)
         table[name] = {
             "engine": name,
@@ -156,7 +210,7 @@ def measure(number: int, repeats: int, kept, ends) -> list[dict]:
         }
     for _ in range(repeats):
         for name, engine in ENGINES.items():
-            _, wall, cpu = timed(lambda run=engine: jv.map_samples(run, values, order))
+            _, wall, cpu = timed(lambda run=engine: run(values))
             for key, seconds in (("wall, us", wall), ("cpu, us", cpu)):
                 each = seconds * 1e6 / number / PERIODS
                 table[name][key] = min(table[name][key], each)
@@ -176,13 +230,16 @@ def main() -> None:
         kept, ends = references(values, CHECKED)
         found = measure(number, chosen.repeats, kept, ends)
         loop = scipy_loop(values, 4) * 1e6 / PERIODS
+        plain = next(row["wall, us"] for row in found if row["engine"] == PLAIN)
         for row in found:
             row |= {"lanes checked": len(kept), "scipy, us": loop}
             row["times faster than scipy"] = loop / row["wall, us"]
+            row["times faster than vmapped diffrax"] = plain / row["wall, us"]
             print(
                 {key: f"{v:.3g}" if isinstance(v, float) else v for key, v in row.items()}
             )
         rows += found
+    about["load at the end"] = os.getloadavg()[0]
     name = f"engines-{about['device']}-{os.cpu_count()}.json"
     file = Path(__file__).with_name(name)
     file.write_text(json.dumps({"machine": about, "rows": rows}, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""One map over samples: chunks of lanes in order of their cost, on every core."""
+"""One map over samples: chunks of lanes in order of their cost, on all that computes."""
 
 import concurrent.futures
 import contextlib
@@ -32,7 +32,8 @@ def map_samples(
     """Map a function of one sample over the leading axis of all samples.
 
     Chunks of up to `chunk` samples run as one `vmap`, with one host thread per core,
-    since XLA runs a chunk's loops on a single core. Each lane of a chunk waits for its
+    since XLA runs a chunk's loops on a single core. Where there are several devices, each
+    runs a chunk of its own, all at the same time. Each lane of a chunk waits for its
     slowest neighbour, so samples of similar `cost` (shape (samples,), any unit) are
     put together. A chunk is never narrower than 2 lanes (short ones are padded). What its
     neighbours are changes no bit of a sample's result; its place in a chunk may change
@@ -50,32 +51,35 @@ def map_samples(
         raise ValueError(f"chunk = {chunk} is not in [1, inf)")
     order = np.arange(number) if cost is None else np.argsort(cost, kind="stable")
     compiled, widths = _compiled(function)
-    available = os.cpu_count() or 1
+    available = _workers()
     rounds = -(-number // (available * chunk))
     share = -(-number // (available * rounds))  # every core gets as much as the others
     needed = max(2, min(chunk, share))
+    devices = len(jax.local_devices())
     # A width that is compiled already costs less than a new one that fits better.
     width = min((w for w in widths if w >= needed), default=needed)
     ready = widths.get(width)
     if ready is not None:
         ready.result()
 
+    stride = width * devices
+
     def run(start: int) -> PyTree:
-        lanes = order[start : start + width]
-        padded = np.resize(lanes, width)
+        lanes = order[start : start + stride]
+        padded = np.resize(lanes, stride)
         result = compiled(jax.tree.map(lambda leaf: np.asarray(leaf)[padded], samples))
         result = jax.tree.map(lambda leaf: np.asarray(leaf)[: len(lanes)], result)
         if progress is not None:
             progress(len(lanes))
         return result
 
-    starts = range(0, number, width)
+    starts = range(0, number, stride)
     parts = []
     if ready is None:  # alone, so that one thread compiles
         with _noting(function):
             parts.append(run(0))
         widths[width] = _DONE
-    workers = 1 if function in _ALONE else available
+    workers = 1 if function in _ALONE or devices > 1 else available
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         # The costliest chunks last would leave cores idle at the end.
         rest = list(pool.map(run, reversed(starts[len(parts) :])))[::-1]
@@ -91,12 +95,13 @@ def compile_ahead(
     `sample`: one of them, or its shapes. `map_samples` waits for what has begun.
     """
     compiled, widths = _compiled(function)
-    width = max(2, min(chunk, -(-number // (os.cpu_count() or 1))))
+    width = max(2, min(chunk, -(-number // _workers())))
     if any(known >= width for known in widths):
         return
 
     def widened(leaf):
-        return jax.ShapeDtypeStruct((width, *np.shape(leaf)), leaf.dtype)
+        lanes = width * len(jax.local_devices())
+        return jax.ShapeDtypeStruct((lanes, *np.shape(leaf)), leaf.dtype)
 
     def prepare() -> None:
         with _noting(function):
@@ -136,4 +141,20 @@ def _number(samples, cost) -> int:
 
 @functools.lru_cache(maxsize=64)
 def _compiled(function) -> tuple[Any, dict[int, concurrent.futures.Future]]:
-    return jax.jit(jax.vmap(function)), {}
+    devices = jax.local_devices()
+    mapped = jax.vmap(function)
+    if len(devices) == 1:
+        return jax.jit(mapped), {}
+    # Each device runs loops of its own; a sharded loop would wait for all at each turn.
+    lanes = jax.sharding.PartitionSpec("lanes")
+    mesh = jax.sharding.Mesh(np.asarray(devices), ("lanes",))
+    spread = jax.shard_map(
+        mapped, mesh=mesh, in_specs=lanes, out_specs=lanes, check_vma=False
+    )
+    return jax.jit(spread), {}
+
+
+def _workers() -> int:
+    """Return how many chunks run at the same time."""
+    devices = len(jax.local_devices())
+    return devices if devices > 1 else os.cpu_count() or 1

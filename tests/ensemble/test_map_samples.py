@@ -1,6 +1,10 @@
 """Checked against: a plain loop over the samples, bit by bit."""
 
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -142,3 +146,28 @@ def test_what_goes_wrong_ahead_is_raised_by_the_map():
     compile_ahead(broken, np.asarray(1.0), 100)
     with pytest.raises(ValueError, match="no such thing"):
         jv.map_samples(broken, np.arange(4.0))
+
+
+@pytest.mark.slow
+def test_several_devices_give_the_same_bits(tmp_path):
+    # Devices are counted when JAX starts, so another process has two of them.
+    program = tmp_path / "on_two_devices.py"
+    program.write_text(
+        "import sys, jax, numpy as np, jaxvib as jv\n"
+        "from tests.ensemble.test_map_samples import iterate, many\n"
+        "assert len(jax.local_devices()) == 2\n"
+        "result = jv.map_samples(iterate, many, many['steps'], chunk=32)\n"
+        "np.savez(sys.argv[1], **result)\n"
+    )
+    here = Path(__file__).parents[2]
+    environment = os.environ | {
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
+        "JAX_PLATFORMS": "cpu",
+        "PYTHONPATH": str(here),
+    }
+    file = tmp_path / "result.npz"
+    subprocess.run([sys.executable, program, file], check=True, env=environment, cwd=here)
+    expected = jv.map_samples(iterate, many, many["steps"], chunk=32)
+    with np.load(file) as found:
+        for key, values in expected.items():
+            np.testing.assert_array_equal(found[key], values)
