@@ -14,6 +14,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 from .._quantity import Range, check_range, reported
 from ..ensemble import Reason
 from .events import travel, travel_columns, travel_problem, why_not, why_only
+from .lanes import step_lanes
 from .observables import Watched, start_watching, steps_over_contact, watch_step
 from .solve import (
     Problem,
@@ -25,7 +26,7 @@ from .solve import (
     solve,
 )
 
-ENGINES = ("auto", "diffrax", "event")
+ENGINES = ("auto", "diffrax", "event", "stepping")
 STEPPED = ("auto", "diffrax")  # where samples on the way or multipliers are wanted
 _MANY = 512  # lanes; fewer are done before an event engine is compiled
 
@@ -81,7 +82,7 @@ def solve_system(system, state, t0, t1, *, rtol, engine="auto") -> Solution:
     """Return `flow` together with its reason code and the number of steps."""
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     state = checked_state(system, state)
-    problem, parameters = problem_of(system)
+    problem, parameters = problem_of(system, engine)
     if _by_events(system, engine):
         return travel_problem(problem.prepare, state, parameters, t0, t1, rtol)
     return solve(problem, state, parameters, t0, t1, tolerances(rtol))
@@ -100,13 +101,15 @@ def engine_for(system, engine: str, lanes: int) -> tuple[str, str]:
     problem, parameters = problem_of(system)
     equation = eqx.filter_eval_shape(problem.prepare, parameters)
     reason, only = why_not(equation), why_only(equation)
-    if engine == "diffrax":
+    if engine in ("diffrax", "stepping"):
         if only:
-            raise ValueError(f"engine = 'diffrax': {only}; allowed: auto, event")
+            raise ValueError(f"engine = {engine!r}: {only}; allowed: auto, event")
         return engine, "asked for"
     if engine == "event" or only:
         if reason:
-            raise ValueError(f"engine = {engine!r}: {reason}; allowed: auto, diffrax")
+            raise ValueError(
+                f"engine = {engine!r}: {reason}; allowed: auto, diffrax, stepping"
+            )
         return "event", only or "asked for"
     if not reason and lanes < _MANY:
         reason = f"{lanes} samples are fewer than {_MANY}, from where on events pay"
@@ -203,7 +206,7 @@ def observe(
     `watched`: what is known from before t0. The result is not differentiable; `flow`
     to a watched time is.
     """
-    problem, parameters = problem_of(system)
+    problem, parameters = problem_of(system, engine)
     if _by_events(system, engine):
         equation = problem.prepare(parameters)
         columns, found = travel_columns(equation, state, t0, t1, rtol, grazing, watched)
@@ -221,7 +224,7 @@ def watch(
     system, state, t0, t1, *, rtol, grazing, engine="auto"
 ) -> tuple[Array, Watched, Array]:
     """Return `observe` without a monodromy: state, what was watched, reason code."""
-    problem, parameters = problem_of(system)
+    problem, parameters = problem_of(system, engine)
     equation = problem.prepare(parameters)
     if _by_events(system, engine):
         found = travel(equation, state, t0, t1, rtol, grazing=grazing)
@@ -239,6 +242,11 @@ def _watch(problem, start, prepared, equation, state_of, t0, t1, rtol, grazing, 
         first, last = (tuple(map(state_of, pair)) for pair in (first, last))
         return watch_step(watched, grazing, t0, t1, first, last, equation)
 
+    if problem.stepping:
+        final, result, _, watched = step_lanes(
+            problem, start, prepared, t0, t1, tolerances(rtol), (watched, update)
+        )
+        return final, watched, result
     saveat = diffrax.SaveAt(t1=True, solver_state=True)
     solution, finite = integrate(
         problem, start, prepared, t0, t1, tolerances(rtol), saveat, (watched, update)
@@ -249,8 +257,8 @@ def _watch(problem, start, prepared, equation, state_of, t0, t1, rtol, grazing, 
     return final, solution.solver_state[1], result
 
 
-def problem_of(system) -> tuple[Problem, Any]:
-    """Return a system's initial value problem and its parameters."""
+def problem_of(system, engine="diffrax") -> tuple[Problem, Any]:
+    """Return a system's initial value problem for an engine, and its parameters."""
     parameters, static = eqx.partition(system, eqx.is_inexact_array)
     touches = bool(getattr(system, "has_contacts", False))
 
@@ -260,9 +268,9 @@ def problem_of(system) -> tuple[Problem, Any]:
     def field(time, state, equation):
         return equation.vector_field(time, state)
 
-    return Problem(
-        prepare, field, skips=steps_over_contact if touches else None
-    ), parameters
+    skips = steps_over_contact if touches else None
+    stepping = engine == "stepping"
+    return Problem(prepare, field, skips=skips, stepping=stepping), parameters
 
 
 def checked_state(system, state) -> Float[Array, " state"]:

@@ -12,6 +12,7 @@ import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
 from ..ensemble import Reason
+from .lanes import step_lanes
 from .stepper import Stepper
 
 PyTree = Any
@@ -38,7 +39,8 @@ class Problem(NamedTuple):
     state to the one number that must stay below 1; `skips(h, shallowest, start, end,
     prepared)` says whether a step of length h between two pairs (state, rate) may have
     passed a contact deeper than `shallowest` unseen: such a step is taken again;
-    `has_columns`: whether the state is one with its columns already.
+    `has_columns`: whether the state is one with its columns already; `stepping`: whether
+    it is integrated by `lanes` instead of diffrax.
     """
 
     prepare: Callable[[PyTree], PyTree]
@@ -46,6 +48,7 @@ class Problem(NamedTuple):
     norm: Callable[[PyTree], Any] = rms
     skips: Callable[..., Any] | None = None
     has_columns: bool = False
+    stepping: bool = False
 
 
 class Tolerance(NamedTuple):
@@ -100,6 +103,9 @@ def solve(
 
 def _run(problem, state, parameters, t0, t1, tolerance) -> Solution:
     prepared = problem.prepare(parameters)
+    if problem.stepping:
+        final, result, steps, _ = step_lanes(problem, state, prepared, t0, t1, tolerance)
+        return Solution(final, result, steps)
     solution, finite = integrate(
         problem, state, prepared, t0, t1, tolerance, diffrax.SaveAt(t1=True)
     )
@@ -264,14 +270,14 @@ def augmented(problem: Problem, directions: PyTree | None) -> Problem:
         return jnp.maximum(problem.norm(error), jnp.max(jax.vmap(problem.norm)(columns)))
 
     if problem.skips is None:
-        return Problem(prepare, field, norm, None, True)
+        return Problem(prepare, field, norm, None, True, problem.stepping)
     inner = problem.skips
 
     def skips(length, shallowest, start, stop, prepared):
         first, last = (start[0][0], start[1][0]), (stop[0][0], stop[1][0])
         return inner(length, shallowest, first, last, prepared[0])
 
-    return Problem(prepare, field, norm, skips, True)
+    return Problem(prepare, field, norm, skips, True, problem.stepping)
 
 
 def columns_of(state, parameters, d_state, d_parameters):

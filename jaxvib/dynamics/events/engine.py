@@ -104,7 +104,7 @@ def travel(
     numbers = [leaf for leaf in jax.tree.leaves(equation) if hasattr(leaf, "shape")]
     finite = jnp.all(
         jnp.stack([jnp.all(jnp.isfinite(x)) for x in [*numbers, state, t0, t1]])
-    )
+    ) & (t1 >= t0)
     motion = motion_of(equation, jnp.where(finite, one, jnp.nan))
     # A lane that cannot be integrated takes no step, so that it holds up no other.
     end = jnp.where(finite, jnp.asarray(t1, float), t0)

@@ -1,0 +1,105 @@
+"""Checked against: diffrax at 1e-13, tests.independent, a loop over the samples."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxvib as jv
+from jaxvib.dynamics.flow import engine_for, observe, solve_system
+from jaxvib.ensemble import Reason
+from jaxvib.systems.printed import Printed
+from tests.independent import TwoBody, motion
+
+SOFT = 35041219.07
+
+
+class DuffingEquation(eqx.Module):
+    """The rates of Duffing's oscillator."""
+
+    amplitude: jax.Array
+
+    def vector_field(self, time, state):
+        x, v = state
+        force = self.amplitude * jnp.cos(1.2 * time)
+        return jnp.stack([v, -0.2 * v + x - x**3 + force])
+
+
+class Duffing(Printed):
+    """A system with the least that an engine asks for."""
+
+    amplitude: jax.Array
+
+    def equation(self):
+        return DuffingEquation(self.amplitude)
+
+    def rest(self):
+        return jnp.zeros(2)
+
+    def period(self):
+        return jnp.asarray(2 * jnp.pi / 1.2)
+
+
+START = jnp.array([0.5, 0.1])
+
+
+@pytest.fixture(scope="module")
+def ends():
+    def run(engine, rtol):
+        def end(amplitude, state):
+            system = Duffing(amplitude)
+            return jv.flow(system, state, 0.0, 7.0, rtol=rtol, engine=engine)
+
+        def whole(amplitude):
+            columns = jax.jacfwd(end, (0, 1))(amplitude, START)
+            return end(amplitude, START), *columns
+
+        return jax.jit(jax.vmap(whole))(jnp.array([0.1, 0.25, 0.3]))
+
+    return run("stepping", 1e-10), run("diffrax", 1e-13)
+
+
+def test_states_and_columns_are_those_of_diffrax(ends):
+    for ours, theirs in zip(*ends, strict=True):
+        scale = np.abs(theirs).max()
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=3e-9 * scale)
+
+
+def test_a_bad_lane_has_its_reason_and_no_lane_feels_it():
+    @jax.jit
+    def run(amplitudes):
+        return jax.vmap(
+            lambda a: solve_system(
+                Duffing(a), START, 0.0, 3.0, rtol=1e-8, engine="stepping"
+            )
+        )(amplitudes)
+
+    good, bad = run(jnp.array([0.1, 0.2, 0.3])), run(jnp.array([0.1, jnp.nan, 0.3]))
+    assert [int(code) for code in bad.result] == [0, Reason.BAD_PARAMETER, 0]
+    assert np.all(np.isnan(bad.state[1]))
+    np.testing.assert_array_equal(good.state[::2], bad.state[::2])
+    np.testing.assert_array_equal(good.result, 0)
+
+
+@pytest.mark.slow
+def test_contacts_are_watched_and_none_is_missed():
+    system = jv.two_body_impact(contact=jv.HertzContact(SOFT))
+    state = np.array([0.02, 0.17, 0.4, -0.3])
+    seen = jax.jit(
+        lambda s: observe(s, state, 0.0, 2.2, rtol=1e-11, grazing=1e-9, engine="stepping")
+    )(system)
+    expected = motion(TwoBody(contact_stiffness=SOFT), state, 0, 2.2, [])
+    np.testing.assert_allclose(seen.state, expected.state, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(seen.monodromy, expected.monodromy, rtol=0, atol=1e-6)
+    assert int(seen.watched.onsets[0]) == len(expected.meetings)
+
+
+def test_it_is_taken_when_asked_for_and_refused_at_hard_stops():
+    assert engine_for(Duffing(jnp.asarray(0.1)), "stepping", 1) == ("stepping", "asked for")
+    stop = jv.ImpactSystem(
+        jv.LinearSystem(jnp.eye(1), jnp.eye(1), jnp.eye(1)),
+        (jv.Contact([1.0], 0.1, jv.RestitutionContact(0.5)),),
+    )
+    with pytest.raises(ValueError, match="'stepping': contact law RestitutionContact"):
+        jv.flow(stop, jnp.zeros(2), 0.0, 1.0, engine="stepping")
