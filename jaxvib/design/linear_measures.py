@@ -34,7 +34,8 @@ def peaks_measure(force, at, low: float, high: float, count: int) -> Measure:
     Peaks within (`low`, `high`) rad/s: found on a grid and sharpened by Newton's method
     to $d|x|^2/d\omega = 0$, so that the largest is the exact $H_\infty$ norm. Where
     there are fewer, the highest stands for the missing ones (the larger end of the
-    band, where there is none).
+    band, where there is none): the largest of them is continuous, other combinations
+    jump where a peak comes or goes.
     """
     analysis = Direct(_Peaks(force, at, low, high, count))
     return Measure(analysis, _itself, "m/N", f"peaks at {at} per force at {force}")

@@ -33,6 +33,7 @@ def optimise(
     remember: Remember | None = None,
     name: str = "",
     progress: Callable[[int], None] | None = None,
+    throw: bool = True,
 ) -> Design:
     """Find the best design of a problem.
 
@@ -44,6 +45,7 @@ def optimise(
     system's own values, then Sobol points within the bounds (`seed`); `steps`: of the
     optimiser, for each start; `tolerance`: relative, on objective and variables.
     `remember`: keeps evaluations, so that a stopped search goes on to the same bits.
+    `throw`: whether a start without an objective is an error; else it is a result.
 
     **Raises:** `ValueError` for an unknown method, one that does not know constraints
     where there are some, or a motion that is not found at the first start.
@@ -55,7 +57,9 @@ def optimise(
     shares = starting_shares(problem, starts, seed)
     if method == ADAM or not isinstance(method, str):
         optimiser = optax.adam(_RATE) if isinstance(method, str) else method
-        return _first_order(problem, optimiser, shares, steps, remember, name, progress)
+        return _first_order(
+            problem, optimiser, shares, steps, remember, name, progress, throw
+        )
     courses, ends, codes = [], [], []
     for place, row in enumerate(shares):
         evaluator = Evaluator(
@@ -67,7 +71,7 @@ def optimise(
             good = code == Reason.SUCCESS
             end = len(evaluator.course) - 1 if good else _best_of(problem, evaluator.course)
         except LostError as lost:
-            if len(evaluator.course) == 1 and place == 0:
+            if throw and len(evaluator.course) == 1 and place == 0:
                 raise ValueError(_not_begun(lost.code)) from None
             code = lost.code
             end = _best_of(problem, evaluator.course)
@@ -96,7 +100,9 @@ def starting_shares(problem: Problem, starts: int, seed: int) -> np.ndarray:
     return np.concatenate([own, drawn])
 
 
-def _first_order(problem, optimiser, shares, steps, remember, name, progress) -> Design:
+def _first_order(
+    problem, optimiser, shares, steps, remember, name, progress, throw
+) -> Design:
     course, end, codes, final, objectives = descend(
         problem, shares, optimiser, steps, remember=remember, name=name, progress=progress
     )
@@ -109,7 +115,7 @@ def _first_order(problem, optimiser, shares, steps, remember, name, progress) ->
         jnp.asarray(objectives),
         jnp.asarray(codes, jnp.int32),
     )
-    if course[0].code and len(shares) == 1:
+    if throw and course[0].code and len(shares) == 1:
         raise ValueError(_not_begun(course[0].code))
     code = course[end].code
     return _with(design, starts, len(course) * len(shares), code)

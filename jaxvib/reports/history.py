@@ -86,7 +86,7 @@ def _over_designs(runs: Sequence[Run], name: str) -> Chart:
     layers = []
     for number, run in enumerate(runs):
         values = np.ravel(run.field(name)).astype(float)
-        paint = Scale(name, "viridis", float(np.nanmin(values)), float(np.nanmax(values)))
+        paint = Scale(name, "sea", float(np.nanmin(values)), float(np.nanmax(values)))
         symbol = ("circle", "diamond")[number]
         layers.append(Points(places, values, values, paint, symbol=symbol))
     ticks = labels if len(labels) <= 8 else ()
@@ -144,7 +144,7 @@ def _evidence(run: Run, choice) -> str:
         words += f" What is left of the gradient there is {left[0]:.1e} of the objective."
     said = _courses(run, "notice")
     if np.any(said == 2):
-        words += " Marked: a contact grazes, and multipliers have no derivative there."
+        words += " Marked: a contact grazes, where the derivative of multipliers jumps."
     elif np.any(said == 1):
         words += " Marked: contacts came or went since the step before, so that grazing "
         words += "lies in between, where derivatives of both sides end."

@@ -222,11 +222,13 @@ class DesignKind:
         }
         rows = []
         for number, here in enumerate(_systems(system, samples)):
-            row = [
-                _designed(problems[name].at(here), options, one, remember,
-                          f"{number}/{name}", run)
-                for name, one in options.each().items()
-            ]  # fmt: skip
+            row = []
+            for name, one in options.each().items():
+                problem, key = problems[name].at(here), f"{number}/{name}"
+                try:
+                    row.append(_designed(problem, options, one, remember, key, run))
+                except ValueError as error:  # a start that there is not, of a branch say
+                    raise RuntimeError(str(error)) from None
             rows.append(row)
             progress(1)
         length = _length(options, rows, bool(samples))
@@ -323,6 +325,7 @@ def _designed(problem, options, one: OneDesign, remember, name: str, run):
             seed=run.seed,
             remember=remember,
             name=name,
+            throw=False,
         )
     known = parameters(problem.system)
     values = {path: known[path].value for path in (

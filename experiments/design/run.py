@@ -1,0 +1,39 @@
+"""Every figure on designs, printed and written to `results.json` beside this file.
+
+    python -m experiments.design.run [PART]...
+
+Parts: studies, same_problem, damper, beam, first_design; all of them where none is
+named. Some twenty minutes.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from experiments.design.beam import beam
+from experiments.design.damper import damper
+from experiments.design.first_design import first_design
+from experiments.design.same_problem import same_problem
+from experiments.design.studies import studies
+
+PARTS = {
+    "first_design": first_design,
+    "studies": studies,
+    "same_problem": same_problem,
+    "damper": damper,
+    "beam": beam,
+}
+FILE = Path(__file__).with_name("results.json")
+
+
+def main(*names: str) -> None:
+    """Run the parts that are named, and keep what is known of the others."""
+    found = json.loads(FILE.read_text()) if FILE.exists() else {}
+    for name in names or PARTS:
+        found[name] = PARTS[name]()
+        print(json.dumps({name: found[name]}, indent=1))
+        FILE.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,143 @@
+"""What the ready studies of designs find, beside closed forms.
+
+    python -m experiments.design.studies
+
+Runs those that are not in `results/` yet, and reads their stores.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import jaxvib as jv
+from jaxvib.design import optimal_absorber
+
+
+def store(name: str):
+    """Return the results of a ready study, after running it where that is not done."""
+    folder = Path("results", name)
+    if not (folder / "report.html").exists():
+        subprocess.run([sys.executable, "-m", "jaxvib", "run", name], check=True)
+    return jv.open_study(folder)
+
+
+def absorbers() -> dict:
+    """Return the absorbers found, and how far they are from the closed forms."""
+    results, found = store("tuned_mass_damper"), {}
+    for mass_ratio in (0.05, 0.1):
+        here = results.sel({"attached.mass": mass_ratio})
+        for criterion in ("h2", "h_infinity", "den_hartog"):
+            one = here.sel(design=criterion)
+            exact = optimal_absorber(criterion, mass_ratio)._asdict()
+            found[f"{criterion}, mass ratio {mass_ratio}"] = {
+                name: {
+                    "found": float(one[name]),
+                    "off the closed form": abs(float(one[name] - exact[name])),
+                }
+                for name in exact
+            } | {
+                "objective": float(one["optimum.objective"]),
+                "evaluations": int(one["evaluations"]),
+            }
+    return found
+
+
+def flip() -> dict:
+    """Return how little moves a period doubling out of the operating range."""
+    results = store("flip_out_of_range")
+    best = int(results["best"])
+    there = [float(results["limit.flip"][step]) + 6.15 for step in (0, best)]
+    return {
+        "period doubling before, rad/s": there[0],
+        "after, rad/s": there[1],
+        "evaluations": int(results["evaluations"]),
+        **_before_and_after(results, best),
+    }
+
+
+def mirror() -> dict:
+    """Return the bodies that reflect a packet best, of several starts."""
+    results = store("chain_mirror")
+    best = int(results["best"])
+    masses = [float(results[f"optimum.mass_factors.{i}"]) for i in range(64, 70)]
+    return {
+        "reflected share of each start": results["starts.objective"].values.tolist(),
+        "reflected share of the best": float(results["optimum.objective"]),
+        "masses of bodies 64 to 69, over the others'": masses,
+        "evaluations": int(results["evaluations"]),
+        "what is left of the gradient": float(results["optimality"]),
+        "steps": best,
+    }
+
+
+def robust() -> dict:
+    """Return the worst peak of a robust absorber beside that of the nominal one."""
+    results = store("robust_absorber")
+    return {
+        str(name): {
+            "objective": float(results["optimum.objective"].sel(design=name)),
+            "frequency": float(results["optimum.attached.frequency"].sel(design=name)),
+            "damping ratio": float(
+                results["optimum.attached.damping_ratio"].sel(design=name)
+            ),
+        }
+        for name in results["design"].values
+    }
+
+
+def identified() -> dict:
+    """Return what a fit finds of a response with 1 per cent of noise."""
+    results = store("fit_response")
+    truth = {"main.damping_ratio": 0.02, "attached.frequency": 5.2,
+             "attached.damping_ratio": 0.08}  # fmt: skip
+    return {
+        path: {
+            "made with": value,
+            "fitted": float(results[f"fitted.{path}"]),
+            "95 % interval": results[f"interval.{path}"].values.tolist(),
+        }
+        for path, value in truth.items()
+    }
+
+
+def influences() -> dict:
+    """Return Sobol's indices of the response."""
+    results = store("damper_sensitivity")
+    paths = results["parameter"].values.tolist()
+    return {
+        name: {
+            kind: dict(zip(paths, np.round(results[f"{name}.{kind}"].values[0], 4).tolist(),
+                           strict=True))
+            for kind in ("normalised", "first_order", "total_order")
+        }
+        for name in ("variance", "peak")
+    }  # fmt: skip
+
+
+def _before_and_after(results, best: int) -> dict:
+    names = [str(name) for name in results if str(name).startswith("optimum.")]
+    paths = [name.removeprefix("optimum.") for name in names]
+    return {
+        path: [float(results[path][0]), float(results[path][best])]
+        for path in paths
+        if path != "objective"
+    }
+
+
+def studies() -> dict:
+    """Return everything."""
+    return {
+        "absorbers": absorbers(),
+        "robust absorber": robust(),
+        "period doubling out of the range": flip(),
+        "chain mirror": mirror(),
+        "fit": identified(),
+        "sensitivity": influences(),
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(studies(), indent=1))

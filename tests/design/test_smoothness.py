@@ -1,0 +1,74 @@
+"""Checked against: the linear motion in closed form, up to the load at which it grazes."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxvib as jv
+from jaxvib.design import Notice, Problem, local_sensitivity, notice, orbit_measure
+from jaxvib.design.evaluation import Evaluator
+from jaxvib.design.smoothness import NEAR, noticed
+
+soft = jv.two_body_impact(contact=jv.HertzContact(3.504e7))
+FREQUENCY = 5.8
+
+
+def without_contact():
+    """Return the load at which the gap just closes, and the state at t = 0 per N."""
+    mass, damping, stiffness = (np.asarray(m) for m in soft.matrices())
+    dynamic = stiffness - FREQUENCY**2 * mass + 1j * FREQUENCY * damping
+    x = np.linalg.solve(dynamic, [1.0, 0.0])
+    return 0.05 / abs(x[0] - x[1]), np.concatenate([x.real, (1j * FREQUENCY * x).real])
+
+
+def test_each_notice_has_its_cause_and_its_words():
+    assert noticed(1.0, np.array([1]), None) == Notice.SMOOTH
+    assert noticed(1.0, np.array([1, 2]), np.array([1, 2])) == Notice.SMOOTH
+    assert noticed(1.0, np.array([1, 2]), np.array([1, 1])) == Notice.CROSSED_GRAZING
+    assert noticed(NEAR / 2, np.array([1]), np.array([1])) == Notice.AT_GRAZING
+    assert len({notice(code) for code in Notice}) == len(Notice)
+
+
+@pytest.fixture(scope="module")
+def grazing():
+    load, per_newton = without_contact()
+    guess = jnp.asarray(load * per_newton) + 0.05 * jnp.array([0.0, 1.0, 0.0, 0.0])
+
+    def measured(amplitude):
+        system = jv.replace(soft, {"load.amplitude": amplitude})
+        orbit = jv.periodic_orbit(system, guess, rtol=1e-11, evidence="quick")
+        numbers = jnp.stack([jnp.trace(orbit.monodromy), orbit.amplitude[0]])
+        return numbers, orbit.contacts
+
+    slopes = jax.jit(jax.jacfwd(measured, has_aux=True))
+    return load, per_newton, slopes
+
+
+@pytest.mark.slow
+def test_an_amplitude_keeps_its_derivative_and_the_monodromy_matrix_loses_it(grazing):
+    load, per_newton, slopes = grazing
+    linear = abs(per_newton[0] + 1j * per_newton[2] / FREQUENCY)
+    (trace, amplitude), contacts = slopes(jnp.asarray(load * (1 - 1e-4)))
+    assert int(contacts) == 0
+    assert float(amplitude) == pytest.approx(linear, rel=1e-7)
+    assert abs(float(trace)) < 1e-9
+    (trace, amplitude), contacts = slopes(jnp.asarray(load * (1 + 1e-8)))
+    assert int(contacts) == 1
+    assert float(amplitude) == pytest.approx(linear, rel=1e-3)
+    assert float(trace) == pytest.approx(-0.585, rel=1e-2)
+
+
+@pytest.mark.slow
+def test_a_step_beside_grazing_is_told():
+    load, _ = without_contact()
+    bounds = {"load.amplitude": (100.0, 200.0)}
+    system = jv.replace(soft, {"load.amplitude": load * (1 - 1e-7)})
+    found = local_sensitivity(orbit_measure("amplitude"), system, bounds)
+    assert int(found.notice) == Notice.AT_GRAZING
+    problem = Problem(
+        jv.replace(soft, {"load.amplitude": 150.0}), bounds, orbit_measure("amplitude")
+    )
+    evaluator = Evaluator(problem, problem.shares)
+    assert evaluator(problem.shares).notice == Notice.SMOOTH
+    assert evaluator(np.array([0.85])).notice == Notice.CROSSED_GRAZING
