@@ -1,11 +1,22 @@
 """Periodic motion: shooting, monodromy, Floquet multipliers, continuation."""
 
+from .attractors import Attractors as Attractors
+from .basins import Basins as Basins
+from .basins import attractors as attractors
+from .basins import basins as basins
+from .basins import state_grid as state_grid
 from .bifurcation import BifurcationPoint as BifurcationPoint
 from .bifurcation import bifurcation_point as bifurcation_point
 from .branch import Branch as Branch
 from .continuation import continue_orbit as continue_orbit
 from .continuation import continue_orbits as continue_orbits
 from .continuation import switch_branch as switch_branch
+from .diagram import BifurcationDiagram as BifurcationDiagram
+from .diagram import bifurcation_diagram as bifurcation_diagram
+from .lyapunov import LyapunovExponents as LyapunovExponents
+from .lyapunov import Section as Section
+from .lyapunov import lyapunov_exponents as lyapunov_exponents
+from .lyapunov import poincare_section as poincare_section
 from .periodic_orbit import PeriodicOrbit as PeriodicOrbit
 from .periodic_orbit import periodic_orbit as periodic_orbit
 from .regimes import orbit_traces as orbit_traces

@@ -12,7 +12,7 @@ from .bifurcation import BifurcationPoint
 from .branches import Frame, frame_of
 
 # How far from the bifurcation the first point is sought, per size of the branch.
-_REACHES = (1e-2, 3e-3, 1e-3, 3e-4)
+_REACHES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)
 FROM = {"period_doubling": 2, "branch_point": 1}
 
 

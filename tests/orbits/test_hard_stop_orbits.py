@@ -98,7 +98,7 @@ def test_it_grazes_turns_and_folds_where_the_closed_forms_say(branch):
 @pytest.mark.slow
 def test_its_motions_with_an_impact_are_the_closed_form(branch):
     struck = np.flatnonzero(np.asarray(branch.contacts) == 1)
-    fold, speed = closed.fold()
+    _, speed = closed.fold()
     after = struck[struck > np.argmin(np.where(branch.contacts == 1, branch.parameter, 1))]
     for point in after[[2, len(after) // 2, -1]]:
         value = float(branch.parameter[point])

@@ -1,0 +1,115 @@
+"""Points of branches a second, with multipliers and bifurcations: one branch, many at once.
+
+    python -m experiments.benchmarks.branches [--many 4096]
+
+One branch of a forced Duffing oscillator (x'' + 0.04 x' + x + x^3 = 0.015 cos w t, w from
+0.9 to 1.3) in small steps, by one segment of shooting and by 16; the same branch for many
+load amplitudes at once; and the two-body system's branch in the load, soft contact. Every
+point is examined at 1e-10 with its multipliers. The first call's excess is compilation.
+AUTO-07p (NTST = 20, NCOL = 4, multipliers on) did 1450 points of the first branch a second
+on one core of a machine like this one; it needs a Fortran compiler and is not run here.
+Errors: of both folds, against 1.0492623992 and 1.0439137088. Writes
+`branches-<device>-<cores>.json`.
+"""
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+
+import jaxvib as jv
+from experiments.benchmarks.regime_map import machine
+from jaxvib.orbits import regimes
+
+FOLDS = np.array([1.0492623992, 1.0439137088])
+SOFT = jv.two_body_impact(contact=jv.HertzContact(stiffness=35041219.07))
+START = np.array([0.0800211577, 0.2072153515, 0.7223403033, 0.3775679893])
+DUFFING = jv.forced_system(
+    lambda t, x, p: [
+        x[1],
+        p["f"] * jnp.cos(p["w"] * t) - 0.04 * x[1] - x[0] - x[0] ** 3,
+    ],
+    parameters={"w": 1.0, "f": 0.015},
+    period=lambda p: 2 * jnp.pi / p["w"],
+    dimension=2,
+)
+
+
+def single(segments: int):
+    """Return the branch of the Duffing oscillator in small steps."""
+    orbit = jv.periodic_orbit(DUFFING, np.zeros(2))
+    return jv.continue_orbit(
+        DUFFING, orbit, "w", (0.9, 1.3), "arclength",
+        segments=segments, largest_step=5e-4, first_step=5e-4, most_points=5000,
+    )  # fmt: skip
+
+
+def two_bodies():
+    """Return the branch of the two-body system in the load."""
+    orbit = jv.periodic_orbit(SOFT, START)
+    return jv.continue_orbit(SOFT, orbit, "load.amplitude", (50.0, 1000.0), "arclength")
+
+
+def many(number: int, samples, orbits):
+    """Return the branches of many Duffing oscillators, followed at once."""
+    return jv.continue_orbits(
+        DUFFING, samples, orbits, "w", (0.9, 1.3), largest_step=4e-3, most_points=1000
+    )
+
+
+def timed(function):
+    """Return a result, the seconds of the first call, and of the second."""
+    begin = time.perf_counter()
+    function()
+    first = time.perf_counter() - begin
+    begin, cpu = time.perf_counter(), time.process_time()
+    result = function()
+    return result, first, time.perf_counter() - begin, time.process_time() - cpu
+
+
+def row(name: str, branches, first: float, second: float, cpu: float) -> dict:
+    """Return a line of the table."""
+    points = sum(len(branch.parameter) for branch in branches)
+    return {
+        "branch": name,
+        "branches": len(branches),
+        "points": points,
+        "first call, s": first,
+        "second call, s": second,
+        "points per second": points / second,
+        "points per core-second": points / cpu,
+    }
+
+
+def main() -> None:
+    """Measure, print and write."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--many", type=int, default=4096)
+    chosen = arguments.parse_args()
+    about, rows = machine(), []
+    for segments in (1, 16):
+        branch, *seconds = timed(lambda segments=segments: single(segments))
+        found = np.array([float(point.parameter) for point in branch.bifurcations])
+        line = row(f"Duffing, {segments} segments", [branch], *seconds)
+        rows.append(line | {"error of the folds": float(np.abs(found - FOLDS).max())})
+        print(rows[-1], flush=True)
+    branch, *seconds = timed(two_bodies)
+    rows.append(row("two bodies, soft contact", [branch], *seconds))
+    print(rows[-1], flush=True)
+    forces = np.linspace(0.005, 0.03, chosen.many)
+    samples = {"f": forces, "w": np.full(chosen.many, 1.0)}
+    orbits = regimes(DUFFING, samples)
+    branches, *seconds = timed(lambda: many(chosen.many, samples, orbits))
+    rows.append(row("Duffing, many loads at once", branches, *seconds))
+    print(rows[-1], flush=True)
+    name = f"branches-{about['device']}-{os.cpu_count()}.json"
+    file = Path(__file__).with_name(name)
+    file.write_text(json.dumps({"machine": about, "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

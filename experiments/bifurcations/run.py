@@ -1,0 +1,148 @@
+"""Bifurcations of forced oscillators that others have published, ours beside them.
+
+    python -m experiments.bifurcations.run
+
+Every branch is followed unattended from one orbit; what it finds on the way is printed
+beside the published value and stored in `results.json`.
+"""
+
+import json
+import time
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import scipy.special
+
+import jaxvib as jv
+from experiments.benchmarks.regime_map import machine
+
+TAU = 2 * np.pi
+
+
+def duffing(t, x, p):
+    """Return the rates of x'' + 0.04 x' + x + x^3 = 0.015 cos(w t)."""
+    return [x[1], 0.015 * jnp.cos(p["w"] * t) - 0.04 * x[1] - x[0] - x[0] ** 3]
+
+
+def fitzhugh_nagumo(t, x, p):
+    """Return the rates of AUTO's demo ffn."""
+    push = x[0] - x[0] ** 3 / 3 + x[1] - p["amp"] * jnp.cos(10 * t)
+    return [3 * push, -(x[0] - p["a"] + 0.8 * x[1]) / 3]
+
+
+def predator_prey(t, x, p):
+    """Return the rates of a predator and its prey through the seasons."""
+    eaten = 4 * jnp.pi * x[0] * x[1] / (p["b0"] * (1 + p["eps"] * jnp.cos(TAU * t)) + x[0])
+    return [TAU * (1 - x[0]) * x[0] - eaten, eaten - TAU * x[1]]
+
+
+def mathieu(t, x, p):
+    """Return the rates of x'' + (a - 0.8 cos 2 t) x = 0."""
+    return [x[1], -(p["a"] - 0.8 * jnp.cos(2 * t)) * x[0]]
+
+
+def pendulum(t, x, p):
+    """Return the rates of a driven pendulum."""
+    return [x[1], 1.5 * jnp.cos(2 / 3 * t) - x[1] / p["quality"] - jnp.sin(x[0])]
+
+
+def impact_oscillator():
+    """Return x'' + 0.1 x' + x = A cos t with a hard stop at 1 of restitution 0.8."""
+    one = jnp.array([1.0])
+    linear = jv.LinearSystem(jnp.eye(1), 0.1 * jnp.eye(1), jnp.eye(1))
+    stop = jv.Contact(one, 1.0, jv.RestitutionContact(0.8))
+    load = jv.AppliedLoad(one, jv.HarmonicLoad(0.09, 1.0))
+    return jv.ImpactSystem(linear, (stop,), (load,))
+
+
+def forced(field, period, **parameters):
+    """Return the forced system of two states."""
+    return jv.forced_system(field, parameters=parameters, period=period, dimension=2)
+
+
+AUTO = "printed by AUTO-07p for its demo ffn"
+KUZNETSOV = "reference value of Kuznetsov's forced predator and prey"
+STOP = "closed form of the orbit with one impact"
+CASES = {
+    "Duffing": (
+        forced(duffing, lambda p: TAU / p["w"], w=1.0), [0.0, 0.0], "w", (0.9, 1.3),
+        [("fold", 1.0492623992, "fine AUTO-07p"), ("fold", 1.0439137088, "fine AUTO-07p")],
+    ),
+    "FitzHugh-Nagumo, amp = 0.1": (
+        forced(fitzhugh_nagumo, TAU / 10, a=0.8, amp=0.1), [1.26, -0.59], "a", (0.0, 1.5),
+        [("neimark_sacker", 0.422945, AUTO)],
+    ),
+    "FitzHugh-Nagumo, a = 0": (
+        forced(fitzhugh_nagumo, TAU / 10, a=0.0, amp=5.0), [0.2, 0.0], "amp", (3.0, 8.0),
+        [("neimark_sacker", 4.52337, AUTO)],
+    ),
+    "predator and prey, b0 = 0.45": (
+        forced(predator_prey, 1.0, b0=0.45, eps=0.2), [0.42, 0.23], "eps", (0.0, 0.8),
+        [("period_doubling", 0.3930911888, KUZNETSOV)],
+    ),
+    "predator and prey, eps = 0.2": (
+        forced(predator_prey, 1.0, b0=0.45, eps=0.2), [0.42, 0.23], "b0", (0.3, 0.8),
+        [("neimark_sacker", 0.3356174258, KUZNETSOV)],
+    ),
+    "Mathieu, q = 0.4": (
+        forced(mathieu, np.pi, a=2.0), [0.0, 0.0], "a", (0.3, 4.5),
+        [("period_doubling", scipy.special.mathieu_b(1, 0.4), "scipy.special"),
+         ("period_doubling", scipy.special.mathieu_a(1, 0.4), "scipy.special"),
+         ("branch_point", scipy.special.mathieu_b(2, 0.4), "scipy.special"),
+         ("branch_point", scipy.special.mathieu_a(2, 0.4), "scipy.special")],
+    ),
+    "pendulum": (
+        forced(pendulum, TAU * 1.5, quality=1.1), None, "quality", (1.0, 1.5),
+        [("branch_point", 1.245, "Fitzpatrick, read off a diagram")],
+    ),
+    "impact oscillator, w = 1": (
+        impact_oscillator(), [0.0, 0.9], "loads.0.law.amplitude", (0.05, 0.2),
+        [("grazing", 0.1, "closed form"), ("fold", 0.0999707536283133, STOP)],
+    ),
+}  # fmt: skip
+
+
+def found(system, guess, path, bounds):
+    """Return a branch and the seconds that it took, compiling included."""
+    begin = time.perf_counter()
+    orbit = jv.periodic_orbit(system, None if guess is None else np.array(guess))
+    step = 0.03 if path == "a" and bounds[1] > 4 else None
+    branch = jv.continue_orbit(system, orbit, path, bounds, "arclength", largest_step=step)
+    return branch, time.perf_counter() - begin
+
+
+def main() -> None:
+    """Follow every branch, print and store."""
+    rows = []
+    for name, (system, guess, path, bounds, published) in CASES.items():
+        branch, seconds = found(system, guess, path, bounds)
+        left = list(branch.bifurcations)
+        for kind, value, source in published:
+            near = min(
+                (point for point in left if point.kind == kind),
+                key=lambda point, value=value: abs(float(point.parameter) - value),
+            )
+            left.remove(near)
+            ours = float(near.parameter)
+            rows.append(
+                {
+                    "system": name,
+                    "kind": kind,
+                    "parameter": path,
+                    "published": value,
+                    "source": source,
+                    "ours": ours,
+                    "difference": ours - value,
+                    "points": len(branch.parameter),
+                    "seconds with compilation": round(seconds, 1),
+                }
+            )
+            print(f"{name:30} {kind:16} {value:<14.10g} {ours:<16.12g} {ours - value:+.1e}")
+        rows[-1]["others found"] = [f"{p.kind} {float(p.parameter):.10g}" for p in left]
+    file = Path(__file__).with_name("results.json")
+    file.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Checked against: published folds of a Duffing oscillator, a linear response, scipy."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxvib as jv
+from jaxvib.ensemble import Reason
+
+TAU = 2 * np.pi
+
+
+def duffing(t, x, p):
+    push = p["f"] * jnp.cos(p["w"] * t) - p["c"] * x[1]
+    return [x[1], push - x[0] - p["k"] * x[0] ** 3]
+
+
+oscillator = jv.forced_system(
+    duffing, parameters={"w": 1.0, "f": 0.015, "c": 0.04, "k": 1.0},
+    period=lambda p: TAU / p["w"], dimension=2,
+)  # fmt: skip
+# The folds are at 1.0439137088 and 1.0492623992.
+frequencies = np.array([1.0425, 1.0435, 1.0443, 1.0465, 1.0488, 1.0496, 1.0505])
+
+
+@pytest.fixture(scope="module")
+def sweeps():
+    return [
+        jv.bifurcation_diagram(oscillator, "w", values, follow=True, points=16)
+        for values in (frequencies, frequencies[::-1])
+    ]
+
+
+def test_two_motions_coexist_between_the_folds_and_nowhere_else(sweeps):
+    up, down = sweeps
+    apart = np.abs(up.states[:, 0] - down.states[::-1, 0]).max(axis=1)
+    between = (1.0439137088 < frequencies) & (frequencies < 1.0492623992)
+    np.testing.assert_array_equal(apart > 1e-2, between)
+    assert up.periods.tolist() == [1] * 7
+    assert up.result.tolist() == [0] * 7
+
+
+def test_states_beyond_one_period_are_nan(sweeps):
+    states = sweeps[0].states
+    assert states.shape == (7, 16, 2)
+    assert np.isfinite(states[:, 0]).all()
+    assert np.isnan(states[:, 1:]).all()
+
+
+def test_without_its_cubic_spring_it_is_the_linear_response():
+    line = jv.replace(oscillator, {"k": 0.0, "c": 0.4})
+    values = np.array([0.8, 1.0, 1.3])
+    found = jv.bifurcation_diagram(line, "w", values, transient=128, points=16)
+    response = 0.015 / (1 - values**2 + 0.4j * values)
+    expected = np.stack([response.real, -values * response.imag], axis=1)
+    np.testing.assert_allclose(found.states[:, 0], expected, atol=1e-7)
+    np.testing.assert_allclose(found.amplitude[:, 0], abs(response), rtol=1e-5)
+    np.testing.assert_allclose(found.lyapunov_exponent, -0.2, atol=0.01)
+
+
+@pytest.mark.slow
+def test_chaos_and_windows_have_the_exponents_of_the_whole_spectrum():
+    well = jv.forced_system(
+        lambda t, x, p: [x[1], p["f"] * jnp.cos(t) - 0.25 * x[1] + x[0] - x[0] ** 3],
+        parameters={"f": 0.3}, period=TAU, dimension=2,
+    )  # fmt: skip
+    values = np.array([0.2, 0.33, 0.4, 0.5])
+    found = jv.bifurcation_diagram(well, "f", values, state=np.array([1.0, 0.0]))
+    assert found.periods.tolist() == [1, 3, 0, 1]
+    assert found.result.tolist() == [0, 0, Reason.CHAOTIC, 0]
+    whole = jv.lyapunov_exponents(jv.replace(well, {"f": 0.4}), np.array([1.0, 0.0]), 4096)
+    apart = found.lyapunov_exponent[2] - whole.exponents[0]
+    assert np.abs(apart) < 4 * found.lyapunov_error[2]
+    assert np.isfinite(found.states[2]).all()
+    assert np.isfinite(found.states[1]).sum() == 6
+
+
+def test_a_motion_that_runs_away_says_so_and_spoils_no_other():
+    loose = jv.replace(oscillator, {"k": 0.0})
+    values = np.array([1.0, -1.0])
+    found = jv.bifurcation_diagram(
+        loose, "k", values, state=np.array([3.0, 3.0]), transient=8, points=16
+    )
+    assert Reason(int(found.result[1])).failed
+    assert np.isfinite(found.states[0]).any()
+    assert "2 values" in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"path": "v"}, "unknown parameter 'v'"),
+        ({"points": 20}, "points = 20 is not a multiple of 8"),
+        ({"points": 8}, r"points = 8 is not in|max_periods = 8"),
+        ({"transient": 0}, "transient = 0"),
+    ],
+)
+def test_an_argument_out_of_range_is_named(options, words):
+    arguments = {"path": "w", "values": frequencies} | options
+    with pytest.raises(ValueError, match=words):
+        jv.bifurcation_diagram(oscillator, **arguments)

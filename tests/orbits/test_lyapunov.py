@@ -1,0 +1,134 @@
+"""Checked against: closed forms, Floquet multipliers, exponents that others computed."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxvib as jv
+from jaxvib.ensemble import Reason
+from jaxvib.orbits.lyapunov import motion_class
+
+TAU = 2 * np.pi
+
+
+def cubic(t, x, p):
+    push = p["f"] * jnp.cos(p["w"] * t) - p["c"] * x[1]
+    return [x[1], push - p["k"] * x[0] - p["a"] * x[0] ** 3]
+
+
+oscillator = jv.forced_system(
+    cubic, parameters={"w": 1.5, "f": 0.3, "c": 0.2, "k": 1.0, "a": 1.0},
+    period=lambda p: TAU / p["w"], dimension=2,
+)  # fmt: skip
+ueda = jv.replace(oscillator, {"w": 1.0, "f": 7.5, "c": 0.05, "k": 0.0})
+start = np.array([2.5, 0.0])
+
+
+@pytest.fixture(scope="module")
+def chaotic():
+    return jv.lyapunov_exponents(ueda, start, periods=2048)
+
+
+def test_the_exponents_of_linear_damping_add_up_to_its_divergence(chaotic):
+    np.testing.assert_allclose(chaotic.exponents.sum(), -0.05, atol=1e-8)
+
+
+def test_the_exponent_of_ueda_is_what_others_found(chaotic):
+    # 0.0999 and -0.1499 by Gram-Schmidt and Runge-Kutta of step 0.001, without an error:
+    # sites.google.com/view/lyapunov-spectrum/home/duffing_eqs; ours has one.
+    np.testing.assert_allclose(chaotic.exponents, [0.0999, -0.1499], atol=0.01)
+    assert np.abs(chaotic.exponents[0] - 0.0999) < 4 * chaotic.errors[0]
+    np.testing.assert_allclose(chaotic.dimension, 1.6664, atol=0.03)
+    assert 1e-4 < chaotic.errors[0] < 5e-3
+
+
+@pytest.mark.slow
+def test_the_exponent_of_a_double_well_is_what_others_found():
+    # 0.10542 and -0.25542: an answer on Mathematica Stack Exchange, x'' + 0.15 x' - x +
+    # x^3 = 7 cos t, from rest.
+    well = jv.replace(ueda, {"f": 7.0, "c": 0.15, "k": -1.0})
+    found = jv.lyapunov_exponents(well, np.zeros(2), periods=16384)
+    assert np.abs(found.exponents[0] - 0.10542) < 3 * found.errors[0]
+    assert found.errors[0] < 1e-3
+
+
+def test_of_an_orbit_they_are_its_multipliers():
+    strong = jv.replace(oscillator, {"c": 1.2, "w": 0.3, "f": 2.0})
+    orbit = jv.periodic_orbit(strong, start)
+    multipliers = np.abs(np.asarray(orbit.floquet_multipliers))
+    assert multipliers[0] > 1.5 * multipliers[1]  # two real ones
+    found = jv.lyapunov_exponents(strong, orbit.state, periods=16)
+    expected = np.log(multipliers) / float(orbit.period)
+    np.testing.assert_allclose(found.exponents, expected, rtol=1e-5)
+
+
+def test_an_ensemble_equals_a_loop_and_the_largest_alone_is_the_same():
+    forces = jnp.array([7.0, 7.5])
+
+    def exponents(force):
+        system = jv.replace(ueda, {"f": force})
+        return jv.lyapunov_exponents(system, start, periods=16, skip=4).exponents
+
+    each = [exponents(force) for force in forces]
+    np.testing.assert_allclose(jax.jit(jax.vmap(exponents))(forces), each, rtol=1e-6)
+    one = jv.lyapunov_exponents(ueda, start, periods=16, count=1, skip=4).exponents
+    np.testing.assert_allclose(one, each[1][:1], rtol=1e-6)
+
+
+def test_a_state_that_is_not_finite_is_told():
+    found = jv.lyapunov_exponents(ueda, np.array([np.nan, 0.0]), periods=16, skip=4)
+    assert int(found.result) == Reason.BAD_PARAMETER
+    assert np.isnan(found.exponents).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"periods": 8}, "periods = 8"),
+        ({"count": 3}, "count = 3"),
+        ({"skip": -1}, "skip = -1"),
+        ({"engine": "steps"}, "engine = 'steps'"),
+    ],
+)
+def test_an_argument_out_of_range_is_named(options, words):
+    with pytest.raises(ValueError, match=words):
+        jv.lyapunov_exponents(ueda, start, **options)
+
+
+def test_a_section_of_a_linear_motion_is_the_matrix_exponential():
+    line = jv.replace(oscillator, {"a": 0.0, "f": 0.0, "w": 1.0})
+    section = jv.poincare_section(line, start, periods=6, skip=2)
+    matrix = jax.scipy.linalg.expm(TAU * jnp.array([[0.0, 1.0], [-1.0, -0.2]]))
+    expected = [np.linalg.matrix_power(matrix, n) @ start for n in range(3, 9)]
+    np.testing.assert_allclose(section.states, expected, atol=1e-7)
+
+
+def test_a_motion_is_classed_by_three_of_its_errors():
+    codes = motion_class(np.array([0.1, 0.01, -0.1]), np.array([0.02, 0.02, 0.02]), 1.0)
+    assert codes.tolist() == [Reason.CHAOTIC, Reason.QUASI_PERIODIC, Reason.UNSETTLED]
+
+
+@pytest.mark.slow
+def test_the_two_bodies_lose_volume_by_their_damping_whatever_their_contacts():
+    system = jv.two_body_impact(contact=jv.HertzContact(stiffness=3.504e7))
+    orbit = jv.periodic_orbit(system)
+    assert int(orbit.contacts) > 0
+    found = jv.lyapunov_exponents(system, orbit.state, periods=64, skip=8)
+    expected = -(2 * 0.036 * 6.283 + 2 * 0.036 * 5.646 * 1.1)
+    np.testing.assert_allclose(found.exponents.sum(), expected, rtol=1e-6)
+    growth = np.log(np.asarray(orbit.largest_multiplier)) / np.asarray(orbit.period)
+    np.testing.assert_allclose(found.exponents[0], growth, atol=0.01)
+
+
+@pytest.mark.slow
+def test_a_hard_stop_has_the_exponents_of_its_multipliers():
+    linear = jv.LinearSystem(np.eye(1), 0.1 * np.eye(1), np.eye(1))
+    stop = jv.Contact(np.ones(1), 1.0, jv.RestitutionContact(0.8))
+    load = jv.AppliedLoad(np.ones(1), jv.HarmonicLoad(amplitude=0.5, frequency=2.8))
+    system = jv.ImpactSystem(linear, (stop,), (load,))
+    state = np.array([0.9, 0.5])
+    found = jv.lyapunov_exponents(system, state, periods=64, skip=256)
+    orbit = jv.periodic_orbit(system, found.state, periods=None)
+    sums = np.log(np.abs(np.asarray(orbit.floquet_multipliers))).sum()
+    np.testing.assert_allclose(found.exponents.sum(), sums / orbit.period, atol=1e-3)
