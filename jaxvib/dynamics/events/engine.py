@@ -227,7 +227,7 @@ def _flight(context: _Context, lane: Lane) -> Lane:
         grazing,
         length,
         lambda x: lane.time + x * length,
-        _outside(motion, lane, _with_ends(depth)),
+        _known(motion, lane, new, _with_ends(depth)),
         _with_ends(path),
     )
     return new._replace(
@@ -280,7 +280,7 @@ def _contact(context: _Context, lane: Lane) -> Lane:
         grazing,
         new.time - lane.time,
         lambda x: Polynomial(tuple(c[0] for c in clock.coefficients)).value(x),
-        _outside(motion, lane, _with_ends(RootPath(depth, squared))),
+        _known(motion, lane, new, _with_ends(RootPath(depth, squared))),
         _with_ends(path),
     )
     passed = new.time - lane.time
@@ -325,21 +325,24 @@ def _struck(motion: Motion, lane: Lane, new: Lane, meets, rtol, rate):
     return new._replace(velocity=struck.velocity, touching=touching), struck
 
 
-def _outside(motion: Motion, lane: Lane, path):
-    """Return a path of gaps, of hard contacts 0 at most, and level where they hold."""
-    if not motion.hard:
-        return path
+def _known(motion: Motion, lane: Lane, new: Lane, path):
+    """Return a path of gaps whose ends have the signs that are known of them.
+
+    What is left of z at an onset or a release is rounding. Hard contacts are never
+    entered, and level where they hold.
+    """
     depth, *ends = path
+    if not motion.contacts:
+        return path
     hard = jnp.asarray([contact.hard for contact in motion.contacts])
     holds = hard & jnp.stack(lane.touching)
-    ends = [
-        (
-            jnp.where(hard, jnp.minimum(value, 0), value),
-            jnp.where(holds, 0.0, slope),
-        )
-        for value, slope in ends
-    ]
-    return depth, *ends
+    tiny = jnp.finfo(float).tiny
+    known = []
+    for (depths, speeds), there in zip(ends, (lane, new), strict=True):
+        closed = jnp.stack(there.touching) & ~hard
+        depths = jnp.where(closed, jnp.maximum(depths, tiny), jnp.minimum(depths, 0.0))
+        known.append((depths, jnp.where(holds, 0.0, speeds)))
+    return depth, *known
 
 
 def _with_impacts(
