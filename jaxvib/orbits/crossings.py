@@ -186,6 +186,8 @@ class _Search:
             same = np.full(len(_BESIDE), which[i])
             found = self.corrected(share[i] + _BESIDE, same)
             tests = self._tested(share, same, found)
+            if np.any(np.diff(np.sort(tests)) == 0) or not found.found.all():
+                continue  # a jump, not a crossing of two branches
             at_zero = interpolate.BarycentricInterpolator(tests, _BESIDE)(0.0)
             x[i] = interpolate.BarycentricInterpolator(_BESIDE, found.x)(at_zero)
         return x

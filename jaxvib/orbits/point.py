@@ -53,8 +53,13 @@ def look(system, state, periods, rtol) -> PeriodicOrbit:
     """Return what a state does in its periods, as an orbit that is not corrected."""
     shallow = GRAZING * scales(system, state)[0]
     tight = rtol * 1e-2
-    coarse = revolve(system, state, periods, rtol=rtol, grazing=shallow)
-    seen = revolve(system, state, periods, rtol=tight, grazing=shallow)
+
+    def at_tolerance(rtol):
+        return revolve(system, state, periods, rtol=rtol, grazing=shallow)
+
+    # One after the other, so that the revolution is compiled once.
+    both = jax.lax.map(at_tolerance, jnp.stack([jnp.asarray(rtol, float), tight]))
+    coarse, seen = (jax.tree.map(lambda leaf, i=i: leaf[i], both) for i in (0, 1))
     nothing = jnp.asarray(0.0)
     shot = Shot(state, seen, coarse.monodromy, nothing, nothing.astype(int), seen.result)
     looked = examined(system, shot, periods, tight, True)
