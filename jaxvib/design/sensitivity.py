@@ -21,7 +21,7 @@ from .._quantity import Range, check_range, reported
 from ..ensemble import Reason, map_samples
 from ..systems.parameters import replace
 from .evaluation import Evaluator
-from .measure import Measure, as_measure
+from .measure import Direct, Measure, as_measure
 from .problem import Problem
 from .variables import Bounds, values_at, variables_of
 
@@ -178,5 +178,7 @@ def _looking(measure: Measure, system, variables, progress) -> Callable:
         return jnp.where(lost, jnp.nan, numbers)
 
     if analysis.compiled and analysis.start_compiled:
-        return lambda shares: map_samples(one, shares, progress=progress)
+        # Motions wait for the longest of their chunk; functions are done all alike.
+        chunk = 512 if isinstance(analysis, Direct) else 64
+        return lambda shares: map_samples(one, shares, chunk=chunk, progress=progress)
     return lambda shares: np.stack([np.asarray(one(jnp.asarray(row))) for row in shares])

@@ -42,6 +42,7 @@ def test_misra1a_has_its_certified_values_and_errors():
     assert "b1 238.942" in repr(found)
 
 
+@pytest.mark.slow
 def test_known_deviations_scale_the_errors():
     found = fit(misra, Curve(500.0, 0.0001), BOUNDS, Y, deviations=0.2)
     ratio = 0.2 / 1.0187876330e-1
@@ -50,6 +51,7 @@ def test_known_deviations_scale_the_errors():
     )
 
 
+@pytest.mark.slow
 def test_a_system_is_found_from_its_response():
     frequencies = np.linspace(4.0, 8.0, 60)
     truth = jv.two_body_impact(attached_frequency=5.2, attached_damping_ratio=0.08)

@@ -45,7 +45,7 @@ def rosenbrock(point):
     return (1 - point.x) ** 2 + 100 * (point.y - point.x**2) ** 2
 
 
-@pytest.mark.parametrize("mass_ratio", [0.05, 0.1])
+@pytest.mark.parametrize("mass_ratio", [0.1])
 def test_least_variance_is_the_closed_form(mass_ratio):
     problem = Problem(absorber(mass_ratio), BOUNDS, white_noise_measure(*PLACES))
     design = optimise(problem)
@@ -72,6 +72,7 @@ def test_least_highest_peak_is_the_closed_form():
     assert apart == pytest.approx(5e-3, rel=0.2)  # as the literature puts it
 
 
+@pytest.mark.slow
 def test_variance_is_the_integral_of_the_response():
     system = absorber(0.1)
     frequencies = jnp.linspace(0.0, 40.0, 40_001)
@@ -90,6 +91,7 @@ def test_every_method_finds_rosenbrocks_valley_floor(method):
     assert design.value("y") == pytest.approx(1.0, abs=2e-4)
 
 
+@pytest.mark.slow
 def test_evolution_and_adam_from_many_starts_find_it_too():
     problem = Problem(
         Point(-0.5, 0.5), {"x": (-2.0, 2.0), "y": (0.1, 3.0, "log")}, rosenbrock
@@ -146,7 +148,7 @@ def test_worst_case_mean_and_variance_over_uncertain_parameters():
     measure = over(as_measure(lambda s: (s.x - s.a) ** 2), {"a": [0.0, 1.0, 5.0]})
     for combine, x in {"mean": 2.0, "largest": 2.5, "variance": 37 / 14}.items():
         problem = Problem(Uncertain(1.0, 0.0), {"x": (0, 5)}, measure, combine=combine)
-        assert optimise(problem).value("x") == pytest.approx(x, abs=1e-5)
+        assert optimise(problem, steps=20).value("x") == pytest.approx(x, abs=1e-5)
     robust = Problem(
         Uncertain(1.0, 0.0),
         {"x": (0, 5)},
@@ -165,7 +167,7 @@ def test_the_smallest_number_can_become_greatest():
         combine="smallest",
         goal="maximise",
     )
-    assert optimise(problem).value("x") == pytest.approx(0.5, abs=1e-9)
+    assert optimise(problem, steps=20).value("x") == pytest.approx(0.5, abs=1e-9)
 
 
 def test_gradients_are_those_of_complex_steps():
@@ -196,7 +198,7 @@ def test_what_is_remembered_is_not_computed_again():
             self[key] = arrays
 
     problem = Problem(Point(-0.5, 0.5), {"x": (-2.0, 2.0), "y": (0.1, 3.0)}, rosenbrock)
-    for method in ("slsqp", "adam", "nelder_mead"):
+    for method in ("slsqp", "adam"):
         kept, seen = Kept(), []
         first = optimise(problem, method, steps=30, remember=kept)
         for key in list(kept)[20:]:
@@ -253,8 +255,10 @@ def test_a_lost_objective_ends_the_course_with_a_reason():
         return jnp.where(point.x > 0.5, jnp.nan, -point.x)
 
     problem = Problem(Point(0.0, 0.5), {"x": (-2.0, 2.0)}, fails)
-    assert optimise(problem).value("x") == pytest.approx(0.5, abs=1e-3)  # steps back
-    design = optimise(problem, "quasi_newton")
+    assert optimise(problem, steps=20).value("x") == pytest.approx(
+        0.5, abs=1e-3
+    )  # steps back
+    design = optimise(problem, "quasi_newton", steps=20)
     assert jv.Reason(int(design.result)).failed
     assert design.value("x") <= 0.5
     with pytest.raises(ValueError, match="no objective to begin with"):

@@ -1,13 +1,14 @@
 """Checked against: the linear motion in closed form, up to the load at which it grazes."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.design import Notice, Problem, local_sensitivity, notice, orbit_measure
-from jaxvib.design.evaluation import Evaluator
+from jaxvib.design import Notice, notice
+from jaxvib.design.orbit_measures import OrbitAnalysis
 from jaxvib.design.smoothness import NEAR, noticed
 
 soft = jv.two_body_impact(contact=jv.HertzContact(3.504e7))
@@ -60,15 +61,15 @@ def test_an_amplitude_keeps_its_derivative_and_the_monodromy_matrix_loses_it(gra
 
 
 @pytest.mark.slow
-def test_a_step_beside_grazing_is_told():
-    load, _ = without_contact()
-    bounds = {"load.amplitude": (100.0, 200.0)}
-    system = jv.replace(soft, {"load.amplitude": load * (1 - 1e-7)})
-    found = local_sensitivity(orbit_measure("amplitude"), system, bounds)
-    assert int(found.notice) == Notice.AT_GRAZING
-    problem = Problem(
-        jv.replace(soft, {"load.amplitude": 150.0}), bounds, orbit_measure("amplitude")
-    )
-    evaluator = Evaluator(problem, problem.shares)
-    assert evaluator(problem.shares).notice == Notice.SMOOTH
-    assert evaluator(np.array([0.85])).notice == Notice.CROSSED_GRAZING
+def test_a_motion_beside_grazing_and_a_step_across_it_are_told():
+    load, per_newton = without_contact()
+    guess = jnp.asarray(load * per_newton) + 0.05 * jnp.array([0.0, 1.0, 0.0, 0.0])
+    look = eqx.filter_jit(OrbitAnalysis())
+    outcomes = [
+        look(jv.replace(soft, {"load.amplitude": load * (1 + apart)}), guess)
+        for apart in (-1e-2, -1e-7, 1e-4)
+    ]
+    assert [int(outcome.contacts) for outcome in outcomes] == [0, 0, 1]
+    before = outcomes[0].contacts
+    said = [noticed(one.margin, one.contacts, before) for one in outcomes]
+    assert said == [Notice.SMOOTH, Notice.AT_GRAZING, Notice.CROSSED_GRAZING]
