@@ -1,0 +1,337 @@
+"""Basins of attraction: where each of many initial states settles, and on what."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+from .._quantity import Range, check_range, reported
+from ..dynamics.flow import engine_for
+from ..ensemble import Reason, map_samples
+from ..systems.roles import Periodic
+from .attractors import (
+    POINTS,
+    Attractors,
+    Found,
+    belongs,
+    distances,
+    gathered,
+    in_order,
+    numbers,
+    periodic_motion,
+    same,
+    wandering_motion,
+)
+from .lyapunov import motion_class
+from .periodic_orbit import GRAZING, LONGEST_PERIOD, orbit_from_guess
+from .settling import recurrences, strobe, wander
+from .shooting import scales
+
+_SEGMENT = 16  # periods after which it is seen who has settled
+_LIKELY = 4  # what has not settled after these segments may have no period
+_WATCHED_PERIODS = 256
+_MOST_ORBITS = 64  # that are looked for in one segment
+_MOST_FAILED = 4  # motions that turn out to be on their way still
+# A motion that recurs this closely is one that Newton's method is tried on, in units of
+# its size; one that comes this near to an orbit is on its way to it or past it.
+_RECURRED = 1e-5
+_NEARBY = 1e-3
+_PLAUSIBLE = 1e-2  # ... and one with which its period may be found
+
+
+class Basins(eqx.Module):
+    r"""Which attractor each initial state leads to, and how large each one's share is.
+
+    The share's standard error is that of independent random starts, $\sqrt{p (1 - p) /
+    S}$; of a grid it is an upper estimate where basins are wide.
+    """
+
+    label: Int[np.ndarray, " start"] = reported(
+        "position of the attractor, -1 undecided", "", ("start",)
+    )
+    result: Int[np.ndarray, " start"] = reported(
+        "reason code: success, or why undecided", "", ("start",)
+    )
+    periods_run: Int[np.ndarray, " start"] = reported(
+        "periods of the load until it was seen", "", ("start",)
+    )
+    share: Float[np.ndarray, " attractor"] = reported(
+        "share of the initial states", "", ("attractor",)
+    )
+    share_error: Float[np.ndarray, " attractor"] = reported(
+        "standard error of the share", "", ("attractor",)
+    )
+    undecided: Float[np.ndarray, ""] = reported("share of the states that are undecided")
+    attractors: Attractors
+
+    def __repr__(self) -> str:
+        lines = [f"Basins of {len(self.label)} initial states"]
+        shares = zip(self.attractors.names, self.share, self.share_error, strict=True)
+        lines += [
+            f"  {name:<28} {share:8.2%} +- {error:.2%}" for name, share, error in shares
+        ]
+        return "\n".join([*lines, f"  {'undecided':<28} {float(self.undecided):8.2%}"])
+
+
+def state_grid(
+    system: Periodic, values: Mapping[int, Sequence[float] | np.ndarray]
+) -> np.ndarray:
+    """Return initial states (starts, n) over a grid; other components are at rest.
+
+    **Arguments:** `values`: of components of the state by their position; the first one
+    varies slowest. **Raises:** `ValueError` for a component that there is not.
+    """
+    rest = np.asarray(system.rest())
+    check_range("component", list(values), "", Range(at_least=0, at_most=len(rest) - 1))
+    columns = np.meshgrid(*(np.asarray(v, float) for v in values.values()), indexing="ij")
+    states = np.tile(rest, (columns[0].size, 1))
+    for component, column in zip(values, columns, strict=True):
+        states[:, component] = column.ravel()
+    return states
+
+
+def attractors(system: Periodic, starts: np.ndarray, **options) -> Attractors:
+    """Return the attractors that motions from `starts` (starts, n) settle on.
+
+    The options, and what may go wrong, are those of `basins`.
+    """
+    return basins(system, starts, **options).attractors
+
+
+def basins(
+    system: Periodic,
+    starts: np.ndarray,
+    *,
+    max_periods: int = LONGEST_PERIOD,
+    transient: int = 512,
+    rtol: float = 1e-8,
+    engine: str = "auto",
+    batch: int = 16_384,
+    chunk: int = 64,
+    progress: Callable[[int], None] | None = None,
+) -> Basins:
+    """Return on which attractor the motion from each initial state settles.
+
+    Motions run on, 16 periods of the load at a time, until they are within 1e-4 of an
+    attractor that is known (in units of its size). One that recurs elsewhere leads
+    Newton's method to its orbit, with its multipliers; an orbit that repels is
+    remembered, so that what passes it goes on. What has not settled in `transient`
+    periods is classed by its largest Lyapunov exponent, and is told from others like it
+    by the states it goes through. `batch` states at a time are held in memory.
+
+    **Arguments:** `starts`: states at t = 0, (starts, n). `max_periods`: longest motion
+    looked for, in periods of the load. `chunk`: lanes that run together. `progress`: is
+    called with the number of states decided since its last call.
+    **Raises:** `ValueError` for starts of another shape or an argument out of its range.
+    """
+    starts = np.asarray(starts, float)
+    size = jax.eval_shape(system.rest).shape[0]
+    if starts.ndim != 2 or starts.shape[1] != size or not len(starts):
+        raise ValueError(
+            f"starts have shape {starts.shape}; allowed: (starts, {size}), 1 start or more"
+        )
+    check_range("max_periods", max_periods, "", Range(at_least=1, at_most=LONGEST_PERIOD))
+    check_range("transient", transient, "", Range(at_least=_SEGMENT))
+    check_range("batch", batch, "", Range(at_least=2))
+    engine, _ = engine_for(system, engine, len(starts))
+    search = _Search(system, max_periods, transient, rtol, engine, chunk)
+    label = np.full(len(starts), -1, np.int16)
+    result = np.zeros(len(starts), np.int32)
+    run = np.zeros(len(starts), np.int32)
+    for first in range(0, len(starts), batch):
+        part = slice(first, first + batch)
+        label[part], result[part], run[part] = search.settle(starts[part], progress)
+    order = in_order(search.attractors)
+    position = np.full(len(order) + 1, -1, np.int16)  # the last one is of -1
+    position[order] = np.arange(len(order))
+    label = position[label]
+    counts = np.bincount(label[label >= 0], minlength=len(order))
+    share = counts / len(starts)
+    freedoms = jax.eval_shape(
+        lambda s: s.equation().displaced(s.rest()), system
+    ).shape[0]  # fmt: skip
+    return Basins(
+        label,
+        result,
+        run,
+        share,
+        np.sqrt(share * (1 - share) / len(starts)),
+        np.asarray(np.mean(label < 0)),
+        gathered([search.attractors[i] for i in order], size, freedoms),
+    )
+
+
+class _Search:
+    """What is known so far of a system's attractors, and of the orbits that repel."""
+
+    def __init__(self, system, max_periods, transient, rtol, engine, chunk):
+        self.leaves, self.static = eqx.partition(system, eqx.is_inexact_array)
+        self.system = system
+        self.period = float(system.period())
+        self.longest, self.transient, self.chunk = max_periods, transient, chunk
+        self.rtol, self.engine = rtol, engine
+        self.attractors: list[Found] = []
+        self.repelling: list[Found] = []
+
+    def settle(self, states: np.ndarray, progress):
+        """Return labels, reason codes and periods run of a batch of initial states."""
+        number = len(states)
+        states = states.copy()
+        label = np.full(number, -1, np.int16)
+        result, run = np.zeros(number, np.int32), np.zeros(number, np.int32)
+        bad = ~np.isfinite(states).all(axis=1)
+        result[bad] = Reason.BAD_PARAMETER
+        waiting = np.flatnonzero(~bad)
+        tell = progress or (lambda done: None)
+        tell(int(bad.sum()))
+        stage = _settle_stage(self.static, self.longest, self.engine)
+        segments = -(-self.transient // _SEGMENT)
+        for segment in range(segments):
+            if not waiting.size:
+                return label, result, run
+            trail, nearest, codes = self._run(stage, states[waiting])
+            states[waiting], result[waiting] = trail[:, -1], codes
+            run[waiting] += _SEGMENT
+            found = self._known(trail)
+            last = segment == segments - 1
+            for _ in range(_MOST_ORBITS):
+                recurs = (codes == 0) & (found < 0) & (nearest.min(axis=1) < _RECURRED)
+                new = np.flatnonzero(recurs & ~self._passing(trail[:, -1]))
+                if not new.size:
+                    break
+                self._new_orbit(trail[new[0]], nearest[new[0]])
+                found = self._known(trail)
+            if last or segment >= _LIKELY:
+                found = self._wandering(trail, nearest, codes, found, last)
+            label[waiting] = found
+            going = (found < 0) & (codes == 0)
+            tell(int((~going).sum()))
+            waiting = waiting[going]
+        result[waiting] = Reason.UNSETTLED
+        tell(waiting.size)
+        return label, result, run
+
+    def _run(self, stage, states):
+        everywhere = jax.tree.map(
+            lambda leaf: np.broadcast_to(leaf, (len(states), *np.shape(leaf))), self.leaves
+        )
+        tolerance = np.full(len(states), self.rtol)
+        return map_samples(stage, (everywhere, states, tolerance), chunk=self.chunk)
+
+    def _known(self, trail) -> np.ndarray:
+        """Return the attractor that each motion (lanes, times, n) belongs to, or -1."""
+        found = np.full(len(trail), -1, np.int16)
+        for position, each in enumerate(self.attractors):
+            free = np.flatnonzero(found < 0)
+            found[free[belongs(trail[free], each)]] = position
+        return found
+
+    def _passing(self, states) -> np.ndarray:
+        """Return which states are near an orbit that is known, of either kind."""
+        near = np.zeros(len(states), bool)
+        for each in (*self.attractors, *self.repelling):
+            apart = distances(states, each.points, each.units).min(axis=1)
+            near |= apart < _NEARBY
+        return near
+
+    def _new_orbit(self, trail, nearest) -> None:
+        """Look for the orbit on which a motion (times, n) recurs, and remember it."""
+        for periods in np.flatnonzero(nearest < _PLAUSIBLE) + 1:
+            orbit, points, units = numbers(
+                _orbit(self.system, trail[-1], periods.astype(np.int32), self.rtol)
+            )
+            points = points[:periods]
+            apart = distances(trail[-1:], points, units).min()
+            if int(orbit.result) != Reason.SUCCESS or apart > 10 * _PLAUSIBLE:
+                continue
+            found = periodic_motion(orbit, points, units)
+            into = self.attractors if found.attracting else self.repelling
+            if not any(same(found, each) for each in into):
+                into.append(found)
+            if found.attracting:
+                break
+        # What passes here goes on, and is not asked again whether there is an orbit.
+        units = np.asarray(_units(self.system, trail[-1]))
+        self.repelling.append(Found({"periods": 1}, trail[-1:], units, 0.0, False))
+
+    def _wandering(self, trail, nearest, codes, found, last) -> np.ndarray:
+        """Class the motions that have not settled; new ones only where all are `last`.
+
+        Earlier a motion is tried if most of those that are left are like it: waiting
+        for thousands of chaotic ones to settle would take most of the time.
+        """
+        tries = failed = 0
+        while tries < _MOST_ORBITS:
+            open_ = np.flatnonzero((codes == 0) & (found < 0))
+            roaming = open_[nearest[open_].min(axis=1) > _PLAUSIBLE]
+            many = len(roaming) > max(16, len(trail) // 2) and tries == 0
+            if not roaming.size or not (last or many):
+                return found
+            tries += 1
+            each = self._watched(trail[roaming[0], -1])
+            if each is None:
+                failed += 1
+                if not last or failed == _MOST_FAILED:
+                    return found
+                nearest[roaming[0]] = 0.0  # undecided: it is on its way still
+                continue
+            self.attractors.append(each)
+            found = self._known(trail)
+            found[roaming[0]] = len(self.attractors) - 1
+        return found
+
+    def _watched(self, state) -> Found | None:
+        """Return the motion without a period from a state, None if it is not settled."""
+        stage = _wander_stage(self.static, self.engine)
+        trail, watched = jax.tree.map(
+            lambda leaf: leaf[0], self._run(stage, np.stack([state, state]))
+        )
+        code = int(motion_class(watched.exponent, watched.exponent_error, self.period))
+        if int(watched.result) != 0 or code == Reason.UNSETTLED:
+            return None
+        some = trail[:: len(trail) // 16]
+        units = np.max([_units(self.system, point) for point in some], axis=0)
+        return wandering_motion(watched, code, trail, units)
+
+
+@eqx.filter_jit
+def _orbit(system, state, periods, rtol):
+    """Return the orbit near a state, its states once a period, and its units."""
+    rtol = jnp.asarray(rtol, float)
+    orbit = orbit_from_guess(system, jnp.asarray(state), periods, rtol, jnp.asarray(1e-2))
+    points, _ = strobe(system, orbit.state, LONGEST_PERIOD, rtol, "auto")
+    return orbit, points, scales(system, orbit.state)
+
+
+@eqx.filter_jit
+def _units(system, state):
+    return scales(system, state)
+
+
+@functools.lru_cache(maxsize=32)
+def _settle_stage(static, longest, engine):
+    def stage(lane):
+        leaves, state, rtol = lane
+        system = eqx.combine(leaves, static)
+        states, result = strobe(system, state, _SEGMENT, rtol, engine)
+        return states, recurrences(system, states, longest), result
+
+    return stage
+
+
+@functools.lru_cache(maxsize=32)
+def _wander_stage(static, engine):
+    def stage(lane):
+        leaves, state, rtol = lane
+        system = eqx.combine(leaves, static)
+        trail, _ = strobe(system, state, POINTS, rtol, engine)
+        grazing = GRAZING * scales(system, trail[-1])[0]
+        return trail, wander(
+            system, trail[-1], _WATCHED_PERIODS, rtol / 10, grazing, engine
+        )
+
+    return stage

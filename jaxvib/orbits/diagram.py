@@ -1,0 +1,194 @@
+"""Bifurcation diagrams by brute force: where motions settle, value by value."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import ArrayLike, Float, Int, Real
+
+from .._quantity import Range, check_range, reported
+from ..dynamics.flow import checked_state, engine_for
+from ..ensemble import Reason, map_samples
+from ..systems.parameters import replace
+from .lyapunov import motion_class
+from .periodic_orbit import GRAZING, LONGEST_PERIOD
+from .regimes import batched
+from .settling import recurrences, strobe, wander
+from .shooting import scales
+
+# A motion has a period if it recurs this closely, in units of its own size.
+RECURS = 1e-4
+_FOLLOWED_AT_A_TIME = 32  # values, between two looks at the clock
+
+
+class BifurcationDiagram(eqx.Module):
+    """Strobed states, exponent and class of the motions along one parameter.
+
+    Of a motion with a period the states are those of one period and NaN beyond it.
+    """
+
+    parameter: Float[np.ndarray, " value"] = reported(
+        "value of the parameter", "", ("value",)
+    )
+    states: Float[np.ndarray, "value point state"] = reported(
+        "states at t = 0, once a period of the load", "", ("value", "point", "state")
+    )
+    periods: Int[np.ndarray, " value"] = reported(
+        "periods of the load in one of the motion, 0 without", "", ("value",)
+    )
+    contacts_per_period: Float[np.ndarray, " value"] = reported(
+        "contacts per period of the load", "", ("value",)
+    )
+    amplitude: Float[np.ndarray, "value freedom"] = reported(
+        "half of highest minus lowest displacement", "m", ("value", "freedom")
+    )
+    max_contact_force: Float[np.ndarray, " value"] = reported(
+        "largest contact force", "N", ("value",)
+    )
+    lyapunov_exponent: Float[np.ndarray, " value"] = reported(
+        "largest Lyapunov exponent", "1/s", ("value",)
+    )
+    lyapunov_error: Float[np.ndarray, " value"] = reported(
+        "its standard error", "1/s", ("value",)
+    )
+    result: Int[np.ndarray, " value"] = reported(
+        "reason code: success of motions with a period", "", ("value",)
+    )
+
+    def __repr__(self) -> str:
+        codes, counts = np.unique(
+            np.where(self.periods > 0, self.periods, -self.result), return_counts=True
+        )
+        listed = ", ".join(
+            f"{count} {f'of period {c}' if c > 0 else Reason(-c).name.lower()}"
+            for c, count in zip(codes.tolist(), counts.tolist(), strict=True)
+        )
+        first, last = self.parameter[[0, -1]]
+        return (
+            f"BifurcationDiagram of {len(self.parameter)} values, {first:g} to {last:g}: "
+            f"{listed}"
+        )
+
+
+def bifurcation_diagram(
+    system: eqx.Module,
+    path: str,
+    values: Sequence[float] | np.ndarray,
+    *,
+    state: Real[ArrayLike, " state"] | None = None,
+    follow: bool = False,
+    transient: int = 256,
+    points: int = 64,
+    max_periods: int = LONGEST_PERIOD,
+    rtol: float = 1e-8,
+    engine: str = "auto",
+    progress: Callable[[int], None] | None = None,
+) -> BifurcationDiagram:
+    """Return where motions settle at each of the `values` of a parameter.
+
+    Every motion runs for `transient` periods of the load, is strobed for `points`
+    periods, and is watched for as many with a neighbour, whose rate of departure is
+    the largest Lyapunov exponent (`wander`). It has a period if its last state recurs
+    within `max_periods`; others are classed by the exponent.
+
+    **Arguments:** `state`: where each motion starts, at rest unless given. `follow`:
+    start the first motion there, and each other one in the state in which the motion
+    at the value before it ended: values that ascend and values that descend then show
+    where motions coexist. `points`: a multiple of 8. `progress`: is called with the
+    number of values done since its last call.
+
+    **Raises:** `ValueError` for an unknown path, a value out of its range, or another
+    argument out of its.
+    """
+    values = np.asarray(values, float)
+    leaves, static = batched(system, {path: values})
+    check_range("transient", transient, "", Range(at_least=1))
+    check_range("max_periods", max_periods, "", Range(at_least=1, at_most=points - 1))
+    check_range("points", points, "", Range(at_least=16))
+    if points % 8:
+        raise ValueError(f"points = {points} is not a multiple of 8")
+    engine, _ = engine_for(system, engine, 1 if follow else len(values))
+    stage = _stage(static, transient, points, max_periods, engine)
+    tolerance = np.full(len(values), rtol)
+    if follow:
+        first = _starts(system, path, values[:1], state)[0]
+        found = _followed(stage, leaves, tolerance, first, progress)
+    else:
+        starts = _starts(system, path, values, state)
+        lanes = leaves, starts, tolerance
+        found = map_samples(stage, lanes, progress=progress)
+    trail, nearest, watched, period, code = found
+    recurs = nearest < RECURS
+    periods = np.where(recurs.any(axis=1), recurs.argmax(axis=1) + 1, 0)
+    code = np.where(code == 0, watched.result, code)
+    classed = motion_class(watched.exponent, watched.exponent_error, period)
+    periods = np.where(code == 0, periods, 0).astype(np.int32)
+    result = np.where((code == 0) & (periods == 0), classed, code).astype(np.int32)
+    beyond = (np.arange(points) >= periods[:, None]) & (periods > 0)[:, None]
+    return BifurcationDiagram(
+        values,
+        np.where(beyond[:, :, None], np.nan, trail),
+        periods,
+        watched.contacts_per_period,
+        watched.amplitude,
+        watched.max_contact_force,
+        watched.exponent,
+        watched.exponent_error,
+        result,
+    )
+
+
+def _starts(system, path: str, values: np.ndarray, state) -> np.ndarray:
+    if state is not None:
+        return np.tile(checked_state(system, state), (len(values), 1))
+    some: Any = system
+    rest = jax.jit(jax.vmap(lambda value: replace(some, {path: value}).rest()))
+    return np.asarray(rest(values))
+
+
+def _followed(stage, leaves, tolerance, state, progress):
+    """Return what a stage finds from value to value, each from where the last ended."""
+    run = _follower(stage)
+    number, parts = len(tolerance), []
+    for first in range(0, number, _FOLLOWED_AT_A_TIME):
+        # The last few values are repeated, so that one program serves all.
+        wanted = np.arange(first, first + _FOLLOWED_AT_A_TIME)
+        lanes = np.minimum(wanted, number - 1)
+        some = jax.tree.map(lambda leaf, lanes=lanes: leaf[lanes], leaves)
+        state, found = run(state, (some, tolerance[lanes]))
+        kept = int(np.sum(wanted < number))
+        parts.append(jax.tree.map(lambda leaf, k=kept: np.asarray(leaf)[:k], found))
+        if progress is not None:
+            progress(kept)
+    return jax.tree.map(lambda *each: np.concatenate(each), *parts)
+
+
+@functools.lru_cache(maxsize=32)
+def _follower(stage):
+    def step(state, lane):
+        leaves, rtol = lane
+        found = stage((leaves, state, rtol))
+        last = found[2].state
+        # From a motion that failed the next one starts where that one started.
+        return jnp.where(jnp.all(jnp.isfinite(last)), last, state), found
+
+    return jax.jit(lambda state, lanes: jax.lax.scan(step, state, lanes))
+
+
+@functools.lru_cache(maxsize=32)
+def _stage(static, transient, points, longest, engine):
+    def stage(lane):
+        leaves, state, rtol = lane
+        system = eqx.combine(leaves, static)
+        settled, _ = strobe(system, state, transient, rtol, engine)
+        trail, code = strobe(system, settled[-1], points, rtol, engine)
+        nearest = recurrences(system, trail, longest)
+        grazing = GRAZING * scales(system, trail[-1])[0]
+        watched = wander(system, trail[-1], points, rtol / 10, grazing, engine)
+        return trail, nearest, watched, system.period(), code
+
+    return stage

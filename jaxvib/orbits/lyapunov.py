@@ -1,0 +1,188 @@
+"""Lyapunov exponents: how fast neighbours of a motion part or come together."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, Int, Real
+
+from .._quantity import Range, check_range, reported
+from ..dynamics.flow import check_engine, checked_state, solve_system
+from ..ensemble import Reason
+from ..systems.roles import Periodic
+from .settling import strobe
+from .shooting import scales
+
+_BLOCKS = 8  # whose means give the standard error
+
+
+class LyapunovExponents(eqx.Module):
+    """The exponents of a motion, largest first, and how far they can be trusted.
+
+    An exponent is -inf where neighbours meet, as those do that a hard contact holds.
+    """
+
+    exponents: Float[Array, " exponent"] = reported(
+        "Lyapunov exponents, largest first", "1/s", ("exponent",)
+    )
+    errors: Float[Array, " exponent"] = reported(
+        "standard errors, by the means of eight blocks", "1/s", ("exponent",)
+    )
+    dimension: Float[Array, ""] = reported(
+        "Kaplan-Yorke dimension of the attractor's section"
+    )
+    state: Float[Array, " state"] = reported("state at the end", "", ("state",))
+    result: Int[Array, ""] = reported("reason code")
+
+    def __repr__(self) -> str:
+        if np.ndim(self.result) != 0 or isinstance(self.result, jax.core.Tracer):
+            return f"LyapunovExponents of shape {np.shape(self.result)}"
+        pairs = zip(np.asarray(self.exponents), np.asarray(self.errors), strict=True)
+        listed = ", ".join(f"{value:.6g} (error {error:.1e})" for value, error in pairs)
+        return f"LyapunovExponents: {listed} 1/s, dimension {self.dimension:.4g}"
+
+
+def lyapunov_exponents(
+    system: Periodic,
+    state: Real[ArrayLike, " state"],
+    periods: int = 512,
+    count: int | None = None,
+    *,
+    skip: int = 64,
+    rtol: Real[Array, ""] | float = 1e-8,
+    engine: str = "auto",
+) -> LyapunovExponents:
+    r"""Return the `count` largest Lyapunov exponents of the motion from a state.
+
+    An orthonormal frame $Q$ of directions goes with the motion; each period of the load
+    moves it by the columns of the flow and makes it orthonormal again,
+
+    $$\frac{\partial\varphi^T}{\partial s}\,Q_k = Q_{k+1} R_{k+1}, \qquad
+      \lambda_i = \frac{1}{nT} \sum_{k=1}^{n} \ln |(R_k)_{ii}|,$$
+
+    with columns that are integrated under error control, or found from event to event
+    (`flow`), so that it serves hard stops and Hertz's contacts as well. Works under
+    `jit` and `vmap`.
+
+    **Arguments:** `state`: at t = 0. `periods`: of the load, over which is averaged, 16
+    or more. `count`: all exponents unless given. `skip`: periods before those, in which
+    the motion settles and the frame turns to where it belongs.
+
+    **Raises:** `ValueError` for an argument out of its range or a state of the wrong
+    shape. A motion that fails has NaN, and its reason code.
+
+    **Source:** Benettin, Galgani, Giorgilli and Strelcyn, *Meccanica* 15 (1980) 9;
+    Shimada and Nagashima, *Prog. Theor. Phys.* 61 (1979) 1605.
+    """
+    check_engine(engine)
+    state = checked_state(system, state)
+    size = state.shape[0]
+    count = size if count is None else count
+    check_range("count", count, "", Range(at_least=1, at_most=size))
+    check_range("periods", periods, "", Range(at_least=2 * _BLOCKS))
+    check_range("skip", skip, "", Range(at_least=0))
+    return _exponents(system, state, periods, count, skip, jnp.asarray(rtol), engine)
+
+
+@eqx.filter_jit
+def _exponents(system, state, periods, count, skip, rtol, engine) -> LyapunovExponents:
+    period = system.period()
+    # Lengths in units that all components share; only their ratios matter.
+    units = scales(system, jnp.ones_like(state))
+
+    def step(carry, _):
+        state, frame, result = carry
+        end = jnp.where(result == Reason.SUCCESS, period, 0.0)
+
+        def moved(along):
+            start = state + units * (frame @ along)
+            solution = solve_system(system, start, 0.0, end, rtol=rtol, engine=engine)
+            return solution.state / units, (solution.state, solution.result)
+
+        columns, (image, code) = jax.jacfwd(moved, has_aux=True)(jnp.zeros(count))
+        result = jnp.where(result == Reason.SUCCESS, code, result)
+        good = result == Reason.SUCCESS
+        # LAPACK need not return from matrices of NaN.
+        frame, triangle = jnp.linalg.qr(jnp.where(good, columns, frame))
+        growth = jnp.log(jnp.abs(jnp.diagonal(triangle)))
+        return (image, frame, result), jnp.where(good, growth, jnp.nan)
+
+    start = state, jnp.eye(state.shape[0], count), jnp.asarray(0, jnp.int32)
+    settled, _ = jax.lax.scan(step, start, length=skip)
+    (last, _, result), growth = jax.lax.scan(step, settled, length=periods)
+    even = periods - periods % _BLOCKS
+    blocks = jnp.mean(growth[:even].reshape(_BLOCKS, -1, count), axis=1) / period
+    exponents = jnp.mean(growth, axis=0) / period
+    order = jnp.argsort(-exponents)
+    return LyapunovExponents(
+        exponents[order],
+        (jnp.std(blocks, axis=0, ddof=1) / jnp.sqrt(float(_BLOCKS)))[order],
+        _dimension(exponents[order]),
+        last,
+        result,
+    )
+
+
+def _dimension(exponents: Float[Array, " exponent"]) -> Float[Array, ""]:
+    r"""Return the Kaplan-Yorke dimension $j + (\lambda_1 + ... + \lambda_j) /
+    |\lambda_{j+1}|$ with the largest j whose sum is not negative.
+
+    NaN where the sum of all exponents that are known is not negative.
+    """  # noqa: D205
+    sums = jnp.cumsum(exponents)
+    whole = jnp.sum(sums >= 0)
+    known = whole < exponents.shape[0]
+    following = jnp.where(known, whole, 0)
+    before = jnp.where(whole > 0, sums[jnp.maximum(whole, 1) - 1], 0.0)
+    dimension = whole.astype(float) + before / jnp.abs(exponents[following])
+    return jnp.where(known, dimension, jnp.nan)
+
+
+class Section(eqx.Module):
+    """The states of a motion once a period of the load, at t = 0 of its phase."""
+
+    states: Float[Array, "point state"] = reported(
+        "states once a period", "", ("point", "state")
+    )
+    result: Int[Array, ""] = reported("reason code")
+
+
+def poincare_section(
+    system: Periodic,
+    state: Real[ArrayLike, " state"],
+    periods: int = 512,
+    skip: int = 64,
+    *,
+    rtol: Real[Array, ""] | float = 1e-8,
+    engine: str = "auto",
+) -> Section:
+    """Return a motion's states at the end of each of `periods` periods of the load.
+
+    The `skip` periods before those are left out. Works under `jit` and `vmap`; from
+    where a motion fails on its states are NaN.
+
+    **Raises:** `ValueError` for an argument out of its range or a state of the wrong
+    shape.
+    """
+    check_engine(engine)
+    state = checked_state(system, state)
+    check_range("periods", periods, "", Range(at_least=1))
+    check_range("skip", skip, "", Range(at_least=0))
+    return _section(system, state, periods, skip, jnp.asarray(rtol), engine)
+
+
+@eqx.filter_jit
+def _section(system, state, periods, skip, rtol, engine) -> Section:
+    states, result = strobe(system, state, skip + periods, rtol, engine)
+    return Section(states[skip:], result)
+
+
+def motion_class(exponent, error, period) -> np.ndarray:
+    """Return the reason codes of motions without a period, by their largest exponent.
+
+    `CHAOTIC` above 0 by three standard errors (and by 5e-3 a period), `QUASI_PERIODIC`
+    within them, `UNSETTLED` below: it is still on its way to where it settles.
+    """
+    doubt = np.maximum(3 * np.asarray(error), 5e-3 / np.asarray(period))
+    code = np.where(exponent > doubt, Reason.CHAOTIC, Reason.QUASI_PERIODIC)
+    return np.where(exponent < -doubt, Reason.UNSETTLED, code).astype(np.int32)
