@@ -62,7 +62,9 @@ class PeriodicOrbit(eqx.Module):
     state_error: Float[Array, ""] = reported("error bar of the state, (M - I)^-1 r")
     monodromy_error: Float[Array, ""] = reported("change of M at the tighter tolerance")
     multiplier_error: Float[Array, ""] = reported("bound on the error of each multiplier")
-    determinant_defect: Float[Array, ""] = reported("det M / exp(-nT tr(D/M)) - 1")
+    determinant_defect: Float[Array, ""] = reported(
+        "det M / exp(-nT tr(D/M)) - 1, the impacts' part left out"
+    )
     condition: Float[Array, ""] = reported("condition number of M - I")
     newton_quotient: Float[Array, ""] = reported("Newton-Kantorovich quotient")
     result: Int[Array, ""] = reported("reason code")
@@ -269,7 +271,7 @@ def examined(system, shot: Shot, periods, tight, looked) -> PeriodicOrbit:
     )
     highest = along(maps.displacement, watched.highest, watched.highest_time)
     lowest = along(maps.displacement, watched.lowest, watched.lowest_time)
-    expected = jnp.exp(equation.divergence() * span)
+    expected = jnp.exp(equation.divergence() * span) * equation.contraction(watched.onsets)
     contacts = jnp.sum(watched.onsets, dtype=jnp.int32)
 
     whole = PeriodicOrbit(

@@ -38,6 +38,10 @@ class ForcedEquation(eqx.Module):
         """Return NaN: that of the vector field is no constant."""
         return jnp.asarray(jnp.nan)
 
+    def contraction(self, onsets) -> Float[Array, ""]:
+        """Return 1: there are no impacts."""
+        return jnp.ones(())
+
     def penetrations(self, state: Float[Array, " n"]) -> Float[Array, " 0"]:
         """Return nothing: there are no contacts."""
         return jnp.zeros(0, state.dtype)

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Real
 
 from .._quantity import quantity
 from .assembly import GROUND, assemble
-from .contact import HertzContact
+from .contact import HertzContact, RestitutionContact
 from .load import HarmonicLoad
 from .modules import TranslationTranslation
 from .printed import Printed
@@ -105,6 +105,14 @@ class EquationOfMotion(eqx.Module):
     def divergence(self) -> Float[Array, ""]:
         """Return that of the vector field, 1/s: -tr(M^-1 D), whatever the contacts."""
         return -jnp.trace(self.damping)
+
+    def contraction(self, onsets) -> Float[Array, ""]:
+        """Return the determinant of the impacts at hard stops: e^2 of each."""
+        total = jnp.ones(())
+        for contact, number in zip(self.contacts, onsets, strict=True):
+            if isinstance(contact.law, RestitutionContact):
+                total = total * contact.law.restitution ** (2 * number)
+        return total
 
     def penetrations(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
         """Return each contact's penetration, m, negative while apart."""

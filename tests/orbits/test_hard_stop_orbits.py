@@ -109,6 +109,16 @@ def test_its_motions_with_an_impact_are_the_closed_form(branch):
 
 
 @pytest.mark.slow
+def test_an_orbit_with_an_impact_has_the_determinant_of_both():
+    system = oscillator(closed.amplitude(0.5))
+    orbit = jv.periodic_orbit(system, closed.start(0.5))
+    expected = RESTITUTION**2 * np.exp(-DAMPING * closed.period)
+    assert np.linalg.det(orbit.monodromy) == pytest.approx(expected, rel=1e-10)
+    assert abs(float(orbit.determinant_defect)) < 1e-10
+    np.testing.assert_allclose(orbit.state, closed.start(0.5), atol=1e-11)
+
+
+@pytest.mark.slow
 def test_the_fold_has_the_closed_form_s_derivatives(branch):
     fold = branch.bifurcations[1]
 

@@ -50,7 +50,7 @@ def test_the_exponent_of_a_double_well_is_what_others_found():
     well = jv.replace(ueda, {"f": 7.0, "c": 0.15, "k": -1.0})
     found = jv.lyapunov_exponents(well, np.zeros(2), periods=16384)
     assert np.abs(found.exponents[0] - 0.10542) < 3 * found.errors[0]
-    assert found.errors[0] < 1e-3
+    assert found.errors[0] < 2e-3
 
 
 def test_of_an_orbit_they_are_its_multipliers():
