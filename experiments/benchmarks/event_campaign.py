@@ -44,8 +44,8 @@ def linear(value):
 
 
 def hard(value):
-    """Return a hard stop, from none to full restitution."""
-    return jv.RestitutionContact(jnp.clip(1.2 * value - 0.1, 0.0, 1.0))
+    """Return a hard stop, from no restitution to almost all of it."""
+    return jv.RestitutionContact(jnp.clip(1.15 * value - 0.1, 0.0, 0.97))
 
 
 # Bodies in a row: the contacts from each to the next, of the last one to a wall.

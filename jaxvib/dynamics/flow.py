@@ -69,7 +69,8 @@ def flow(
 
     `engine="event"` goes from contact to contact (`dynamics.events`): several times as
     fast, but slower to compile; "auto" takes it for ensembles and for hard stops, see
-    `engine_for`.
+    `engine_for`. `engine="stepping"` (`dynamics.lanes`) is for many lanes of any vector
+    field under `vmap`.
 
     **Raises:** `ValueError` for a state of the wrong shape, a tolerance out of range,
     an unknown engine, or one that the system cannot be taken by.

@@ -135,6 +135,7 @@ def travelled(system, state, span, rtol=1e-10):
     return run(system, jnp.asarray(state, float), jnp.asarray(span))
 
 
+@pytest.mark.slow
 def test_a_contact_holds_until_its_force_would_pull():
     # The spring presses the body on its stop, until the load takes it off.
     stop, restitution = -0.3, 0.6
@@ -195,6 +196,7 @@ def row():
     )
 
 
+@pytest.mark.slow
 def test_bodies_in_a_row_pass_on_their_momentum(row):
     # Equal bodies swap velocities where e = 1, and share them by (1 -+ e) / 2 else.
     restitution = jnp.array([1.0, 1.0, 0.5, 0.0])
@@ -212,6 +214,7 @@ def test_bodies_in_a_row_pass_on_their_momentum(row):
     np.testing.assert_allclose(found.state, expected, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_several_contacts_hold_at_once_with_the_forces_of_statics():
     # Springs press a stack of three on a wall: each stop bears all above it.
     stiffness = np.diag([3.0, 2.0, 5.0])
