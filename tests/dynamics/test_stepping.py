@@ -1,4 +1,4 @@
-"""Checked against: diffrax at 1e-13, tests.independent, the same lanes without a bad one."""
+"""Checked against: diffrax at 1e-13, tests.independent, lanes without a bad one."""
 
 import equinox as eqx
 import jax
