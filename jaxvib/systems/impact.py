@@ -111,7 +111,7 @@ class EquationOfMotion(eqx.Module):
         total = jnp.ones(())
         for contact, number in zip(self.contacts, onsets, strict=True):
             if isinstance(contact.law, RestitutionContact):
-                total = total * contact.law.restitution ** (2 * number)
+                total = total * contact.law.restitution ** (2.0 * number.astype(float))
         return total
 
     def penetrations(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
