@@ -73,9 +73,7 @@ def _chart(runs, name: str, parameters, kinds: dict, label: str, title: str) -> 
                 if run.has(bounds):
                     layers.append(_whiskers(places, run.field(bounds)[number], colour))
                 colour += 1
-    return Chart(
-        Axis("parameter", ticks=ticks), Axis(label), tuple(layers), title
-    )
+    return Chart(Axis("parameter", ticks=ticks), Axis(label), tuple(layers), title)
 
 
 def _whiskers(places, bounds, colour: int) -> Line:
