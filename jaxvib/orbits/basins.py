@@ -34,6 +34,7 @@ from .shooting import scales
 _SEGMENT = 16  # periods after which it is seen who has settled
 _LIKELY = 4  # what has not settled after these segments may have no period
 _WATCHED_PERIODS = 256
+_WATCHED_RTOL = 1e-9
 _MOST_ORBITS = 64  # that are looked for in one segment
 _MOST_FAILED = 4  # motions that turn out to be on their way still
 # A motion that recurs this closely is one that Newton's method is tried on, in units of
@@ -331,7 +332,12 @@ def _wander_stage(static, engine):
         trail, _ = strobe(system, state, POINTS, rtol, engine)
         grazing = GRAZING * scales(system, trail[-1])[0]
         return trail, wander(
-            system, trail[-1], _WATCHED_PERIODS, rtol / 10, grazing, engine
+            system,
+            trail[-1],
+            _WATCHED_PERIODS,
+            jnp.minimum(rtol, _WATCHED_RTOL),
+            grazing,
+            engine,
         )
 
     return stage

@@ -2,26 +2,27 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import ArrayLike, Float, Int, Real
+from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
-from ..dynamics.flow import checked_state, engine_for
+from ..dynamics.flow import checked_state, engine_for, observe
 from ..ensemble import Reason, map_samples
 from ..systems.parameters import replace
 from .lyapunov import motion_class
 from .periodic_orbit import GRAZING, LONGEST_PERIOD
 from .regimes import batched
-from .settling import recurrences, strobe, wander
+from .settling import recurrences, strobe
 from .shooting import scales
 
 # A motion has a period if it recurs this closely, in units of its own size.
 RECURS = 1e-4
+_TURNING = 8  # periods that are left out of the exponent
 _FOLLOWED_AT_A_TIME = 32  # values, between two looks at the clock
 
 
@@ -39,6 +40,9 @@ class BifurcationDiagram(eqx.Module):
     )
     periods: Int[np.ndarray, " value"] = reported(
         "periods of the load in one of the motion, 0 without", "", ("value",)
+    )
+    contacts: Int[np.ndarray, " value"] = reported(
+        "onsets of contact in one period of the motion, -1 without", "", ("value",)
     )
     contacts_per_period: Float[np.ndarray, " value"] = reported(
         "contacts per period of the load", "", ("value",)
@@ -90,10 +94,10 @@ def bifurcation_diagram(
 ) -> BifurcationDiagram:
     """Return where motions settle at each of the `values` of a parameter.
 
-    Every motion runs for `transient` periods of the load, is strobed for `points`
-    periods, and is watched for as many with a neighbour, whose rate of departure is
-    the largest Lyapunov exponent (`wander`). It has a period if its last state recurs
-    within `max_periods`; others are classed by the exponent.
+    Every motion runs for `transient` periods of the load and is then strobed for
+    `points` periods, with a direction that the columns of the flow turn: the rate at
+    which its length grows is the largest Lyapunov exponent. It has a period if its last
+    state recurs within `max_periods`; others are classed by the exponent.
 
     **Arguments:** `state`: where each motion starts, at rest unless given. `follow`:
     start the first motion there, and each other one in the state in which the motion
@@ -121,23 +125,25 @@ def bifurcation_diagram(
         starts = _starts(system, path, values, state)
         lanes = leaves, starts, tolerance
         found = map_samples(stage, lanes, progress=progress)
-    trail, nearest, watched, period, code = found
-    recurs = nearest < RECURS
+    code = found.result
+    recurs = found.nearest < RECURS
     periods = np.where(recurs.any(axis=1), recurs.argmax(axis=1) + 1, 0)
-    code = np.where(code == 0, watched.result, code)
-    classed = motion_class(watched.exponent, watched.exponent_error, period)
+    classed = motion_class(found.exponent, found.exponent_error, found.period)
     periods = np.where(code == 0, periods, 0).astype(np.int32)
     result = np.where((code == 0) & (periods == 0), classed, code).astype(np.int32)
+    onsets = np.where(code == 0, found.contacts_per_period, 0.0) * periods
+    contacts = np.where(periods > 0, np.rint(onsets), -1).astype(np.int32)
     beyond = (np.arange(points) >= periods[:, None]) & (periods > 0)[:, None]
     return BifurcationDiagram(
         values,
-        np.where(beyond[:, :, None], np.nan, trail),
+        np.where(beyond[:, :, None], np.nan, found.trail),
         periods,
-        watched.contacts_per_period,
-        watched.amplitude,
-        watched.max_contact_force,
-        watched.exponent,
-        watched.exponent_error,
+        contacts,
+        found.contacts_per_period,
+        found.amplitude,
+        found.max_contact_force,
+        found.exponent,
+        found.exponent_error,
         result,
     )
 
@@ -172,11 +178,29 @@ def _follower(stage):
     def step(state, lane):
         leaves, rtol = lane
         found = stage((leaves, state, rtol))
-        last = found[2].state
+        last = found.state
         # From a motion that failed the next one starts where that one started.
         return jnp.where(jnp.all(jnp.isfinite(last)), last, state), found
 
     return jax.jit(lambda state, lanes: jax.lax.scan(step, state, lanes))
+
+
+class Watch(NamedTuple):
+    """A motion strobed over some periods, and what was seen on the way.
+
+    `nearest` (periods,): how closely its last state recurs after 1, 2, ... periods.
+    """
+
+    trail: Float[Array, "point state"]
+    nearest: Float[Array, " periods"]
+    exponent: Float[Array, ""]
+    exponent_error: Float[Array, ""]
+    contacts_per_period: Float[Array, ""]
+    max_contact_force: Float[Array, ""]
+    amplitude: Float[Array, " freedom"]
+    state: Float[Array, " state"]
+    period: Float[Array, ""]
+    result: Int[Array, ""]
 
 
 @functools.lru_cache(maxsize=32)
@@ -184,11 +208,47 @@ def _stage(static, transient, points, longest, engine):
     def stage(lane):
         leaves, state, rtol = lane
         system = eqx.combine(leaves, static)
-        settled, _ = strobe(system, state, transient, rtol, engine)
-        trail, code = strobe(system, settled[-1], points, rtol, engine)
-        nearest = recurrences(system, trail, longest)
-        grazing = GRAZING * scales(system, trail[-1])[0]
-        watched = wander(system, trail[-1], points, rtol / 10, grazing, engine)
-        return trail, nearest, watched, system.period(), code
+        settled, result = strobe(system, state, transient, rtol, engine)
+        return _watch(system, settled[-1], result, points, longest, rtol, engine)
 
     return stage
+
+
+def _watch(system, state, result, points, longest, rtol, engine) -> Watch:
+    """Follow a motion and one direction with it, which the columns of its flow turn."""
+    period = system.period()
+    equation = system.equation()
+    units = scales(system, jnp.ones_like(state))
+    grazing = GRAZING * scales(system, state)[0]
+    size = state.shape[0]
+
+    def step(carry, _):
+        state, direction, result = carry
+        end = jnp.where(result == Reason.SUCCESS, period, 0.0)
+        seen = observe(system, state, 0.0, end, rtol=rtol, grazing=grazing, engine=engine)
+        moved = seen.monodromy @ (direction * units) / units
+        length = jnp.linalg.norm(moved)
+        result = jnp.where(result == Reason.SUCCESS, seen.result, result)
+        force = jnp.max(equation.contact_forces(seen.watched.deepest), initial=0.0)
+        onsets = jnp.sum(seen.watched.onsets).astype(float)
+        extremes = seen.watched.highest, seen.watched.lowest
+        report = seen.state, jnp.log(length), onsets, force, extremes
+        return (seen.state, moved / length, result), report
+
+    start = state, jnp.ones(size) / jnp.sqrt(float(size)), result
+    (last, _, result), seen = jax.lax.scan(step, start, length=points)
+    trail, growth, onsets, force, (highest, lowest) = seen
+    # The direction turns to where it belongs in the first few periods.
+    blocks = jnp.mean(growth[_TURNING:].reshape(8, -1), axis=1) / period
+    return Watch(
+        trail,
+        recurrences(system, trail, longest),
+        jnp.mean(blocks),
+        jnp.std(blocks, ddof=1) / jnp.sqrt(8.0),
+        jnp.mean(onsets),
+        jnp.max(force),
+        (jnp.max(highest, axis=0) - jnp.min(lowest, axis=0)) / 2,
+        last,
+        period,
+        result,
+    )

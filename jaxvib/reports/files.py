@@ -24,6 +24,7 @@ def write_files(pictures: Sequence[Picture], directory: Path) -> list[Path]:
         for picture in pictures:
             panels = _panels(picture)
             width = 2 if len(panels) == 4 else min(3, len(panels))
+            width = 1 if picture.stacked else width
             height = -(-len(panels) // width)
             size = (_INCHES[0] * width, _INCHES[1] * height)
             figure = Figure(size, layout="constrained")
@@ -154,7 +155,7 @@ def _legend(figure, picture: Picture) -> None:
     entries = _legend_entries(picture)
     if not entries:
         return
-    columns = 2 if len(picture.charts) == 1 else 4
+    columns = 2 if len(picture.charts) == 1 or picture.stacked else 4
     patches = [
         Patch(facecolor=colour, edgecolor="#888888", linewidth=0.3, label=label)
         for colour, label in entries

@@ -13,7 +13,9 @@ from .reading import Run
 from .regimes import periodic
 
 _COUNTED = {
+    "basins": "initial states",
     "beam_eigenvalues": "samples",
+    "bifurcation_diagram": "motions",
     "chain_motion": "samples",
     "continuation": "orbits",
     "design": "evaluations",

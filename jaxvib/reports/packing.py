@@ -50,7 +50,8 @@ class _Arrays:
 def page_content(pictures: Sequence[Picture], runs: Sequence[Run]) -> dict:
     """Return all that the page draws from: of the samples, only those that are shown."""
     shown = [_shown(pictures, number, run) for number, run in enumerate(runs)]
-    sorting = sort_by_regime(runs) if runs[0].has("periods") else None
+    orbits = runs[0].has("periods") and runs[0].has("stable")
+    sorting = sort_by_regime(runs) if orbits else None
     samples = [
         _samples(run, sorting.classes, sorting.members[i], shown[i])
         if sorting

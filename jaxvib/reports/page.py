@@ -70,6 +70,7 @@ def _figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
 def _charts_figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
     hint = " Arrow keys walk from orbit to orbit." if picture.explorable else ""
     low = "" if _has_map(picture) else " low"
+    stacked = " stacked" if picture.stacked else ""
     charts = "".join(
         f"<div class='chart{low}' role='img' tabindex='0' data-chart='{i}' "
         f"aria-label='{_text(picture.alt + hint)}'></div>"
@@ -78,7 +79,7 @@ def _charts_figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
     return (
         f"<figure class='picture' id='{picture.name}' data-picture='{number}'>"
         f"<figcaption><h2>{_text(picture.title)}</h2><p>{_text(picture.text)}</p></figcaption>"
-        f"<div class='charts'>{charts}</div>{_slider(picture)}"
+        f"<div class='charts{stacked}'>{charts}</div>{_slider(picture)}"
         f"{_legend(picture.shares, runs)}{_files(picture)}</figure>"
     )
 

@@ -163,7 +163,8 @@ class Picture:
 
     `name` is the picture's file and place in the page, `text` says what is seen and by
     which convention, `alt` says it to those who cannot see. `view` picks how the page
-    shows it: "charts", "motion" for the orbit that the reader picks, or "scene".
+    shows it: "charts", "motion" for the orbit that the reader picks, or "scene". Charts
+    that are `stacked` stand one under the other, along the same x.
     """
 
     name: str
@@ -175,6 +176,7 @@ class Picture:
     choice: Choice | None = None
     view: str = "charts"
     scene: Scene | None = None
+    stacked: bool = False
 
     @property
     def explorable(self) -> bool:

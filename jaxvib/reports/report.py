@@ -5,9 +5,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from .assembly import linear_motion
+from .basins import basins
 from .beam import beam_eigenvalues
 from .chain import chain_motion
 from .curves import amplitude_curves, sweep_curves
+from .diagram import diagram
 from .files import write_files
 from .fitting import fitted
 from .history import designs
@@ -79,6 +81,8 @@ _PICTURES: dict[str, Callable[[Sequence[Run]], list[Picture]]] = {
     "periodic_orbit": _of_periodic_orbits,
     "beam_eigenvalues": beam_eigenvalues,
     "continuation": lambda runs: [loading_curve(runs)],
+    "bifurcation_diagram": lambda runs: [diagram(runs)],
+    "basins": basins,
     "design": designs,
     "fit": fitted,
     "sensitivity": sensitivities,

@@ -63,7 +63,15 @@ class ImpactAssemblyKind:
     """Bodies joined by modules that hit stops or each other under harmonic loads."""
 
     name = "impact_assembly"
-    analyses = ("periodic_orbit", "continuation", "design", "sensitivity", "fit")
+    analyses = (
+        "periodic_orbit",
+        "continuation",
+        "bifurcation_diagram",
+        "basins",
+        "design",
+        "sensitivity",
+        "fit",
+    )
 
     def options(self) -> type[Table]:
         """Return the table that a config gives, its modules being of any kind."""

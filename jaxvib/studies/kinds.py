@@ -6,9 +6,11 @@ from typing import Protocol
 import numpy as np
 
 from .assembly import AssemblyKind
+from .basins import BasinsKind
 from .beam_chain import BeamChainKind
 from .beam_eigenvalues import BeamEigenvaluesKind
 from .beam_with_bodies import BeamWithBodiesKind
+from .bifurcation_diagram import BifurcationDiagramKind
 from .catalogue import Declared
 from .chain_motion import ChainMotionKind
 from .continuation import ContinuationKind
@@ -117,6 +119,8 @@ _SYSTEMS: tuple[SystemKind, ...] = (
 _ANALYSES: tuple[AnalysisKind, ...] = (
     PeriodicOrbitKind(),
     ContinuationKind(),
+    BifurcationDiagramKind(),
+    BasinsKind(),
     DesignKind(),
     SensitivityKind(),
     FitKind(),

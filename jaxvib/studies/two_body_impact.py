@@ -107,7 +107,15 @@ class TwoBodyImpactKind:
     """A main body on the ground that carries an attached body, which it can hit."""
 
     name = "two_body_impact"
-    analyses = ("periodic_orbit", "continuation", "design", "sensitivity", "fit")
+    analyses = (
+        "periodic_orbit",
+        "continuation",
+        "bifurcation_diagram",
+        "basins",
+        "design",
+        "sensitivity",
+        "fit",
+    )
 
     def options(self) -> type[Table]:
         """Return the table that a config gives for such a system."""

@@ -1,0 +1,119 @@
+"""Checked against: basins and a diagram that are written down by hand."""
+
+import numpy as np
+import pytest
+
+from jaxvib.ensemble import Reason
+from jaxvib.reports.basins import basins
+from jaxvib.reports.diagram import diagram
+from jaxvib.reports.files import write_files
+from jaxvib.reports.picture import Line, Notes
+from jaxvib.reports.reading import Run
+
+STATE = ["body", "rate of body"]
+
+
+@pytest.fixture
+def plane():
+    import xarray
+
+    label = np.array([0, 1, 1, -1, 1, 1])
+    nan = np.nan
+    fields = {
+        "label": ("start", np.tile(label, 6)),
+        "periods_run": ("start", np.full(36, 16)),
+        "result": ("start", np.where(np.tile(label, 6) < 0, Reason.UNSETTLED, 0)),
+        "share": ("attractor", [1 / 6, 4 / 6]),
+        "share_error": ("attractor", [0.062, 0.079]),
+        "undecided": ((), 1 / 6),
+        "attractors.result": ("attractor", [0, int(Reason.CHAOTIC)]),
+        "attractors.periods": ("attractor", [2, 0]),
+        "attractors.contacts": ("attractor", [1, -1]),
+        "attractors.points": (
+            ("attractor", "point", "state"),
+            [[[1.0, 10.0], [2.0, 20.0], [nan, nan]], [[3.0, 30.0]] * 3],
+        ),
+    }
+    grid = {"rate of body": [-20.0, 20.0], "body": [-2.0, 2.0]}
+    study = {
+        "analysis": "basins", "system": "impact_assembly", "title": "By hand",
+        "coordinates": [], "axes": {"state": STATE},
+        "config": {"analysis": {"grid": grid, "points": 6}},
+    }  # fmt: skip
+    return Run("plane", xarray.Dataset(fields), None, study, {}, "")
+
+
+@pytest.fixture
+def swept():
+    import xarray
+
+    values = np.array([1.0, 2.0, 3.0, 3.0, 2.0, 1.0])
+    states = np.full((6, 4, 2), np.nan)
+    states[:, 0], states[1, 1], states[4] = 1.0, 2.0, 3.0
+    fields = {
+        "states": (("value", "point", "state"), states),
+        "periods": ("value", [1, 2, 1, 1, 0, 1]),
+        "contacts": ("value", [0, 1, 0, 0, -1, 0]),
+        "lyapunov_exponent": ("value", [-1.0, -2.0, -3.0, -3.0, 0.5, -1.0]),
+        "result": ("value", [0, 0, 0, 0, int(Reason.CHAOTIC), 0]),
+        "sweep": ("value", [1, 1, 1, 2, 2, 2]),
+    }
+    path = xarray.Variable("value", values, {"units": "N"})
+    study = {"analysis": "bifurcation_diagram", "coordinates": ["load.amplitude"],
+             "axes": {"state": STATE}, "config": {}}  # fmt: skip
+    results = xarray.Dataset(fields, {"load.amplitude": path})
+    return Run("swept", results, None, study, {}, "")
+
+
+def test_basins_lie_on_the_plane_as_the_grid_was_made(plane):
+    (picture,) = basins([plane])
+    chart = picture.charts[0]
+    assert chart.x.label.startswith("rate of body")
+    cells = chart.layers[0]
+    # The first component varies slowest: along x every label is the same.
+    np.testing.assert_array_equal(cells.values[:, 0], [0, 1, 1, 2, 1, 1])
+    np.testing.assert_array_equal(cells.x, np.linspace(-20, 20, 6))
+
+
+def test_attractors_are_marked_by_their_own_states(plane):
+    first, second = (
+        layer for layer in basins([plane])[0].charts[0].layers if isinstance(layer, Notes)
+    )
+    assert (first.name, second.name) == ("A1", "A2")
+    np.testing.assert_array_equal(first.x, [10.0, 20.0])
+    np.testing.assert_array_equal(first.y, [1.0, 2.0])
+
+
+def test_the_legend_has_shares_with_errors_and_the_undecided(plane):
+    names = [share.name for share in basins([plane])[0].shares]
+    assert names == [
+        "A1: period 2, 1 contact, 16.7% ± 6.2%",
+        "A2: chaotic, 66.7% ± 7.9%",
+        "undecided, 16.7%",
+    ]
+
+
+def test_a_diagram_has_a_point_for_each_state_and_the_exponent_underneath(swept):
+    picture = diagram([swept])
+    above, below = picture.charts
+    assert picture.stacked
+    assert len(above.layers[0].x) == 10
+    assert below.y.label == "largest Lyapunov exponent (1/s)"
+    up, down, zero = (layer for layer in below.layers if isinstance(layer, Line))
+    assert (up.name, down.name) == ("followed up", "followed down")
+    np.testing.assert_array_equal(down.y, [-1.0, 0.5, -3.0])
+    np.testing.assert_array_equal(zero.y, 0.0)
+
+
+def test_a_diagram_counts_its_motions_by_regime(swept):
+    counts = {share.name: share.counts for share in diagram([swept]).shares}
+    assert counts == {
+        "period 1 with 0 contacts": (4,), "period 2 with 1 contact": (1,), "chaotic": (1,)
+    }  # fmt: skip
+
+
+def test_both_are_drawn_as_files(plane, swept, tmp_path):
+    files = write_files([*basins([plane]), diagram([swept])], tmp_path)
+    assert [file.name for file in files if file.suffix == ".png"] == [
+        "basins.png", "bifurcation_diagram.png"
+    ]  # fmt: skip

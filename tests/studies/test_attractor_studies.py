@@ -1,0 +1,100 @@
+"""Checked against: the ranges that are declared, and the library's own calls."""
+
+import numpy as np
+import pytest
+
+import jaxvib as jv
+from jaxvib.studies import ready
+from jaxvib.studies.basins import state_names
+from jaxvib.studies.config import load
+from jaxvib.studies.execute import build
+from jaxvib.studies.kinds import ANALYSES, SYSTEMS
+
+MISTAKES = {
+    "an unknown path": (
+        "bifurcation_diagram", 'path = "load.frequency"', 'path = "load.frequenc"',
+        "did you mean 'load.frequency'?",
+    ),
+    "bounds that descend": (
+        "bifurcation_diagram", "[5.0, 8.0]", "[8.0, 5.0]", "[8, 5] do not ascend"
+    ),
+    "a bound out of range": (
+        "bifurcation_diagram", "[5.0, 8.0]", "[-5.0, 8.0]", "load.frequency = -5 are out of"
+    ),
+    "points that are no multiple of 8": (
+        "bifurcation_diagram", "points = 64", "points = 60", "multiples of 8 in [16, 4096]"
+    ),
+    "an unknown sweep": (
+        "bifurcation_diagram", '"rest"', '"uo"', 'allowed: "rest", "up", "down", "both"'
+    ),
+    "one component": ("basins", "grid.body =", "#", "for two components"),
+    "bounds of a component that descend": (
+        "basins", "[-0.08, 0.08]", "[0.08, -0.08]", "[0.08, -0.08] does not ascend"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "instead", "words"), MISTAKES.values(), ids=MISTAKES
+)
+def test_a_mistake_is_named(tmp_path, name, wrong, instead, words):
+    text = (ready.folder() / f"{name}.toml").read_text()
+    assert text.count(wrong) == 1
+    file = tmp_path / "study.toml"
+    file.write_text(text.replace(wrong, instead))
+    with pytest.raises(ValueError, match=r"study\.toml, line ") as caught:
+        load(file)
+    assert words in str(caught.value)
+
+
+def test_an_unknown_component_is_named_once_the_system_is_built(tmp_path):
+    text = (ready.folder() / "basins.toml").read_text()
+    file = tmp_path / "study.toml"
+    file.write_text(text.replace("grid.body =", "grid.boby ="))
+    with pytest.raises(ValueError, match=r"'boby'; did you mean 'body'"):
+        build(load(file))
+
+
+@pytest.mark.parametrize("name", ["basins", "bifurcation_diagram"])
+def test_components_have_the_names_that_the_results_have(name):
+    study = load(ready.folder() / f"{name}.toml")
+    assert state_names(build(study)) == study.axes["state"]
+    assert SYSTEMS[study.system.kind].axes(study.system)["state"] == study.axes["state"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sweep", ["rest", "both"])
+def test_a_diagram_is_that_of_the_library(tmp_path, sweep):
+    study = load(
+        ready.folder() / "bifurcation_diagram.toml",
+        ["analysis.values=3", f"analysis.sweep={sweep}", "analysis.transient=64",
+         "analysis.points=16"],
+    )  # fmt: skip
+    system = build(study)
+    kind = ANALYSES["bifurcation_diagram"]
+    fields = kind.compute(system, {}, study.analysis, study.run, lambda done: None)
+    expected = jv.bifurcation_diagram(
+        system, "load.frequency", [5.0, 6.5, 8.0], follow=sweep != "rest",
+        transient=64, points=16, rtol=study.run.rtol,
+    )  # fmt: skip
+    number = 6 if sweep == "both" else 3
+    assert fields["load.frequency"].values.shape == (number,)
+    np.testing.assert_allclose(fields["states"].values[:3], expected.states)
+    lines = kind.summary(lambda name: fields[name].values, study)
+    assert lines[0].startswith("motions ")
+    assert "load.frequency = " in lines[1]
+
+
+@pytest.mark.slow
+def test_the_body_with_a_stop_has_a_motion_with_and_one_without_contact():
+    study = load(ready.folder() / "basins.toml", ["analysis.points=6"])
+    kind, system = ANALYSES["basins"], build(study)
+    fields = kind.compute(system, {}, study.analysis, study.run, lambda done: None)
+    # Without contact it is linear: F / (k - m w^2 + i c w), within the gap.
+    response = 60 / (1e4 - 100 * 12.5**2 + 40j * 12.5)
+    assert abs(response) < 0.02
+    linear = [response.real, -12.5 * response.imag]
+    np.testing.assert_allclose(fields["attractors.state"].values[0], linear, rtol=1e-6)
+    lines = kind.summary(lambda name: fields[name].values, study)
+    assert lines[0].startswith("A2: period 1, 1 contact")
+    assert lines[-1] == "undecided  0 of 36 initial states"
