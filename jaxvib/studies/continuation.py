@@ -101,7 +101,8 @@ class ContinuationKind:
 
     def cost(self, options, run) -> Cost:
         """Return what it takes, measured on `configs/loading_curve.toml`."""
-        return Cost(6.0, 14.0, 3.0, 3.0, 50e3, ("orbit_from_guess", "linearised"))
+        steps = ("linearised",) if options.method == "natural" else ("correct", "examine")
+        return Cost(6.0, 20.0, 3.0, 3.0, 50e3, ("orbit_from_guess", *steps))
 
     def group(self, name, system, samples, study, read) -> dict[str, Variable]:
         """Return nothing: there are no groups."""
@@ -131,10 +132,7 @@ class ContinuationKind:
             f"unstable, {int(np.sum(stable == -1))} undecided; contacts {contacts}",
             f"best       largest |multiplier| {largest[best]:.3g} at {values[best]:.5g}",
             f"worst      contact force {force[worst]:.4g} N at {values[worst]:.5g}",
-            *(
-                f"{KINDS[kind].replace('_', ' ')} at {path} = {at:.8g}"
-                for kind, at in marks
-            ),
+            *marks,
         ]
 
 
