@@ -36,7 +36,7 @@ def by_scipy(start, periods):
         return [x[1], 0.2 * math.cos(t) - 0.15 * x[1] + x[0] - x[0] ** 3]
 
     span = (0, periods * TAU)
-    return solve_ivp(rate, span, start, "DOP853", rtol=1e-9, atol=1e-11).y[:, -1]
+    return solve_ivp(rate, span, start, "DOP853", rtol=1e-12, atol=1e-14).y[:, -1]
 
 
 @pytest.fixture(scope="module")

@@ -47,6 +47,7 @@ def test_states_beyond_one_period_are_nan(sweeps):
     assert np.isnan(states[:, 1:]).all()
 
 
+@pytest.mark.slow
 def test_without_its_cubic_spring_it_is_the_linear_response():
     line = jv.replace(oscillator, {"k": 0.0, "c": 0.4})
     values = np.array([0.8, 1.0, 1.3])
@@ -78,7 +79,7 @@ def test_chaos_and_windows_have_the_exponents_of_the_whole_spectrum():
 def test_a_motion_that_cannot_be_says_so():
     bad = np.array([np.nan, 0.0])
     found = jv.bifurcation_diagram(
-        oscillator, "w", np.array([0.8, 1.0, 1.3]), state=bad, points=16
+        oscillator, "w", np.array([0.8, 1.0, 1.3]), state=bad, follow=True, points=16
     )
     assert (found.result == Reason.BAD_PARAMETER).all()
     assert np.isnan(found.states).all()

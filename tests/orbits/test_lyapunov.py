@@ -53,6 +53,15 @@ def test_the_exponent_of_a_double_well_is_what_others_found():
     assert found.errors[0] < 2e-3
 
 
+def test_of_a_linear_oscillator_they_are_its_eigenvalues():
+    line = jv.replace(oscillator, {"a": 0.0, "c": 2.2})
+    found = jv.lyapunov_exponents(line, start, periods=16, skip=4)
+    expected = -1.1 + np.sqrt(1.1**2 - 1) * np.array([1, -1])
+    np.testing.assert_allclose(found.exponents, expected, rtol=2e-5)
+    np.testing.assert_allclose(found.dimension, 0.0)
+
+
+@pytest.mark.slow
 def test_of_an_orbit_they_are_its_multipliers():
     strong = jv.replace(oscillator, {"c": 2.2})
     orbit = jv.periodic_orbit(strong, start)
