@@ -107,27 +107,23 @@ STATES = jnp.array([[0.0, 0.0], [-0.5, 0.4], [-0.1, 1.0], [0.0, 0.0]])
 SPAN = 11.0
 
 
-@pytest.fixture(scope="module")
-def found():
-    return seen(VALUES, STATES, SPAN)
-
-
-@pytest.mark.parametrize("lane", range(4))
-def test_motions_columns_and_impulses_are_the_closed_forms(found, lane):
-    restitution, stop, frequency = np.asarray(VALUES[lane])
-    closed = ClosedForm(frequency)
-    state, columns, speeds = closed.motion(
-        np.asarray(STATES[lane]), 0.0, SPAN, restitution, stop
-    )
-    ours = jax.tree.map(lambda leaf: leaf[lane], found)
-    assert int(ours.result) == 0
-    np.testing.assert_allclose(ours.state, state, rtol=0, atol=1e-10)
-    scale = np.abs(columns).max()
-    np.testing.assert_allclose(ours.monodromy, columns, rtol=0, atol=1e-9 * scale)
-    assert int(ours.watched.onsets[0]) == len(speeds)
-    assert (len(speeds) > 2) == (stop < 1)
-    hardest = (1 + restitution) * max(speeds, default=0.0)
-    assert float(ours.watched.impulse[0]) == pytest.approx(hardest, rel=1e-9)
+def test_motions_columns_and_impulses_are_the_closed_forms():
+    found = seen(VALUES, STATES, SPAN)
+    for lane in range(4):
+        restitution, stop, frequency = np.asarray(VALUES[lane])
+        closed = ClosedForm(frequency)
+        state, columns, speeds = closed.motion(
+            np.asarray(STATES[lane]), 0.0, SPAN, restitution, stop
+        )
+        ours = jax.tree.map(lambda leaf, lane=lane: leaf[lane], found)
+        assert int(ours.result) == 0
+        np.testing.assert_allclose(ours.state, state, rtol=0, atol=1e-10)
+        scale = np.abs(columns).max()
+        np.testing.assert_allclose(ours.monodromy, columns, rtol=0, atol=1e-9 * scale)
+        assert int(ours.watched.onsets[0]) == len(speeds)
+        assert (len(speeds) > 2) == (stop < 1)
+        hardest = (1 + restitution) * max(speeds, default=0.0)
+        assert float(ours.watched.impulse[0]) == pytest.approx(hardest, rel=1e-9)
 
 
 def travelled(system, state, span, rtol=1e-10):

@@ -55,6 +55,7 @@ def test_responses_follow_the_positions_of_links_force_and_points():
     compare_with_differences(response, places, 1e-5, 1e-7)
 
 
+@pytest.mark.slow
 def test_undamped_curves_veer_and_their_slopes_change_places():
     def values(stiffness):
         system = jv.oscillators_on_beam(CANTILEVER, [1.0], [0.01], stiffness[None])

@@ -17,6 +17,7 @@ def test_a_slow_force_at_the_tip_bends_a_cantilever_by_the_textbook():
     np.testing.assert_allclose(beam[0], expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_force_and_motion_may_change_places():
     frequencies = jnp.array([0.3, 2.0, 9.0, 40.0])
     one, bodies = jv.beam_response(SYSTEM, frequencies, force_at=0.7, at=[1.9])

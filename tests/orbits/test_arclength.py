@@ -21,6 +21,7 @@ def branch():
     )
 
 
+@pytest.mark.slow
 def test_it_goes_round_the_fold_and_through_grazing_to_both_bounds(branch):
     assert [Reason(code) for code in branch.ends] == [Reason.PARAMETER_BOUND] * 2
     np.testing.assert_array_equal(branch.parameter[np.array([0, -1])], [50.0, 1000.0])
@@ -32,6 +33,7 @@ def test_it_goes_round_the_fold_and_through_grazing_to_both_bounds(branch):
     assert set(np.asarray(branch.stable[turn - 5 : turn - 1]).tolist()) == {0}
 
 
+@pytest.mark.slow
 def test_it_grazes_where_the_linear_response_closes_the_gap(branch):
     mass, damping, stiffness = (np.asarray(m) for m in system.matrices())
     w = 5.8
@@ -49,6 +51,7 @@ def test_it_grazes_where_the_linear_response_closes_the_gap(branch):
     np.testing.assert_allclose(lines, moved, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_its_unstable_points_are_independent_orbits(branch):
     unstable = np.flatnonzero(np.asarray(branch.stable) == 0)
     for point in unstable[[1, len(unstable) // 2, -2]]:
@@ -81,7 +84,7 @@ def test_an_island_is_followed_once_round():
     np.testing.assert_allclose(island.states[middle], expected.state, atol=1e-8)
 
 
-def test_the_paper_s_step_is_no_arc(branch):
+def test_the_paper_s_step_is_no_arc():
     orbit = jv.periodic_orbit(system, published)
     with pytest.raises(ValueError, match="corrects its steps"):
         jv.continue_orbit(

@@ -111,6 +111,7 @@ def state_matrix(system):
     return np.vstack([np.hstack([np.zeros((size, size)), np.eye(size)]), below])
 
 
+@pytest.mark.slow
 def test_the_monodromy_of_a_driven_chain_is_its_matrix_exponential():
     system = driven_chain(stop=False)
     period = float(system.period())
