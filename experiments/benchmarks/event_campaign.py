@@ -275,7 +275,10 @@ def grazed(number: int, seed: int) -> dict:
     row = {"kind": "swings that graze", "systems": 3 * number}
     for law in (hertz, linear, hard):
         onsets, result = jv.map_samples(run(law), samples)
-        row[f"{law.__name__}: misjudged"] = int((onsets != (depth > 0)).sum())
+        wrong = onsets != (depth > 0)
+        deepest = float(np.abs(depth[wrong]).max(initial=0.0))
+        row[f"{law.__name__}: misjudged"] = int(wrong.sum())
+        row[f"{law.__name__}: largest misjudged depth, per swing"] = deepest
         row[f"{law.__name__}: without result"] = int((result != 0).sum())
     return row
 
