@@ -106,5 +106,6 @@ def stacked(orbits: list[PeriodicOrbit]) -> PeriodicOrbit:
 def _listed(bifurcations) -> list[str]:
     return [
         f"  {point.kind.replace('_', ' ')} at {point.parameter:.10g}"
+        + (f" (not located: {reason(point.result)})" if int(point.result) else "")
         for point in bifurcations
     ]

@@ -146,6 +146,8 @@ def continue_orbits(
 
     **Raises:** `ValueError` for an unknown path, a value out of its range, bounds that
     do not enclose the samples' values, or orbits of another number.
+
+    **Source:** Keller, in Rabinowitz (ed.), *Applications of Bifurcation Theory* (1977).
     """
     leaves, static = batched(system, samples)
     number = len(jax.tree.leaves(leaves)[0])
@@ -205,6 +207,8 @@ def switch_branch(
 
     **Raises:** `ValueError` for a kind that no branch begins at, bounds that do not
     enclose the point, or where no branch is found.
+
+    **Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, chapter 10.
     """
     if point.kind not in FROM:
         raise ValueError(f"kind = {point.kind!r}; allowed: {', '.join(FROM)}")

@@ -13,6 +13,7 @@ from .._quantity import check_range
 from ..dynamics.flow import engine_for, simulate
 from ..ensemble import Reason, compile_ahead, map_samples
 from ..systems.parameters import parameters, replace
+from .lyapunov import motion_class
 from .multipliers import UNSTABLE
 from .periodic_orbit import (
     GRAZING,
@@ -239,9 +240,7 @@ def _classed(orbits, leaves, static, lanes, watched) -> PeriodicOrbit:
     period = np.asarray(
         jax.vmap(lambda leaf: eqx.combine(leaf, static).period())(_take(leaves, lanes))
     )
-    doubt = np.maximum(3 * watched.exponent_error, 5e-3 / period)
-    code = np.where(watched.exponent > doubt, Reason.CHAOTIC, Reason.QUASI_PERIODIC)
-    code = np.where(watched.exponent < -doubt, Reason.UNSETTLED, code)
+    code = motion_class(watched.exponent, watched.exponent_error, period)
     code = np.where(watched.result == 0, code, watched.result)
     classed = _take(orbits, lanes)
     return eqx.tree_at(

@@ -123,7 +123,10 @@ class ContinuationKind:
         codes, places = read("bifurcation.kind"), read("bifurcation.parameter")
         marks = [
             f"{KINDS[code].replace('_', ' ')} at {path} = {place:.8g}"
-            for code, place in zip(codes, places, strict=True)
+            + (f" (not located: {reason(how)})" if how else "")
+            for code, place, how in zip(
+                codes, places, read("bifurcation.result"), strict=True
+            )
         ]
         return [
             f"branch     from {path} = {values[0]:.6g} ({low})",

@@ -1,4 +1,4 @@
-"""Checked against: numbers published for forced oscillators, a linear one's response."""
+"""Checked against: reference values of forced oscillators, a linear one's response."""
 
 import jax
 import jax.numpy as jnp
@@ -65,7 +65,7 @@ def test_without_its_cubic_spring_it_is_the_linear_oscillator():
     )
 
 
-def test_the_duffing_oscillator_folds_where_auto_finds_it(resonance):
+def test_the_duffing_oscillator_folds_at_the_reference_values(resonance):
     assert [point.kind for point in resonance.bifurcations] == ["fold", "fold"]
     found = [float(point.parameter) for point in resonance.bifurcations]
     np.testing.assert_allclose(found, [1.0492623992, 1.0439137088], rtol=0, atol=1e-10)
@@ -100,7 +100,7 @@ def test_a_branch_s_bifurcation_is_a_start_for_its_derivatives(resonance):
         (prey, [0.42, 0.23], "b0", (0.3, 0.8), "neimark_sacker", (0.3356174258, 1e-10)),
     ],
 )  # fmt: skip
-def test_published_bifurcations(system, guess, path, bounds, kind, expected):
+def test_bifurcations_are_where_known(system, guess, path, bounds, kind, expected):
     found = branch(system, guess, path, bounds).bifurcations
     assert [point.kind for point in found] == [kind]
     value, printed = expected
