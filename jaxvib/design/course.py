@@ -112,7 +112,7 @@ def design_of(
             one.path: jnp.asarray(gradients[:, i]) for i, one in enumerate(form.variables)
         },
         limits={
-            name: jnp.asarray([np.min(_inside(limit, one.limits[i])) for one in course])
+            name: jnp.asarray([np.min(inside(limit, one.limits[i])) for one in course])
             for i, (name, limit) in enumerate(form.limits.items())
         },
         notices=jnp.asarray([int(one.notice) for one in course], jnp.int32),
@@ -129,7 +129,7 @@ def worst_violation(form, evaluation) -> float:
     """Return by how much the worst limit is violated, per its size; 0 if none is."""
     worst = 0.0
     for limit, numbers in zip(form.limits.values(), evaluation.limits, strict=True):
-        inside = np.min(_inside(limit, numbers)) / size_of(limit)
+        inside = np.min(inside(limit, numbers)) / size_of(limit)
         if inside < -_ACTIVE:
             worst = max(worst, -inside)
     return worst
@@ -197,7 +197,8 @@ def _gradient(form, evaluation, nothing) -> np.ndarray:
     return by_share / np.array(turned)
 
 
-def _inside(limit, numbers) -> np.ndarray:
+def inside(limit, numbers) -> np.ndarray:
+    """Return how far inside a limit numbers are, negative where they violate it."""
     if limit.equality:
         return -np.abs(numbers - limit.at_least)
     return limit.slacks(numbers)

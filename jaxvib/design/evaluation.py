@@ -8,12 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..ensemble import Reason
+from .measure import LostError
 from .problem import Problem, slopes_of_objective
 from .smoothness import Notice, noticed
 
 
 class Evaluation(NamedTuple):
-    """A problem at one point: numbers, derivatives by the shares, and how it went."""
+    """A problem at one point: numbers, derivatives by the shares, and how it went.
+
+    `goals`: the numbers of each objective, before an aim makes `numbers` of them.
+    """
 
     shares: np.ndarray
     objective: float
@@ -23,6 +27,25 @@ class Evaluation(NamedTuple):
     limit_slopes: tuple[np.ndarray, ...] | None
     code: int
     notice: Notice
+    goals: tuple[np.ndarray, ...] = ()
+
+
+class Aim(NamedTuple):
+    """Which numbers of several objectives are to become small: rows of (all) numbers.
+
+    $n = R g + s$, with $g$ the numbers of all objectives one after the other.
+    """
+
+    rows: np.ndarray
+    shift: np.ndarray
+
+    def numbers(self, goals) -> np.ndarray:
+        """Return the numbers of those of each objective."""
+        return self.rows @ np.concatenate(goals) + self.shift
+
+    def slopes(self, goals) -> np.ndarray:
+        """Return their derivatives from those of each objective's, (numbers, variables)."""
+        return self.rows @ np.concatenate(goals)
 
 
 @runtime_checkable
@@ -50,7 +73,9 @@ class Evaluator:
     """Evaluates a problem and keeps all evaluations, in their order, as `course`.
 
     A motion that is lost is looked for once more from the start. What `remember` holds
-    under the same number and shares is taken from there, to the bit.
+    under the same number and shares is taken from there, to the bit. `aim`: of several
+    objectives; `after`: an evaluator from whose last motion this one goes on.
+    **Raises:** `LostError` where there is no motion to begin with.
     """
 
     def __init__(
@@ -61,6 +86,8 @@ class Evaluator:
         remember: Remember | None = None,
         name: str = "",
         progress: Callable[[int], None] | None = None,
+        aim: Aim | None = None,
+        after: "Evaluator | None" = None,
     ):
         self.problem = problem
         self.course: list[Evaluation] = []
@@ -68,8 +95,9 @@ class Evaluator:
         self._remember = Nothing() if remember is None else remember
         self._name = name
         self._progress = progress
-        self._memories: Any = None
-        self._contacts: np.ndarray | None = None
+        self._aim = aim
+        self._memories: Any = None if after is None else after._memories
+        self._contacts: np.ndarray | None = None if after is None else after._contacts
 
     def __call__(self, shares: np.ndarray, slopes: bool = True) -> Evaluation:
         """Return the evaluation at shares, with derivatives or without."""
@@ -96,14 +124,21 @@ class Evaluator:
         function = form.look_with_slopes if slopes else form.look
         found = function(self.problem.system, jnp.asarray(shares), self._memories)
         if _failed(found[-1][1]):
-            memories = form.start(self.problem.designed(shares))
-            found = function(self.problem.system, jnp.asarray(shares), memories)
+            found = self._once_more(function, shares, found)
         memories, codes, margin, contacts = found[-1]
         if not _failed(codes):
             self._memories = memories
         flat = [np.asarray(leaf) for leaf in jax.tree.leaves(found[:-1])]
         memory = [np.asarray(leaf) for leaf in jax.tree.leaves(self._memories)]
         return [np.asarray(codes), np.asarray(margin), np.asarray(contacts), *flat, *memory]
+
+    def _once_more(self, function, shares, found):
+        form = self.problem.form
+        try:
+            memories = form.start(self.problem.designed(shares))
+        except LostError:
+            return found
+        return function(self.problem.system, jnp.asarray(shares), memories)
 
     def _read(self, kept, slopes) -> Evaluation:
         form = self.problem.form
@@ -117,10 +152,16 @@ class Evaluator:
             self._memories = form.start(self._system)
         tree = jax.tree.structure(self._memories)
         self._memories = jax.tree.unflatten(tree, [jnp.asarray(leaf) for leaf in after])
-        numbers = read[0]
+        last = number - len(form.limits)
+        goals = read[:last]
+        push = None if by is None else np.concatenate(by[:last])
+        numbers = np.concatenate(goals)
+        if self._aim is not None:
+            numbers = self._aim.numbers(goals)
+            push = None if by is None else self._aim.slopes(by[:last])
         objective = float(form.combined(jnp.asarray(numbers)))
         code = next((int(c) for c in codes if Reason(int(c)).failed), 0)
-        derivatives = None if by is None else slopes_of_objective(form, numbers, by[0])
+        derivatives = None if by is None else slopes_of_objective(form, numbers, push)
         finite = np.isfinite(objective) and all(np.isfinite(each).all() for each in read)
         if derivatives is not None:
             finite = finite and np.isfinite(derivatives).all()
@@ -130,8 +171,8 @@ class Evaluator:
         if not code:
             self._contacts = contacts
         return Evaluation(
-            shares, objective, numbers, tuple(read[1:]), None if by is None else by[0],
-            None if by is None else tuple(by[1:]), code, said,
+            shares, objective, numbers, tuple(read[last:]), push,
+            None if by is None else tuple(by[last:]), code, said, tuple(goals),
         )  # fmt: skip
 
 

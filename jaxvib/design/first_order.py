@@ -10,6 +10,7 @@ import optax
 
 from ..ensemble import Reason
 from .evaluation import Evaluation, Nothing, Remember
+from .measure import LostError
 from .problem import Problem, slopes_of_objective
 from .smoothness import noticed
 from .variables import free_of, shares_of
@@ -37,7 +38,7 @@ def descend(
     remember = Nothing() if remember is None else remember
     inside = np.clip(shares, _INSIDE, 1 - _INSIDE)
     free = np.asarray(free_of(inside))
-    memories = _started(problem, inside)
+    memories, never = _started(problem, inside)
     with jax.numpy_dtype_promotion("standard"):  # optax multiplies integers and floats
         held = optimiser.init(free)
     together = form.compiled and len(shares) > 1
@@ -56,6 +57,7 @@ def descend(
         read, slopes, push, objective, memory, codes, margin, contacts = jax.tree.unflatten(
             tree, kept[1:]
         )
+        codes = np.where(never[:, None] > 0, never[:, None], codes)
         lost = ~np.isfinite(objective) | ~np.isfinite(push).all(1) | _bad(codes)
         rows.append((np.asarray(shares_of(free)), read, slopes, objective, codes, margin,
                      contacts, lost))  # fmt: skip
@@ -116,18 +118,23 @@ def _structure(form, memories):
 
 
 def _started(problem, shares):
-    memories = [
-        problem.form.start(problem.designed(row)) for row in _distinct(problem, shares)
-    ]
-    if len(memories) == 1 and len(shares) > 1:
-        memories = memories * len(shares)
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *memories)
-
-
-def _distinct(problem, shares):
-    """Return the starts whose memories have to be found: one, where there are none."""
-    empty = not jax.tree.leaves(problem.form.start(problem.designed(shares[0])))
-    return shares[:1] if empty else shares
+    """Return the memories of all starts, and the reason codes of those without one."""
+    found, never = [], np.zeros(len(shares), int)
+    why = None
+    for place, row in enumerate(shares):
+        try:
+            found.append(problem.form.start(problem.designed(row)))
+        except LostError as lost:
+            found.append(None)
+            never[place], why = lost.code, why or lost
+        if found[-1] is not None and not jax.tree.leaves(found[-1]):
+            found = found[-1:] * len(shares)  # motions have memories, formulas have none
+            break
+    some = next((each for each in found if each is not None), None)
+    if some is None and why is not None:
+        raise why
+    memories = [some if each is None else each for each in found]
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *memories), never
 
 
 def _best(form, rows):
@@ -136,7 +143,9 @@ def _best(form, rows):
     ranked = np.where(lost, np.inf, form.sign * objective)
     ends = np.argmin(ranked, axis=0)
     starts = np.arange(objective.shape[1])
-    codes = np.where(lost.all(0), int(Reason.BAD_PARAMETER), int(Reason.SUCCESS))
+    said = np.stack([row[4] for row in rows])
+    worst = np.where(_failing(said), said, int(Reason.BAD_PARAMETER)).max(axis=(0, 2))
+    codes = np.where(lost.all(0), worst, int(Reason.SUCCESS))
     start = int(np.argmin(ranked[ends, starts]))
     course, contacts_before = [], None
     for shares, read, slopes, value, code, margin, contacts, bad in rows:
@@ -152,12 +161,16 @@ def _best(form, rows):
         )  # fmt: skip
         contacts_before = contacts[start]
     shares = np.stack([rows[end][0][i] for i, end in enumerate(ends)])
-    return course, int(ends[start]), codes.tolist(), shares, objective[ends, starts]
+    last = np.where(lost.all(0), np.nan, objective[ends, starts])
+    return course, int(ends[start]), codes.tolist(), shares, last
 
 
 def _bad(codes) -> np.ndarray:
-    failing = [int(code) for code in Reason if code.failed]
-    return np.any(np.isin(codes, failing), axis=1)
+    return np.any(_failing(codes), axis=1)
+
+
+def _failing(codes) -> np.ndarray:
+    return np.isin(codes, [int(code) for code in Reason if code.failed])
 
 
 def _wide(lost, leaf):

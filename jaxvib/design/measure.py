@@ -10,9 +10,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ..ensemble import run_alone
+from ..ensemble import reason, run_alone
 from ..systems.parameters import replace
 from .variables import entry_at
+
+
+class LostError(ValueError):
+    """There is no motion to begin with, or no gradient where one is needed.
+
+    **Fields:** `code`: the reason code.
+    """
+
+    def __init__(self, code: int, message: str = ""):
+        super().__init__(message or reason(code))
+        self.code = int(code)
 
 
 class Outcome(NamedTuple):
@@ -47,7 +58,7 @@ class Analysis(Protocol):
         """Whether `start` works under `jit` and `vmap`."""
 
     def start(self, system: eqx.Module) -> Any:
-        """Return the memory to begin with."""
+        """Return the memory to begin with. **Raises:** `LostError` where there is none."""
 
     def __call__(self, system: eqx.Module, memory: Any) -> Outcome:
         """Return the outcome, differentiable with respect to the system."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,10 +13,12 @@ from .._nearest import unknown_key
 from .._quantity import Range, check_range
 from ..ensemble import Reason, reason
 from .course import Design, Starts, design_of, worst_violation
-from .evaluation import Evaluator, Remember
+from .evaluation import Evaluation, Evaluator, Remember
 from .first_order import descend
+from .measure import LostError
 from .problem import Problem
-from .scipy_methods import CONSTRAINED, METHODS, LostError
+from .scipy_methods import CONSTRAINED, METHODS
+from .smoothness import Notice
 
 ADAM = "adam"
 ALL_METHODS = (ADAM, *METHODS)
@@ -45,10 +48,11 @@ def optimise(
     system's own values, then Sobol points within the bounds (`seed`); `steps`: of the
     optimiser, for each start; `tolerance`: relative, on objective and variables.
     `remember`: keeps evaluations, so that a stopped search goes on to the same bits.
-    `throw`: whether a start without an objective is an error; else it is a result.
+    A start whose motion, bifurcation or objective is not found ends with its reason, and
+    the others go on; `throw`: whether it is an error if none has an objective.
 
     **Raises:** `ValueError` for an unknown method, one that does not know constraints
-    where there are some, or a motion that is not found at the first start.
+    where there are some, several objectives, or if no start has an objective.
     """
     check_range("starts", starts, "", Range(at_least=1))
     check_range("steps", steps, "", Range(at_least=1))
@@ -60,25 +64,53 @@ def optimise(
         return _first_order(
             problem, optimiser, shares, steps, remember, name, progress, throw
         )
-    courses, ends, codes = [], [], []
+    found = []
     for place, row in enumerate(shares):
         evaluator = Evaluator(
             problem, row, remember=remember, name=f"{name}/{place}", progress=progress
         )
-        try:
-            code = METHODS[method](evaluator, row, steps, tolerance, seed)
-            # What a search that did not end well came to may be worse than its way.
-            good = code == Reason.SUCCESS
-            end = len(evaluator.course) - 1 if good else _best_of(problem, evaluator.course)
-        except LostError as lost:
-            if throw and len(evaluator.course) == 1 and place == 0:
-                raise ValueError(_not_begun(lost.code)) from None
-            code = lost.code
-            end = _best_of(problem, evaluator.course)
-        courses.append(evaluator.course)
-        ends.append(end)
-        codes.append(code)
-    return design_of(problem, courses, ends, codes)
+        found.append(searched(evaluator, row, method, steps, tolerance, seed))
+    courses = [each.course for each in found]
+    if throw and all(each.course[each.end].code for each in found):
+        raise LostError(found[0].code, _not_begun(found[0].why, len(found)))
+    return design_of(
+        problem, courses, [each.end for each in found], [each.code for each in found]
+    )
+
+
+class Searched(NamedTuple):
+    """The course of one search, the step of its design, how it ended, and why so."""
+
+    course: list[Evaluation]
+    end: int
+    code: int
+    why: str
+
+
+def searched(
+    evaluator: Evaluator, shares, method: str, steps: int, tolerance: float, seed: int
+) -> Searched:
+    """Return the search from one start; what is lost ends it with its reason."""
+    problem, course = evaluator.problem, evaluator.course
+    try:
+        code = METHODS[method](evaluator, shares, steps, tolerance, seed)
+        # What a search that did not end well came to may be worse than its way.
+        good = code == Reason.SUCCESS
+        end = len(course) - 1 if good else _best_of(problem, course)
+        return Searched(course, end, code, reason(code))
+    except LostError as lost:
+        course = course or [_nothing(problem, shares, lost.code)]
+        return Searched(course, _best_of(problem, course), lost.code, str(lost))
+
+
+def _nothing(problem: Problem, shares, code: int) -> Evaluation:
+    """Return the evaluation of a start at which there was nothing to evaluate."""
+    form, number = problem.form, np.array([np.nan])
+    slopes = np.full((1, len(shares)), np.nan)
+    return Evaluation(
+        np.asarray(shares, float), np.nan, number, (number,) * len(form.limits), slopes,
+        (slopes,) * len(form.limits), code, Notice.SMOOTH, (number,) * len(form.goals),
+    )  # fmt: skip
 
 
 def evaluated(
@@ -86,8 +118,11 @@ def evaluated(
 ) -> Design:
     """Return the system as it is as a design: one evaluation, nothing is sought."""
     evaluator = Evaluator(problem, problem.shares, remember=remember, name=name)
-    code = evaluator(problem.shares).code
-    return design_of(problem, [evaluator.course], [0], [code])
+    try:
+        course = [evaluator(problem.shares)]
+    except LostError as lost:
+        course = [_nothing(problem, problem.shares, lost.code)]
+    return design_of(problem, [course], [0], [course[0].code])
 
 
 def starting_shares(problem: Problem, starts: int, seed: int) -> np.ndarray:
@@ -103,9 +138,17 @@ def starting_shares(problem: Problem, starts: int, seed: int) -> np.ndarray:
 def _first_order(
     problem, optimiser, shares, steps, remember, name, progress, throw
 ) -> Design:
-    course, end, codes, final, objectives = descend(
-        problem, shares, optimiser, steps, remember=remember, name=name, progress=progress
-    )
+    try:
+        course, end, codes, final, objectives = descend(
+            problem, shares, optimiser, steps, remember=remember, name=name,
+            progress=progress,
+        )  # fmt: skip
+    except LostError as lost:
+        if throw:
+            raise LostError(lost.code, _not_begun(str(lost), len(shares))) from None
+        course, end = [_nothing(problem, shares[0], lost.code)], 0
+        codes, final = [lost.code] * len(shares), shares
+        objectives = np.full(len(shares), np.nan)
     design = design_of(problem, [course], [end], [codes[0]])
     starts = Starts(
         {
@@ -115,14 +158,16 @@ def _first_order(
         jnp.asarray(objectives),
         jnp.asarray(codes, jnp.int32),
     )
-    if throw and course[0].code and len(shares) == 1:
-        raise ValueError(_not_begun(course[0].code))
     code = course[end].code
+    if throw and code:
+        raise LostError(code, _not_begun(reason(code), len(shares)))
     return _with(design, starts, len(course) * len(shares), code)
 
 
-def _not_begun(code) -> str:
-    return f"the system as it is has no objective to begin with: {reason(code)}"
+def _not_begun(why: str, starts: int) -> str:
+    if starts == 1:
+        return f"the system as it is has no objective to begin with: {why}"
+    return f"none of {starts} starts has an objective to begin with: {why}"
 
 
 def _with(design: Design, starts: Starts, evaluations: int, code) -> Design:
@@ -146,6 +191,10 @@ def _best_of(problem, course) -> int:
 
 
 def _check_method(problem: Problem, method) -> None:
+    if problem.form.goals:
+        raise ValueError(
+            f"objectives = {list(problem.form.goals)}; allowed: one, or pareto_front"
+        )
     if isinstance(method, str) and method not in ALL_METHODS:
         raise ValueError(unknown_key("method", method, ALL_METHODS))
     if problem.form.limits and method not in CONSTRAINED:

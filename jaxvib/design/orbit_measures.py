@@ -12,7 +12,7 @@ from ..ensemble import Reason, reason
 from ..orbits import PeriodicOrbit, bifurcation_point, continue_orbit, periodic_orbit
 from ..orbits.settling import settle
 from ..systems.parameters import replace
-from .measure import Measure, Outcome
+from .measure import LostError, Measure, Outcome
 from .objective import ResultObjective
 from .variables import entry_at
 
@@ -163,18 +163,23 @@ class BifurcationAnalysis:
     def start(self, system):
         """Return an orbit near the point, and its value of the parameter.
 
-        **Raises:** `ValueError` if the branch has no such point.
+        **Raises:** `LostError` if the branch has no such point.
         """
         first = periodic_orbit(system, periods=self.periods)
-        if int(first.result) != Reason.SUCCESS:
-            raise ValueError(f"the first orbit was not found: {reason(first.result)}")
+        code = Reason(int(first.result))
+        if code != Reason.SUCCESS:
+            raise LostError(
+                code if code.failed else Reason.NO_BIFURCATION,
+                f"the first orbit was not found: {reason(code)}",
+            )
         branch = continue_orbit(system, first, self.path, self.bounds, method="arclength")
         places = np.flatnonzero(_changes(self.kind, branch))
         if not len(places):
             low, high = branch.parameter[0], branch.parameter[-1]
-            raise ValueError(
+            raise LostError(
+                Reason.NO_BIFURCATION,
                 f"no {self.kind} on the branch along {self.path} from {float(low):g} to "
-                f"{float(high):g}"
+                f"{float(high):g}",
             )
         own = float(entry_at(system, self.path).value)
         values = np.asarray(branch.parameter)

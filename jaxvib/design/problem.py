@@ -11,27 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
-from .._nearest import unknown_key
-from .._quantity import Range, check_range
 from ..systems.parameters import replace
+from .goal import Goal, check_goal, combined, worst_counts
 from .measure import Measure, as_measure
 from .variables import Bounds, Variable, values_at, variables_of
-
-GOALS = ("minimise", "maximise")
-_COMBINED: dict[str, Callable] = {
-    "value": lambda numbers, weight: numbers[0],
-    "sum": lambda numbers, weight: jnp.sum(numbers),
-    "mean": lambda numbers, weight: jnp.mean(numbers),
-    "largest": lambda numbers, weight: jnp.max(numbers),
-    "smallest": lambda numbers, weight: jnp.min(numbers),
-    "squares": lambda numbers, weight: jnp.sum(numbers**2) / 2,
-    "variance": lambda numbers, weight: jnp.var(numbers),
-    "mean_and_deviation": lambda numbers, weight: (
-        jnp.mean(numbers) + weight * jnp.std(numbers)
-    ),
-}
-COMBINATIONS = tuple(_COMBINED)
-
 
 @dataclasses.dataclass(frozen=True)
 class Limit:
@@ -80,31 +63,36 @@ class Problem:
     "mean_and_deviation" (mean + `weight` standard deviations). `goal`: "minimise" or
     "maximise". Minimising the largest and maximising the smallest number are smooth
     problems to constrained methods (a bound on all numbers is moved), so that a worst
-    case or a min-max is found exactly.
+    case or a min-max is found exactly. Two objectives or more are `Goal`s by name, each
+    with its own `goal` and `combine`: such a problem is one for `pareto_front`.
 
     **Raises:** `ValueError` for an unknown path, goal or combination, bounds that do
-    not enclose the system's values.
+    not enclose the system's values, one `Goal` alone, or `goal` beside several.
     """
 
     def __init__(
         self,
         system: eqx.Module,
         variables: Mapping[str, Bounds],
-        objective: Measure | Callable,
+        objective: Measure | Callable | Mapping[str, Goal],
         *,
         constraints: Mapping[str, Limit] | None = None,
         combine: str = "value",
         goal: str = "minimise",
         weight: float = 1.0,
     ):
-        if goal not in GOALS:
-            raise ValueError(unknown_key("goal", goal, GOALS))
-        if combine not in COMBINATIONS:
-            raise ValueError(unknown_key("combination", combine, COMBINATIONS))
-        check_range("weight", weight, "", Range(at_least=0.0))
+        check_goal(goal, combine, weight)
         moved, shares = variables_of(system, variables)
         limits = dict(constraints or {})
-        form = _Form(moved, as_measure(objective), limits, combine, goal, weight)
+        if isinstance(objective, Mapping):
+            _check_goals(objective, (goal, combine, weight))
+            first, *others = (one.pushed() for one in objective.values())
+            form = _Form(
+                moved, first, limits, "largest", "minimise", weight, tuple(others),
+                dict(objective),
+            )  # fmt: skip
+        else:
+            form = _Form(moved, as_measure(objective), limits, combine, goal, weight)
         self._begin(system, form, shares)
 
     def _begin(self, system, form, shares):
@@ -130,7 +118,11 @@ class Problem:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Form:
-    """What of a problem does not depend on the system's numbers."""
+    """What of a problem does not depend on the system's numbers.
+
+    Of several objectives, `goals` by name, `objective` and `others` are the numbers
+    that are to become small.
+    """
 
     variables: tuple[Variable, ...]
     objective: Measure
@@ -138,6 +130,8 @@ class _Form:
     combine: str
     goal: str
     weight: float
+    others: tuple[Measure, ...] = ()
+    goals: dict[str, Goal] = dataclasses.field(default_factory=dict)
 
     @property
     def sign(self) -> float:
@@ -146,10 +140,7 @@ class _Form:
     @property
     def min_max(self) -> bool:
         """Whether the worst of several numbers is to become better."""
-        return (self.combine, self.goal) in (
-            ("largest", "minimise"),
-            ("smallest", "maximise"),
-        )
+        return worst_counts(self.combine, self.goal)
 
     @functools.cached_property
     def analyses(self) -> tuple:
@@ -162,7 +153,8 @@ class _Form:
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        return (self.objective, *(as_measure(one.measure) for one in self.limits.values()))
+        limited = (as_measure(one.measure) for one in self.limits.values())
+        return (self.objective, *self.others, *limited)
 
     @property
     def compiled(self) -> bool:
@@ -174,7 +166,7 @@ class _Form:
 
     def combined(self, numbers):
         """Return the objective of its numbers."""
-        return _COMBINED[self.combine](numbers, self.weight)
+        return combined(self.combine, numbers, self.weight)
 
     def numbers(self, system, shares, memories):
         """Return the numbers of each measure, and what the analyses say beside them."""
@@ -219,6 +211,13 @@ class _Form:
 
     def _perhaps_jitted(self, function):
         return eqx.filter_jit(function) if self.compiled else function
+
+
+def _check_goals(goals: Mapping[str, Goal], beside: tuple) -> None:
+    if len(goals) < 2 or not all(isinstance(one, Goal) for one in goals.values()):
+        raise ValueError(f"objectives = {list(goals)}; allowed: two Goals or more, by name")
+    if beside != ("minimise", "value", 1.0):
+        raise ValueError("goal, combine and weight go with each Goal of several")
 
 
 def slopes_of_objective(

@@ -9,16 +9,10 @@ import scipy.optimize
 from ..ensemble import Reason
 from .course import optimality, size_of, slopes
 from .evaluation import Evaluation, Evaluator
+from .measure import LostError
 
 _OPTIMAL = 1e-5  # optimality that counts as found, whatever the method says
 _BAD = 10.0  # the objective where there is none, times that of the start
-
-
-class LostError(Exception):
-    """A gradient was asked for where there is none: carries the reason code."""
-
-    def __init__(self, code: int):
-        self.code = code
 
 
 def _seen(evaluator: Evaluator, shares) -> Evaluation:
@@ -133,11 +127,12 @@ def nelder_mead(
     evaluator: Evaluator, start, steps: int, tolerance: float, seed: int
 ) -> int:
     """Search with a simplex and no gradients."""
-    found = scipy.optimize.minimize(
-        _without_slopes(evaluator), start, method="Nelder-Mead",
-        bounds=[(0.0, 1.0)] * len(start),
-        options={"maxiter": steps, "xatol": tolerance, "fatol": tolerance},
-    )  # fmt: skip
+    with np.errstate(invalid="ignore"):  # of corners without an objective, infinite
+        found = scipy.optimize.minimize(
+            _without_slopes(evaluator), start, method="Nelder-Mead",
+            bounds=[(0.0, 1.0)] * len(start),
+            options={"maxiter": steps, "xatol": tolerance, "fatol": tolerance},
+        )  # fmt: skip
     return _last(evaluator, found.x, found.success)
 
 

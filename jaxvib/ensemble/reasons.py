@@ -15,6 +15,7 @@ class Reason(enum.IntEnum):
     SINGULAR = 6
     SHORTER_PERIOD = 7
     UNSEEN_CONTACT = 8
+    NO_BIFURCATION = 9
     QUASI_PERIODIC = 20
     CHAOTIC = 21
     UNSETTLED = 22
@@ -40,6 +41,7 @@ _TEXTS = {
     Reason.SINGULAR: "M - I is singular: a fold or a branch point",
     Reason.SHORTER_PERIOD: "the orbit repeats after a shorter period than asked for",
     Reason.UNSEEN_CONTACT: "the motion has a contact that its solver stepped over",
+    Reason.NO_BIFURCATION: "the branch has no bifurcation of the kind that is looked for",
     Reason.QUASI_PERIODIC: "settled on a quasi-periodic motion",
     Reason.CHAOTIC: "settled on a chaotic motion",
     Reason.UNSETTLED: "settled on no motion of as few periods as were looked for",

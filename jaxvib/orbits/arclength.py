@@ -41,9 +41,12 @@ class Place(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Where walks stop: scaled bounds of the parameter, steps, points of a branch."""
+    """Where walks stop: scaled bounds of the parameters, steps, points of a branch.
 
-    bounds: tuple[float, float]
+    `bounds`: of the last unknowns, one pair each.
+    """
+
+    bounds: tuple[tuple[float, float], ...]
     first_step: float
     smallest_step: float
     largest_step: float
@@ -51,12 +54,13 @@ class Limits(NamedTuple):
 
 
 def both_ways(correct, courses: Course, starts: np.ndarray, limits: Limits, corner):
-    """Return the two walks, up and down the parameter, from the start of each branch.
+    """Return the two walks, up and down the last parameter, from the start of each branch.
 
     `courses` and `starts` (branches, unknowns) have a leading axis of branches. `corner`:
     from a branch's course and a point to the corner nearby, None where there is none.
     """
-    found = map_samples(correct, (courses, starts, _last_axis(starts)))
+    normals = np.tile(_axis(starts.shape[1], -1), (len(starts), 1))
+    found = map_samples(correct, (courses, starts, normals))
     up = found.tangent * np.sign(found.tangent[:, -1:])
     pairs = []
     for i, start in enumerate(starts):
@@ -111,10 +115,10 @@ def correct_some(correct, course: Course, predicted: np.ndarray, normals: np.nda
     return map_samples(correct, (courses, predicted, normals))
 
 
-def _last_axis(starts: np.ndarray) -> np.ndarray:
-    normals = np.zeros_like(starts)
-    normals[:, -1] = 1.0
-    return normals
+def _axis(size: int, axis: int) -> np.ndarray:
+    normal = np.zeros(size)
+    normal[axis] = 1.0
+    return normal
 
 
 def _end_together(above: "Walk", below: "Walk", most: int) -> None:
@@ -151,9 +155,11 @@ class Walk:
         self.step = self.limits.first_step
         self.code = code
         self.beyond: np.ndarray | None = None
-        way = np.sign(start.tangent[-1])
-        on_bound = self.limits.bounds[0 if way < 0 else 1]
-        if code == GOING and start.x[-1] == on_bound:
+        count = len(self.limits.bounds)
+        self.low, self.high = np.array(self.limits.bounds).T
+        values, ways = start.x[-count:], start.tangent[-count:]
+        leaves = np.where(ways < 0, values == self.low, values == self.high)
+        if code == GOING and leaves.any():
             self.code = Reason.PARAMETER_BOUND
 
     @property
@@ -166,17 +172,15 @@ class Walk:
         x, tangent = self.here.x, self.here.tangent
         if self.beyond is None:
             return x + self.step * tangent, tangent
-        bound = self._bound(self.beyond)
-        share = (bound - x[-1]) / (self.beyond[-1] - x[-1])
+        axis, bound, share = self._bound()
         predicted = x + share * (self.beyond - x)
-        predicted[-1] = bound
-        return predicted, _last_axis(x[None])[0]
+        predicted[axis] = bound
+        return predicted, _axis(len(x), axis)
 
     def take(self, result) -> int:
         """Go on from what the corrector has made of the plan; return the points found."""
         if self.beyond is not None:
-            return self._land(result, self._bound(self.beyond))
-        low, high = self.limits.bounds
+            return self._land(result)
         miss, new = float(result.miss), Place(result.x, result.tangent, float(result.miss))
         fits = result.found and miss < _TOO_FAR
         sharp = result.tangent @ self.here.tangent < _TURN
@@ -189,7 +193,8 @@ class Walk:
                     return self._pass(None)
                 return self._pass(self.corner(self.here.x))
             return 0
-        if not low < result.x[-1] < high:
+        values = result.x[-len(self.low) :]
+        if not ((self.low < values) & (values < self.high)).all():
             self.beyond = result.x
             return 0
         self.places.append(new)
@@ -231,15 +236,25 @@ class Walk:
         self.step = lengths[best]
         return 2
 
-    def _land(self, result, bound: float) -> int:
+    def _land(self, result) -> int:
         self.code = Reason.PARAMETER_BOUND
         if not result.found:
             return 0
-        x = np.append(result.x[:-1], bound)
+        axis, bound, _ = self._bound()
+        x = np.array(result.x)
+        x[axis] = bound
         tangent = result.tangent * np.sign(result.tangent @ self.here.tangent)
         self.places.append(Place(x, tangent, float(result.miss)))
         return 1
 
-    def _bound(self, beyond: np.ndarray) -> float:
-        low, high = self.limits.bounds
-        return low if beyond[-1] <= low else high
+    def _bound(self) -> tuple[int, float, float]:
+        """Return the bound met first on the way beyond: its axis, value, part of the way."""
+        assert self.beyond is not None
+        count = len(self.low)
+        values, beyond = self.here.x[-count:], self.beyond[-count:]
+        bounds = np.where(beyond <= self.low, self.low, self.high)
+        out = (beyond <= self.low) | (beyond >= self.high)
+        shares = np.full(count, np.inf)
+        shares[out] = (bounds - values)[out] / (beyond - values)[out]
+        axis = int(np.argmin(shares))
+        return axis - count, bounds[axis], shares[axis]

@@ -1,19 +1,8 @@
-r"""Where a periodic motion changes its kind: folds, flips, tori and grazing.
+"""Where a periodic motion changes its kind: folds, flips, tori and grazing.
 
-The point solves r(s, p) = 0, that s is a periodic motion, together with a test that is 0
-where the motion changes (M the monodromy matrix, $M^{(2)}$ its second compound, whose
-eigenvalues are the products of two multipliers):
-
-- `"fold"`: $\det(M - I) = 0$, a multiplier at 1;
-- `"period_doubling"`: $\det(M + I) = 0$, one at -1;
-- `"neimark_sacker"`: $\det(M^{(2)} - I) = 0$, a complex pair on the unit circle;
-- `"grazing"`: $z(t) = \dot z(t) = 0$ at a time t found with it, a contact of no depth.
-
-**Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, section 10.2; di Bernardo
-et al., *Piecewise-smooth Dynamical Systems* (2008), chapter 6, for grazing.
+The point solves the equations of `orbits.extended`, and is differentiable by the implicit
+function theorem.
 """
-
-import itertools
 
 import equinox as eqx
 import jax
@@ -23,20 +12,16 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from .._nearest import nearest
 from .._quantity import reported
-from ..dynamics.flow import checked_state, flow, simulate
+from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, reason
 from ..systems.parameters import parameters, unknown_key
+from .extended import KINDS, RTOL, Setting, equations, section, units_of, with_values
 from .implicit import implicit_root
 from .periodic_orbit import PeriodicOrbit, check_periods
-from .point import at
-from .shooting import scales
 
-KINDS = ("fold", "period_doubling", "neimark_sacker", "grazing")
 _MOST_ITERATIONS = 20
-_RTOL = 1e-11
 _GOING = -1
 _LONGEST = 0.2  # step of Newton's method, per size
-_SAMPLES = 2001  # of a period, among which contacts are looked for
 
 
 class BifurcationPoint(eqx.Module):
@@ -118,27 +103,29 @@ def bifurcation_point(
 def _found(system, state, count, value, kind: str, path: str) -> BifurcationPoint:
     leaves, static = eqx.partition(system, eqx.is_inexact_array)
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
-    here = at(eqx.combine(frozen, static), path, value)
+    here = with_values(eqx.combine(frozen, static), (path,), value[None])
     periods = count.astype(float)
-    state, begin, turn, contact = _section(here, state, periods * here.period())
-    start = [state, value[None]] + ([turn[None]] if kind == "grazing" else [])
-    size = jnp.where(value == 0, 1.0, jnp.abs(value))
-    units = jnp.concatenate([scales(here, state), size[None], jnp.ones(len(start) - 2)])
-    map_ = _extended(static, kind, path)
-    others = periods, begin, units, contact
-    found, left, steps, code = _newton(
-        map_, jnp.concatenate(start) / units, (frozen, *others)
-    )
-    solved = implicit_root(map_, found, (leaves, *others)) * units
+    cut = section(here, state, periods)
+    time = [cut.turn[None]] if kind == "grazing" else []
+    units = units_of(here, kind, state, jnp.where(value == 0, 1.0, jnp.abs(value)))
+    setting = Setting(periods, cut.begin, units, cut.contact)
+    both = equations(static, kind, (path,))
+
+    def map_(x, arguments):
+        return both(x, arguments)[0]
+
+    start = jnp.concatenate([cut.state, *time, value[None]]) / units
+    found, left, steps, code = _newton(map_, start, (frozen, setting))
+    solved = implicit_root(map_, found, (leaves, setting)) * units
     size = state.shape[0]
-    there = at(eqx.combine(leaves, static), path, solved[size])
+    there = with_values(eqx.combine(leaves, static), (path,), solved[-1:])
     span = periods * there.period()
-    whole = flow(there, solved[:size], begin * span, span, rtol=_RTOL)
-    time = jnp.mod(solved[size + 1], span) if kind == "grazing" else jnp.nan * span
+    whole = flow(there, solved[:size], cut.begin * span, span, rtol=RTOL)
+    time = jnp.mod(solved[size], span) if kind == "grazing" else jnp.nan * span
     return BifurcationPoint(
         kind=kind,
         path=path,
-        parameter=solved[size],
+        parameter=solved[-1],
         state=whole,
         periods=count,
         time=time,
@@ -147,55 +134,6 @@ def _found(system, state, count, value, kind: str, path: str) -> BifurcationPoin
         iterations=steps,
         result=code,
     )
-
-
-def second_compound(matrix: Float[Array, "n n"]) -> Float[Array, "m m"]:
-    """Return the matrix of all 2 x 2 minors; its eigenvalues are products of two."""
-    pairs = np.array(list(itertools.combinations(range(matrix.shape[0]), 2)))
-    i, j = pairs[:, 0], pairs[:, 1]
-    return (
-        matrix[i[:, None], i] * matrix[j[:, None], j]
-        - matrix[i[:, None], j] * matrix[j[:, None], i]
-    )
-
-
-def _extended(static, kind: str, path: str):
-    """Return the map whose root, in units of its own, is the point."""
-
-    def extended(x, arguments):
-        leaves, periods, begin, units, contact = arguments
-        x = x * units
-        size = units.shape[0] - (2 if kind == "grazing" else 1)
-        state, value = x[:size], x[size]
-        system = at(eqx.combine(leaves, static), path, value)
-        span = periods * system.period()
-        first = begin * span
-
-        def residual(state):
-            image = flow(system, state, first, first + span, rtol=_RTOL)
-            return image - state, image - state
-
-        if kind == "grazing":
-            rest, _ = residual(state)
-            there = flow(system, state, first, x[size + 1], rtol=_RTOL)
-            equation = system.equation()
-            rate = equation.vector_field(x[size + 1], there)
-            depth, speed, _ = equation.contact_motion(there, rate)
-            velocity = units[size - 1]
-            test = jnp.stack([depth[contact] / units[0], speed[contact] / velocity])
-        else:
-            matrix, rest = jax.jacfwd(residual, has_aux=True)(state)
-            test = _test(kind, matrix + jnp.eye(size))[None]
-        return jnp.concatenate([rest / units[:size], test])
-
-    return extended
-
-
-def _test(kind: str, monodromy):
-    if kind == "neimark_sacker":
-        monodromy = second_compound(monodromy)
-    sign = -1.0 if kind != "period_doubling" else 1.0
-    return jnp.linalg.det(monodromy + sign * jnp.eye(monodromy.shape[0]))
 
 
 def _newton(map_, start, arguments):
@@ -229,24 +167,3 @@ def _newton(map_, start, arguments):
     )
     x, left, _, steps, code = jax.lax.while_loop(unfinished, step, first)
     return x, left, steps, jnp.where(code == _GOING, Reason.ITERATION_LIMIT, code)
-
-
-def _section(system, state, period):
-    """Return a state in which all gaps are open, its part of the period, and more.
-
-    A monodromy matrix that starts on a contact has no derivative there. The rest is
-    when, after that, a gap turns nearest to touching, and which.
-    """
-    nothing = jnp.asarray(0.0)
-    if not getattr(system, "has_contacts", False):
-        return state, nothing, nothing, jnp.asarray(0)
-    parts = jnp.linspace(0.0, 1.0, _SAMPLES)
-    states = simulate(system, state, period * parts).states
-    depths = jax.vmap(system.equation().penetrations)(states)
-    first = jnp.argmin(jnp.max(depths, axis=1))
-    inner = depths[1:-1]
-    turns = (inner >= depths[:-2]) & (inner >= depths[2:])
-    size = jnp.where(turns, jnp.abs(inner), jnp.inf)
-    row, contact = jnp.unravel_index(jnp.argmin(size), size.shape)
-    turn = parts[row + 1] + jnp.where(row + 1 < first, 1.0, 0.0)
-    return states[first], parts[first], turn * period, contact

@@ -76,7 +76,7 @@ def walked(frame: Frame, pairs, limits: Limits, tell) -> list[Branch]:
     x = np.array([place.x for places in branches for place in places])
     found, _, every = map_samples(frame.looker(), (courses, x))
     # The bounds come back from scaled coordinates with the rounding of a division.
-    for bound in limits.bounds:
+    for bound in limits.bounds[0]:
         found[x[:, -1] == bound] = bound * (frame.courses.units[0, -1])
     orbits = [
         jax.tree.map(lambda leaf, b=b: leaf[owners == b], every)

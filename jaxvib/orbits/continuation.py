@@ -246,7 +246,7 @@ def _checked_steps(span: float, first, smallest, largest) -> dict[str, float]:
 def _limits(low: float, high: float, steps, most_points: int) -> Limits:
     span = high - low
     scaled = {name: step / span for name, step in steps.items()}
-    return Limits((low / span, high / span), **scaled, most_points=most_points)
+    return Limits(((low / span, high / span),), **scaled, most_points=most_points)
 
 
 def _checked_bounds(system, path, bounds) -> tuple[float, float]:

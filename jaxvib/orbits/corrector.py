@@ -114,43 +114,51 @@ def corrector(static, path: str):
 
     def correct(lane) -> Corrected:
         course, predicted, normal = lane
-        last = jnp.zeros_like(predicted).at[-1].set(1.0)
-
-        def body(carry):
-            x, tangent, monodromy, miss, before, iteration, going, _ = carry
-            residual, matrix, monodromy = map_(course, x)
-            bordered = jnp.vstack([matrix, normal])
-            wrong = jnp.append(residual, normal @ (x - predicted))
-            solved = jnp.linalg.solve(bordered, jnp.column_stack([-wrong, last]))
-            length = jnp.max(jnp.abs(solved[:, 0]))
-            tangent = solved[:, 1] / jnp.linalg.norm(solved[:, 1])
-            fine = jnp.isfinite(length) & (length < HOPELESS)
-            least = (length < 30 * course.rtol) & (length > before / 2)
-            done = fine & (least | (length < course.close))
-            x = jnp.where(fine, x + solved[:, 0], x)
-            miss = jnp.where(iteration == 0, length, miss)
-            going = fine & ~done
-            return x, tangent, monodromy, miss, length, iteration + 1, going, done
-
-        def unfinished(carry):
-            return carry[-2] & (carry[-3] < MOST_ITERATIONS)
-
-        first = (
-            predicted,
-            jnp.zeros_like(predicted),
-            jnp.full_like(jax.eval_shape(map_, course, predicted)[2], jnp.nan),
-            jnp.asarray(jnp.inf),
-            jnp.asarray(jnp.inf),
-            jnp.asarray(0),
-            jnp.asarray(True),
-            jnp.asarray(False),
-        )
-        x, tangent, monodromy, miss, _, _, _, found = jax.lax.while_loop(
-            unfinished, body, first
-        )
-        return Corrected(x, tangent, monodromy, miss, found)
+        return in_plane(functools.partial(map_, course), course, predicted, normal)
 
     return correct
+
+
+def in_plane(map_, course: Course, predicted, normal) -> Corrected:
+    """Return the root of `map_` in the plane through a prediction, by Newton's method.
+
+    `map_(x)` gives what is left, its matrix by x, and the monodromy matrix.
+    """
+    last = jnp.zeros_like(predicted).at[-1].set(1.0)
+
+    def body(carry):
+        x, tangent, monodromy, miss, before, iteration, going, _ = carry
+        residual, matrix, monodromy = map_(x)
+        bordered = jnp.vstack([matrix, normal])
+        wrong = jnp.append(residual, normal @ (x - predicted))
+        solved = jnp.linalg.solve(bordered, jnp.column_stack([-wrong, last]))
+        length = jnp.max(jnp.abs(solved[:, 0]))
+        tangent = solved[:, 1] / jnp.linalg.norm(solved[:, 1])
+        fine = jnp.isfinite(length) & (length < HOPELESS)
+        least = (length < 30 * course.rtol) & (length > before / 2)
+        done = fine & (least | (length < course.close))
+        x = jnp.where(fine, x + solved[:, 0], x)
+        miss = jnp.where(iteration == 0, length, miss)
+        going = fine & ~done
+        return x, tangent, monodromy, miss, length, iteration + 1, going, done
+
+    def unfinished(carry):
+        return carry[-2] & (carry[-3] < MOST_ITERATIONS)
+
+    first = (
+        predicted,
+        jnp.zeros_like(predicted),
+        jnp.full_like(jax.eval_shape(map_, predicted)[2], jnp.nan),
+        jnp.asarray(jnp.inf),
+        jnp.asarray(jnp.inf),
+        jnp.asarray(0),
+        jnp.asarray(True),
+        jnp.asarray(False),
+    )
+    x, tangent, monodromy, miss, _, _, _, found = jax.lax.while_loop(
+        unfinished, body, first
+    )
+    return Corrected(x, tangent, monodromy, miss, found)
 
 
 @functools.lru_cache(maxsize=32)

@@ -7,7 +7,7 @@ import pytest
 
 import jaxvib as jv
 from jaxvib.ensemble import Reason
-from jaxvib.orbits.bifurcation import second_compound
+from jaxvib.orbits.extended import second_compound
 from tests.independent import TwoBody, motion, periodic_orbit
 
 SOFT = 35041219.07
