@@ -1,0 +1,145 @@
+r"""The equations of a bifurcation: a motion that repeats, and a test that is 0 there.
+
+With r(s, p) = 0 for a motion that starts in s and repeats, M its monodromy matrix and
+$M^{(2)}$ the second compound, whose eigenvalues are the products of two multipliers:
+
+- `"fold"`: $\det(M - I) = 0$, a multiplier at 1;
+- `"period_doubling"`: $\det(M + I) = 0$, one at -1;
+- `"neimark_sacker"`: $\det(M^{(2)} - I) = 0$, a complex pair on the unit circle;
+- `"grazing"`: $z(t) = \dot z(t) = 0$ at a time t found with it, a contact of no depth.
+
+One parameter makes as many equations as unknowns: a point. Two leave a curve.
+
+**Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, section 10.2; di Bernardo
+et al., *Piecewise-smooth Dynamical Systems* (2008), chapter 6, for grazing.
+"""
+
+import itertools
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..dynamics.flow import flow, simulate
+from ..systems.parameters import replace
+from .shooting import scales
+
+KINDS = ("fold", "period_doubling", "neimark_sacker", "grazing")
+RTOL = 1e-11
+_SAMPLES = 2001  # of a period, among which contacts are looked for
+
+
+class Setting(NamedTuple):
+    """What the equations need to know of a motion beside its system.
+
+    `periods` of the load in one of the motion; `begin`: the part of it at which the state
+    is taken; `units` of the unknowns; `contact`: the one that grazes.
+    """
+
+    periods: Any
+    begin: Any
+    units: Any
+    contact: Any
+
+
+class Section(NamedTuple):
+    """A state in which all gaps are open, its part of the motion, and what grazes.
+
+    A monodromy matrix that starts on a contact has no derivative there. `turn`: when,
+    after that, a gap turns nearest to touching; `contact`: which.
+    """
+
+    state: Any
+    begin: Any
+    turn: Any
+    contact: Any
+
+
+def with_values(system, paths, values):
+    """Return the system with other values of some parameters."""
+    return replace(system, dict(zip(paths, values, strict=True)))
+
+
+def equations(static, kind: str, paths: tuple[str, ...]):
+    """Return the function of (unknowns, (leaves, setting)) that is 0 at the point.
+
+    The unknowns, in their units: state, for grazing the time, values of the parameters.
+    Beside what is left it returns the monodromy matrix, of NaN for grazing.
+    """
+    parameters = len(paths)
+
+    def left(unknowns, arguments):
+        leaves, setting = arguments
+        x = unknowns * setting.units
+        values, size = x[-parameters:], x.size - parameters - (kind == "grazing")
+        state = x[:size]
+        system = with_values(eqx.combine(leaves, static), paths, values)
+        span = setting.periods * system.period()
+        first = setting.begin * span
+
+        def residual(state):
+            image = flow(system, state, first, first + span, rtol=RTOL)
+            return image - state, image - state
+
+        if kind == "grazing":
+            rest, _ = residual(state)
+            there = flow(system, state, first, x[size], rtol=RTOL)
+            equation = system.equation()
+            rate = equation.vector_field(x[size], there)
+            depth, speed, _ = equation.contact_motion(there, rate)
+            lengths = setting.units[0], setting.units[size - 1]
+            test = jnp.stack(
+                [depth[setting.contact] / lengths[0], speed[setting.contact] / lengths[1]]
+            )
+            monodromy = jnp.full((size, size), jnp.nan)
+        else:
+            matrix, rest = jax.jacfwd(residual, has_aux=True)(state)
+            monodromy = matrix + jnp.eye(size)
+            test = _test(kind, monodromy)[None]
+        return jnp.concatenate([rest / setting.units[:size], test]), monodromy
+
+    return left
+
+
+def second_compound(matrix: Float[Array, "n n"]) -> Float[Array, "m m"]:
+    """Return the matrix of all 2 x 2 minors; its eigenvalues are products of two."""
+    pairs = np.array(list(itertools.combinations(range(matrix.shape[0]), 2)))
+    i, j = pairs[:, 0], pairs[:, 1]
+    return (
+        matrix[i[:, None], i] * matrix[j[:, None], j]
+        - matrix[i[:, None], j] * matrix[j[:, None], i]
+    )
+
+
+def section(system, state, periods) -> Section:
+    """Return where to cut a motion that starts in `state` at t = 0."""
+    nothing = jnp.asarray(0.0)
+    if not getattr(system, "has_contacts", False):
+        return Section(state, nothing, nothing, jnp.asarray(0))
+    span = periods * system.period()
+    parts = jnp.linspace(0.0, 1.0, _SAMPLES)
+    states = simulate(system, state, span * parts).states
+    depths = jax.vmap(system.equation().penetrations)(states)
+    first = jnp.argmin(jnp.max(depths, axis=1))
+    inner = depths[1:-1]
+    turns = (inner >= depths[:-2]) & (inner >= depths[2:])
+    size = jnp.where(turns, jnp.abs(inner), jnp.inf)
+    row, contact = jnp.unravel_index(jnp.argmin(size), size.shape)
+    turn = parts[row + 1] + jnp.where(row + 1 < first, 1.0, 0.0)
+    return Section(states[first], parts[first], turn * span, contact)
+
+
+def units_of(system, kind: str, state, ranges):
+    """Return what the unknowns are measured in; `ranges` of the parameters."""
+    time = [jnp.ones(1)] if kind == "grazing" else []
+    return jnp.concatenate([scales(system, state), *time, jnp.atleast_1d(ranges)])
+
+
+def _test(kind: str, monodromy):
+    if kind == "neimark_sacker":
+        monodromy = second_compound(monodromy)
+    sign = -1.0 if kind != "period_doubling" else 1.0
+    return jnp.linalg.det(monodromy + sign * jnp.eye(monodromy.shape[0]))
