@@ -129,9 +129,9 @@ def worst_violation(form, evaluation) -> float:
     """Return by how much the worst limit is violated, per its size; 0 if none is."""
     worst = 0.0
     for limit, numbers in zip(form.limits.values(), evaluation.limits, strict=True):
-        inside = np.min(inside(limit, numbers)) / size_of(limit)
-        if inside < -_ACTIVE:
-            worst = max(worst, -inside)
+        least = np.min(inside(limit, numbers)) / size_of(limit)
+        if least < -_ACTIVE:
+            worst = max(worst, -least)
     return worst
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ensemble import Reason
 from .measure import LostError
-from .problem import Problem, slopes_of_objective
+from .problem import Problem
 from .smoothness import Notice, noticed
 
 
@@ -159,12 +159,12 @@ class Evaluator:
         if self._aim is not None:
             numbers = self._aim.numbers(goals)
             push = None if by is None else self._aim.slopes(by[:last])
-        objective = float(form.combined(jnp.asarray(numbers)))
+        value, by_numbers = form.pull(numbers)
+        objective = float(value)
         code = next((int(c) for c in codes if Reason(int(c)).failed), 0)
-        derivatives = None if by is None else slopes_of_objective(form, numbers, push)
         finite = np.isfinite(objective) and all(np.isfinite(each).all() for each in read)
-        if derivatives is not None:
-            finite = finite and np.isfinite(derivatives).all()
+        if push is not None:
+            finite = finite and np.isfinite(np.asarray(by_numbers) @ push).all()
         if not code and not finite:
             code = int(Reason.BAD_PARAMETER)
         said = noticed(margin, contacts, self._contacts)

@@ -16,6 +16,7 @@ from .goal import Goal, check_goal, combined, worst_counts
 from .measure import Measure, as_measure
 from .variables import Bounds, Variable, values_at, variables_of
 
+
 @dataclasses.dataclass(frozen=True)
 class Limit:
     """A constraint: every number of a measure lies between two bounds, in its unit.
@@ -209,6 +210,11 @@ class _Form:
 
         return self._perhaps_jitted(looked)
 
+    @functools.cached_property
+    def pull(self) -> Callable:
+        """The objective of numbers, and its derivatives by them."""
+        return jax.jit(jax.value_and_grad(self.combined))
+
     def _perhaps_jitted(self, function):
         return eqx.filter_jit(function) if self.compiled else function
 
@@ -224,4 +230,5 @@ def slopes_of_objective(
     form: _Form, numbers: Float[ArrayLike, " k"], slopes: Float[ArrayLike, "k n"]
 ) -> Float[np.ndarray, " n"]:
     """Return the objective's derivatives from those of its numbers."""
-    return np.asarray(jax.grad(form.combined)(jnp.asarray(numbers))) @ np.asarray(slopes)
+    _, by_numbers = form.pull(np.asarray(numbers))
+    return np.asarray(by_numbers) @ np.asarray(slopes)

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.optimize
 
 from ..ensemble import Reason
-from .course import optimality, size_of, slopes
+from .course import optimality, size_of, slopes, worst_violation
 from .evaluation import Evaluation, Evaluator
 from .measure import LostError
 
@@ -45,19 +45,18 @@ def constrained(method: str, options: Callable) -> Callable:
         # Where a motion is lost a step is far too bad, and the search takes a shorter
         # one; only a point that it goes on from must have derivatives.
         def value(x) -> float:
-            if lifted:
-                return float(x[n])
             found = tried(x)
-            return _BAD if found.code else scale * found.objective
+            if found.code:
+                return _BAD
+            return float(x[n]) if lifted else scale * found.objective
 
         def gradient(x):
             return np.eye(n + 1)[n] if lifted else scale * slopes(form, look(x))
 
         def below(x):
             found = tried(x)
-            return x[n] - (
-                _BAD + 0 * found.numbers if found.code else scale * found.numbers
-            )
+            far = np.full_like(found.numbers, _BAD)  # the numbers themselves may be NaN
+            return x[n] - (far if found.code else scale * found.numbers)
 
         def below_slopes(x):
             by = -scale * look(x).slopes
@@ -195,6 +194,8 @@ def _ended(evaluator: Evaluator, final, first, success: bool) -> int:
     _place_last(evaluator, here)
     # scipy also stops where rounding lets it go no further, and calls that no success.
     good = success or optimality(form, here, first) < _OPTIMAL
+    if worst_violation(form, here):
+        return int(Reason.LIMIT_VIOLATED)
     return int(Reason.SUCCESS if good else Reason.ITERATION_LIMIT)
 
 

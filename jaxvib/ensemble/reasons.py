@@ -16,6 +16,7 @@ class Reason(enum.IntEnum):
     SHORTER_PERIOD = 7
     UNSEEN_CONTACT = 8
     NO_BIFURCATION = 9
+    LIMIT_VIOLATED = 10
     QUASI_PERIODIC = 20
     CHAOTIC = 21
     UNSETTLED = 22
@@ -23,6 +24,7 @@ class Reason(enum.IntEnum):
     POINT_LIMIT = 41
     CLOSED = 42
     BRANCHED = 43
+    STRONG_RESONANCE = 44
     NOT_CERTIFIED = 60
 
     @property
@@ -42,6 +44,7 @@ _TEXTS = {
     Reason.SHORTER_PERIOD: "the orbit repeats after a shorter period than asked for",
     Reason.UNSEEN_CONTACT: "the motion has a contact that its solver stepped over",
     Reason.NO_BIFURCATION: "the branch has no bifurcation of the kind that is looked for",
+    Reason.LIMIT_VIOLATED: "the design violates a limit",
     Reason.QUASI_PERIODIC: "settled on a quasi-periodic motion",
     Reason.CHAOTIC: "settled on a chaotic motion",
     Reason.UNSETTLED: "settled on no motion of as few periods as were looked for",
@@ -49,6 +52,7 @@ _TEXTS = {
     Reason.POINT_LIMIT: "reached the greatest number of points",
     Reason.CLOSED: "came back to where it began",
     Reason.BRANCHED: "branches off there",
+    Reason.STRONG_RESONANCE: "the two multipliers meet at 1 or -1",
     Reason.NOT_CERTIFIED: "the count by the argument principle does not agree",
 }
 

@@ -24,6 +24,7 @@ _COUNTED = {
     "frequency_response": "samples",
     "linear_motion": "samples",
     "natural_modes": "samples",
+    "pareto_front": "evaluations",
     "periodic_orbit": "samples",
     "sensitivity": "evaluations",
 }

@@ -12,6 +12,7 @@ from .curves import amplitude_curves, sweep_curves
 from .diagram import diagram
 from .files import write_files
 from .fitting import fitted
+from .front import fronts
 from .history import designs
 from .loading import loading_curve
 from .maps import maps
@@ -84,6 +85,7 @@ _PICTURES: dict[str, Callable[[Sequence[Run]], list[Picture]]] = {
     "bifurcation_diagram": lambda runs: [diagram(runs)],
     "basins": basins,
     "design": designs,
+    "pareto_front": fronts,
     "fit": fitted,
     "sensitivity": sensitivities,
     "energy_split": energy_split,

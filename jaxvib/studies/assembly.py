@@ -75,6 +75,7 @@ class AssemblyKind:
         "frequency_response",
         "linear_motion",
         "design",
+        "pareto_front",
         "sensitivity",
         "fit",
     )

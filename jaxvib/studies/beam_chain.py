@@ -46,7 +46,14 @@ class BeamChainKind:
     """Bodies that shift and turn, joined by Euler-Bernoulli beams without mass."""
 
     name = "beam_chain"
-    analyses = ("energy_split", "chain_motion", "design", "sensitivity", "fit")
+    analyses = (
+        "energy_split",
+        "chain_motion",
+        "design",
+        "pareto_front",
+        "sensitivity",
+        "fit",
+    )
 
     def options(self) -> type[Table]:
         """Return the table that a config gives for such a system."""

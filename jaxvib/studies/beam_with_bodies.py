@@ -44,7 +44,7 @@ class BeamWithBodiesKind:
     """A beam that carries bodies on linear links, lumped masses, elastic supports."""
 
     name = "beam_with_bodies"
-    analyses = ("beam_eigenvalues", "design", "sensitivity", "fit")
+    analyses = ("beam_eigenvalues", "design", "pareto_front", "sensitivity", "fit")
 
     def options(self) -> type[Table]:
         """Return the table that a config gives for such a system."""

@@ -24,11 +24,11 @@ _METHODS = Literal[
     "adam", "slsqp", "trust_constr", "quasi_newton", "least_squares", "nelder_mead",
     "evolution",
 ]  # fmt: skip
-_COMBINED = Literal[
+COMBINED = Literal[
     "value", "sum", "mean", "largest", "smallest", "squares", "variance",
     "mean_and_deviation",
 ]  # fmt: skip
-_DYNAMIC = ("periodic_orbit", "contact_impulse", "bifurcation")  # dear to compile
+DYNAMIC = ("periodic_orbit", "contact_impulse", "bifurcation")  # dear to compile
 _LONGEST = 1000  # steps that are stored of a course; of more, evenly chosen ones
 
 
@@ -62,7 +62,7 @@ class OneDesign(Table):
         default=None, description="what best means",
         json_schema_extra={"allowed": '"minimise", "maximise"'},
     )  # fmt: skip
-    combine: _COMBINED | None = Field(
+    combine: COMBINED | None = Field(
         default=None, description="how several numbers become one",
         json_schema_extra={"allowed": "as analysis.combine"},
     )  # fmt: skip
@@ -97,9 +97,7 @@ class DesignOptions(Table):
     goal: Literal["minimise", "maximise"] = Field(
         default="minimise", description="what best means"
     )
-    combine: _COMBINED = Field(
-        default="value", description="how several numbers become one"
-    )
+    combine: COMBINED = Field(default="value", description="how several numbers become one")
     weight: float = Field(
         default=1.0, ge=0.0, description="of the deviation in mean_and_deviation"
     )
@@ -216,31 +214,34 @@ class DesignKind:
         self, system, samples, options, run, progress, remember=None
     ) -> dict[str, Variable]:
         """Return courses and designs; along `sample` and `design` where there are such."""
+        from ..design import LostError
+
         problems = {
             name: _problem(system, options, one, run)
             for name, one in options.each().items()
         }
         rows = []
-        for number, here in enumerate(_systems(system, samples)):
+        for number, here in enumerate(systems(system, samples)):
             row = []
             for name, one in options.each().items():
                 problem, key = problems[name].at(here), f"{number}/{name}"
+                alone = not samples and not options.designs
                 try:
-                    row.append(_designed(problem, options, one, remember, key, run))
-                except ValueError as error:  # a start that there is not, of a branch say
-                    raise RuntimeError(str(error)) from None
+                    row.append(_designed(problem, options, one, remember, key, run, alone))
+                except LostError as lost:  # no start has a motion or an objective
+                    raise RuntimeError(str(lost)) from None
             rows.append(row)
             progress(1)
         length = _length(options, rows, bool(samples))
         fields = _fields(system, options, rows, length)
-        fields = fields if options.designs else _without(fields, "design")
-        return fields if samples else _without(fields, "sample")
+        fields = fields if options.designs else without(fields, "design")
+        return fields if samples else without(fields, "sample")
 
     def cost(self, options, run) -> Cost:
         """Return what it takes, measured on the designs of `configs/`."""
         measures = [one.objective or options.objective for one in options.each().values()]
         dynamic = any(
-            m.measure in _DYNAMIC for m in (*measures, *options.constraints.values())
+            m.measure in DYNAMIC for m in (*measures, *options.constraints.values())
         )
         each, compile_ = (0.25, 48.0) if dynamic else (0.01, 4.0 * len(measures))
         at_once = (
@@ -273,7 +274,8 @@ class DesignKind:
         return lines[:6]
 
 
-def _systems(system, samples) -> Iterator:
+def systems(system, samples) -> Iterator:
+    """Yield the system of each sample, or the system alone."""
     from ..systems import replace
 
     if not samples:
@@ -283,34 +285,44 @@ def _systems(system, samples) -> Iterator:
         yield replace(system, dict(zip(samples, map(float, values), strict=True)))
 
 
-def _problem(system, options, one: OneDesign, run):
-    from ..design import Limit, Problem
+def scaled(options) -> dict[str, tuple[float, float, str]]:
+    """Return the bounds of all variables by path, each with its scale."""
+    return {
+        path: (low, high, "log" if path in options.log else "linear")
+        for path, (low, high) in options.variables.items()
+    }
 
-    bounds = {path: (low, high) for path, (low, high) in options.variables.items()}
-    constraints = {
+
+def limits(options, run, system) -> dict:
+    """Return the constraints by name."""
+    from ..design import Limit
+
+    return {
         name: Limit(
-            build_measure(limit, run, system, bounds),
+            build_measure(limit, run, system, options.variables),
             -np.inf if limit.at_least is None else limit.at_least,
             np.inf if limit.at_most is None else limit.at_most,
         )
         for name, limit in options.constraints.items()
     }
-    variables = {
-        path: (low, high, "log" if path in options.log else "linear")
-        for path, (low, high) in bounds.items()
-    }
+
+
+def _problem(system, options, one: OneDesign, run):
+    from ..design import Problem
+
+    objective = one.objective or options.objective
     return Problem(
         system,
-        variables,
-        build_measure(one.objective or options.objective, run, system, bounds),
-        constraints=constraints,
+        scaled(options),
+        build_measure(objective, run, system, options.variables),
+        constraints=limits(options, run, system),
         combine=one.combine or options.combine,
         goal=one.goal or options.goal,
         weight=options.weight,
     )
 
 
-def _designed(problem, options, one: OneDesign, remember, name: str, run):
+def _designed(problem, options, one: OneDesign, remember, name: str, run, throw: bool):
     """Return the design that is found, or the one that a formula gives."""
     from ..design import evaluated, optimal_absorber, optimise
     from ..systems import parameters, replace
@@ -325,7 +337,7 @@ def _designed(problem, options, one: OneDesign, remember, name: str, run):
             seed=run.seed,
             remember=remember,
             name=name,
-            throw=False,
+            throw=throw,
         )
     known = parameters(problem.system)
     values = {path: known[path].value for path in (
@@ -458,7 +470,7 @@ def _ratio_unit(system, paths) -> str:
     return "" if units[0] == units[1] else f"({units[0] or '1'})/({units[1] or '1'})"
 
 
-def _without(fields: dict[str, Variable], axis: str) -> dict[str, Variable]:
+def without(fields: dict[str, Variable], axis: str) -> dict[str, Variable]:
     """Return fields without an axis along which there is but one entry."""
     found = {}
     for name, field in fields.items():

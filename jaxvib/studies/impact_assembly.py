@@ -69,6 +69,7 @@ class ImpactAssemblyKind:
         "bifurcation_diagram",
         "basins",
         "design",
+        "pareto_front",
         "sensitivity",
         "fit",
     )

@@ -20,6 +20,7 @@ from .energy_split import EnergySplitKind
 from .fields import Variable
 from .fitting import FitKind
 from .frequency_response import FrequencyResponseKind
+from .front import FrontKind
 from .impact_assembly import ImpactAssemblyKind
 from .linear_motion import LinearMotionKind
 from .natural_modes import NaturalModesKind
@@ -122,6 +123,7 @@ _ANALYSES: tuple[AnalysisKind, ...] = (
     BifurcationDiagramKind(),
     BasinsKind(),
     DesignKind(),
+    FrontKind(),
     SensitivityKind(),
     FitKind(),
     EnergySplitKind(),

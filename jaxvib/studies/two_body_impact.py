@@ -113,6 +113,7 @@ class TwoBodyImpactKind:
         "bifurcation_diagram",
         "basins",
         "design",
+        "pareto_front",
         "sensitivity",
         "fit",
     )

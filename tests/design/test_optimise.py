@@ -1,5 +1,7 @@
 """Checked against: closed forms of absorbers and of Rosenbrock's function, by hand."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,6 +13,8 @@ import jaxvib as jv
 from jaxvib._quantity import quantity
 from jaxvib.design import (
     Limit,
+    LostError,
+    Measure,
     Problem,
     Variable,
     optimal_absorber,
@@ -20,7 +24,7 @@ from jaxvib.design import (
     response_measure,
     white_noise_measure,
 )
-from jaxvib.design.measure import as_measure
+from jaxvib.design.measure import Outcome, as_measure
 from jaxvib.design.optimise import ALL_METHODS
 
 PLACES = ("main", "main")
@@ -263,3 +267,53 @@ def test_a_lost_objective_ends_the_course_with_a_reason():
     assert design.value("x") <= 0.5
     with pytest.raises(ValueError, match="no objective to begin with"):
         optimise(Problem(Point(1.0, 0.5), {"x": (-2.0, 2.0)}, fails))
+    worst = Problem(Point(0.0, 0.5), {"x": (-2.0, 2.0)}, fails, combine="largest")
+    assert optimise(worst, steps=20).value("x") == pytest.approx(0.5, abs=1e-3)
+
+
+@dataclasses.dataclass(frozen=True)
+class Somewhere:
+    """An analysis that has a motion to begin with where x is at most 0 alone."""
+
+    compiled = True
+    start_compiled = False
+
+    def start(self, system):
+        if float(system.x) > 0:
+            raise LostError(jv.Reason.NO_BIFURCATION, f"no point at {float(system.x):g}")
+        return jnp.zeros(1)
+
+    def __call__(self, system, memory):
+        value = (system.x - 0.3) ** 2
+        return Outcome(value, memory, jnp.asarray(0), jnp.inf, jnp.asarray(0))
+
+
+@pytest.mark.parametrize("method", ["slsqp", "quasi_newton", "nelder_mead", "adam"])
+def test_a_start_without_a_motion_does_not_stop_the_others(method):
+    measure = Measure(Somewhere(), lambda result: result)
+    bounds = {"x": (-2.0, 2.0)}
+    found = optimise(Problem(Point(1.0, 0.5), bounds, measure), method, starts=4, steps=150)
+    assert found.value("x") == pytest.approx(0.3, abs=1e-2)
+    codes = np.asarray(found.starts.result)
+    values = np.asarray(found.starts.objective)
+    assert codes[0] == jv.Reason.NO_BIFURCATION
+    assert np.isnan(values[0])
+    assert (codes == 0).any()
+    assert np.isfinite(values[codes == 0]).all()
+    narrow = Problem(Point(1.0, 0.5), {"x": (0.5, 2.0)}, measure)
+    with pytest.raises(ValueError, match=r"none of 3 starts .* no point at 1"):
+        optimise(narrow, method, starts=3, steps=5)
+    lost = optimise(narrow, method, starts=3, steps=5, throw=False)
+    assert int(lost.result) == jv.Reason.NO_BIFURCATION
+
+
+@pytest.mark.parametrize("method", ["slsqp", "adam"])
+def test_a_start_without_a_number_does_not_stop_the_others(method):
+    def fails(point):
+        return jnp.where(point.x > 0.5, jnp.nan, (point.x - 0.3) ** 2)
+
+    found = optimise(
+        Problem(Point(1.0, 0.5), {"x": (-2.0, 2.0)}, fails), method, starts=4, steps=150
+    )
+    assert found.value("x") == pytest.approx(0.3, abs=1e-2)
+    assert found.starts.result[0] == jv.Reason.BAD_PARAMETER

@@ -34,6 +34,30 @@ quantities.frequency_ratio = ["attached.frequency", "main.frequency"]
 """
 
 
+FRONT = """
+[system]
+kind = "two_body_impact"
+main = { mass = 1.0, frequency = 1.0, damping_ratio = 0.0 }
+attached = { mass = 0.05, frequency = 0.95, damping_ratio = 0.1 }
+
+[analysis]
+kind = "pareto_front"
+points = 5
+variables.attached.frequency = [0.7, 1.1]
+variables.attached.damping_ratio = [0.02, 0.5]
+constraints.soft = { measure = "parameter", paths = ["attached.mass"], at_most = 0.07 }
+
+[analysis.objectives.damping]
+measure = "parameter"
+paths = ["attached.damping_ratio"]
+
+[analysis.objectives.variance]
+measure = "white_noise"
+force = "main"
+at = "main"
+"""
+
+
 def run(config, directory, *sets):
     words = [word for each in sets for word in ("--set", each)]
     return CliRunner().invoke(main, ["run", str(config), *words, "--out", str(directory)])
@@ -63,6 +87,69 @@ def test_a_small_design_is_stored_with_its_course_and_report(tmp_path):
     assert abs(float(results["gradient.attached.frequency"][best])) < 1e-4
     assert (tmp_path / "out" / "report.html").exists()
     assert not (tmp_path / "out" / FILE).exists()  # nothing is left to go on from
+
+
+def test_a_front_is_stored_along_its_points_with_its_report(tmp_path):
+    done = run(written(tmp_path, FRONT), tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert "front      5 points, 5 found and not dominated" in done.output
+    results = jv.open_study(tmp_path / "out")
+    damping = results["objective.damping"]
+    assert damping.dims == ("point",)
+    np.testing.assert_array_equal(damping, results["attached.damping_ratio"])
+    assert results["attached.frequency"].attrs["units"] == "rad/s"
+    assert results["weights"].dims == ("point", "goal")
+    assert results["goal"].values.tolist() == ["damping", "variance"]
+    exact = optimal_absorber("h2", 0.05)
+    assert float(damping[0]) == pytest.approx(0.02, abs=1e-6)
+    assert float(damping[-1]) == pytest.approx(float(exact.damping_ratio), abs=1e-5)
+    assert float(results["attached.frequency"][-1]) == pytest.approx(
+        float(exact.frequency_ratio), abs=1e-5
+    )
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "5 of 5 points were found and are not dominated" in page
+
+
+def test_fronts_of_samples_go_along_both_axes_and_lost_ones_have_their_reason(tmp_path):
+    kind = ANALYSES["pareto_front"]
+    study = load(written(tmp_path, FRONT.replace("points = 5", "points = 2")))
+    samples = {"attached.mass": np.array([0.05, 0.1])}  # the second is beyond its limit
+    fields = kind.compute(build(study), samples, study.analysis, study.run, lambda n: None)
+    assert fields["objective.variance"].axes == ("sample", "point")
+    assert np.isfinite(fields["objective.variance"].values[0]).all()
+    assert np.isnan(fields["objective.variance"].values[1]).all()
+    assert fields["result"].values[0] == 0
+    assert fields["result"].values[1] == jv.Reason.LIMIT_VIOLATED
+
+
+@pytest.mark.parametrize(
+    ("wrong", "instead", "words"),
+    [
+        ("points = 5", "points = 1", "points = 1 is out of range"),
+        ("points = 5", 'log = ["gap"]', "gap is not among"),
+        ("points = 5", 'method = "adam"', '"adam" is not known'),
+        ("[analysis.objectives.damping]\nmeasure", "[other]\nmeasure", "other"),
+        ('at = "main"', 'at = "main"\ngoal = "max"', '"max" is not known'),
+        ("[0.7, 1.1]", "[0.96, 1.1]", "do not enclose attached.frequency = 0.95"),
+    ],
+)
+def test_a_mistake_in_a_front_is_named(tmp_path, wrong, instead, words):
+    assert wrong in FRONT
+    with pytest.raises(ValueError, match=r"study\.toml, line ") as caught:
+        load(written(tmp_path, FRONT.replace(wrong, instead, 1)))
+    assert words in str(caught.value)
+
+
+@pytest.mark.slow
+def test_a_design_without_any_start_is_an_error_that_names_it(tmp_path):
+    never = SMALL.replace(
+        'objective = { measure = "white_noise", force = "main", at = "main" }',
+        'objective = { measure = "bifurcation", bifurcation = "fold", path = "gap", '
+        "bounds = [0.9, 1.1] }\nstarts = 2",
+    ).replace('kind = "two_body_impact"', 'kind = "two_body_impact"\ngap = 1.0', 1)
+    done = run(written(tmp_path, never), tmp_path / "out")
+    assert done.exit_code != 0
+    assert "none of 2 starts has an objective to begin with" in done.output
 
 
 def test_a_search_that_was_broken_off_goes_on_to_the_same_bits(tmp_path):

@@ -1,0 +1,168 @@
+r"""Pareto fronts: designs of which no objective becomes better without another worse.
+
+Ends first: each objective alone, then with the others at a weight that vanishes, which
+takes an end that is not one point to the best of its points. With $a_i$ the best and
+$b_i$ the worst value at the ends, $\bar f_i = (f_i - a_i)/(b_i - a_i)$. Then points in
+between, each from one of evenly spread points $r$ of the plane through the ends:
+
+$$\min_{p, t} t, \qquad \bar f_i(p) - r_i + 10^{-6} \sum_j \bar f_j(p) \le t,$$
+
+which finds hollow parts of a front too, as sums of weighted objectives do not, and is
+feasible wherever the constraints are; the sum keeps a point from being weakly best only.
+
+**Source:** Das and Dennis, *SIAM J. Optim.* 8 (1998), the plane; Pascoletti and
+Serafini, *J. Optim. Theory Appl.* 42 (1984), the inequalities; Wierzbicki (1980), the
+sum.
+"""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from .._nearest import unknown_key
+from .._quantity import Range, check_range, reported
+from ..ensemble import reason
+from .course import inside, optimality
+from .evaluation import Remember
+from .front_search import Found, FrontSearch, worst_numbers
+from .optimise import starting_shares
+from .problem import Problem
+from .scipy_methods import CONSTRAINED
+
+_SAME = 1e-8  # of the range of an objective: as good
+_BETTER = 1e-6  # of the range of an objective: better
+
+
+class Front(eqx.Module):
+    """Designs along a Pareto front.
+
+    `objectives`, `variables`, `limits` (how far inside, negative where violated): by
+    name or path, one number for each point. Of two objectives, points go from the best
+    of the first to the best of the second; of more, `weights` tells between which ends a
+    point was sought. A point that another one dominates is kept and flagged. `ends`: the
+    reason code of each objective's own search.
+    """
+
+    objectives: dict[str, Float[Array, " points"]]
+    variables: dict[str, Float[Array, " points"]]
+    limits: dict[str, Float[Array, " points"]]
+    weights: Float[Array, "points goals"] = reported(
+        "share of each end in where a point was sought from", "", ("point", "goal")
+    )
+    dominated: Int[Array, " points"] = reported(
+        "1 where another point is as good in all and better in one", "", ("point",)
+    )
+    optimality: Float[Array, " points"] = reported(
+        "relative gradient that nothing holds", "", ("point",)
+    )
+    result: Int[Array, " points"] = reported("reason code", "", ("point",))
+    ends: dict[str, Int[Array, ""]]
+    evaluations: Int[Array, ""] = reported("evaluations in all")
+
+    def __repr__(self) -> str:
+        good = (np.asarray(self.result) == 0) & (np.asarray(self.dominated) == 0)
+        lines = [
+            f"Front: {len(good)} points, {int(good.sum())} of them found and not "
+            f"dominated; {int(self.evaluations)} evaluations"
+        ]
+        for name, values in (*self.objectives.items(), *list(self.variables.items())[:4]):
+            lines.append(f"  {name} {values[0]:.6g} ... {values[-1]:.6g}")
+        for name, code in self.ends.items():
+            if int(code):
+                lines.append(f"  the end of {name}: {reason(code)}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{self!r}</pre>"
+
+
+def pareto_front(
+    problem: Problem,
+    method: str = "slsqp",
+    *,
+    points: int = 21,
+    starts: int = 1,
+    steps: int = 200,
+    tolerance: float = 1e-10,
+    seed: int = 0,
+    remember: Remember | None = None,
+    name: str = "",
+    progress: Callable[[int], None] | None = None,
+) -> Front:
+    """Find points of the Pareto front of a problem with several `Goal`s.
+
+    Each point is sought from a neighbour and its motion; one that did not end well, or
+    whose aim another point meets better, is sought again from there. An end that is not
+    found from any start is sought from the other ends; where it is not found then
+    either, the front goes as far as feasible points were seen.
+
+    **Arguments:** `method`: "slsqp" or "trust_constr"; `points`: as many of two
+    objectives, of more the finest even net of at most so many; `starts`: of each end;
+    the others as in `optimise`. **Raises:** `ValueError` for one objective alone, a
+    method that knows no constraints, fewer points than objectives, or if no start has
+    objectives or no feasible point is found.
+    """
+    check_range("starts", starts, "", Range(at_least=1))
+    check_range("steps", steps, "", Range(at_least=1))
+    check_range("tolerance", tolerance, "", Range(above=0.0, below=1.0))
+    goals = problem.form.goals
+    if not goals:
+        raise ValueError("one objective; allowed: two Goals or more, by name")
+    check_range("points", points, "", Range(at_least=len(goals)))
+    if method not in CONSTRAINED:
+        raise ValueError(unknown_key("method", method, CONSTRAINED))
+    rows = starting_shares(problem, starts, seed)
+    search = FrontSearch(
+        problem, (method, steps, tolerance, seed), remember, name, progress
+    )
+    ends = search.ends(rows)
+    weights, found = search.between(ends, points)
+    codes = {each: jnp.asarray(one.code) for each, one in zip(goals, ends, strict=True)}
+    return _told(problem, found, weights, codes, search.evaluations)
+
+
+def _told(problem, found: list[Found], weights, ends: dict, evaluations: int) -> Front:
+    form = problem.form
+    pushed = np.stack([worst_numbers(one.final) for one in found])
+    values = [problem.values(one.final.shares) for one in found]
+    return Front(
+        objectives={
+            name: jnp.asarray(goal.sign * pushed[:, i])
+            for i, (name, goal) in enumerate(form.goals.items())
+        },
+        variables={
+            one.path: jnp.asarray([row[one.path] for row in values])
+            for one in form.variables
+        },
+        limits={
+            name: jnp.asarray([np.min(inside(limit, p.final.limits[i])) for p in found])
+            for i, (name, limit) in enumerate(form.limits.items())
+        },
+        weights=jnp.asarray(weights),
+        dominated=jnp.asarray(
+            dominated(pushed, [one.usable(form) for one in found]), jnp.int32
+        ),
+        optimality=jnp.asarray([optimality(form, one.final, one.first) for one in found]),
+        result=jnp.asarray([one.code for one in found], jnp.int32),
+        ends=ends,
+        evaluations=jnp.asarray(evaluations, jnp.int32),
+    )
+
+
+def dominated(values: np.ndarray, usable) -> np.ndarray:
+    """Return which points, (points, objectives), others are as good as and better than.
+
+    Only usable points dominate. Smaller is better; by parts of each objective's range.
+    """
+    usable = np.asarray(usable, bool)
+    if not usable.any():
+        return np.zeros(len(values), bool)
+    spread = np.ptp(values[usable], axis=0)
+    scaled = values / np.where(spread > 0, spread, 1.0)
+    less = scaled[None] - scaled[:, None]  # of each other point, beside each point
+    as_good = np.all(less <= _SAME, axis=2)
+    better = np.any(less < -_BETTER, axis=2)
+    return np.any(as_good & better & usable[None], axis=1)

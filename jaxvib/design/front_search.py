@@ -1,0 +1,260 @@
+"""The searches that make a Pareto front: its ends, and the points in between."""
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+
+from ..ensemble import Reason, reason
+from .course import worst_violation
+from .evaluation import Aim, Evaluation, Evaluator
+from .measure import LostError
+from .optimise import searched
+from .problem import Problem
+
+_SUMS = (1e-3, 1e-6)  # weight of all objectives' sum: of an end, then of every point
+_AHEAD = 1e-8  # of the range of an objective: an aim is met better
+_ROUGH = 1e-8  # tolerance of an end that is sought once more
+_TOGETHER = 1e-4  # of the range of all objectives: one point found twice
+_MOST_ROWS = 500  # of combinations of numbers that count together
+_ROUNDS = 3  # of points sought again from those that do better
+
+
+class Found(NamedTuple):
+    """What a search came to: its design, where it began, its code and its evaluator."""
+
+    final: Evaluation
+    first: Evaluation
+    code: int
+    evaluator: Evaluator
+
+    def usable(self, form) -> bool:
+        """Whether the design has objectives and violates no limit."""
+        return not self.final.code and bool(worst_violation(form, self.final) == 0.0)
+
+
+def worst_numbers(evaluation: Evaluation) -> np.ndarray:
+    """Return each objective's number that is to become small, (objectives,)."""
+    return np.array([np.max(numbers) for numbers in evaluation.goals])
+
+
+class FrontSearch:
+    """The searches for one front; keeps what they came by. `how`: of `searched`."""
+
+    def __init__(self, problem: Problem, how: tuple, remember, name: str, progress):
+        self._problem, self._form, self._how = problem, problem.form, how
+        self._remember, self._name, self._progress = remember, name, progress
+        self._evaluators: list[Evaluator] = []
+
+    @property
+    def evaluations(self) -> int:
+        """The evaluations of all searches."""
+        return sum(len(each.course) for each in self._evaluators)
+
+    def ends(self, rows: np.ndarray) -> list[Found]:
+        """Return the best design by each objective, sought from shares (starts, ...).
+
+        **Raises:** `LostError` if no start has objectives, or no design is feasible.
+        """
+        begun = self._begun(rows)
+        goals = range(len(self._form.goals))
+        ends = [self._best(i, [self._alone(i, one) for one in begun]) for i in goals]
+        for i in goals:  # from where the other objectives' searches came to
+            if not ends[i].usable(self._form):
+                others = [one for one in ends if one.usable(self._form)]
+                ends[i] = self._best(i, [ends[i], *(self._alone(i, one) for one in others)])
+        ends = [self._or_seen(i, one) for i, one in enumerate(ends)]
+        for share in _SUMS:
+            best, spread = _ranges(ends)
+            for i in goals:
+                aim = self._aim(best, spread, np.zeros(len(ends)), share, chosen=i)
+                one = self._searched(aim, ends[i])
+                if one.usable(self._form):
+                    code = ends[i].code if Reason(ends[i].code).failed else one.code
+                    ends[i] = one._replace(code=one.code if share == _SUMS[-1] else code)
+        return ends
+
+    def between(self, ends: list[Found], number: int) -> tuple[np.ndarray, list[Found]]:
+        """Return weights of the ends, (points, objectives), and the points sought so."""
+        best, spread = _ranges(ends)
+        corners = (np.stack([worst_numbers(one.final) for one in ends]) - best) / spread
+        weights = net(len(ends), number)
+        aims = [
+            self._aim(best, spread, reference, _SUMS[-1]) for reference in weights @ corners
+        ]
+        found: dict[int, Found] = {}
+        for place, nearest in _order(weights):
+            near = found[nearest] if nearest in found else ends[weights[place].argmax()]
+            found[place] = self._searched(aims[place], near)
+        points = self._apart([found[i] for i in range(len(aims))], aims, weights, ends)
+        return weights, self._again(points, aims)
+
+    def _apart(self, found: list[Found], aims, weights, ends) -> list[Found]:
+        """Return the points, those that fell together sought again from between the ends.
+
+        A search can be stuck where all derivatives along a front vanish.
+        """
+        _, spread = _ranges(ends)
+        corners = np.stack([one.final.shares for one in ends])
+        values = np.stack([worst_numbers(one.final) for one in found]) / spread
+        for p, one in enumerate(found):
+            near = np.abs(values - values[p]).max(axis=1) < _TOGETHER
+            if near.sum() > 1 and weights[p].max() < 1.0:
+                again = self._searched(aims[p], one, weights[p] @ corners)
+                if again.usable(self._form) and again.final.objective < np.max(
+                    aims[p].numbers(one.final.goals)
+                ):
+                    found[p] = again
+        return found
+
+    def _again(self, found: list[Found], aims: list[Aim]) -> list[Found]:
+        """Return the points, sought again where another point meets their aim better."""
+        for _ in range(_ROUNDS):
+            reached = np.full((len(found),) * 2, np.inf)
+            for (p, aim), (q, one) in itertools.product(enumerate(aims), enumerate(found)):
+                if one.usable(self._form):
+                    reached[p, q] = np.max(aim.numbers(one.final.goals))
+            own, best = np.diagonal(reached), reached.argmin(axis=1)
+            behind = [p for p, q in enumerate(best) if reached[p, q] < own[p] - _AHEAD]
+            for p in behind:
+                one = self._searched(aims[p], found[best[p]])
+                if one.usable(self._form) and one.final.objective < own[p]:
+                    found[p] = one
+            if not behind:
+                break
+        return found
+
+    def _begun(self, rows) -> list[Found]:
+        found, why = [], ""
+        for row in rows:
+            evaluator = self._evaluator(row)
+            try:
+                one = evaluator(row)
+            except LostError as lost:
+                why = why or str(lost)
+                continue
+            if one.code:
+                why = why or reason(one.code)
+            else:
+                found.append(Found(one, one, 0, evaluator))
+        if not found:
+            which = "the system as it is has" if len(rows) == 1 else "no start has"
+            words = f"{which} objectives to begin with: {why}"
+            raise LostError(Reason.BAD_PARAMETER, words)
+        return found
+
+    def _alone(self, goal: int, begun: Found) -> Found:
+        """Return what becomes of one objective alone, in parts of what it has to go."""
+        value, own = worst_numbers(begun.final), begun.final
+        size = np.abs(value)
+        places = np.cumsum([0, *map(len, own.goals)])
+        if len(own.slopes) == places[-1]:  # those of all objectives: of a start
+            steep = np.abs(own.slopes[places[goal] : places[goal + 1]]).max()
+            size = np.maximum(size, steep)
+        size = np.where(size > 0, size, 1.0)
+        aim = self._aim(value, size, np.zeros(len(value)), 0.0, goal)
+        return self._searched(aim, begun, roughly=True)
+
+    def _best(self, goal: int, tried: list[Found]) -> Found:
+        """Return the feasible one in which an objective is best, else the first."""
+        usable = [one for one in tried if one.usable(self._form)]
+        return min(usable, key=lambda one: worst_numbers(one.final)[goal], default=tried[0])
+
+    def _or_seen(self, goal: int, found: Found) -> Found:
+        """Return what was found, or the best that any search came by, with its code."""
+        if found.usable(self._form):
+            return found
+        seen = [
+            Found(one, each.course[0], found.code, each)
+            for each in self._evaluators
+            for one in each.course
+        ]
+        best = self._best(goal, seen)
+        if not best.usable(self._form):
+            words = f"no design holds all limits: {reason(found.code)}"
+            raise LostError(found.code, words)
+        return best
+
+    def _searched(self, aim: Aim, near: Found, shares=None, roughly=False) -> Found:
+        """Return the search for an aim from a design nearby, or shares, and its motion."""
+        shares = near.final.shares if shares is None else shares
+        evaluator = self._evaluator(shares, aim, near.evaluator)
+        method, steps, tolerance, seed = self._how
+        tolerance = max(tolerance, _ROUGH) if roughly else tolerance
+        course, end, code, _ = searched(evaluator, shares, method, steps, tolerance, seed)
+        return Found(course[end], course[0], code, evaluator)
+
+    def _evaluator(self, shares, aim=None, after=None) -> Evaluator:
+        made = Evaluator(
+            self._problem, shares, remember=self._remember, progress=self._progress,
+            name=f"{self._name}/{len(self._evaluators)}", aim=aim, after=after,
+        )  # fmt: skip
+        self._evaluators.append(made)
+        return made
+
+    def _aim(self, best, spread, reference, share: float, chosen=None) -> Aim:
+        r"""Return the numbers $\bar f_i - r_i + s \sum \bar f_j + 2$, of one goal or all.
+
+        The 2 keeps a method that divides by the number at its start from dividing by 0.
+        Of one goal the largest of its numbers counts with the largest of each other one,
+        all combinations of them; of all goals the means of the others are enough.
+        """
+        counts = self._counts()
+        sizes = np.repeat(1 / spread, counts)
+        offsets = 2 - best / spread - reference - share * np.sum(best / spread)
+        if chosen is None:
+            rows = np.diag(sizes) + share * sizes / np.repeat(counts, counts)
+            return Aim(rows, np.repeat(offsets, counts))
+        own = np.repeat(np.arange(len(counts)) == chosen, counts)
+        rows = np.diag(sizes)[own]
+        if share and np.prod(counts) <= _MOST_ROWS:
+            places = np.cumsum([0, *counts[:-1]])
+            picked = np.array(list(itertools.product(*map(range, counts)))) + places
+            rows = np.zeros((len(picked), len(sizes)))
+            np.put_along_axis(rows, picked, share, axis=1)
+            rows = sizes * (rows + (rows > 0) * own)
+        elif share:
+            rows = rows + share * sizes / np.repeat(counts, counts)
+        return Aim(rows, np.full(len(rows), offsets[chosen]))
+
+    def _counts(self) -> np.ndarray:
+        """Return of how many numbers each objective is made, (objectives,)."""
+        first = next(each.course[0] for each in self._evaluators if each.course)
+        return np.array([len(numbers) for numbers in first.goals])
+
+
+def _ranges(ends: list[Found]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the best of each objective at the ends, and how far it is to the worst."""
+    corners = np.stack([worst_numbers(one.final) for one in ends])
+    size = np.abs(corners).max(axis=0)
+    spread = np.ptp(corners, axis=0)
+    # objectives that do not conflict have no range: their points fall together
+    spread = np.where(spread > 1e-9 * size, spread, np.where(size > 0, size, 1.0))
+    return corners.min(axis=0), spread
+
+
+def net(goals: int, number: int) -> np.ndarray:
+    """Return the finest even net of at most so many weights, (points, objectives)."""
+    found = np.eye(goals)
+    for parts in itertools.count(1):
+        bars = np.array(list(itertools.combinations(range(parts + goals - 1), goals - 1)))
+        if len(bars) > number:
+            return found
+        edges = np.pad(bars, ((0, 0), (1, 1)), constant_values=-1)
+        edges[:, -1] = parts + goals - 1
+        found = ((np.diff(edges, axis=1) - 1) / parts)[::-1]
+    return found
+
+
+def _order(weights: np.ndarray) -> list[tuple[int, int]]:
+    """Return each point after the nearest of those before it; the ends have none, -1."""
+    apart = np.sum((weights[:, None] - weights[None]) ** 2, axis=2)
+    order = [(int(i), -1) for i in np.flatnonzero(weights.max(axis=1) == 1.0)]
+    there = [i for i, _ in order]
+    left = [i for i in range(len(weights)) if i not in there]
+    while left:
+        near = apart[np.ix_(left, there)]
+        row, column = np.unravel_index(near.argmin(), near.shape)
+        order.append((left[row], there[column]))
+        there.append(left.pop(row))
+    return order

@@ -1,0 +1,86 @@
+"""What becomes best: a measure's numbers made one, to be small or to be great."""
+
+import dataclasses
+from collections.abc import Callable
+
+import jax.numpy as jnp
+
+from .._nearest import unknown_key
+from .._quantity import Range, check_range
+from .measure import Measure, as_measure
+
+GOALS = ("minimise", "maximise")
+_COMBINED: dict[str, Callable] = {
+    "value": lambda numbers, weight: numbers[0],
+    "sum": lambda numbers, weight: jnp.sum(numbers),
+    "mean": lambda numbers, weight: jnp.mean(numbers),
+    "largest": lambda numbers, weight: jnp.max(numbers),
+    "smallest": lambda numbers, weight: jnp.min(numbers),
+    "squares": lambda numbers, weight: jnp.sum(numbers**2) / 2,
+    "variance": lambda numbers, weight: jnp.var(numbers),
+    "mean_and_deviation": lambda numbers, weight: (
+        jnp.mean(numbers) + weight * jnp.std(numbers)
+    ),
+}
+COMBINATIONS = tuple(_COMBINED)
+
+
+@dataclasses.dataclass(frozen=True)
+class Goal:
+    """One of several objectives: a measure (or any function), and what best means of it.
+
+    `goal`: "minimise" or "maximise"; `combine`: how several numbers become one, and
+    `weight` of their deviation, as `Problem` has them. **Raises:** `ValueError` for an
+    unknown goal or combination, or a negative weight.
+    """
+
+    measure: Measure | Callable
+    goal: str = "minimise"
+    combine: str = "value"
+    weight: float = 1.0
+
+    def __post_init__(self):
+        object.__setattr__(self, "measure", as_measure(self.measure))
+        check_goal(self.goal, self.combine, self.weight)
+
+    @property
+    def sign(self) -> float:
+        """-1 of what becomes great, 1 of what becomes small."""
+        return -1.0 if self.goal == "maximise" else 1.0
+
+    def pushed(self) -> Measure:
+        """Return the measure of numbers whose largest is to become small."""
+        own = as_measure(self.measure)
+        return dataclasses.replace(own, read=_Pushed(self, own.read))
+
+
+def check_goal(goal: str, combine: str, weight: float) -> None:
+    """Raise `ValueError` for what is no goal, no combination or no weight."""
+    if goal not in GOALS:
+        raise ValueError(unknown_key("goal", goal, GOALS))
+    if combine not in COMBINATIONS:
+        raise ValueError(unknown_key("combination", combine, COMBINATIONS))
+    check_range("weight", weight, "", Range(at_least=0.0))
+
+
+def combined(combine: str, numbers, weight: float):
+    """Return the one number that a combination makes of several."""
+    return _COMBINED[combine](numbers, weight)
+
+
+def worst_counts(combine: str, goal: str) -> bool:
+    """Return whether the worst of several numbers is to become better."""
+    return (combine, goal) in (("largest", "minimise"), ("smallest", "maximise"))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Pushed:
+    goal: Goal
+    read: Callable
+
+    def __call__(self, result):
+        numbers = jnp.ravel(jnp.asarray(self.read(result), float))
+        own = self.goal
+        if worst_counts(own.combine, own.goal):
+            return own.sign * numbers
+        return own.sign * combined(own.combine, numbers, own.weight)[None]
