@@ -87,6 +87,7 @@ _HOMES = {
     "orbits": (
         "Attractors",
         "Basins",
+        "BifurcationCurve",
         "BifurcationDiagram",
         "BifurcationPoint",
         "Branch",
@@ -96,6 +97,7 @@ _HOMES = {
         "basins",
         "bifurcation_diagram",
         "bifurcation_point",
+        "continue_bifurcation",
         "continue_orbit",
         "continue_orbits",
         "lyapunov_exponents",

@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from experiments.vibro_impact_2011.continuation import steps
+from experiments.vibro_impact_2011.continuation import steps, without_transients
 from experiments.vibro_impact_2011.damper import damper
 from experiments.vibro_impact_2011.printed_state import printed_state
 
@@ -21,6 +21,8 @@ def main(store: str) -> None:
         "impact and non-impact damper": damper(Path(store)),
         "continuation, soft": steps(35041219.07),
         "continuation, rigid": steps(1.53696e11),
+        "no transients, soft": without_transients(35041219.07),
+        "no transients, rigid": without_transients(1.53696e11),
         "printed state": printed_state(),
     }
     text = json.dumps(found, indent=1)

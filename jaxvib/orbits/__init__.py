@@ -11,6 +11,8 @@ from .branch import Branch as Branch
 from .continuation import continue_orbit as continue_orbit
 from .continuation import continue_orbits as continue_orbits
 from .continuation import switch_branch as switch_branch
+from .curves import BifurcationCurve as BifurcationCurve
+from .curves import continue_bifurcation as continue_bifurcation
 from .diagram import BifurcationDiagram as BifurcationDiagram
 from .diagram import bifurcation_diagram as bifurcation_diagram
 from .lyapunov import LyapunovExponents as LyapunovExponents

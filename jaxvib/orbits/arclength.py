@@ -18,9 +18,10 @@ from .corrector import Course
 
 # Steps are chosen so that the first Newton step is this long, per size of the branch...
 CORRECTION = 3e-3
-# ... and taken again where it is ten times that, or where the tangent turns by more.
+# ... and the tangent turns by this angle; taken again where either is far more.
+ANGLE = np.radians(10.0)
 _TOO_FAR = 10 * CORRECTION
-_TURN = np.cos(np.radians(25.0))
+_TURN = np.cos(2.5 * ANGLE)
 GOING = -1
 # A branch may turn by any angle in a step shorter than this, if it has corners.
 _SHORT = 1e-3
@@ -71,9 +72,8 @@ def both_ways(correct, courses: Course, starts: np.ndarray, limits: Limits, corn
             functools.partial(correct_some, correct, course),
         )
         code = GOING if found.found[i] else Reason.DIVERGED
-        pairs.append(
-            [Walk(around, Place(start, way * up[i], 0.0), code) for way in (1, -1)]
-        )
+        x = np.append(found.x[i, :-1], start[-1])
+        pairs.append([Walk(around, Place(x, way * up[i], 0.0), code) for way in (1, -1)])
     return pairs
 
 
@@ -119,6 +119,12 @@ def _axis(size: int, axis: int) -> np.ndarray:
     normal = np.zeros(size)
     normal[axis] = 1.0
     return normal
+
+
+def _growth(miss: float, angle: float) -> float:
+    """Return by what factor the next step may be longer; the predictor is quadratic."""
+    wanted = min(np.cbrt(CORRECTION / max(miss, 1e-12)), ANGLE / max(angle, 1e-3))
+    return float(np.clip(wanted, 0.5, 2.0))
 
 
 def _end_together(above: "Walk", below: "Walk", most: int) -> None:
@@ -171,7 +177,9 @@ class Walk:
         """Return the point predicted and the normal of the plane that it is sought in."""
         x, tangent = self.here.x, self.here.tangent
         if self.beyond is None:
-            return x + self.step * tangent, tangent
+            bent = self.step * self._bend()
+            normal = tangent + bent
+            return x + self.step * (tangent + bent / 2), normal / np.linalg.norm(normal)
         axis, bound, share = self._bound()
         predicted = x + share * (self.beyond - x)
         predicted[axis] = bound
@@ -183,7 +191,8 @@ class Walk:
             return self._land(result)
         miss, new = float(result.miss), Place(result.x, result.tangent, float(result.miss))
         fits = result.found and miss < _TOO_FAR
-        sharp = result.tangent @ self.here.tangent < _TURN
+        cosine = result.tangent @ self.here.tangent
+        sharp, angle = cosine < _TURN, np.arccos(min(cosine, 1.0))
         if fits and sharp and self.corner and self.step < _SHORT:
             return self._turn(result, self.corner(result.x))
         if not fits or sharp:
@@ -202,9 +211,16 @@ class Walk:
         near = np.linalg.norm(new.x - start.x) < self.step
         if len(self.places) > 2 and near and new.tangent @ start.tangent > _TURN:
             self.code = Reason.CLOSED
-        growth = np.clip(np.sqrt(CORRECTION / max(miss, 1e-12)), 0.5, 2.0)
-        self.step = min(self.step * growth, self.limits.largest_step)
+        self.step = min(self.step * _growth(miss, angle), self.limits.largest_step)
         return 1
+
+    def _bend(self) -> np.ndarray:
+        """Return how the tangent changes per length, from the last two points."""
+        near = [self.start, *self.places][-2:]
+        if len(near) < 2 or any(place.corner for place in near):
+            return np.zeros_like(self.start.x)
+        before, here = near
+        return (here.tangent - before.tangent) / np.linalg.norm(here.x - before.x)
 
     def _turn(self, result, corner: Corner | None) -> int:
         """Go on at a sharp turn, which is a corner that an impact has ended at."""
@@ -248,7 +264,7 @@ class Walk:
         return 1
 
     def _bound(self) -> tuple[int, float, float]:
-        """Return the bound met first on the way beyond: its axis, value, part of the way."""
+        """Return the bound met first: its axis, its value, the part of the way to it."""
         assert self.beyond is not None
         count = len(self.low)
         values, beyond = self.here.x[-count:], self.beyond[-count:]

@@ -22,6 +22,7 @@ from .periodic_orbit import PeriodicOrbit, check_periods
 _MOST_ITERATIONS = 20
 _GOING = -1
 _LONGEST = 0.2  # step of Newton's method, per size
+_ZERO = 1e-10  # values of parameters below it have no size
 
 
 class BifurcationPoint(eqx.Module):
@@ -107,7 +108,8 @@ def _found(system, state, count, value, kind: str, path: str) -> BifurcationPoin
     periods = count.astype(float)
     cut = section(here, state, periods)
     time = [cut.turn[None]] if kind == "grazing" else []
-    units = units_of(here, kind, state, jnp.where(value == 0, 1.0, jnp.abs(value)))
+    range_ = jnp.where(jnp.abs(value) < _ZERO, 1.0, jnp.abs(value))
+    units = units_of(here, kind, state, range_)
     setting = Setting(periods, cut.begin, units, cut.contact)
     both = equations(static, kind, (path,))
 

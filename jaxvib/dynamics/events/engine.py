@@ -12,7 +12,7 @@ from ..observables import Watched, start_watching, watch_path
 from ..step_polynomial import Polynomial, RootPath
 from .flight import fly
 from .motion import Motion, along, gap, motion_of
-from .series import any_of, largest, settled, slope, value
+from .series import any_of, largest, log2, settled, slope, value, value_and_slope
 from .stop import Struck, accelerations, start_holding, strike
 from .touch import press
 
@@ -203,8 +203,7 @@ def _flight(context: _Context, lane: Lane) -> Lane:
     accuracy = _IN_FLIGHT * rtol
     rows, depths, length, meets, ends = fly(motion, lane, end, accuracy, rate, longest)
     position, velocity = settled(
-        ([value(row, length) for row in rows], [slope(row, length) for row in rows]),
-        motion.one,
+        list(zip(*[value_and_slope(row, length) for row in rows], strict=True)), motion.one
     )
     new = _after(motion, lane, position, velocity, lane.time + length, meets, ends, end)
     new, struck = _struck(motion, lane, new, meets, rtol, rate)
@@ -419,7 +418,8 @@ def _size(contact, speed):
     """Return the greatest sqrt(z) of an impact at a relative speed (Hertz's theory)."""
     mass = 1 / along(contact, contact.response)
     energy = 5 * mass * speed**2 / (4 * contact.stiffness)
-    return jnp.exp(jnp.log(jnp.maximum(energy, jnp.finfo(float).tiny)) / 5)
+    energy = jnp.maximum(jax.lax.stop_gradient(energy), jnp.finfo(float).tiny)
+    return jnp.exp2(log2(energy) / 5)
 
 
 def _rate(motion: Motion, span):

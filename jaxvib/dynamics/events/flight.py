@@ -17,40 +17,40 @@ def flight_series(motion: Motion, lane, pushing) -> tuple[list[list], list[list]
     `pushing`: for each contact 1 while a linear one touches, else 0. Beside them those
     of the forces that hold hard contacts closed.
     """
-    position, velocity, time = lane.position, lane.velocity, lane.time
     held = hold(motion, lane.touching)
     holding: list[list] = [[] for _ in motion.hard]
-    waves = [cosine_and_sine(load.frequency * time + load.phase) for load in motion.loads]
-    rows = [[x, v] for x, v in zip(position, velocity, strict=True)]
-    rates = [[v] for v in velocity]
+    angles = [load.frequency * lane.time + load.phase for load in motion.loads]
+    waves = settled([cosine_and_sine(angle) for angle in angles], motion.one)
+    rows = [[x, v] for x, v in zip(lane.position, lane.velocity, strict=True)]
     for k in range(ORDER - 1):
         forces = []
         for contact, push in zip(motion.contacts, pushing, strict=True):
-            if contact.hard:
+            if not contact.linear:
                 forces.append(0.0)
                 continue
             depth = sum(d * row[k] for d, row in zip(contact.direction, rows, strict=True))
             depth = depth - contact.gap if k == 0 else depth
             forces.append(push * contact.stiffness * depth)
-        cosines = [cosine for cosine, _ in waves]
-        terms = acceleration_term(motion, k, rows, rates, forces, cosines)
+        terms = acceleration_term(
+            motion,
+            [row[k] for row in rows],
+            [row[k + 1] * (k + 1.0) for row in rows],
+            forces,
+            [_wave_term(*wave, load, k) for wave, load in zip(waves, motion.loads, strict=True)],
+        )
         terms, holds = kept(motion, held, terms)
         for row, force in zip(holding, holds, strict=True):
             row.append(force)
-        waves = [
-            (
-                load.frequency * sine * (-1 / (k + 1)),
-                load.frequency * cosine * (1 / (k + 1)),
-            )
-            for load, (cosine, sine) in zip(motion.loads, waves, strict=True)
-        ]
-        sped = [term * (1 / (k + 1)) for term in terms]
-        moved = [term * (1 / ((k + 1) * (k + 2))) for term in terms]
-        sped, moved, waves = settled((sped, moved, waves), motion.one)
-        for row, rate, x, v in zip(rows, rates, moved, sped, strict=True):
+        moved = settled([term * (1 / ((k + 1) * (k + 2))) for term in terms], motion.one)
+        for row, x in zip(rows, moved, strict=True):
             row.append(x)
-            rate.append(v)
     return rows, holding
+
+
+def _wave_term(cosine, sine, load, order):
+    """Return the coefficient of an order of cos(w t + phase)."""
+    term = (cosine, sine)[order % 2] * load.powers[order]
+    return -term if order % 4 in (1, 2) else term
 
 
 def fly(motion: Motion, lane, end, accuracy, rate, longest):
@@ -82,9 +82,7 @@ def fly(motion: Motion, lane, end, accuracy, rate, longest):
     s, near = first_root(signals, settled(reach, motion.one), motion.one)
     s = jnp.where(s >= left, left, s)
     meets = first_of(near)
-    for signal, meet in zip(signals, meets, strict=True):
-        s = jnp.where(meet, refined(signal, s, meet, reach), s)
-    s = settled(s, motion.one)
+    s = settled(refined(signals, s, meets, reach, motion.one), motion.one)
     return rows, depths, s, meets, (s >= left) & ~any_of(meets)
 
 

@@ -11,6 +11,7 @@ from ...systems.impact import EquationOfMotion
 from ...systems.load import HarmonicLoad
 from .series import Series, combination, settled
 
+_POWERS = 17
 _HALF_PI = 1.57079632673412561417, 6.07710050650619224932e-11  # high and low part
 _SINE = tuple((-1) ** k / float(np.prod(np.arange(1.0, 2 * k + 2))) for k in range(8))
 _COSINE = tuple((-1) ** k / float(np.prod(np.arange(1.0, 2 * k + 1))) for k in range(9))
@@ -41,12 +42,13 @@ class Touch(NamedTuple):
 
 
 class Drive(NamedTuple):
-    """One harmonic load, and the acceleration by a unit force."""
+    """One harmonic load, the acceleration by a unit force, and w^k / k!."""
 
     amplitude: Any
     frequency: Any
     phase: Any
     response: list
+    powers: list
 
 
 class Motion(NamedTuple):
@@ -113,7 +115,10 @@ def _touch(direction, gap, law, response) -> Touch:
 
 
 def _drive(law, response) -> Drive:
-    return Drive(law.amplitude, law.frequency, law.phase, list(response))
+    powers = [jnp.ones_like(law.frequency)]
+    for k in range(1, _POWERS):
+        powers.append(powers[-1] * law.frequency * (1 / k))
+    return Drive(law.amplitude, law.frequency, law.phase, list(response), powers)
 
 
 def gap_series(contact: Touch, position: Sequence[Series]) -> list:
@@ -132,19 +137,20 @@ def along(contact: Touch, vector: list):
     return sum(d * x for d, x in zip(contact.direction, vector, strict=True))
 
 
-def acceleration_term(motion: Motion, order, position, velocity, forces, loads) -> list:
-    """Return the accelerations' coefficients of an order.
+def acceleration_term(motion: Motion, position, velocity, forces, loads) -> list:
+    """Return the accelerations' coefficients of an order from all others of that order.
 
-    `forces`: of each contact, `loads`: of each load, at this order.
+    `forces`: of each contact, `loads`: cosine of each load.
     """
     terms = []
     for i in range(len(position)):
         total = 0.0
         for j in range(len(position)):
-            total = total - motion.stiffness[i][j] * position[j][order]
-            total = total - motion.damping[i][j] * velocity[j][order]
+            total = total - motion.stiffness[i][j] * position[j]
+            total = total - motion.damping[i][j] * velocity[j]
         for contact, force in zip(motion.contacts, forces, strict=True):
-            total = total - contact.response[i] * force
+            if not isinstance(force, float):  # 0 of a contact that does not act
+                total = total - contact.response[i] * force
         for load, force in zip(motion.loads, loads, strict=True):
             total = total + load.response[i] * load.amplitude * force
         terms.append(total)

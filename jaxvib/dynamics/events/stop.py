@@ -171,9 +171,7 @@ def accelerations(motion: Motion, lane, touching) -> tuple[list, list]:
     loads = [
         cosine_and_sine(load.frequency * lane.time + load.phase)[0] for load in motion.loads
     ]
-    free = acceleration_term(
-        motion, 0, [[x] for x in lane.position], [[v] for v in lane.velocity], forces, loads
-    )
+    free = acceleration_term(motion, lane.position, lane.velocity, forces, loads)
     return kept(motion, hold(motion, touching), free)
 
 

@@ -1,8 +1,8 @@
 r"""Motion in Hertz contact: one Taylor step in a variable that is smooth at its ends.
 
-With $u = \sqrt z$ and $dt = 2 u\, d\tau$ the force $K z^{3/2} = K u^3$ and all rates are
+With $u = \sqrt z$ and $dt = u\, d\tau$ the force $K z^{3/2} = K u^3$ and all rates are
 polynomials, so that onset and release are points like any other. Where several contacts
-are closed, $dt = 2 u_1 u_2 \dots d\tau$ and $du_i/d\tau = \dot z_i \prod_{j \ne i} u_j$.
+are closed, $dt = u_1 u_2 \dots d\tau$ and $2\,du_i/d\tau = \dot z_i \prod_{j \ne i} u_j$.
 """
 
 import jax
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from .flight import pushes
 from .motion import Motion, acceleration_term, along, cosine_and_sine, gap_series
-from .series import first_of, first_root, product_term, radius, refined, settled
+from .series import first_of, first_root, product_term, radius, refined, square_term, settled
 from .stop import hold, kept, signal_of
 
 ORDER = 12
@@ -47,9 +47,8 @@ class TouchSeries:
         motion, share = self.motion, 1 / (k + 1)
         terms = acceleration_term(
             motion,
-            k,
-            self.position,
-            self.velocity,
+            [row[k] for row in self.position],
+            [row[k] for row in self.velocity],
             self._forces(k),
             [cosine[k] for cosine in self.cosines],
         )
@@ -66,11 +65,11 @@ class TouchSeries:
             growth = self.speeds[i][k]
             if len(motion.hertz) > 1:
                 growth = product_term(self.speeds[i], self.others[i], k)
-            grown.append(jnp.where(self.touching[j], growth, 0.0) * share)
+                growth = jnp.where(self.touching[j], growth, 0.0)
+            grown.append(growth * (share / 2))
         new = [
             [product_term(self.pace, rate, k) * share for rate in self.velocity],
             [product_term(self.pace, rate, k) * share for rate in self.acceleration],
-            [self.pace[k] * share],
             grown,
             [
                 product_term(self.pace, sine, k) * load.frequency * -share
@@ -81,34 +80,35 @@ class TouchSeries:
                 for load, cosine in zip(motion.loads, self.cosines, strict=True)
             ],
         ]
-        series = [
-            self.position, self.velocity, [self.time], self.roots, self.cosines, self.sines
-        ]  # fmt: skip
+        series = [self.position, self.velocity, self.roots, self.cosines, self.sines]
         for rows, values in zip(series, settled(new, motion.one), strict=True):
             for row, term in zip(rows, values, strict=True):
                 row.append(term)
+        self.time.append(self.pace[k] * share)
 
     def _set_pace(self, k: int) -> None:
         """Append the order k of dt/dtau, of its parts, and of each u squared."""
-        open_factor = 1.0 if k == 0 else 0.0
         hertz = self.motion.hertz
+        squares = [square_term(u, k) for u in self.roots]
+        if len(hertz) == 1:
+            self.pace.append(self.roots[0][k])
+            self.squares[0].append(settled(squares[0], self.motion.one))
+            return
+        open_factor = 1.0 if k == 0 else 0.0
         for i, j in enumerate(hertz):
             self.factors[i].append(
                 jnp.where(self.touching[j], self.roots[i][k], open_factor)
             )
-        pace = 2 * self.factors[0][k]
-        if len(hertz) > 1:
-            for i in range(len(hertz)):
-                rest = [self.factors[m] for m in range(len(hertz)) if m != i]
-                self.others[i].append(_chain_term(rest, k))
-            pace = 2 * product_term(self.factors[0], self.others[0], k)
-        squares = [product_term(u, u, k) for u in self.roots]
-        others = [other[k] for other in self.others if other]
+        for i in range(len(hertz)):
+            rest = [self.factors[m] for m in range(len(hertz)) if m != i]
+            self.others[i].append(_chain_term(rest, k))
+        pace = product_term(self.factors[0], self.others[0], k)
+        others = [other[k] for other in self.others]
         pace, squares, others = settled((pace, squares, others), self.motion.one)
         self.pace.append(pace)
         for row, square in zip(self.squares, squares, strict=True):
             row.append(square)
-        for row, other in zip(self.others, others, strict=False):
+        for row, other in zip(self.others, others, strict=True):
             row[k] = other
 
     def _forces(self, k: int) -> list:
@@ -116,7 +116,9 @@ class TouchSeries:
         for j, contact in enumerate(self.motion.contacts):
             if contact.hertz:
                 cube = product_term(self.squares[number], self.roots[number], k)
-                force = jnp.where(self.touching[j], contact.stiffness * cube, 0.0)
+                force = settled(contact.stiffness * cube, self.motion.one)
+                if len(self.motion.hertz) > 1:
+                    force = jnp.where(self.touching[j], force, 0.0)
                 number += 1
             elif contact.hard:
                 force = 0.0
@@ -170,6 +172,5 @@ def press(motion: Motion, lane, end, accuracy, rate, speed, sizes):
     reach = jax.lax.stop_gradient(radius(rows, scales, accuracy))
     s, near = first_root(signals, settled(reach, motion.one), motion.one)
     meets = first_of(near)
-    for signal, meet in zip(signals, meets, strict=True):
-        s = jnp.where(meet, refined(signal, s, meet, reach), s)
-    return series, depths, settled(s, motion.one), meets[:-1], meets[-1]
+    s = settled(refined(signals, s, meets, reach, motion.one), motion.one)
+    return series, depths, s, meets[:-1], meets[-1]

@@ -1,8 +1,10 @@
 """Travels from event to event as functions that can be differentiated."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.custom_derivatives import SymbolicZero
 
 from ..solve import Solution, columns_of
 from .engine import travel
@@ -16,14 +18,14 @@ def travel_problem(prepare, state, parameters, t0, t1, rtol) -> Solution:
     Forward and reverse, first derivatives.
     """
 
-    def go(state, others, one):
+    def go(state, others, one=1.0):
         parameters, t0, t1 = others
         found = travel(prepare(parameters), state, t0, t1, rtol, one=one)
         return found.state, (found.result, found.steps)
 
     @jax.custom_jvp
     def run(state, parameters, t0, t1):
-        end, (result, steps) = go(state, (parameters, t0, t1), jnp.ones(()))
+        end, (result, steps) = go(state, (parameters, t0, t1))
         return Solution(end, result, steps)
 
     def rule(primals, tangents):
@@ -34,21 +36,23 @@ def travel_problem(prepare, state, parameters, t0, t1, rtol) -> Solution:
         )
         if not starts:
             return run(*primals), _unmoved(jnp.zeros_like(state))
-        weight = jnp.concatenate(weights)
-        # A 1 for each column, see `settled`.
-        ones = jnp.where(jnp.isfinite(jnp.sum(state)), jnp.ones_like(weight), jnp.nan)
+        leaves, tree = jax.tree.flatten((state, tuple(others)))
+        rows = jax.tree.leaves((starts[0], directions[0]))
+        changes = jax.tree.leaves((d_state, tuple(d_others)), is_leaf=_is_zero)
+        moves = [not _is_zero(change) for change in changes]
 
-        def column(start, direction, one):
-            return jax.jvp(
-                go,
-                (state, tuple(others), jnp.ones(())),
-                (start, direction, one),
-                has_aux=True,
-            )
+        def from_leaves(moving, fixed, one):
+            moving, fixed = iter(moving), iter(fixed)
+            both = [next(moving if move else fixed) for move in moves]
+            return go(*jax.tree.unflatten(tree, both), one)
 
-        end, columns, (result, steps) = jax.vmap(column, out_axes=(None, 0, None))(
-            starts[0], directions[0], ones
+        end, columns, (result, steps) = _side_by_side(from_leaves)(
+            [leaf for leaf, move in zip(leaves, moves, strict=True) if move],
+            [row for row, move in zip(rows, moves, strict=True) if move],
+            [leaf for leaf, move in zip(leaves, moves, strict=True) if not move],
+            jnp.ones(()),
         )
+        weight = jnp.concatenate(weights)
         return Solution(end, result, steps), _unmoved(jnp.tensordot(weight, columns, 1))
 
     run.defjvp(rule, symbolic_zeros=True)
@@ -58,26 +62,69 @@ def travel_problem(prepare, state, parameters, t0, t1, rtol) -> Solution:
 
 def travel_columns(equation, state, t0, t1, rtol, grazing, watched=None):
     """Return a travel with what is watched, and its columns by the state (n, n)."""
+    arrays, static = eqx.partition((equation, t0, t1, rtol, grazing), eqx.is_array)
 
-    def go(state, one):
+    def go(state, fixed, one):
+        arrays, watched = fixed
+        equation, t0, t1, rtol, grazing = eqx.combine(arrays, static)
         found = travel(
             equation, state, t0, t1, rtol, grazing=grazing, watched=watched, one=one
         )
         return found.state, found
 
-    size = state.shape[0]
-    # A 1 for each column, see `settled`.
-    ones = jnp.where(jnp.isfinite(jnp.sum(state)), jnp.ones(size), jnp.nan)
+    _, columns, found = _side_by_side(go)(
+        state, jnp.eye(state.shape[0]), (arrays, watched), jnp.ones(())
+    )
+    return columns.T, found
 
-    def column(direction, one):
-        _, column, found = jax.jvp(
-            go, (state, jnp.ones(())), (direction, one), has_aux=True
+
+def _side_by_side(go):
+    """Return the columns of `go(moving, fixed, one)` along rows of changes of `moving`.
+
+    `go` returns a value and more. Mapped over lanes, columns stay the outer axis and
+    lanes the inner one: a CPU takes neighbours in memory together, and lanes are many.
+    **Returns:** a function of (moving, rows, fixed, one) to the value, its columns
+    (rows, ...), and the rest.
+    """
+
+    @jax.custom_batching.custom_vmap
+    def columns(moving, rows, fixed, one):
+        # A 1 for each column, see `settled`.
+        count = jax.tree.leaves(rows)[0].shape[0]
+        ones = jnp.where(jnp.isfinite(one), jnp.ones((count, *jnp.shape(one))), jnp.nan)
+
+        def column(row, change):
+            return jax.jvp(
+                lambda moving, one: go(moving, fixed, one),
+                (moving, one),
+                (row, change),
+                has_aux=True,
+            )
+
+        return jax.vmap(column, out_axes=(None, 0, None))(rows, ones)
+
+    @columns.def_vmap
+    def in_lanes(lanes, batched, moving, rows, fixed, one):
+        def spread(leaf, is_batched):
+            return leaf if is_batched else jnp.broadcast_to(leaf, (lanes, *leaf.shape))
+
+        moving, rows, one = jax.tree.map(
+            spread, (moving, rows, one), (batched[0], batched[1], batched[3])
         )
-        return column, found
+        axes = jax.tree.map(lambda is_batched: 0 if is_batched else None, batched[2])
+        rows = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), rows)
+        mapped = jax.vmap(go, in_axes=(0, axes, 0))
+        end, found, rest = _side_by_side(mapped)(moving, rows, fixed, one)
+        result = end, jnp.moveaxis(found, 1, 0), rest
+        return result, jax.tree.map(lambda _: True, result)
 
-    return jax.vmap(column, out_axes=(1, None))(jnp.eye(size), ones)
+    return columns
 
 
 def _unmoved(change) -> Solution:
     no_change = np.zeros((), jax.dtypes.float0)
     return Solution(change, no_change, no_change)
+
+
+def _is_zero(leaf) -> bool:
+    return isinstance(leaf, SymbolicZero)

@@ -1,0 +1,67 @@
+"""A predicted point of a curve of bifurcations, brought back onto it, and looked at."""
+
+import functools
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..dynamics.flow import flow
+from .corrector import Corrected, in_plane
+from .extended import RTOL, Setting, equations, with_values
+from .point import look
+
+
+class CurveCourse(NamedTuple):
+    """What points of a curve are measured in: leaves of its system and the setting.
+
+    Newton's method has converged where its step is shorter than `close`, or, below 30
+    `rtol`, no longer becomes shorter.
+    """
+
+    leaves: Any
+    setting: Setting
+    rtol: Any
+    close: Any
+
+
+@functools.lru_cache(maxsize=32)
+def curve_corrector(static, kind: str, paths: tuple[str, str]):
+    """Return the function of a lane (course, predicted x, normal) that corrects it."""
+    left = equations(static, kind, paths)
+
+    def correct(lane) -> Corrected:
+        course, predicted, normal = lane
+
+        def map_(x):
+            def both(x):
+                rest, monodromy = left(x, (course.leaves, course.setting))
+                return rest, (rest, monodromy)
+
+            matrix, (rest, monodromy) = jax.jacfwd(both, has_aux=True)(x)
+            return rest, matrix, monodromy
+
+        return in_plane(map_, course, predicted, normal)
+
+    return correct
+
+
+@functools.lru_cache(maxsize=32)
+def curve_looker(static, kind: str, paths: tuple[str, str]):
+    """Return the function of a lane (course, x) that gives values, orbit and the test."""
+    left = equations(static, kind, paths)
+
+    def examine(lane):
+        course, x = lane
+        setting = course.setting
+        unscaled = x * setting.units
+        values, size = unscaled[-2:], x.size - 2 - (kind == "grazing")
+        system = with_values(eqx.combine(course.leaves, static), paths, values)
+        span = setting.periods * system.period()
+        state = flow(system, unscaled[:size], setting.begin * span, span, rtol=RTOL)
+        rest, _ = left(x, (course.leaves, course.setting))
+        periods = setting.periods.astype(jnp.int32)
+        return values, look(system, state, periods, course.rtol), jnp.abs(rest[size:]).max()
+
+    return examine

@@ -1,0 +1,187 @@
+"""Curves of bifurcations: where motions change their kind, in two parameters."""
+
+from collections.abc import Callable, Mapping
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Complex, Float, Int
+
+from .._quantity import Range, check_range, reported
+from ..ensemble import Reason, map_samples, reason
+from ..systems.parameters import parameters, unknown_key
+from .arclength import Limits, both_ways, walk
+from .bifurcation import BifurcationPoint
+from .curve_equations import CurveCourse, curve_corrector, curve_looker
+from .extended import KINDS, Setting, section, units_of, with_values
+from .special import SpecialPoint, special_points, torus_part
+
+_RTOL = 1e-8  # of the step of Newton's method
+_CLOSE = 1e-11
+
+
+class BifurcationCurve(eqx.Module):
+    """Bifurcations of one kind along a curve in two parameters, in their order.
+
+    `ends` says why the curve stops at its first and at its last point; `special` are the
+    points on it where two things happen at once.
+    """
+
+    kind: str = eqx.field(static=True)
+    paths: tuple[str, str] = eqx.field(static=True)
+    parameters: Float[Array, "points 2"] = reported(
+        "values of both parameters", "", ("point", "parameter")
+    )
+    states: Float[Array, "points n"] = reported("state at t = 0", "", ("point", "state"))
+    floquet_multipliers: Complex[Array, "points n"] = reported(
+        "Floquet multipliers, largest modulus first", "", ("point", "multiplier")
+    )
+    contacts: Int[Array, " points"] = reported(
+        "onsets of contact in one period of the motion", "", ("point",)
+    )
+    max_contact_force: Float[Array, " points"] = reported(
+        "largest contact force", "N", ("point",)
+    )
+    residual: Float[Array, " points"] = reported(
+        "largest component of s(nT) - s(0)", "", ("point",)
+    )
+    test: Float[Array, " points"] = reported("test function", "", ("point",))
+    ends: Int[Array, " 2"] = reported("reason codes of both ends", "", ("end",))
+    special: tuple[SpecialPoint, ...] = ()
+
+    def __repr__(self) -> str:
+        first, second = self.paths
+        low, high = (reason(code) for code in np.asarray(self.ends))
+        (a, b), (c, d) = self.parameters[0], self.parameters[-1]
+        return "\n".join(
+            [
+                f"BifurcationCurve: {len(self.parameters)} points of kind {self.kind} "
+                f"in {first} and {second}",
+                f"  from ({a:.8g}, {b:.8g}): {low}",
+                f"  to   ({c:.8g}, {d:.8g}): {high}",
+                *(f"  {point!r}" for point in self.special),
+            ]
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{self!r}</pre>"
+
+
+def continue_bifurcation(
+    system: eqx.Module,
+    point: BifurcationPoint,
+    bounds: Mapping[str, tuple[float, float]],
+    *,
+    first_step: float = 0.02,
+    smallest_step: float = 1e-7,
+    largest_step: float = 0.05,
+    most_points: int = 500,
+    progress: Callable[[int], None] | None = None,
+) -> BifurcationCurve:
+    """Follow a bifurcation along a curve in two parameters, both ways.
+
+        point = branch.bifurcations[0]
+        jv.continue_bifurcation(system, point, {"w": (0.9, 1.3), "f": (0.005, 0.05)})
+
+    Folds, period doublings, Neimark-Sacker points and grazing. Steps are measured along
+    the curve (`orbits.arclength`), which goes round where it turns back in a parameter
+    and round cusps. A curve of Neimark-Sacker points ends where the two multipliers meet
+    at 1 or -1 (`STRONG_RESONANCE`).
+
+    **Arguments:** `point`: of a branch of `system`, or a `bifurcation_point`. `bounds`:
+    by path, of the point's own parameter and of a second one, which has the system's own
+    value at the point. Steps are parts of these ranges.
+
+    **Raises:** `ValueError` for a kind that has no curves, unknown paths, bounds that do
+    not enclose the point, or a point that is not found again.
+
+    **Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, section 10.3.
+    """
+    if point.kind not in KINDS:
+        raise ValueError(f"kind = {point.kind!r}; allowed: {', '.join(KINDS)}")
+    paths = _checked_paths(system, point, bounds)
+    if int(point.result):
+        raise ValueError(f"{point.kind} was not found: {reason(point.result)}")
+    known = parameters(system)
+    start = np.array([float(point.parameter), float(known[paths[1]].value)])
+    pairs = np.array([bounds[path] for path in paths], float)
+    for path, pair, value in zip(paths, pairs, start, strict=True):
+        _check_bounds(known[path], path, pair, value)
+    steps = {"first": first_step, "smallest": smallest_step, "largest": largest_step}
+    for name, step in steps.items():
+        check_range(f"{name}_step", step, "", Range(above=0.0, at_most=1.0))
+    check_range("most_points", most_points, "", Range(at_least=2))
+
+    ranges = pairs[:, 1] - pairs[:, 0]
+    leaves, static = eqx.partition(system, eqx.is_inexact_array)
+    course, x = _start(leaves, static, point, paths, ranges, start[1])
+    scaled = tuple(map(tuple, pairs / ranges[:, None]))
+    limits = Limits(scaled, first_step, smallest_step, largest_step, most_points)
+    courses = jax.tree.map(lambda leaf: np.asarray(leaf)[None], course)
+    correct = curve_corrector(static, point.kind, paths)
+    walks = both_ways(correct, courses, x[None], limits, None)
+    if walks[0][0].code == Reason.DIVERGED:
+        raise ValueError(f"{point.kind} at {start}: no curve is found from there")
+    tell = progress or (lambda count: None)
+    places, ends = walk(correct, courses, walks, most_points, tell)[0]
+    own = len(walks[0][1].places)
+    found = special_points(correct, course, places, point.kind)
+    if point.kind == "neimark_sacker":
+        places, ends, found = torus_part(places, ends, found, own)
+    xs = np.array([place.x for place in places])
+    many = jax.tree.map(lambda leaf: np.stack([leaf] * len(xs)), course)
+    values, orbits, tests = map_samples(curve_looker(static, point.kind, paths), (many, xs))
+    return BifurcationCurve(
+        kind=point.kind,
+        paths=paths,
+        parameters=jnp.asarray(values),
+        states=jnp.asarray(orbits.state),
+        floquet_multipliers=jnp.asarray(orbits.floquet_multipliers),
+        contacts=jnp.asarray(orbits.contacts),
+        max_contact_force=jnp.asarray(orbits.max_contact_force),
+        residual=jnp.asarray(orbits.residual),
+        test=jnp.asarray(tests),
+        ends=jnp.asarray(ends, jnp.int32),
+        special=found,
+    )
+
+
+def _checked_paths(system, point: BifurcationPoint, bounds) -> tuple[str, str]:
+    known = parameters(system)
+    for path in bounds:
+        if path not in known:
+            raise ValueError(unknown_key("parameter", path, known))
+    others = [path for path in bounds if path != point.path]
+    if len(bounds) != 2 or len(others) != 1:
+        raise ValueError(
+            f"bounds of {', '.join(bounds)}; allowed: of {point.path}, the point's own "
+            "parameter, and of one other"
+        )
+    return point.path, others[0]
+
+
+def _check_bounds(declared, path: str, pair, value: float) -> None:
+    low, high = pair
+    for bound in pair:
+        check_range(f"bounds of {path}", bound, declared.unit, declared.allowed)
+    if not low <= value <= high or low == high:
+        raise ValueError(
+            f"bounds of {path} = ({low:g}, {high:g}) {declared.unit} do not enclose the "
+            f"point's {value:.8g} {declared.unit}"
+        )
+
+
+@eqx.filter_jit
+def _start(leaves, static, point: BifurcationPoint, paths, ranges, second):
+    """Return the course of a curve and the scaled unknowns of its first point."""
+    values = jnp.stack([point.parameter, jnp.asarray(second, float)])
+    system = with_values(eqx.combine(leaves, static), paths, values)
+    periods = point.periods.astype(float)
+    cut = section(system, point.state, periods)
+    units = units_of(system, point.kind, point.state, jnp.asarray(ranges))
+    time = [cut.turn[None]] if point.kind == "grazing" else []
+    x = jnp.concatenate([cut.state, *time, values]) / units
+    setting = Setting(periods, cut.begin, units, cut.contact)
+    rtol, close = jnp.asarray(_RTOL), jnp.asarray(_CLOSE)
+    return CurveCourse(leaves, setting, rtol, close), x

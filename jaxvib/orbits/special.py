@@ -1,0 +1,168 @@
+r"""Points of curves of bifurcations where two things happen at once.
+
+With $\mu$ the multipliers beside the one that is at 1 or -1, or $e^{\pm i\theta}$ the pair
+on the unit circle, these change their sign along a curve of
+
+- folds: the way that both parameters go, a cusp; $\prod (1 - \mu)$, resonance 1:1;
+  $\prod (1 + \mu)$, a fold with a flip;
+- period doublings: $\prod (1 + \mu)$, resonance 1:2; $\prod (1 - \mu)$, a fold with a flip;
+- Neimark-Sacker points: $2 \cos\theta - 2$, + 2, + 1 and $2 \cos\theta$, the resonances
+  1:1, 1:2, 1:3 and 1:4. Beyond the first two the pair is real and no torus begins.
+
+**Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, chapter 9.
+"""
+
+import functools
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import elementwise
+
+from ..ensemble import Reason
+from .arclength import Place, correct_some
+
+_NOISE = 1e-4  # of test functions: sqrt of the error of a matrix with a double multiplier
+_COSINES = {
+    "resonance 1:1": 1.0,
+    "resonance 1:2": -1.0,
+    "resonance 1:3": -0.5,
+    "resonance 1:4": 0.0,
+}
+_ENDS = ("resonance 1:1", "resonance 1:2")
+
+
+class SpecialPoint(NamedTuple):
+    """A point of codimension two: its kind, parameters, multipliers and scaled place.
+
+    `after`: the place of the curve that comes before it.
+    """
+
+    kind: str
+    parameters: np.ndarray
+    floquet_multipliers: np.ndarray
+    after: int
+    place: Place
+
+    def __repr__(self) -> str:
+        first, second = self.parameters
+        return f"{self.kind} at ({first:.8g}, {second:.8g})"
+
+
+def special_points(correct, course, places, kind: str) -> tuple[SpecialPoint, ...]:
+    """Return the special points of a curve of places, in their order along it."""
+    if kind == "grazing" or len(places) < 2:
+        return ()
+    starts, tangents = (np.array([p[i] for p in places]) for i in (0, 1))
+    found = correct_some(correct, course, starts, tangents)
+    multipliers = np.linalg.eigvals(np.nan_to_num(found.monodromy))
+    ways = found.tangent[:, -2:]
+    points = []
+    for name in _NAMES[kind]:
+        for first, last in _changes(name, multipliers, ways):
+            test = functools.partial(_TESTS[name], way=ways[first])
+            point = _located(correct, course, starts[[first, last]], name, first, test)
+            if point is not None:
+                points.append(point)
+    return tuple(sorted(points, key=lambda point: point.after))
+
+
+def torus_part(places, ends, found, own: int):
+    """Return the part of a curve, its ends and special points, with a pair on the circle.
+
+    `own`: the place that the curve was followed from.
+    """
+    borders = [p for p in found if p.kind in _ENDS]
+    before = [p for p in borders if p.after < own][-1:]
+    beyond = [p for p in borders if p.after >= own][:1]
+    first = before[0].after + 1 if before else 0
+    last = beyond[0].after + 1 if beyond else len(places)
+    part = [p.place for p in before] + places[first:last] + [p.place for p in beyond]
+    low = Reason.STRONG_RESONANCE if before else ends[0]
+    high = Reason.STRONG_RESONANCE if beyond else ends[1]
+    kept = [p for p in found if first - 1 <= p.after < last]
+    return part, (low, high), tuple(kept)
+
+
+def _changes(name: str, multipliers, ways) -> list[tuple[int, int]]:
+    """Return the pairs of places between which a test function changes its sign."""
+    if name == "cusp":
+        turned = np.flatnonzero(np.sum(ways[1:] * ways[:-1], axis=1) < 0)
+        return [(int(after), int(after) + 1) for after in turned]
+    tests = _TESTS[name](multipliers, ways, None)
+    # Without damping two multipliers are at 1 or -1 at once all along the curve.
+    clear = np.flatnonzero(np.abs(tests) > _NOISE)
+    pairs = itertools.pairwise(clear)
+    return [(int(a), int(b)) for a, b in pairs if tests[a] * tests[b] < 0]
+
+
+def _located(correct, course, ends, name: str, after: int, test) -> SpecialPoint | None:
+    chord = ends[1] - ends[0]
+    normal = chord / np.linalg.norm(chord)
+
+    def at(share):
+        share = np.atleast_1d(share)
+        predicted = ends[0] + share[:, None] * chord
+        found = correct_some(correct, course, predicted, np.tile(normal, (len(share), 1)))
+        multipliers = np.linalg.eigvals(np.nan_to_num(found.monodromy))
+        return found, multipliers
+
+    def tested(share):
+        found, multipliers = at(share.ravel())
+        values = test(multipliers, found.tangent[:, -2:])
+        return np.where(found.found, values, np.nan).reshape(share.shape)
+
+    root = elementwise.find_root(
+        tested,
+        (np.zeros(1), np.ones(1)),
+        tolerances={"xatol": 1e-11, "xrtol": 0.0, "fatol": 0.0, "frtol": 0.0},
+        maxiter=60,
+    )
+    if not root.success[0]:
+        return None
+    found, multipliers = at(root.x)
+    values = found.x[0, -2:] * course.setting.units[-2:]
+    place = Place(found.x[0], found.tangent[0], 0.0)
+    return SpecialPoint(name, values, multipliers[0], after, place)
+
+
+def _others(multipliers, target: float):
+    """Return the multipliers without the one nearest to `target`."""
+    nearest = np.argmin(np.abs(multipliers - target), axis=-1)
+    keep = np.arange(multipliers.shape[-1]) != nearest[:, None]
+    return multipliers[keep].reshape(len(multipliers), -1)
+
+
+def _cosine(multipliers):
+    """Return the cosine of the pair on the circle; beyond 1 where it is real."""
+    first, second = np.triu_indices(multipliers.shape[-1], 1)
+    products = multipliers[:, first] * multipliers[:, second]
+    pair = np.argmin(np.abs(products - 1), axis=-1)
+    sums = multipliers[:, first] + multipliers[:, second]
+    return np.take_along_axis(sums, pair[:, None], -1)[:, 0].real / 2
+
+
+def _resonance(cosine: float):
+    return lambda multipliers, ways, way: _cosine(multipliers) - cosine
+
+
+def _beside(target: float, other: float):
+    def test(multipliers, ways, way):
+        return np.prod(other - _others(multipliers, target), axis=-1).real
+
+    return test
+
+
+_NAMES = {
+    "fold": ("cusp", "fold at resonance 1:1", "fold with flip"),
+    "period_doubling": ("flip at resonance 1:2", "flip with fold"),
+    "neimark_sacker": tuple(_COSINES),
+}
+_TESTS = {
+    "cusp": lambda multipliers, ways, way: ways @ way,
+    "fold at resonance 1:1": _beside(1.0, 1.0),
+    "fold with flip": _beside(1.0, -1.0),
+    "flip at resonance 1:2": _beside(-1.0, -1.0),
+    "flip with fold": _beside(-1.0, 1.0),
+    **{name: _resonance(cosine) for name, cosine in _COSINES.items()},
+}
