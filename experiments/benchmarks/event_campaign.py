@@ -290,21 +290,24 @@ def main() -> None:
     arguments.add_argument("--rtol", type=float, default=1e-9)
     arguments.add_argument("--kinds", nargs="+", default=list(KINDS))
     chosen = arguments.parse_args()
-    about, rows = machine(), []
+    about = machine()
+    file = Path(__file__).with_name(
+        f"event_campaign-{about['device']}-{os.cpu_count()}.json"
+    )
+
+    def keep(row: dict) -> None:
+        """Print a row and put it into the file, which a long run leaves as it goes."""
+        print(json.dumps(row, indent=1), flush=True)
+        before = json.loads(file.read_text())["rows"] if file.exists() else []
+        rows = [other for other in before if other["kind"] != row["kind"]] + [row]
+        whole = {"machine": about, "rtol": chosen.rtol, "rows": rows}
+        file.write_text(json.dumps(whole, indent=1) + "\n")
+
     each = chosen.systems // (len(KINDS) + 1)
     for seed, kind in enumerate(KINDS):
         if kind in chosen.kinds:
-            rows.append(campaign(kind, each, chosen.rtol, seed))
-            print(json.dumps(rows[-1], indent=1), flush=True)
-    rows.append(grazed(each // 3, len(KINDS)))
-    print(json.dumps(rows[-1], indent=1), flush=True)
-    name = f"event_campaign-{about['device']}-{os.cpu_count()}.json"
-    file = Path(__file__).with_name(name)
-    before = json.loads(file.read_text())["rows"] if file.exists() else []
-    done = {row["kind"] for row in rows}
-    rows = [row for row in before if row["kind"] not in done] + rows
-    whole = {"machine": about, "rtol": chosen.rtol, "rows": rows}
-    file.write_text(json.dumps(whole, indent=1) + "\n")
+            keep(campaign(kind, each, chosen.rtol, seed))
+    keep(grazed(each // 3, len(KINDS)))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int
 from ...ensemble import Reason
 from ..observables import Watched, start_watching, watch_path
 from ..step_polynomial import Polynomial, RootPath
-from .flight import fly
+from .flight import ONSET, fly
 from .motion import Motion, along, gap, motion_of
 from .series import any_of, largest, log2, settled, slope, value, value_and_slope
 from .stop import Struck, accelerations, start_holding, strike
@@ -110,7 +110,7 @@ def travel(
     end = jnp.where(finite, jnp.asarray(t1, float), t0)
     rate = _rate(motion, end - t0)
     if grazing is not None and watched is None:
-        watched = start_watching(t0, state, equation)
+        watched = start_watching(t0, jax.lax.stop_gradient(state), equation)
     lane = _start(motion, equation, state, t0, watched)
     if integrand is not None:
         nothing = jax.eval_shape(integrand, lane.time, state)
@@ -156,9 +156,10 @@ def _start(motion: Motion, equation, state, t0, watched) -> Lane:
     position, velocity = jnp.split(state, 2)
     position, velocity = list(position - equation.offset), list(velocity)
     roots, touching, sizes = [], [], []
+    slight = ONSET * largest([jnp.abs(x) for x in position])
     for contact in motion.contacts:
         depth = gap(contact, position)
-        closed = (depth > 0) & (not contact.hard)
+        closed = (depth > (slight if contact.hertz else 0.0)) & (not contact.hard)
         touching.append(closed)
         if contact.hertz:
             roots.append(jnp.where(closed, jnp.sqrt(jnp.where(closed, depth, 1.0)), 0.0))
@@ -197,13 +198,14 @@ def _held(motion: Motion, lane: Lane):
 
 def _flight(context: _Context, lane: Lane) -> Lane:
     """Return the lane one step later, with its Hertz contacts open."""
-    motion, equation, end, rtol, rate, grazing, integrand = context
+    motion, _, end, rtol, rate, _, integrand = context
     # What is watched turns once in a step, no more.
     longest = jnp.inf if lane.watched is None else _TURN / rate
     accuracy = _IN_FLIGHT * rtol
     rows, depths, length, meets, ends = fly(motion, lane, end, accuracy, rate, longest)
+    ends_of_rows = [value_and_slope(row, length) for row in rows]
     position, velocity = settled(
-        list(zip(*[value_and_slope(row, length) for row in rows], strict=True)), motion.one
+        ([x for x, _ in ends_of_rows], [v for _, v in ends_of_rows]), motion.one
     )
     new = _after(motion, lane, position, velocity, lane.time + length, meets, ends, end)
     new, struck = _struck(motion, lane, new, meets, rtol, rate)
@@ -216,8 +218,15 @@ def _flight(context: _Context, lane: Lane) -> Lane:
         new = new._replace(integral=lane.integral + _integral(context, at, length))
     if lane.watched is None:
         return new
+    seen = jax.lax.stop_gradient((lane, new, rows, depths, length, struck))
+    return new._replace(watched=_seen_in_flight(context, *seen))
+
+
+def _seen_in_flight(context: _Context, lane: Lane, new: Lane, rows, depths, length, struck):
+    """Return what is watched after a step that has no derivative, as it has none."""
+    motion, grazing = context.motion, context.grazing
     depth, path = _scaled((depths, rows), length, motion)
-    path = path.shifted(equation.offset)
+    path = path.shifted(context.equation.offset)
     # Open contacts are known to be open: what is left of z at their ends is rounding.
     opened = [~touches for touches in lane.touching]
     depth = depth.shut(jnp.stack(opened)) if opened else depth
@@ -229,14 +238,12 @@ def _flight(context: _Context, lane: Lane) -> Lane:
         _known(motion, lane, new, _with_ends(depth)),
         _with_ends(path),
     )
-    return new._replace(
-        watched=_with_impacts(motion, lane, watched, struck, grazing, length)
-    )
+    return _with_impacts(motion, lane, watched, struck, grazing, length)
 
 
 def _contact(context: _Context, lane: Lane) -> Lane:
     """Return the lane one step later, with a Hertz contact closed."""
-    motion, equation, end, rtol, rate, grazing, integrand = context
+    motion, _, end, rtol, rate, _, integrand = context
     speed = jax.lax.stop_gradient(_speed(motion, lane, rate))
     sizes = [
         jnp.maximum(jnp.maximum(root, size), _SLIGHT * _size(motion.contacts[j], speed))
@@ -269,23 +276,28 @@ def _contact(context: _Context, lane: Lane) -> Lane:
         new = new._replace(integral=lane.integral + _integral(context, at, length))
     if lane.watched is None:
         return new
-    depth, path, clock = _scaled((depths, series.position, [series.time]), length, motion)
-    path = path.shifted(equation.offset)
+    kinds = depths, series.position, [series.time]
+    seen = jax.lax.stop_gradient((lane, new, kinds, length, struck))
+    return new._replace(watched=_seen_in_contact(context, *seen))
+
+
+def _seen_in_contact(context: _Context, lane: Lane, new: Lane, kinds, length, struck):
+    """Return what is watched after a step that has no derivative, as it has none."""
+    motion, grazing, passed = context.motion, context.grazing, new.time - lane.time
+    depth, path, clock = _scaled(kinds, length, motion)
+    path = path.shifted(context.equation.offset)
     squared = jnp.stack(
         [t & c.hertz for t, c in zip(lane.touching, motion.contacts, strict=True)]
     )
     watched = watch_path(
         lane.watched,
         grazing,
-        new.time - lane.time,
+        passed,
         lambda x: Polynomial(tuple(c[0] for c in clock.coefficients)).value(x),
         _known(motion, lane, new, _with_ends(RootPath(depth, squared))),
         _with_ends(path),
     )
-    passed = new.time - lane.time
-    return new._replace(
-        watched=_with_impacts(motion, lane, watched, struck, grazing, passed)
-    )
+    return _with_impacts(motion, lane, watched, struck, grazing, passed)
 
 
 def _integral(context: _Context, at, length):

@@ -8,6 +8,9 @@ from .series import any_of, first_of, first_root, largest, radius, refined, sett
 from .stop import hold, kept, signal_of
 
 ORDER = 18
+# Depths below this part of the motion's size are none: one that grows from rest on a
+# contact, as the fifth power of time or so, would be followed for ever.
+ONSET = 1e-14
 _PUSHED = 1e-3
 
 
@@ -36,7 +39,10 @@ def flight_series(motion: Motion, lane, pushing) -> tuple[list[list], list[list]
             [row[k] for row in rows],
             [row[k + 1] * (k + 1.0) for row in rows],
             forces,
-            [_wave_term(*wave, load, k) for wave, load in zip(waves, motion.loads, strict=True)],
+            [
+                _wave_term(*wave, load, k)
+                for wave, load in zip(waves, motion.loads, strict=True)
+            ],
         )
         terms, holds = kept(motion, held, terms)
         for row, force in zip(holding, holds, strict=True):
@@ -74,8 +80,10 @@ def fly(motion: Motion, lane, end, accuracy, rate, longest):
     reach = radius(rows, [size] * len(rows), accuracy)
     reach = jnp.minimum(jax.lax.stop_gradient(jnp.minimum(reach, longest)), left)
     signals = [
-        [jnp.where(push > 0, -c, c) for c in depth]
-        for push, depth in zip(pushing, depths, strict=True)
+        onset_signal(depth, size)
+        if contact.hertz
+        else [jnp.where(push > 0, -c, c) for c in depth]
+        for contact, push, depth in zip(motion.contacts, pushing, depths, strict=True)
     ]
     for i, j in enumerate(motion.hard):
         signals[j] = signal_of(depths[j], holds[i], lane.touching[j], size, rate)
@@ -84,6 +92,12 @@ def fly(motion: Motion, lane, end, accuracy, rate, longest):
     meets = first_of(near)
     s = settled(refined(signals, s, meets, reach, motion.one), motion.one)
     return rows, depths, s, meets, (s >= left) & ~any_of(meets)
+
+
+def onset_signal(depth: list, size) -> list:
+    """Return the series whose root is the onset of a Hertz contact."""
+    first, *others = depth
+    return [first - ONSET * size, *others]
 
 
 def pushes(motion: Motion, touching) -> list[jax.Array]:

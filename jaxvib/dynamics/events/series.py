@@ -15,6 +15,7 @@ _BARRIERS = jax.__version_info__ >= (0, 12)
 _LOOKS = 4
 # Nearer than this part of the reach, Newton's method is sure of the root.
 _NEAR = 1e-6
+_PART = 1 / 32
 _FAR = 1e-3
 # A signal that rests on zero is looked at again this part of the reach later.
 _NUDGE = 1e-7
@@ -109,19 +110,24 @@ def first_root(signals: Sequence[Series], reach, one):
     r"""Return how far one may go, and which signal has its first root there.
 
     Signals start at 0 or below. Where $f(s) \le f_0 + f_1 s + B s^2$ on the whole
-    reach, B half the sum of the positive terms of $f''$ at its end, the root of that
-    parabola cannot lie behind the first root of f, and steps to such roots approach it
-    quadratically. **Returns:** s, and for each signal whether its root is next to s.
+    reach, B a bound on $f''/2$, the root of that parabola cannot lie behind the first
+    root of f, and steps to such roots approach it quadratically. If the first one is
+    short, a part of the reach with a tighter bound is enough. **Returns:** s, and for
+    each signal whether its root is next to s.
     """
     if not signals:
         return reach, []
-    signals, reach = jax.lax.stop_gradient((list(signals), reach))
-    bends = [
-        value([k * (k - 1) / 2 * jnp.maximum(c, 0) for k, c in enumerate(f)][2:], reach)
-        for f in signals
-    ]
+    signals, whole = jax.lax.stop_gradient((list(signals), reach))
+    part = _PART * whole
     signals = [[jnp.minimum(f[0], 0), *f[1:]] for f in signals]
-    bends, signals = settled((bends, signals), one)
+    bends = settled([(_bend(f, whole), _bend(f, part)) for f in signals], one)
+    first = [
+        _safe_step(f[0], f[1], b, whole) for f, (b, _) in zip(signals, bends, strict=True)
+    ]
+    short = smallest(first) < part
+    reach = jnp.where(short, part, whole)
+    bends = [jnp.where(short, tight, loose) for loose, tight in bends]
+    reach, bends = settled((reach, bends), one)
     s, steps = jnp.zeros_like(reach), []
     before = s
     for look in range(_LOOKS):
@@ -133,11 +139,18 @@ def first_root(signals: Sequence[Series], reach, one):
         steps = settled(steps, one)
         s = jnp.minimum(s + smallest([jnp.abs(step) for step in steps]), reach)
         s = settled(s, one)
-    near = [
-        (step >= 0) & (step <= _NEAR * reach) & (before + step <= s) for step in steps
-    ]
+    near = [(step >= 0) & (step <= _NEAR * whole) & (before + step <= s) for step in steps]
     near = settled([jnp.where(yes, 1.0, 0.0) for yes in near], one)
     return s, [yes > 0 for yes in near]
+
+
+def _bend(series: Series, reach):
+    """Return the largest that half the second derivative can be between 0 and reach."""
+    bound = None
+    for k in reversed(range(2, len(series))):
+        half = k * (k - 1) / 2 * series[k]
+        bound = half if bound is None else half + jnp.maximum(bound, 0) * reach
+    return jnp.maximum(bound, 0)
 
 
 def _safe_step(f, rate, bend, reach):

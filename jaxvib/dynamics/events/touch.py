@@ -8,9 +8,17 @@ are closed, $dt = u_1 u_2 \dots d\tau$ and $2\,du_i/d\tau = \dot z_i \prod_{j \n
 import jax
 import jax.numpy as jnp
 
-from .flight import pushes
+from .flight import onset_signal, pushes
 from .motion import Motion, acceleration_term, along, cosine_and_sine, gap_series
-from .series import first_of, first_root, product_term, radius, refined, square_term, settled
+from .series import (
+    first_of,
+    first_root,
+    product_term,
+    radius,
+    refined,
+    settled,
+    square_term,
+)
 from .stop import hold, kept, signal_of
 
 ORDER = 12
@@ -153,12 +161,14 @@ def press(motion: Motion, lane, end, accuracy, rate, speed, sizes):
     depths, signals, number = [], [], 0
     for contact, touches in zip(motion.contacts, lane.touching, strict=True):
         depth = gap_series(contact, series.position)
+        signal = depth
         if contact.hertz:
-            root = series.roots[number]
+            root, signal = series.roots[number], onset_signal(depth, speed / rate)
+            signal = [jnp.where(touches, u, z) for u, z in zip(root, signal, strict=True)]
             depth = [jnp.where(touches, u, z) for u, z in zip(root, depth, strict=True)]
             number += 1
         depths.append(depth)
-        signals.append([jnp.where(touches, -x, x) for x in depth])
+        signals.append([jnp.where(touches, -x, x) for x in signal])
     for i, j in enumerate(motion.hard):
         # In tau, where the clock stands still at onset.
         pace = jnp.maximum(jnp.abs(series.pace[0]), jnp.finfo(float).tiny)
