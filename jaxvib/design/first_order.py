@@ -80,12 +80,8 @@ def _looking(form) -> Callable:
     """Return what a step needs to know of all starts at once."""
 
     def one(system, free, memories):
-        def of_free(free):
-            read, beside = form.numbers(system, shares_of(free), memories)
-            return read, (read, beside)
-
         # by the free numbers; those by the shares follow from s' = s (1 - s)
-        by_free, (read, beside) = jax.jacfwd(of_free, has_aux=True)(free)
+        by_free, (read, beside) = form.slopes(system, free, memories, shares_of)
         shares = shares_of(free)
         slopes = tuple(each / (shares * (1 - shares))[None, :] for each in by_free)
         objective, by = jax.value_and_grad(form.combined)(read[0])

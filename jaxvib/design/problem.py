@@ -14,6 +14,7 @@ from jaxtyping import ArrayLike, Float
 from ..systems.parameters import replace
 from .goal import Goal, check_goal, combined, worst_counts
 from .measure import Measure, as_measure
+from .trimming import trimmed
 from .variables import Bounds, Variable, values_at, variables_of
 
 
@@ -201,14 +202,24 @@ class _Form:
         """The same with the numbers' derivatives by the shares, (numbers, variables)."""
 
         def looked(system, shares, memories):
-            def twice(shares):
-                read, beside = self.numbers(system, shares, memories)
-                return read, (read, beside)
-
-            slopes, (read, beside) = jax.jacfwd(twice, has_aux=True)(shares)
+            slopes, (read, beside) = self.slopes(system, shares, memories, _itself)
             return read, slopes, beside
 
         return self._perhaps_jitted(looked)
+
+    def slopes(self, system, here, memories, shares_of: Callable):
+        """Return derivatives by what shares are a function of, and `numbers`."""
+
+        def numbers(here):
+            return self.numbers(system, shares_of(here), memories)
+
+        numbers = trimmed(numbers, here) if self.compiled else numbers
+
+        def twice(here):
+            read, beside = numbers(here)
+            return read, (read, beside)
+
+        return jax.jacfwd(twice, has_aux=True)(here)
 
     @functools.cached_property
     def pull(self) -> Callable:
@@ -217,6 +228,10 @@ class _Form:
 
     def _perhaps_jitted(self, function):
         return eqx.filter_jit(function) if self.compiled else function
+
+
+def _itself(shares):
+    return shares
 
 
 def _check_goals(goals: Mapping[str, Goal], beside: tuple) -> None:

@@ -25,6 +25,7 @@ from jaxvib.design import (
     white_noise_measure,
 )
 from jaxvib.design.evaluation import Evaluator
+from jaxvib.studies.measuring import KEYS
 
 soft = jv.two_body_impact(contact=jv.HertzContact(3.504e7))
 SPRING = {"attached.frequency": (4.0, 8.0), "attached.damping_ratio": (0.005, 0.3, "log")}
@@ -58,23 +59,40 @@ QUICK = {
     "white noise": (tower, STOREYS, white_noise_measure(*NOISE)),
     "natural frequency": (tower, STOREYS, natural_frequency_measure((0, 1))),
     "damping": (beam, LINKS, beam_measure("damping_ratio", (0, 1, 2))),
+    **{
+        field: (beam, LINKS, beam_measure(field, (0, 1, 2)))
+        for field in ("decay", "frequency", "modulus", "gap")
+    },
     "placement": (beam, LINKS, placement_measure((-0.5 + 20j, -2.0 + 150j), 4)),
     "packet": (chain, DEFECT, packet_measure("reflected", packet)),
+    "transmitted": (chain, DEFECT, packet_measure("transmitted", packet)),
+    "translational": (
+        chain,
+        DEFECT,
+        energy_share_measure("translational", RandomSplit(5.0)),
+    ),
+    "potential": (chain, DEFECT, energy_share_measure("potential", RandomSplit(5.0))),
     "shares": (chain, DEFECT, energy_share_measure("rotational", RandomSplit(5.0))),
     "sum": (tower, STOREYS, parameter_measure(*STOREYS)),
     "change": (soft, SPRING, change_measure(soft, {"attached.frequency": (4.0, 8.0)})),
 }
 flip = bifurcation_measure("period_doubling", "load.frequency", (5.8, 6.5))
 touch = bifurcation_measure("grazing", "load.amplitude", (100.0, 500.0))
+fold = bifurcation_measure("fold", "load.amplitude", (110.0, 600.0))
+torus = bifurcation_measure("neimark_sacker", "load.frequency", (7.2, 7.6))
 band = {"load.frequency": [5.5, 5.8]}
 SLOW = {
     "amplitude": (soft, SPRING, orbit_measure("amplitude", 0, rtol=1e-12)),
     "force": (soft, SPRING, orbit_measure("max_contact_force", rtol=1e-12)),
+    "state": (soft, SPRING, orbit_measure("state", 2, rtol=1e-12)),
+    "multiplier": (soft, SPRING, orbit_measure("largest_multiplier", rtol=1e-12)),
     "margin": (soft, SPRING, orbit_measure("stability_margin", rtol=1e-12)),
     "impulse": (soft, SPRING, contact_impulse()),
     "band": (soft, SPRING, over(orbit_measure("amplitude", 1, rtol=1e-12), band)),
     "flip": (jv.replace(soft, {"load.frequency": 6.0}), SPRING, flip),
     "grazing": (soft, SPRING, touch),
+    "fold": (soft, SPRING, fold),
+    "torus": (jv.replace(soft, {"load.frequency": 7.3}), SPRING, torus),
 }
 
 
@@ -97,7 +115,30 @@ def check_slopes(system, bounds, measure, step):
         )
 
 
-LONG = ("damping", "placement", "shares", "natural frequency", "peaks")
+LONG = (
+    "damping", "decay", "frequency", "modulus", "gap", "placement", "shares",
+    "transmitted", "translational", "potential", "natural frequency", "peaks",
+)  # fmt: skip
+
+
+def test_every_measure_of_the_catalogue_is_among_these():
+    kinds = {
+        "periodic_orbit": {"amplitude", "force", "state", "multiplier", "margin"},
+        "contact_impulse": {"impulse"},
+        "bifurcation": {"fold", "flip", "torus", "grazing"},
+        "response": {"response"},
+        "response_peaks": {"peaks"},
+        "white_noise": {"white noise"},
+        "natural_frequency": {"natural frequency"},
+        "beam_eigenvalues": {"damping", "decay", "frequency", "modulus", "gap"},
+        "placement": {"placement"},
+        "packet": {"packet", "transmitted"},
+        "energy_share": {"shares", "translational", "potential"},
+        "parameter": {"sum"},
+        "change": {"change"},
+    }
+    assert set(kinds) == set(KEYS)
+    assert set.union(*kinds.values()) | {"band"} == {*QUICK, *SLOW}
 
 
 @pytest.mark.parametrize(
