@@ -4,16 +4,16 @@ from collections.abc import Callable
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
+from scipy.special import expit, logit
 
 from ..ensemble import Reason
 from .evaluation import Evaluation, Nothing, Remember
 from .measure import LostError
-from .problem import Problem, slopes_of_objective
+from .problem import Problem
 from .smoothness import noticed
-from .variables import free_of, shares_of
+from .variables import shares_of
 
 _INSIDE = 1e-6  # a start on a bound would never move: u is infinite there
 
@@ -37,10 +37,11 @@ def descend(
     form = problem.form
     remember = Nothing() if remember is None else remember
     inside = np.clip(shares, _INSIDE, 1 - _INSIDE)
-    free = np.asarray(free_of(inside))
+    free = logit(inside)
     memories, never = _started(problem, inside)
     with jax.numpy_dtype_promotion("standard"):  # optax multiplies integers and floats
-        held = optimiser.init(free)
+        held = jax.jit(optimiser.init)(free)
+    move = _moving(optimiser)
     together = form.compiled and len(shares) > 1
     look = _looking(form) if together else _one_by_one(form)
     rows = []
@@ -59,21 +60,29 @@ def descend(
         )
         codes = np.where(never[:, None] > 0, never[:, None], codes)
         lost = ~np.isfinite(objective) | ~np.isfinite(push).all(1) | _bad(codes)
-        rows.append((np.asarray(shares_of(free)), read, slopes, objective, codes, margin,
+        rows.append((expit(free), read, slopes, objective, codes, margin,
                      contacts, lost))  # fmt: skip
         memories = jax.tree.map(
-            lambda new, old, lost=lost: jnp.where(_wide(lost, new), old, new),
+            lambda new, old, lost=lost: np.where(_wide(lost, new), old, new),
             memory,
             memories,
         )
         with jax.numpy_dtype_promotion("standard"):
-            pull = jnp.where(lost[:, None], 0.0, push)
-            updates, held = optimiser.update(pull, held, free)
-            moved = np.asarray(optax.apply_updates(free, updates))
-        free = np.where(lost[:, None], free, moved)
+            moved, held = move(np.where(lost[:, None], 0.0, push), held, free)
+        free = np.where(lost[:, None], free, np.asarray(moved))
         if progress is not None:
             progress(1)
     return _best(form, rows)
+
+
+def _moving(optimiser) -> Callable:
+    """Return a step of an optimiser as one program, not one for each of its operations."""
+
+    def move(pull, held, free):
+        updates, held = optimiser.update(pull, held, free)
+        return optax.apply_updates(free, updates), held
+
+    return jax.jit(move)
 
 
 def _looking(form) -> Callable:
@@ -95,14 +104,14 @@ def _one_by_one(form) -> Callable:
     def look(system, free, memories):
         rows = []
         for place in range(len(free)):
-            shares = shares_of(free[place])
+            shares = expit(free[place])
             memory = jax.tree.map(lambda leaf, i=place: leaf[i], memories)
             read, slopes, beside = form.look_with_slopes(system, shares, memory)
-            objective = form.combined(read[0])
-            by = slopes_of_objective(form, read[0], np.asarray(slopes[0]))
-            push = form.sign * by * np.asarray(shares * (1 - shares))
-            rows.append((read, slopes, jnp.asarray(push), objective, *beside))
-        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *rows)
+            objective, by_numbers = form.pull(read[0])
+            by = np.asarray(by_numbers) @ np.asarray(slopes[0])
+            push = form.sign * by * shares * (1 - shares)
+            rows.append((read, slopes, push, objective, *beside))
+        return jax.tree.map(lambda *leaves: np.stack(list(map(np.asarray, leaves))), *rows)
 
     return look
 
@@ -130,7 +139,10 @@ def _started(problem, shares):
     if some is None and why is not None:
         raise why
     memories = [some if each is None else each for each in found]
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *memories), never
+    stacked = jax.tree.map(
+        lambda *leaves: np.stack(list(map(np.asarray, leaves))), *memories
+    )
+    return stacked, never
 
 
 def _best(form, rows):

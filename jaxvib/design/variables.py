@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -120,12 +119,6 @@ def entry_at(system: object, path: str) -> Parameter:
 def values_at(variables: tuple[Variable, ...], shares) -> dict:
     """Return the parameters by path at shares of their ranges, (variables,)."""
     return {one.path: one.value(shares[i]) for i, one in enumerate(variables)}
-
-
-def free_of(shares):
-    """Return the free numbers of shares strictly between 0 and 1."""
-    shares = jnp.asarray(shares)
-    return jnp.log(shares) - jnp.log1p(-shares)
 
 
 def shares_of(free):
