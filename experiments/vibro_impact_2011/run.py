@@ -22,7 +22,6 @@ def main(store: str) -> None:
         "continuation, soft": steps(35041219.07),
         "continuation, rigid": steps(1.53696e11),
         "no transients, soft": without_transients(35041219.07),
-        "no transients, rigid": without_transients(1.53696e11),
         "printed state": printed_state(),
     }
     text = json.dumps(found, indent=1)
