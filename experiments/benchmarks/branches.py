@@ -1,14 +1,14 @@
 """Points of branches a second, with multipliers and bifurcations: one branch, many at once.
 
-    python -m experiments.benchmarks.branches [--many 4096]
+    python -m experiments.benchmarks.branches [--many 4096] [--auto DIR]
 
 One branch of a forced Duffing oscillator (x'' + 0.04 x' + x + x^3 = 0.015 cos w t, w from
 0.9 to 1.3) in small steps, by one segment of shooting and by 16; the same branch for many
 load amplitudes at once; and the two-body system's branch in the load, soft contact. Every
 point is examined at 1e-10 with its multipliers. The first call's excess is compilation.
-AUTO-07p (NTST = 20, NCOL = 4, multipliers on) did 1450 points of the first branch a second
-on one core of a machine like this one; it needs a Fortran compiler and is not run here.
-Errors: of both folds, against 1.0492623992 and 1.0439137088. Writes
+With `--auto DIR` (or AUTO_DIR), where AUTO-07p has been built, it follows the first
+branch as well, with multipliers, on one thread, at meshes from coarse to fine; it prints
+eleven digits. Errors: of both folds, against 1.0492623992 and 1.0439137088. Writes
 `branches-<device>-<cores>.json`.
 """
 
@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxvib as jv
+from experiments.benchmarks.auto_branch import auto_rows
 from experiments.benchmarks.regime_map import machine
 from jaxvib.orbits import regimes
 
@@ -89,8 +90,13 @@ def main() -> None:
     """Measure, print and write."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--many", type=int, default=4096)
+    arguments.add_argument("--auto", default=os.environ.get("AUTO_DIR"))
     chosen = arguments.parse_args()
     about, rows = machine(), []
+    if chosen.auto:
+        rows += auto_rows(chosen.auto, FOLDS)
+        for line in rows:
+            print(line, flush=True)
     for segments in (1, 16):
         branch, *seconds = timed(lambda segments=segments: single(segments))
         found = np.array([float(point.parameter) for point in branch.bifurcations])
