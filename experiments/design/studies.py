@@ -10,10 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import numpy as np
 
 import jaxvib as jv
-from jaxvib.design import optimal_absorber
+from jaxvib.design import optimal_absorber, peaks_measure
 
 
 def store(name: str):
@@ -43,6 +44,36 @@ def absorbers() -> dict:
                 "evaluations": int(one["evaluations"]),
             }
     return found
+
+
+def front() -> dict:
+    """Return how far a front of peak against mass is from the exact absorbers' one."""
+    results = store("damper_front")
+    system = jv.two_body_impact(main_mass=1.0, main_frequency=1.0, main_damping_ratio=0.0)
+    peaks = jax.jit(peaks_measure("main", "main", 0.4, 1.6, 2).analysis.function)
+    off, masses = [], results["attached.mass"].values
+    for mass, found in zip(masses, results["objective.peak"].values, strict=True):
+        exact = optimal_absorber("h_infinity", mass)
+        best = jv.replace(system, {
+            "attached.mass": mass, "attached.frequency": exact.frequency_ratio,
+            "attached.damping_ratio": exact.damping_ratio,
+        })  # fmt: skip
+        off.append(abs(found / float(peaks(best).max()) - 1))
+    steps = np.hypot(*(
+        np.diff(results[name].values) / np.ptp(results[name].values)
+        for name in ("objective.mass", "objective.peak")
+    ))  # fmt: skip
+    return {
+        "mass, kg": [float(masses[0]), float(masses[-1])],
+        "highest peak, m/N": results["objective.peak"].values[[0, -1]].tolist(),
+        "points": len(masses),
+        "dominated or without success": int(
+            np.sum((results["dominated"] != 0) | (results["point_result"] != 0))
+        ),
+        "largest relative difference to the exact peak": max(off),
+        "largest step over the mean one": float(steps.max() / steps.mean()),
+        "evaluations": int(results["evaluations"]),
+    }
 
 
 def flip() -> dict:
@@ -131,6 +162,7 @@ def studies() -> dict:
     """Return everything."""
     return {
         "absorbers": absorbers(),
+        "front of peak against mass": front(),
         "robust absorber": robust(),
         "period doubling out of the range": flip(),
         "chain mirror": mirror(),
