@@ -1,11 +1,12 @@
 """Bifurcations of forced oscillators with a reference value, ours beside them.
 
-    python -m experiments.bifurcations.run
+    python -m experiments.bifurcations.run [NAME ...]
 
 Every branch is followed unattended from one orbit; what it finds on the way is printed
-beside the reference value and stored in `results.json`.
+beside the reference value and stored in `results.json`; with names, only theirs again.
 """
 
+import argparse
 import json
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ import scipy.special
 
 import jaxvib as jv
 from experiments.benchmarks.regime_map import machine
+from experiments.bifurcations import closed_forms, nlvib
 
 TAU = 2 * np.pi
 
@@ -61,14 +63,19 @@ def forced(field, period, **parameters):
     return jv.forced_system(field, parameters=parameters, period=period, dimension=2)
 
 
-DUFFING = "reference value; AUTO-07p, fine: 1.0492643786 and 1.0439146857"
+DUFFING = "reference value"
+AUTO_DUFFING = "AUTO-07p, NTST = 20, NCOL = 4, 11 digits printed"
+COCO = "COCO, its example po/bistable with NTST = 60"
+COCO_STOP = "COCO, its example po/impact with NTST = 60"
 AUTO = "printed by AUTO-07p for its demo ffn"
 KUZNETSOV = "reference value of Kuznetsov's forced predator and prey"
 STOP = "closed form of the orbit with one impact"
 CASES = {
     "Duffing": (
         forced(duffing, lambda p: TAU / p["w"], w=1.0), [0.0, 0.0], "w", (0.9, 1.3),
-        [("fold", 1.0492623992, DUFFING), ("fold", 1.0439137088, DUFFING)],
+        [("fold", 1.0492623992, DUFFING), ("fold", 1.0439137088, DUFFING),
+         ("fold", 1.0492623993, AUTO_DUFFING), ("fold", 1.0439137088, AUTO_DUFFING),
+         ("fold", 1.0492624011782, COCO), ("fold", 1.0439137025099, COCO)],
     ),
     "FitzHugh-Nagumo, amp = 0.1": (
         forced(fitzhugh_nagumo, TAU / 10, a=0.8, amp=0.1), [1.26, -0.59], "a", (0.0, 1.5),
@@ -99,12 +106,16 @@ CASES = {
     ),
     "impact oscillator, w = 1": (
         impact_oscillator(), [0.0, 0.9], "loads.0.law.amplitude", (0.05, 0.2),
-        [("grazing", 0.1, "closed form"), ("fold", 0.0999707536283133, STOP)],
+        [("grazing", 0.1, "closed form"), ("fold", 0.0999707536283133, STOP),
+         ("grazing", 0.0999999999829, COCO_STOP), ("fold", 0.0999707528559, COCO_STOP)],
     ),
+    **closed_forms.CASES,
+    **nlvib.CASES,
 }  # fmt: skip
 
-# Two of Mathieu's values lie within a twentieth of the range.
-STEPS = {"Mathieu, q = 0.4": 0.03}
+# Two of Mathieu's values lie within a twentieth of the range; the masses of NLvib's
+# example 3 move thirty times as far as where their branch begins.
+STEPS = {"Mathieu, q = 0.4": 0.03, "NLvib 3, one-sided spring": 0.1}
 
 
 def found(system, guess, path, bounds, step):
@@ -115,36 +126,54 @@ def found(system, guess, path, bounds, step):
     return branch, time.perf_counter() - begin
 
 
+def compared(name: str) -> list[dict]:
+    """Return a case's reference values with ours beside them."""
+    system, guess, path, bounds, published = CASES[name]
+    branch, seconds = found(system, guess, path, bounds, STEPS.get(name))
+    rows, others = [], set(range(len(branch.bifurcations)))
+    for kind, value, source in published:
+        which, near = min(
+            (
+                (number, point)
+                for number, point in enumerate(branch.bifurcations)
+                if point.kind == kind
+            ),
+            key=lambda one, value=value: abs(float(one[1].parameter) - value),
+        )
+        others.discard(which)
+        ours = float(near.parameter)
+        rows.append(
+            {
+                "system": name,
+                "kind": kind,
+                "parameter": path,
+                "published": float(value),
+                "source": source,
+                "ours": ours,
+                "difference": ours - float(value),
+                "points": len(branch.parameter),
+                "seconds with compilation": round(seconds, 1),
+            }
+        )
+        print(f"{name:30} {kind:16} {value:<14.10g} {ours:<16.12g} {ours - value:+.1e}")
+    left = [branch.bifurcations[number] for number in sorted(others)]
+    rows[-1]["others found"] = [f"{p.kind} {float(p.parameter):.10g}" for p in left]
+    return rows
+
+
 def main() -> None:
-    """Follow every branch, print and store."""
-    rows = []
-    for name, (system, guess, path, bounds, published) in CASES.items():
-        branch, seconds = found(system, guess, path, bounds, STEPS.get(name))
-        left = list(branch.bifurcations)
-        for kind, value, source in published:
-            near = min(
-                (point for point in left if point.kind == kind),
-                key=lambda point, value=value: abs(float(point.parameter) - value),
-            )
-            left.remove(near)
-            ours = float(near.parameter)
-            rows.append(
-                {
-                    "system": name,
-                    "kind": kind,
-                    "parameter": path,
-                    "published": value,
-                    "source": source,
-                    "ours": ours,
-                    "difference": ours - value,
-                    "points": len(branch.parameter),
-                    "seconds with compilation": round(seconds, 1),
-                }
-            )
-            print(f"{name:30} {kind:16} {value:<14.10g} {ours:<16.12g} {ours - value:+.1e}")
-        rows[-1]["others found"] = [f"{p.kind} {float(p.parameter):.10g}" for p in left]
+    """Follow every branch, or those named; print and store."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("names", nargs="*")
+    names = arguments.parse_args().names or list(CASES)
     file = Path(__file__).with_name("results.json")
-    file.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
+    kept = json.loads(file.read_text())["rows"] if file.exists() else []
+    for name in names:
+        rows = compared(name)
+        kept = [row for row in kept if row["system"] != name] + rows
+        order = list(CASES)
+        kept.sort(key=lambda row: order.index(row["system"]))
+        file.write_text(json.dumps({"machine": machine(), "rows": kept}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
