@@ -1,0 +1,46 @@
+"""Checked against: tests.independent, matrix exponentials, closed forms of grazing."""
+
+import numpy as np
+import pytest
+
+from experiments.bifurcations import two_body
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def found():
+    branch, _ = two_body.branch()
+    return branch
+
+
+def test_one_branch_meets_every_kind_of_bifurcation(found):
+    kinds = [point.kind for point in found.bifurcations]
+    assert {kind: kinds.count(kind) for kind in kinds} == {
+        "grazing": 2,
+        "neimark_sacker": 4,
+        "period_doubling": 2,
+        "fold": 2,
+    }
+    assert set(np.asarray(found.contacts).tolist()) == {0, 1}
+    np.testing.assert_array_equal(found.parameter[np.array([0, -1])], two_body.BOUNDS)
+
+
+@pytest.mark.parametrize("kind", ["grazing", "neimark_sacker", "period_doubling", "fold"])
+def test_an_independent_integration_sees_the_change_on_both_sides(found, kind):
+    points = [point for point in found.bifurcations if point.kind == kind]
+    for point in points:
+        assert two_body.verified(found, point)["verified"]
+    if kind == "grazing":
+        for point in points:
+            exact = two_body.linear_grazing(float(point.parameter))
+            assert float(point.parameter) == pytest.approx(exact, rel=1e-9)
+
+
+def test_motions_settle_on_the_branch_of_twice_the_period(found):
+    last = [p for p in found.bifurcations if p.kind == "period_doubling"][-1]
+    report = two_body.doubled(last, -0.05)
+    assert report["the branch's motion is stable"] == 1
+    assert report["largest |multiplier|, independent"] < 1
+    assert report["|s(T) - s(0)|"] > 1e-2
+    assert report["where it settles, from the branch's motion"] < 1e-7
