@@ -25,6 +25,7 @@ class Reason(enum.IntEnum):
     CLOSED = 42
     BRANCHED = 43
     STRONG_RESONANCE = 44
+    EVENT = 45
     NOT_CERTIFIED = 60
 
     @property
@@ -53,6 +54,7 @@ _TEXTS = {
     Reason.CLOSED: "came back to where it began",
     Reason.BRANCHED: "branches off there",
     Reason.STRONG_RESONANCE: "the two multipliers meet at 1 or -1",
+    Reason.EVENT: "reached an event that it was to stop at",
     Reason.NOT_CERTIFIED: "the count by the argument principle does not agree",
 }
 

@@ -1,8 +1,9 @@
 """Pseudo-arclength continuation: steps along many branches at once, round their folds.
 
 Each branch is walked from one orbit both ways, every walk with a step and an end of its
-own; all that still go on are corrected together (`orbits.corrector`). At a hard stop a
-branch has corners, where it goes on in another direction (`orbits.corners`).
+own; all that still go on are corrected together (`orbits.corrector`). A course is what a
+corrector needs to know of a branch, or of a curve (`orbits.curve_equations`). At a hard
+stop a branch has corners, where it goes on in another direction (`orbits.corners`).
 """
 
 import functools
@@ -14,7 +15,6 @@ import numpy as np
 
 from ..ensemble import Reason, map_samples
 from .corners import Corner
-from .corrector import Course
 
 # Steps are chosen so that the first Newton step is this long, per size of the branch...
 CORRECTION = 3e-3
@@ -54,7 +54,7 @@ class Limits(NamedTuple):
     most_points: int
 
 
-def both_ways(correct, courses: Course, starts: np.ndarray, limits: Limits, corner):
+def both_ways(correct, courses, starts: np.ndarray, limits: Limits, corner):
     """Return the two walks, up and down the last parameter, from the start of each branch.
 
     `courses` and `starts` (branches, unknowns) have a leading axis of branches. `corner`:
@@ -77,7 +77,7 @@ def both_ways(correct, courses: Course, starts: np.ndarray, limits: Limits, corn
     return pairs
 
 
-def walk(correct, courses: Course, pairs, most_points: int, tell):
+def walk(correct, courses, pairs, most_points: int, tell):
     """Follow every pair of walks until both have ended.
 
     **Returns:** for each branch its places in order and the reasons at both ends.
@@ -108,7 +108,7 @@ def lane_of(tree, lane: int):
     return jax.tree.map(lambda leaf: leaf[lane], tree)
 
 
-def correct_some(correct, course: Course, predicted: np.ndarray, normals: np.ndarray):
+def correct_some(correct, course, predicted: np.ndarray, normals: np.ndarray):
     """Return several predictions of one branch, corrected."""
     number = len(predicted)
     courses = jax.tree.map(lambda leaf: np.stack([leaf] * number), course)

@@ -15,7 +15,7 @@ from .._quantity import reported
 from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, reason
 from ..systems.parameters import parameters, unknown_key
-from .extended import KINDS, RTOL, Setting, equations, section, units_of, with_values
+from .extended import KINDS, RTOL, Setting, beginning, equations, section, with_values
 from .implicit import implicit_root
 from .periodic_orbit import PeriodicOrbit, check_periods
 
@@ -107,17 +107,15 @@ def _found(system, state, count, value, kind: str, path: str) -> BifurcationPoin
     here = with_values(eqx.combine(frozen, static), (path,), value[None])
     periods = count.astype(float)
     cut = section(here, state, periods)
-    time = [cut.turn[None]] if kind == "grazing" else []
     range_ = jnp.where(jnp.abs(value) < _ZERO, 1.0, jnp.abs(value))
-    units = units_of(here, kind, state, range_)
+    start, units = beginning(kind, cut, value[None], range_[None])
     setting = Setting(periods, cut.begin, units, cut.contact)
     both = equations(static, kind, (path,))
 
     def map_(x, arguments):
         return both(x, arguments)[0]
 
-    start = jnp.concatenate([cut.state, *time, value[None]]) / units
-    found, left, steps, code = _newton(map_, start, (frozen, setting))
+    found, left, steps, code = _newton(map_, start / units, (frozen, setting))
     solved = implicit_root(map_, found, (leaves, setting)) * units
     size = state.shape[0]
     there = with_values(eqx.combine(leaves, static), (path,), solved[-1:])

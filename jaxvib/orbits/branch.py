@@ -1,5 +1,7 @@
 """A branch: periodic motions along a parameter, in their order."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -21,6 +23,20 @@ _OF_ORBITS = (
     "residual",
     "state_error",
 )
+
+
+class BranchEvent(eqx.Module):
+    """Where a quantity that was watched along a branch reaches its value."""
+
+    name: str = eqx.field(static=True)
+    path: str = eqx.field(static=True)
+    parameter: Float[Array, ""] = reported("value of the parameter")
+    orbit: PeriodicOrbit
+    result: Int[Array, ""] = reported("reason code")
+
+    def __repr__(self) -> str:
+        missed = f" (not located: {reason(self.result)})" if int(self.result) else ""
+        return f"{self.name} at {self.path} = {self.parameter:.10g}{missed}"
 
 
 class Branch(eqx.Module):
@@ -60,8 +76,10 @@ class Branch(eqx.Module):
     predictor_error: Float[Array, " points"] = reported(
         "distance from the predicted to the found state, per size", "", ("point",)
     )
+    periods: Int[Array, ""] = reported("periods of the load in one of the motion")
     ends: Int[Array, " 2"] = reported("reason codes of both ends", "", ("end",))
     bifurcations: tuple[BifurcationPoint, ...] = ()
+    events: tuple[BranchEvent, ...] = ()
 
     def __repr__(self) -> str:
         if not len(self.parameter):
@@ -78,6 +96,7 @@ class Branch(eqx.Module):
                 f"  largest |multiplier| {np.nanmax(self.largest_multiplier):.6g}, "
                 f"peak force {np.nanmax(self.max_contact_force):.6g} N",
                 *_listed(self.bifurcations),
+                *(f"  {event!r}" for event in self.events),
             ]
         )
 
@@ -85,17 +104,25 @@ class Branch(eqx.Module):
         return f"<pre>{self!r}</pre>"
 
 
-def branch_of(path, values, orbits: PeriodicOrbit, misses, ends, bifurcations) -> Branch:
+def branch_of(
+    path, values, orbits: PeriodicOrbit, misses, periods, ends, bifurcations=(), events=()
+) -> Branch:
     """Return the branch of orbits with a leading axis of points."""
     numbers = {
         "parameter": np.asarray(values, float),
         "states": orbits.state,
         "predictor_error": np.asarray(misses, float),
+        "periods": np.asarray(periods, np.int32),
         "ends": np.asarray(ends, np.int32),
     }
     numbers |= {name: getattr(orbits, name) for name in _OF_ORBITS}
     whole = jax.tree.map(jnp.asarray, numbers)
-    return Branch(path=path, bifurcations=tuple(bifurcations), **whole)
+    found: dict[str, Any] = {
+        "path": path,
+        "bifurcations": tuple(bifurcations),
+        "events": tuple(events),
+    }
+    return Branch(**found, **whole)
 
 
 def stacked(orbits: list[PeriodicOrbit]) -> PeriodicOrbit:

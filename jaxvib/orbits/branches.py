@@ -5,15 +5,17 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from ..ensemble import map_samples
-from .arclength import Limits, both_ways, lane_of, walk
+from ..ensemble import Reason, map_samples
+from .arclength import Limits, Surroundings, both_ways, correct_some, lane_of, walk
 from .bifurcation import BifurcationPoint
-from .branch import Branch, branch_of
+from .branch import Branch, BranchEvent, branch_of
 from .corners import corner_near, has_corners
 from .corrector import Course, corrector, looker, spreader, system_of
-from .crossings import crossings_of, locate
+from .crossings import crossings_of, locate, values_of
+from .events import Watch
 from .shooting import scales
 
 
@@ -36,17 +38,30 @@ class Frame(NamedTuple):
         """Return the function of a course and a point that gives the corner nearby."""
         return functools.partial(corner_near, self.static, self.path)
 
+    def around(self, lane: int, limits: Limits) -> Surroundings:
+        """Return what the walks of one branch have in common."""
+        course = lane_of(self.courses, lane)
+        corner = functools.partial(self.corner(), course) if self.has_corners() else None
+        return Surroundings(
+            limits, corner, functools.partial(correct_some, self.corrector(), course)
+        )
+
     def looker(self):
         """Return the function of a lane that examines a point of its branch."""
         return looker(self.static, self.path)
 
 
 def frame_of(lanes, static, path, span, periods, rtol, factor, segments) -> Frame:
-    """Return the frame of branches from lanes (leaves, states) of their systems."""
+    """Return the frame of branches from lanes (leaves, states, amplitudes)."""
 
     def units_of(lane):
-        leaves, state = lane
-        return scales(eqx.combine(leaves, static), state)
+        leaves, state, amplitude = lane
+        system = eqx.combine(leaves, static)
+        if hasattr(system, "scales"):
+            return scales(system, state)
+        # At t = 0 a motion may be small that is large at other times.
+        widest = jnp.concatenate([amplitude, jnp.zeros_like(amplitude)])
+        return jnp.maximum(scales(system, state), scales(system, widest))
 
     each = np.asarray(jax.vmap(units_of)(lanes))
     number = len(each)
@@ -57,17 +72,19 @@ def frame_of(lanes, static, path, span, periods, rtol, factor, segments) -> Fram
     return Frame(static, path, course)
 
 
-def arcs(frame: Frame, states, values, limits, segments, tell) -> list[Branch]:
+def arcs(
+    frame: Frame, states, values, limits, segments, tell, watch: Watch
+) -> list[Branch]:
     """Follow the branch of each orbit by its arc length."""
     starts = map_samples(
         spreader(frame.static, frame.path, segments), (frame.courses, states, values)
     )
     corner = frame.corner() if frame.has_corners() else None
     pairs = both_ways(frame.corrector(), frame.courses, starts, limits, corner)
-    return walked(frame, pairs, limits, tell)
+    return walked(frame, pairs, limits, tell, watch)
 
 
-def walked(frame: Frame, pairs, limits: Limits, tell) -> list[Branch]:
+def walked(frame: Frame, pairs, limits: Limits, tell, watch: Watch) -> list[Branch]:
     """Return the branches that pairs of walks follow, every point examined."""
     found_ways = walk(frame.corrector(), frame.courses, pairs, limits.most_points, tell)
     branches = [places for places, _ in found_ways]
@@ -82,35 +99,72 @@ def walked(frame: Frame, pairs, limits: Limits, tell) -> list[Branch]:
         jax.tree.map(lambda leaf, b=b: leaf[owners == b], every)
         for b in range(len(branches))
     ]
-    points = crossed(frame, branches, orbits)
-    return [
-        branch_of(
-            frame.path,
-            found[owners == b],
-            orbits[b],
-            [place.miss for place in places],
-            ends,
-            points[b],
+    crossings = crossed(frame, branches, orbits, watch.events)
+    whole = []
+    for b, (places, ends) in enumerate(found_ways):
+        misses = np.array([place.miss for place in places])
+        columns = found[owners == b], orbits[b], misses
+        own = len(pairs[b][1].places)
+        (values, own_orbits, misses), ends, points = _until(
+            watch.stop_at, own, columns, ends, crossings[b]
         )
-        for b, (places, ends) in enumerate(found_ways)
+        periods = frame.courses.periods[b]
+        kinds = kinds_and_events(points)
+        whole.append(
+            branch_of(frame.path, values, own_orbits, misses, periods, ends, *kinds)
+        )
+    return whole
+
+
+def _until(stop_at, own: int, columns, ends, crossings):
+    """Return a branch's columns, ends and finds as far as the events that it stops at.
+
+    `own`: the place that it was followed from.
+    """
+    stops = [
+        (crossing.after, event) for crossing, event in crossings if crossing.kind in stop_at
     ]
+    before = [stop for stop in stops if stop[0] < own][-1:]
+    beyond = [stop for stop in stops if stop[0] >= own][:1]
+    first = before[0][0] + 1 if before else 0
+    last = beyond[0][0] + 1 if beyond else len(columns[0])
+
+    def tip(event):
+        lane = event.parameter, event.orbit, np.nan
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[None], lane)
+
+    parts = [
+        *(tip(event) for _, event in before),
+        jax.tree.map(lambda leaf: leaf[first:last], columns),
+        *(tip(event) for _, event in beyond),
+    ]
+    low = Reason.EVENT if before else ends[0]
+    high = Reason.EVENT if beyond else ends[1]
+    kept = [point for c, point in crossings if first - 1 <= c.after < last]
+    return jax.tree.map(lambda *all_: np.concatenate(all_), *parts), (low, high), kept
 
 
-def crossed(frame: Frame, branches, orbits) -> list[list[BifurcationPoint]]:
-    """Return the bifurcations of each branch of places, along it."""
+def kinds_and_events(points) -> tuple[list[BifurcationPoint], list[BranchEvent]]:
+    """Return the bifurcations, and the events, among what was found along a branch."""
+    kinds = [point for point in points if isinstance(point, BifurcationPoint)]
+    return kinds, [point for point in points if isinstance(point, BranchEvent)]
+
+
+def crossed(frame: Frame, branches, orbits, events):
+    """Return the crossings of each branch of places, along it, and what is there."""
     crossings = []
     for b, (places, own) in enumerate(zip(branches, orbits, strict=True)):
         tangents = np.array([place.tangent[-1] for place in places])
         multipliers = np.asarray(own.floquet_multipliers)
         corners = np.array([place.corner for place in places])
         contacts = None if frame.has_corners() else np.asarray(own.contacts)
-        crossings += crossings_of(b, tangents, multipliers, contacts, corners)
+        watched = {name: values_of(function, own) for name, function in events.items()}
+        crossings += crossings_of(b, tangents, multipliers, contacts, corners, watched)
     crossings.sort(key=lambda crossing: crossing[:2])
-    points = locate(
-        frame.corrector(), frame.looker(), frame.courses, branches, crossings, frame.path
-    )
-    found: list[list[BifurcationPoint]] = [[] for _ in branches]
+    both = frame.corrector(), frame.looker()
+    points = locate(*both, frame.courses, branches, crossings, frame.path, events)
+    found: list[list[tuple]] = [[] for _ in branches]
     for crossing, point in zip(crossings, points, strict=True):
         if point is not None:
-            found[crossing.branch].append(point)
+            found[crossing.branch].append((crossing, point))
     return found

@@ -10,11 +10,13 @@ import numpy as np
 from .._quantity import Range, check_range
 from ..dynamics.flow import STEPPED, check_engine
 from ..ensemble import Reason, reason
-from ..systems.parameters import parameters, unknown_key
-from .arclength import Limits, Place
+from ..systems.parameters import parameters
+from .arclength import Place
 from .bifurcation import BifurcationPoint
 from .branch import Branch, branch_of, stacked
-from .branches import arcs, crossed, frame_of, walked
+from .branches import arcs, crossed, frame_of, kinds_and_events, walked
+from .events import watch_of
+from .limits import checked_steps, enclosing, known_parameter, limits_of
 from .natural import Follower
 from .periodic_orbit import PeriodicOrbit, evidence_factor
 from .point import Point
@@ -40,6 +42,8 @@ def continue_orbit(
     correct: bool = True,
     rtol: float = 1e-8,
     evidence: str = "checked",
+    events: Mapping[str, float | Callable] | None = None,
+    stop_at: Sequence[str] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Branch:
     r"""Follow a periodic motion along a parameter, both ways from its own value.
@@ -65,6 +69,9 @@ def continue_orbit(
     the values to stop at; the system's own value lies between them. Steps are in the
     parameter's unit; their defaults are 1/50, 1e-7 and 1/20 of the range. `segments`:
     into which the period is cut for multiple shooting, with `method="arclength"`.
+    `events`: values of an orbit's quantities, as `{"max_contact_force": 2e4}`, or any
+    names with functions of an orbit whose zeros they are; located like bifurcations, in
+    `.events`. `stop_at`: those of them that end the branch, with `method="arclength"`.
 
     **Raises:** `ValueError` for an unknown path or method, bounds that do not enclose
     the system's value, or an orbit that was not found.
@@ -74,24 +81,29 @@ def continue_orbit(
     check_engine(engine, STEPPED)
     if method not in METHODS:
         raise ValueError(f"method = {method!r}; allowed: {', '.join(METHODS)}")
-    low, high = _checked_bounds(system, path, bounds)
-    steps = _checked_steps(high - low, first_step, smallest_step, largest_step)
-    check_range("most_points", most_points, "", Range(at_least=2))
+    declared = known_parameter(system, path)
+    low, high = enclosing(declared, path, bounds, declared.value)
+    steps = checked_steps(high - low, first_step, smallest_step, largest_step)
+    limits = limits_of(low, high, steps, most_points)
+    watch = watch_of(events, stop_at)
     check_range("segments", segments, "", Range(at_least=1))
+    if stop_at and method != "arclength":
+        raise ValueError(f"stop_at = {stop_at}; allowed: with method = 'arclength' only")
     if method == "arclength" and not correct:
         raise ValueError(f"method = {method!r} corrects its steps; allowed: correct = True")
     if method == "natural" and segments > 1:
         raise ValueError(f"segments = {segments}; allowed: 1 with method = 'natural'")
     if int(orbit.result) != Reason.SUCCESS:
         raise ValueError(f"orbit was not found: {reason(orbit.result)}")
-    value = float(parameters(system)[path].value)
+    value = float(declared.value)
     factor, tell = evidence_factor(evidence), progress or (lambda count: None)
     leaves, static = eqx.partition(system, eqx.is_inexact_array)
-    one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], (leaves, orbit.state))
+    one = jax.tree.map(
+        lambda leaf: np.asarray(leaf)[None], (leaves, orbit.state, orbit.amplitude)
+    )
     frame = frame_of(one, static, path, high - low, orbit.periods, rtol, factor, segments)
     if method == "arclength":
-        limits = _limits(low, high, steps, most_points)
-        return arcs(frame, one[1], np.array([value]), limits, segments, tell)[0]
+        return arcs(frame, one[1], np.array([value]), limits, segments, tell, watch)[0]
     follow = Follower(
         system,
         path,
@@ -111,9 +123,13 @@ def continue_orbit(
     ways = np.gradient(scaled, axis=0) if len(points) > 1 else np.ones_like(scaled)
     ways = ways / np.linalg.norm(ways, axis=-1, keepdims=True)
     places = [Place(x, way, 0.0) for x, way in zip(scaled, ways, strict=True)]
-    found = crossed(frame, [places], [orbits]) if correct else [[]]
+    crossings = crossed(frame, [places], [orbits], watch.events) if correct else [[]]
+    found = [point for _, point in crossings[0]]
     values, _, misses = zip(*points, strict=True)
-    return branch_of(path, values, orbits, misses, (low_end, high_end), found[0])
+    ends = low_end, high_end
+    return branch_of(
+        path, values, orbits, misses, orbit.periods, ends, *kinds_and_events(found)
+    )
 
 
 def continue_orbits(
@@ -130,6 +146,8 @@ def continue_orbits(
     most_points: int = 500,
     rtol: float = 1e-8,
     evidence: str = "checked",
+    events: Mapping[str, float | Callable] | None = None,
+    stop_at: Sequence[str] = (),
     progress: Callable[[int], None] | None = None,
 ) -> list[Branch]:
     """Follow many periodic motions at once along a parameter, each both ways.
@@ -156,27 +174,26 @@ def continue_orbits(
             f"orbits have shape {np.shape(orbits.result)}; allowed: ({number},)"
         )
     check_range("segments", segments, "", Range(at_least=1))
-    check_range("most_points", most_points, "", Range(at_least=2))
-    declared = parameters(system)
-    if path not in declared:
-        raise ValueError(unknown_key("parameter", path, declared))
+    declared = known_parameter(system, path)
 
     def value_of(leaves):
         return parameters(eqx.combine(leaves, static))[path].value
 
     values = np.asarray(jax.vmap(value_of)(leaves))
-    low, high = _enclosing(declared[path], path, bounds, values)
-    steps = _checked_steps(high - low, first_step, smallest_step, largest_step)
+    low, high = enclosing(declared, path, bounds, values)
+    steps = checked_steps(high - low, first_step, smallest_step, largest_step)
+    limits, watch = limits_of(low, high, steps, most_points), watch_of(events, stop_at)
     factor, tell = evidence_factor(evidence), progress or (lambda count: None)
     there = np.flatnonzero(np.asarray(orbits.result) == Reason.SUCCESS)
     orbits = jax.tree.map(np.asarray, orbits)
     branches = [_without_points(path, orbits, lane) for lane in range(number)]
     if there.size:
-        lanes = jax.tree.map(lambda leaf: leaf[there], (leaves, orbits.state))
+        lanes = jax.tree.map(
+            lambda leaf: leaf[there], (leaves, orbits.state, orbits.amplitude)
+        )
         periods = orbits.periods[there]
         frame = frame_of(lanes, static, path, high - low, periods, rtol, factor, segments)
-        limits = _limits(low, high, steps, most_points)
-        found = arcs(frame, lanes[1], values[there], limits, segments, tell)
+        found = arcs(frame, lanes[1], values[there], limits, segments, tell, watch)
         for lane, one in zip(there, found, strict=True):
             branches[lane] = one
     return branches
@@ -194,6 +211,8 @@ def switch_branch(
     most_points: int = 500,
     rtol: float = 1e-8,
     evidence: str = "checked",
+    events: Mapping[str, float | Callable] | None = None,
+    stop_at: Sequence[str] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Branch:
     """Follow the branch that begins at a bifurcation of another one.
@@ -214,58 +233,17 @@ def switch_branch(
         raise ValueError(f"kind = {point.kind!r}; allowed: {', '.join(FROM)}")
     if way not in (1, -1):
         raise ValueError(f"way = {way}; allowed: 1, -1")
-    known = parameters(system)
-    if point.path not in known:
-        raise ValueError(unknown_key("parameter", point.path, known))
-    values = np.asarray(point.parameter)[None]
-    low, high = _enclosing(known[point.path], point.path, bounds, values)
-    steps = _checked_steps(high - low, first_step, smallest_step, largest_step)
+    declared = known_parameter(system, point.path)
+    low, high = enclosing(declared, point.path, bounds, point.parameter)
+    steps = checked_steps(high - low, first_step, smallest_step, largest_step)
+    limits, watch = limits_of(low, high, steps, most_points), watch_of(events, stop_at)
     factor, tell = evidence_factor(evidence), progress or (lambda count: None)
     frame = frame_at(system, point, high - low, rtol, factor)
-    limits = _limits(low, high, steps, most_points)
     pair = pair_at(frame, point, limits, frame.corrector(), way)
-    return walked(frame, [pair], limits, tell)[0]
+    return walked(frame, [pair], limits, tell, watch)[0]
 
 
 def _without_points(path: str, orbits: PeriodicOrbit, lane: int) -> Branch:
     nothing = jax.tree.map(lambda leaf: leaf[:0], orbits)
-    return branch_of(path, [], nothing, [], [orbits.result[lane]] * 2, [])
-
-
-def _checked_steps(span: float, first, smallest, largest) -> dict[str, float]:
-    steps = {
-        "first_step": span / 50 if first is None else first,
-        "smallest_step": span * 1e-7 if smallest is None else smallest,
-        "largest_step": span / 20 if largest is None else largest,
-    }
-    for name, value in steps.items():
-        check_range(name, value, "", Range(above=0.0))
-    return steps
-
-
-def _limits(low: float, high: float, steps, most_points: int) -> Limits:
-    span = high - low
-    scaled = {name: step / span for name, step in steps.items()}
-    return Limits(((low / span, high / span),), **scaled, most_points=most_points)
-
-
-def _checked_bounds(system, path, bounds) -> tuple[float, float]:
-    known = parameters(system)
-    if path not in known:
-        raise ValueError(unknown_key("parameter", path, known))
-    return _enclosing(known[path], path, bounds, np.asarray(known[path].value)[None])
-
-
-def _enclosing(declared, path: str, bounds, values) -> tuple[float, float]:
-    """Return the bounds; raise `ValueError` unless they enclose all values."""
-    low, high = (float(bound) for bound in bounds)
-    for bound in (low, high):
-        check_range(f"bounds of {path}", bound, declared.unit, declared.allowed)
-    out = values[~((low <= values) & (values <= high))]
-    if out.size or low == high:
-        value = out[0] if out.size else values[0]
-        raise ValueError(
-            f"bounds = ({low:g}, {high:g}) {declared.unit} do not enclose the system's "
-            f"{path} = {value:g} {declared.unit}"
-        )
-    return low, high
+    why = [orbits.result[lane]] * 2
+    return branch_of(path, [], nothing, [], orbits.periods[lane], why)

@@ -114,15 +114,18 @@ def corrector(static, path: str):
 
     def correct(lane) -> Corrected:
         course, predicted, normal = lane
-        return in_plane(functools.partial(map_, course), course, predicted, normal)
+        steps = course.rtol, course.close
+        return in_plane(functools.partial(map_, course), *steps, predicted, normal)
 
     return correct
 
 
-def in_plane(map_, course: Course, predicted, normal) -> Corrected:
+def in_plane(map_, rtol, close, predicted, normal) -> Corrected:
     """Return the root of `map_` in the plane through a prediction, by Newton's method.
 
-    `map_(x)` gives what is left, its matrix by x, and the monodromy matrix.
+    `map_(x)` gives what is left, its matrix by x, and the monodromy matrix. It has
+    converged where a step is shorter than `close`, or, below 30 `rtol`, no longer
+    becomes shorter.
     """
     last = jnp.zeros_like(predicted).at[-1].set(1.0)
 
@@ -135,8 +138,8 @@ def in_plane(map_, course: Course, predicted, normal) -> Corrected:
         length = jnp.max(jnp.abs(solved[:, 0]))
         tangent = solved[:, 1] / jnp.linalg.norm(solved[:, 1])
         fine = jnp.isfinite(length) & (length < HOPELESS)
-        least = (length < 30 * course.rtol) & (length > before / 2)
-        done = fine & (least | (length < course.close))
+        least = (length < 30 * rtol) & (length > before / 2)
+        done = fine & (least | (length < close))
         x = jnp.where(fine, x + solved[:, 0], x)
         miss = jnp.where(iteration == 0, length, miss)
         going = fine & ~done
@@ -187,6 +190,7 @@ def looker(static, path: str):
         system = system_of(course, static)
         state = unscaled[: state_size(system)]
         there = at(system, path, unscaled[-1])
-        return unscaled[-1], state, look(there, state, course.periods, course.rtol)
+        seen = look(there, state, course.periods, course.rtol, course.tight)
+        return unscaled[-1], state, seen
 
     return examine

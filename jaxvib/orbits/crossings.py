@@ -7,9 +7,11 @@ any other, by Chandrupatla's bracketing method. What is no zero but a jump is dr
 - fold: the parameter's part of the tangent changes its sign;
 - period doubling: $\det(M + I)$;  Neimark-Sacker: $\det(M^{(2)} - I)$;
 - branch point: $\det(M - I)$ where there is no fold;
-- grazing: the depth of the contact that is there on one side only.
+- grazing: the depth of the contact that is there on one side only;
+- an event: the user's own function of an orbit.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -20,6 +22,8 @@ from scipy.optimize import elementwise
 
 from ..ensemble import Reason, map_samples
 from .bifurcation import BifurcationPoint
+from .branch import BranchEvent
+from .periodic_orbit import PeriodicOrbit
 
 # A multiplier this near to where it should be is there.
 _NEAR = 1e-4
@@ -28,18 +32,20 @@ _BESIDE = np.array([-0.02, -0.01, 0.01, 0.02])
 
 
 class Crossing(NamedTuple):
-    """A change of `kind` after the place `after` of a branch."""
+    """A change of `kind`, or an event of that name, after a place of a branch."""
 
     branch: int
     after: int
     kind: str
 
 
-def crossings_of(branch: int, tangents, multipliers, contacts, corners) -> list[Crossing]:
+def crossings_of(
+    branch: int, tangents, multipliers, contacts, corners, watched
+) -> list[Crossing]:
     """Return the changes between neighbours among a branch's points.
 
     `contacts`: None where branches have corners. A corner is a grazing, whatever jumps
-    there.
+    there. `watched`: values of the events' functions by name.
     """
     if contacts is None:
         contacts = np.zeros(len(corners))
@@ -54,6 +60,7 @@ def crossings_of(branch: int, tangents, multipliers, contacts, corners) -> list[
         "neimark_sacker": _changes(torus),
         "branch_point": _changes(minus) & ~fold,
         "grazing": contacts[1:] != contacts[:-1],
+        **{name: _changes(_signs(values)) for name, values in watched.items()},
     }
     beside = corners[1:] | corners[:-1]
     found = [
@@ -67,11 +74,22 @@ def crossings_of(branch: int, tangents, multipliers, contacts, corners) -> list[
     ]
 
 
-def locate(correct, look, courses, places, crossings, path: str):
-    """Return the bifurcation at each crossing, or None where there is none."""
+def values_of(function: Callable, orbits: PeriodicOrbit) -> np.ndarray:
+    """Return an event's function of orbits with a leading axis."""
+    lanes = range(len(orbits.result))
+    return np.array(
+        [float(function(jax.tree.map(lambda leaf, i=i: leaf[i], orbits))) for i in lanes]
+    )
+
+
+def locate(correct, look, courses, places, crossings, path: str, events):
+    """Return the bifurcation or the event at each crossing, or None where there is none.
+
+    `events`: functions of an orbit by name.
+    """
     if not crossings:
         return []
-    search = _Search(correct, look, courses, places, crossings)
+    search = _Search(correct, look, courses, places, crossings, events)
     kinds = np.array([crossing.kind for crossing in crossings])
     every = np.arange(len(kinds))
     shares, success = np.zeros(len(kinds)), search.corners.copy()
@@ -95,13 +113,18 @@ def locate(correct, look, courses, places, crossings, path: str):
     values, states, orbits = search.examined(search.points(shares, every), every)
     points = []
     for i in every:
+        code = Reason.SUCCESS if success[i] else Reason.ITERATION_LIMIT
+        if kinds[i] in events:
+            orbit = jax.tree.map(lambda leaf, i=i: jnp.asarray(leaf[i]), orbits)
+            value, code = jnp.asarray(values[i]), jnp.asarray(int(code))
+            points.append(BranchEvent(str(kinds[i]), path, value, orbit, code))
+            continue
         wrong, genuine = _distance(kinds[i], orbits.floquet_multipliers[i])
         if kinds[i] == "grazing":
             wrong = orbits.grazing_margin[i]
         elif success[i] and not genuine:
             points.append(None)
             continue
-        code = Reason.SUCCESS if success[i] else Reason.ITERATION_LIMIT
         numbers = {
             "parameter": values[i],
             "state": states[i],
@@ -120,8 +143,8 @@ def locate(correct, look, courses, places, crossings, path: str):
 class _Search:
     """Test functions along the chords of all crossings."""
 
-    def __init__(self, correct, look, courses, places, crossings):
-        self.correct, self.look = correct, look
+    def __init__(self, correct, look, courses, places, crossings, events):
+        self.correct, self.look, self.events = correct, look, events
         pairs = [places[c.branch][c.after : c.after + 2] for c in crossings]
         self.starts = np.array([first.x for first, _ in pairs])
         self.chords = np.array([last.x - first.x for first, last in pairs])
@@ -172,6 +195,11 @@ class _Search:
             orbits = self.examined(found.x[grazing], which[grazing])[2]
             same = orbits.contacts == self.contacts[which[grazing]]
             test[grazing] = np.where(same, -1, 1) * orbits.grazing_margin
+        for name, function in self.events.items():
+            mine = kinds == name
+            if mine.any():
+                orbits = self.examined(found.x[mine], which[mine])[2]
+                test[mine] = values_of(function, orbits)
         # Where two branches cross, no plane has one point only.
         lost = np.where(kinds == "branch_point", 0.0, np.nan)
         return np.where(found.found, test, lost)

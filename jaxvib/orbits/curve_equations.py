@@ -42,7 +42,7 @@ def curve_corrector(static, kind: str, paths: tuple[str, str]):
             matrix, (rest, monodromy) = jax.jacfwd(both, has_aux=True)(x)
             return rest, matrix, monodromy
 
-        return in_plane(map_, course, predicted, normal)
+        return in_plane(map_, course.rtol, course.close, predicted, normal)
 
     return correct
 
@@ -62,6 +62,7 @@ def curve_looker(static, kind: str, paths: tuple[str, str]):
         state = flow(system, unscaled[:size], setting.begin * span, span, rtol=RTOL)
         rest, _ = left(x, (course.leaves, course.setting))
         periods = setting.periods.astype(jnp.int32)
-        return values, look(system, state, periods, course.rtol), jnp.abs(rest[size:]).max()
+        seen = look(system, state, periods, course.rtol, course.rtol * 1e-2)
+        return values, seen, jnp.abs(rest[size:]).max()
 
     return examine

@@ -1,6 +1,6 @@
 """Curves of bifurcations: where motions change their kind, in two parameters."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import equinox as eqx
 import jax
@@ -13,12 +13,14 @@ from ..ensemble import Reason, map_samples, reason
 from ..systems.parameters import parameters, unknown_key
 from .arclength import Limits, both_ways, walk
 from .bifurcation import BifurcationPoint
+from .branch import Branch
 from .curve_equations import CurveCourse, curve_corrector, curve_looker
-from .extended import KINDS, Setting, section, units_of, with_values
+from .extended import KINDS, Setting, beginning, section, with_values
 from .special import SpecialPoint, special_points, torus_part
 
 _RTOL = 1e-8  # of the step of Newton's method
 _CLOSE = 1e-11
+_SAME = 5e-3  # of a parameter's range, between a curve's points
 
 
 class BifurcationCurve(eqx.Module):
@@ -120,7 +122,7 @@ def continue_bifurcation(
     limits = Limits(scaled, first_step, smallest_step, largest_step, most_points)
     courses = jax.tree.map(lambda leaf: np.asarray(leaf)[None], course)
     correct = curve_corrector(static, point.kind, paths)
-    walks = both_ways(correct, courses, x[None], limits, None)
+    walks = both_ways(correct, courses, np.asarray(x)[None], limits, None)
     if walks[0][0].code == Reason.DIVERGED:
         raise ValueError(f"{point.kind} at {start}: no curve is found from there")
     tell = progress or (lambda count: None)
@@ -145,6 +147,59 @@ def continue_bifurcation(
         ends=jnp.asarray(ends, jnp.int32),
         special=found,
     )
+
+
+def bifurcation_curves(
+    system: eqx.Module,
+    branch: Branch,
+    bounds: Mapping[str, tuple[float, float]],
+    *,
+    kinds: Sequence[str] = KINDS,
+    most_points: int = 500,
+    progress: Callable[[int], None] | None = None,
+) -> list[BifurcationCurve]:
+    """Follow all bifurcations of a branch in two parameters: a stability chart.
+
+    One curve for each of them that is not on a curve found before. **Arguments:**
+    `branch`: of `system`, with its `bifurcations`; `kinds`: those that are followed; the
+    others are those of `continue_bifurcation`.
+
+    **Raises:** `ValueError` for an unknown kind and what `continue_bifurcation` raises.
+    """
+    for kind in kinds:
+        if kind not in KINDS:
+            raise ValueError(unknown_key("kind", kind, KINDS))
+    curves: list[BifurcationCurve] = []
+    for point in branch.bifurcations:
+        wanted = point.kind in kinds and not int(point.result)
+        if wanted and not any(_passes(system, curve, point, bounds) for curve in curves):
+            curve = continue_bifurcation(
+                system, point, bounds, most_points=most_points, progress=progress
+            )
+            curves.append(curve)
+    return curves
+
+
+def _passes(system, curve: BifurcationCurve, point: BifurcationPoint, bounds) -> bool:
+    """Return whether a curve goes through a point."""
+    if curve.kind != point.kind:
+        return False
+    first, second = (np.asarray(curve.parameters)[:, i] for i in (0, 1))
+    level = float(parameters(system)[curve.paths[1]].value)
+    states = np.asarray(curve.states)
+    size = np.abs(states).max(axis=0) + np.finfo(float).tiny
+    low, high = bounds[curve.paths[0]]
+    for i in np.flatnonzero((second[1:] - level) * (second[:-1] - level) <= 0):
+        share = (level - second[i]) / (second[i + 1] - second[i])
+        value = first[i] + share * (first[i + 1] - first[i])
+        state = states[i] + share * (states[i + 1] - states[i])
+        apart = np.abs(state - np.asarray(point.state)) / size
+        if (
+            abs(value - float(point.parameter)) < _SAME * (high - low)
+            and (apart < 0.1).all()
+        ):
+            return True
+    return False
 
 
 def _checked_paths(system, point: BifurcationPoint, bounds) -> tuple[str, str]:
@@ -179,9 +234,7 @@ def _start(leaves, static, point: BifurcationPoint, paths, ranges, second):
     system = with_values(eqx.combine(leaves, static), paths, values)
     periods = point.periods.astype(float)
     cut = section(system, point.state, periods)
-    units = units_of(system, point.kind, point.state, jnp.asarray(ranges))
-    time = [cut.turn[None]] if point.kind == "grazing" else []
-    x = jnp.concatenate([cut.state, *time, values]) / units
+    start, units = beginning(point.kind, cut, values, jnp.asarray(ranges))
     setting = Setting(periods, cut.begin, units, cut.contact)
     rtol, close = jnp.asarray(_RTOL), jnp.asarray(_CLOSE)
-    return CurveCourse(leaves, setting, rtol, close), x
+    return CurveCourse(leaves, setting, rtol, close), start / units

@@ -48,11 +48,13 @@ class Setting(NamedTuple):
 class Section(NamedTuple):
     """A state in which all gaps are open, its part of the motion, and what grazes.
 
-    A monodromy matrix that starts on a contact has no derivative there. `turn`: when,
-    after that, a gap turns nearest to touching; `contact`: which.
+    A monodromy matrix that starts on a contact has no derivative there. `size`: what the
+    state is measured in; `turn`: when, after that, a gap turns nearest to touching;
+    `contact`: which.
     """
 
     state: Any
+    size: Any
     begin: Any
     turn: Any
     contact: Any
@@ -118,7 +120,7 @@ def section(system, state, periods) -> Section:
     """Return where to cut a motion that starts in `state` at t = 0."""
     nothing = jnp.asarray(0.0)
     if not getattr(system, "has_contacts", False):
-        return Section(state, nothing, nothing, jnp.asarray(0))
+        return Section(state, scales(system, state), nothing, nothing, jnp.asarray(0))
     span = periods * system.period()
     parts = jnp.linspace(0.0, 1.0, _SAMPLES)
     states = simulate(system, state, span * parts).states
@@ -129,13 +131,17 @@ def section(system, state, periods) -> Section:
     size = jnp.where(turns, jnp.abs(inner), jnp.inf)
     row, contact = jnp.unravel_index(jnp.argmin(size), size.shape)
     turn = parts[row + 1] + jnp.where(row + 1 < first, 1.0, 0.0)
-    return Section(states[first], parts[first], turn * span, contact)
+    # At one moment a motion may be small that is large at others.
+    size = jnp.max(jax.vmap(lambda state: scales(system, state))(states), axis=0)
+    return Section(states[first], size, parts[first], turn * span, contact)
 
 
-def units_of(system, kind: str, state, ranges):
-    """Return what the unknowns are measured in; `ranges` of the parameters."""
-    time = [jnp.ones(1)] if kind == "grazing" else []
-    return jnp.concatenate([scales(system, state), *time, jnp.atleast_1d(ranges)])
+def beginning(kind: str, cut: Section, values, ranges):
+    """Return the first unknowns of all, unscaled, and what they are measured in."""
+    grazing = kind == "grazing"
+    time, one = ([cut.turn[None]], [jnp.ones(1)]) if grazing else ([], [])
+    start = jnp.concatenate([cut.state, *time, values])
+    return start, jnp.concatenate([cut.size, *one, ranges])
 
 
 def _test(kind: str, monodromy):

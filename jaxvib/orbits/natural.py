@@ -68,7 +68,9 @@ class Follower:
             change = -here.residual - here.column * (target - value)
             state = state + jnp.linalg.solve(here.matrix, change)
             value = target
-            seen = look(at(self.system, self.path, value), state, self.periods, self.rtol)
+            there = at(self.system, self.path, value)
+            tight = self.rtol * self.factor
+            seen = look(there, state, self.periods, self.rtol, tight)
             if int(seen.result) != Reason.SUCCESS:
                 return points, Reason(int(seen.result))
             points.append(Point(value, seen, float("nan")))

@@ -49,10 +49,12 @@ def at(system, path, value):
 
 
 @eqx.filter_jit
-def look(system, state, periods, rtol) -> PeriodicOrbit:
-    """Return what a state does in its periods, as an orbit that is not corrected."""
+def look(system, state, periods, rtol, tight) -> PeriodicOrbit:
+    """Return what a state does in its periods, as an orbit that is not corrected.
+
+    Its errors are the differences between two tolerances.
+    """
     shallow = GRAZING * scales(system, state)[0]
-    tight = rtol * 1e-2
 
     def at_tolerance(rtol):
         return revolve(system, state, periods, rtol=rtol, grazing=shallow)
@@ -62,5 +64,5 @@ def look(system, state, periods, rtol) -> PeriodicOrbit:
     coarse, seen = (jax.tree.map(lambda leaf, i=i: leaf[i], both) for i in (0, 1))
     nothing = jnp.asarray(0.0)
     shot = Shot(state, seen, coarse.monodromy, nothing, nothing.astype(int), seen.result)
-    looked = examined(system, shot, periods, tight, True)
+    looked = examined(system, shot, periods, tight, tight < rtol)
     return eqx.tree_at(lambda orbit: orbit.state, looked, state)

@@ -19,7 +19,8 @@ FROM = {"period_doubling": 2, "branch_point": 1}
 def frame_at(system, point: BifurcationPoint, span, rtol, factor) -> Frame:
     """Return the frame of the branch that begins at a bifurcation."""
     leaves, static = eqx.partition(system, eqx.is_inexact_array)
-    one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], (leaves, point.state))
+    nothing = np.zeros(point.state.size // 2)
+    one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], (leaves, point.state, nothing))
     periods = FROM[point.kind] * point.periods
     return frame_of(one, static, point.path, span, periods, rtol, factor, 1)
 

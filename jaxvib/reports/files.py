@@ -6,7 +6,19 @@ from pathlib import Path
 import numpy as np
 
 from . import colours
-from .picture import Axis, Cells, Chart, Classes, Line, Notes, Picture, Points, Scale, Share
+from .picture import (
+    Axis,
+    Cells,
+    Chart,
+    Classes,
+    Followers,
+    Line,
+    Notes,
+    Picture,
+    Points,
+    Scale,
+    Share,
+)
 
 _INCHES = (5.6, 4.2)  # one chart
 _MOST_OPTIONS = 4  # of a slider, drawn side by side
@@ -65,6 +77,8 @@ def _draw(figure, axes, chart: Chart, option: int | None, title: str) -> None:
     _label(axes.xaxis, axes.set_xlim, axes.set_xscale, chart.x)
     _label(axes.yaxis, axes.set_ylim, axes.set_yscale, chart.y)
     axes.set_title(_plain(title), loc="left", fontsize=10)
+    if chart.equal:
+        axes.set_aspect("equal", adjustable="datalim")
     axes.spines[["top", "right"]].set_visible(False)
     if len(axes.get_legend_handles_labels()[0]) > 1:
         axes.legend(frameon=False, fontsize=8)
@@ -106,6 +120,11 @@ def _notes(figure, axes, layer: Notes) -> None:
     axes.plot(layer.x, layer.y, marker, color="#1b2127", markersize=4, label=layer.name)
 
 
+def _followers(figure, axes, layer: Followers) -> None:
+    x, y = layer.x[layer.first], layer.y[layer.first]
+    axes.plot(x, y, "o", color="#1b2127", markersize=5, label=_plain(layer.name))
+
+
 _MARKERS = {
     "diamond": "D",
     "square": "s",
@@ -115,7 +134,13 @@ _MARKERS = {
     "hexagon": "h",
     "star": "*",
 }
-_DRAWN = {Cells: _cells, Points: _points, Line: _line, Notes: _notes}
+_DRAWN = {
+    Cells: _cells,
+    Points: _points,
+    Line: _line,
+    Notes: _notes,
+    Followers: _followers,
+}
 
 
 def _colouring(paint: Scale | Classes) -> dict:

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..ensemble import reason
-from ..studies.continuation import KINDS
+from ..studies.bifurcation_curves import KINDS
 from .curves import AMPLITUDE
-from .picture import Axis, Chart, Line, Notes, Picture
+from .picture import Axis, Chart, Followers, Line, Notes, Picture
 from .planes import axis
 from .reading import Run
 
@@ -32,6 +32,7 @@ def loading_curve(runs: Sequence[Run]) -> Picture:
     charts = [Chart(x, Axis(AMPLITUDE), tuple(_amplitudes(runs, path)))]
     for field, label in _FIELDS:
         charts.append(Chart(x, Axis(label), tuple(_curves(runs, path, field))))
+    charts.append(_in_the_plane(runs, path))
     charts.append(
         Chart(x, Axis("predictor error, relative", log=True), _predictors(runs, path))
     )
@@ -44,6 +45,8 @@ def loading_curve(runs: Sequence[Run]) -> Picture:
         "where undecided. Diamonds: the number of contacts per orbit changes. Squares: "
         "why the branch ends. Other marks: folds, period doublings and the rest of where "
         f"the branch changes its kind. {_ends(runs)} "
+        "In the complex plane the Floquet multipliers are those of the point of the branch "
+        "that the pointer is at, the circle is the border of stability. "
         "The predictor's error is the distance from the state that a step predicts to the "
         "orbit that Newton's method then finds.",
         f"Amplitude, largest multiplier and peak contact force of a branch of orbits over "
@@ -59,7 +62,7 @@ def _amplitudes(runs: Sequence[Run], path: str) -> Iterator[Line | Notes]:
         for freedom, name in enumerate(run.names("freedom", freedoms)):
             colour = freedom + number * freedoms
             yield from _by_verdict(
-                run, path, amplitude[:, freedom], _tag(runs, run, name), colour
+                run, number, path, amplitude[:, freedom], _tag(runs, run, name), colour
             )
         yield from _notes(run, path, amplitude[:, 0])
 
@@ -67,7 +70,7 @@ def _amplitudes(runs: Sequence[Run], path: str) -> Iterator[Line | Notes]:
 def _curves(runs: Sequence[Run], path: str, field: str) -> Iterator[Line | Notes]:
     for number, run in enumerate(runs):
         values = run.field(field)
-        yield from _by_verdict(run, path, values, _tag(runs, run, ""), number)
+        yield from _by_verdict(run, number, path, values, _tag(runs, run, ""), number)
         yield from _notes(run, path, values)
     if field == "largest_multiplier":
         ends = np.concatenate([run.field(path)[[0, -1]] for run in runs])
@@ -90,11 +93,29 @@ def _predictors(runs: Sequence[Run], path: str) -> tuple[Line, ...]:
     )
 
 
+def _in_the_plane(runs: Sequence[Run], path: str) -> Chart:
+    """Return the multipliers of the point that the reader looks at."""
+    angle = np.linspace(0.0, 2 * np.pi, 181)
+    layers: list[Line | Followers] = [
+        Line(np.cos(angle), np.sin(angle), "stability limit", 3, "dot", legend=False)
+    ]
+    for number, run in enumerate(runs):
+        values = run.field("floquet_multipliers")
+        first = len(values) // 2
+        at = f"{path} = {run.field(path)[first]:.5g} {run.unit(path)}".rstrip()
+        name = _tag(runs, run, f"multipliers, first at {at}")
+        layers.append(Followers(values.real, values.imag, name, number, first))
+    axes = Axis("real part of a multiplier"), Axis("imaginary part")
+    return Chart(*axes, tuple(layers), equal=True)
+
+
 def _tag(runs: Sequence[Run], run: Run, name: str) -> str:
     return f"{name} ({run.name})".strip() if len(runs) > 1 else name
 
 
-def _by_verdict(run: Run, path: str, values, name: str, colour: int) -> Iterator[Line]:
+def _by_verdict(
+    run: Run, number: int, path: str, values, name: str, colour: int
+) -> Iterator[Line]:
     """Return one line per verdict; neighbours share a point, so that no gap opens."""
     verdicts = run.field("stable")
     for verdict, (style, word) in _STYLES.items():
@@ -104,7 +125,7 @@ def _by_verdict(run: Run, path: str, values, name: str, colour: int) -> Iterator
             reached[1:] |= own[:-1]
             shown = np.where(reached, values, np.nan)
             label = f"{name}, {word}" if name else word
-            yield Line(run.field(path), shown, label, colour, style, marks=True)
+            yield Line(run.field(path), shown, label, colour, style, run=number, marks=True)
 
 
 def _notes(run: Run, path: str, values: np.ndarray) -> Iterator[Notes]:

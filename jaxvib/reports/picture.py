@@ -109,13 +109,32 @@ class Notes:
 
 
 @dataclasses.dataclass(frozen=True)
+class Followers:
+    """Marks that follow the pointer along the lines of a run that have `marks`.
+
+    While it is at their point i, or was last, the marks are at x[i], y[i]; both have
+    shape (p, marks). The first point to be shown is `first`.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    name: str
+    run: int = 0
+    first: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
 class Chart:
-    """One pair of axes and the layers on it, drawn in their order."""
+    """One pair of axes and the layers on it, drawn in their order.
+
+    `equal`: whether one unit is as long on both axes.
+    """
 
     x: Axis
     y: Axis
     layers: tuple
     title: str = ""
+    equal: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

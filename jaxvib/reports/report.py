@@ -26,6 +26,7 @@ from .response import frequency_response
 from .scatter import scatters
 from .sensitivity import sensitivities
 from .split import energy_split
+from .stability_chart import stability_charts
 
 
 def write_report(directory: Path | str, other: Path | str | None = None) -> Path:
@@ -81,7 +82,7 @@ def _of_periodic_orbits(runs: Sequence[Run]) -> list[Picture]:
 _PICTURES: dict[str, Callable[[Sequence[Run]], list[Picture]]] = {
     "periodic_orbit": _of_periodic_orbits,
     "beam_eigenvalues": beam_eigenvalues,
-    "continuation": lambda runs: [loading_curve(runs)],
+    "continuation": lambda runs: [*stability_charts(runs), loading_curve(runs)],
     "bifurcation_diagram": lambda runs: [diagram(runs)],
     "basins": basins,
     "design": designs,

@@ -7,6 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from .._nearest import unknown_key
+from .bifurcation_curves import KINDS, curve_lines, curve_variables
 from .catalogue import Declared
 from .cost import Cost
 from .fields import Variable, variables
@@ -16,9 +17,6 @@ Bounds = Annotated[
     list[float],
     Field(min_length=2, max_length=2, json_schema_extra={"allowed": "[lowest, highest]"}),
 ]
-
-
-KINDS = ("fold", "period_doubling", "neimark_sacker", "branch_point", "grazing")
 
 
 class ContinuationOptions(Table):
@@ -42,6 +40,22 @@ class ContinuationOptions(Table):
     most_points: int = Field(
         default=500, ge=2, le=100_000, description="orbits at which to stop"
     )
+    events: dict[str, float] = Field(
+        default={},
+        description="values of an orbit's quantities to be found on the way",
+        json_schema_extra={"allowed": "numbers by quantity, as max_contact_force"},
+    )
+    stop_at: list[str] = Field(
+        default=[], description="the events that end the branch, by arclength"
+    )
+    second_path: str = Field(
+        default="",
+        description="a second parameter, to follow the bifurcations found in both",
+        json_schema_extra={"allowed": "a parameter's path, or nothing"},
+    )
+    second_bounds: Bounds | None = Field(
+        default=None, description="values of the second parameter to stop at"
+    )
 
 
 class ContinuationKind:
@@ -58,6 +72,22 @@ class ContinuationKind:
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
         """Raise `ValueError` for bounds that do not enclose the parameter's value."""
         check_bounds(options.path, options.bounds, values, declared)
+        if options.events or options.stop_at:
+            from ..orbits.events import watch_of
+
+            watch_of(options.events, options.stop_at)
+        if options.stop_at and options.method != "arclength":
+            raise ValueError(
+                f"stop_at = {options.stop_at}; allowed: with method = 'arclength' only"
+            )
+        if bool(options.second_path) != (options.second_bounds is not None):
+            raise ValueError("second_path and second_bounds; allowed: both or neither")
+        if options.second_path:
+            if options.second_path == options.path:
+                raise ValueError(
+                    f"second_path = {options.path!r}; allowed: another one than path"
+                )
+            check_bounds(options.second_path, options.second_bounds, values, declared)
 
     def coordinates(self, options) -> list[str]:
         """Return the parameter."""
@@ -68,7 +98,7 @@ class ContinuationKind:
         import equinox as eqx
 
         from ..ensemble import reason
-        from ..orbits import continue_orbit, periodic_orbit
+        from ..orbits import bifurcation_curves, continue_orbit, periodic_orbit
         from ..systems import parameters
 
         start = periodic_orbit(
@@ -86,10 +116,21 @@ class ContinuationKind:
             most_points=options.most_points,
             rtol=run.rtol,
             evidence=run.evidence,
+            events=options.events,
+            stop_at=options.stop_at,
         )
         progress(1)
-        points = eqx.tree_at(lambda b: b.bifurcations, branch, None)
-        fields = variables(points) | _bifurcations(branch)
+        points = eqx.tree_at(lambda b: (b.bifurcations, b.events), branch, (None, None))
+        fields = variables(points) | _bifurcations(branch) | _events(branch, options)
+        if options.second_path:
+            bounds = {
+                options.path: tuple(options.bounds),
+                options.second_path: tuple(options.second_bounds),
+            }
+            curves = bifurcation_curves(
+                system, branch, bounds, most_points=options.most_points
+            )
+            fields |= curve_variables(curves, parameters(system), list(bounds))
         values = fields.pop("parameter").values
         swept = parameters(system)[options.path]
         codes = np.zeros(len(values), np.int32)
@@ -136,6 +177,8 @@ class ContinuationKind:
             f"best       largest |multiplier| {largest[best]:.3g} at {values[best]:.5g}",
             f"worst      contact force {force[worst]:.4g} N at {values[worst]:.5g}",
             *marks,
+            *_event_lines(read, study.analysis),
+            *(curve_lines(read, study.analysis) if study.analysis.second_path else []),
         ]
 
 
@@ -158,6 +201,28 @@ def _bifurcations(branch) -> dict[str, Variable]:
     }
     found["bifurcation.state"] = Variable((*axes, "state"), states, "", "state at t = 0")
     return found
+
+
+def _events(branch, options) -> dict[str, Variable]:
+    """Return where the events are, each along the axis `event`."""
+    names, axes = list(options.events), ("event",)
+    notes = {"meaning": ", ".join(f"{i} {name}" for i, name in enumerate(names))}
+    kinds = np.array([names.index(event.name) for event in branch.events], np.int8)
+    places = np.array([event.parameter for event in branch.events], float)
+    codes = np.array([event.result for event in branch.events], np.int32)
+    return {
+        "event.quantity": Variable(axes, kinds, "", "quantity", notes),
+        "event.parameter": Variable(axes, places, "", "value of the parameter"),
+        "event.result": Variable(axes, codes, "", "reason code"),
+    }
+
+
+def _event_lines(read: Callable, options) -> list[str]:
+    names = list(options.events)
+    return [
+        f"{names[code]} = {options.events[names[code]]:g} at {options.path} = {place:.8g}"
+        for code, place in zip(read("event.quantity"), read("event.parameter"), strict=True)
+    ]
 
 
 def check_bounds(

@@ -71,6 +71,10 @@ def branch():
         "predictor_error": ("point", [np.nan, 0.0, 1e-3, 1e-4, 1e-5]),
         "result": ("point", [0] * 5),
         "states": (("point", "state"), np.outer(LOADS, [1e-3, 1e-2])),
+        "floquet_multipliers": (
+            ("point", "multiplier"),
+            np.outer([1.0, 0.9, 0.8, 1.1, 1.2], [0.6 + 0.8j, 0.6 - 0.8j]),
+        ),
         "bifurcation.kind": ("bifurcation", [4, 1]),
         "bifurcation.parameter": ("bifurcation", [115.0, 129.0]),
         "bifurcation.state": (

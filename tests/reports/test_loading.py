@@ -1,10 +1,15 @@
 """Checked against: a branch and a design that are written down by hand."""
 
+import dataclasses
+
 import numpy as np
 
 from jaxvib.reports.history import design_history
 from jaxvib.reports.loading import loading_curve
-from jaxvib.reports.picture import Line, Notes
+from jaxvib.reports.picture import Followers, Line, Notes
+from jaxvib.reports.stability_chart import stability_charts
+
+AXES = ("curve", "curve_point")
 
 
 def lines(chart):
@@ -49,6 +54,41 @@ def test_each_kind_of_bifurcation_has_its_mark(branch):
 def test_each_freedom_has_its_amplitude(branch):
     found = lines(loading_curve([branch]).charts[0])
     np.testing.assert_array_equal(found["attached, stable"].y[1:3], [0.22, 0.24])
+
+
+def test_the_multipliers_of_the_point_that_is_looked_at_stand_in_the_plane(branch):
+    plane = loading_curve([branch]).charts[3]
+    [marks] = (layer for layer in plane.layers if isinstance(layer, Followers))
+    assert plane.equal
+    assert marks.first == 2
+    np.testing.assert_allclose(marks.x, np.outer([1.0, 0.9, 0.8, 1.1, 1.2], [0.6, 0.6]))
+    np.testing.assert_allclose(marks.y[4], [0.96, -0.96])
+
+
+def test_curves_of_bifurcations_make_a_stability_chart(branch):
+    assert stability_charts([branch]) == []
+    fields = {
+        "curve.kind": ("curve", [0, 1]),
+        "curve.ends": (("curve", "end"), [[40, 40], [40, 41]]),
+        "curve.level": ((), 5.8),
+        "curve.load.amplitude": (AXES, [[100, 110, 120], [90, 95, np.nan]]),
+        "curve.load.frequency": (AXES, [[5, 6, 7], [5.5, 6, np.nan]]),
+        "special.kind": ("special", [0], {"meaning": "0 cusp"}),
+        "special.load.amplitude": ("special", [110.0]),
+        "special.load.frequency": ("special", [6.0]),
+    }  # fmt: skip
+    options = {"path": "load.amplitude", "second_path": "load.frequency"}
+    study = {**branch.study, "config": {"analysis": options}}
+    run = dataclasses.replace(branch, results=branch.results.assign(fields), study=study)
+    [picture] = stability_charts([run])
+    [chart] = picture.charts
+    found = lines(chart)
+    assert found["fold"].x.tolist() == [100, 110, 120]
+    assert found["period doubling"].y[:2].tolist() == [5.5, 6]
+    assert set(found["the branch"].y) == {5.8}
+    [cusp] = (layer for layer in chart.layers if isinstance(layer, Notes))
+    assert cusp.texts == ("cusp at 110, 6",)
+    assert "reached the greatest number of points" in picture.text
 
 
 def test_two_branches_are_told_apart_by_name(branch):

@@ -13,7 +13,7 @@ function traces(chart, page, option, lit) {
   return seen.flatMap((layer) => TRACES[layer.is](layer, page, lit));
 }
 
-const TRACES = { Cells: cells, Points: points, Line: line, Notes: notes };
+const TRACES = { Cells: cells, Points: points, Line: line, Notes: notes, Followers: followers };
 
 function cells(layer, page, lit) {
   const logarithmic = layer.paint.log;
@@ -75,6 +75,21 @@ function notes(layer) {
     name: plain(layer.name), meta: layer, hovertemplate: "%{text}<br>%{x:.5g}<extra></extra>",
     marker: { symbol: layer.symbol, size: 9, color: token("--ink") },
   }];
+}
+
+// Marks at one point of the branch, which `followTo` moves to another.
+function followers(layer) {
+  return [{
+    type: "scatter", mode: "markers", ...followed(layer, layer.at ?? layer.first), meta: layer,
+    name: plain(layer.name), showlegend: false, hovertemplate: "%{x:.5g} + %{y:.5g} i<extra></extra>",
+    marker: { size: 9, color: token("--ink") },
+  }];
+}
+
+function followed({ x, y }, point) {
+  const width = x.shape[1];
+  const own = (values) => Array.from(values.subarray(point * width, (point + 1) * width));
+  return { x: own(x), y: own(y) };
 }
 
 function scaleOf(paint, page, lit) {
@@ -140,7 +155,9 @@ function layout(chart) {
     margin: { l: 66, r: 14, t: 10 + (chart.title ? 24 : 0) + (named ? 24 : 0), b: 50 },
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: getComputedStyle(document.body).fontFamily, size: 12.5, color: ink },
-    xaxis: axis(chart.x), yaxis: axis(chart.y), dragmode: "zoom", hovermode: "closest",
+    xaxis: axis(chart.x),
+    yaxis: { ...axis(chart.y), ...(chart.equal ? { scaleanchor: "x", scaleratio: 1 } : {}) },
+    dragmode: "zoom", hovermode: "closest",
     showlegend: named,
     legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom", bgcolor: "rgba(0,0,0,0)" },
     hoverlabel: {

@@ -43,7 +43,9 @@ async function draw(element) {
   const first = !element.drawn;
   element.drawn = Plotly.react(element, drawn, shown, CONFIG);
   await element.drawn;
-  if (first) element.on("plotly_click", ({ points: [point] }) => pickPoint(point));
+  if (!first) return;
+  element.on("plotly_click", ({ points: [point] }) => pickPoint(point));
+  element.on("plotly_hover", ({ points: [point] }) => followTo(element, point));
 }
 
 async function redraw() {
@@ -71,6 +73,20 @@ function pickPoint(point) {
   choose(layer.run, layer.samples[index]).then(() => {
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) motion.play(true);
   });
+}
+
+// Marks that follow the pointer along a branch go to the point that it is at.
+function followTo(element, point) {
+  const line = point.data.meta;
+  if (line?.is !== "Line" || !line.marks) return;
+  for (const other of element.closest(".picture").querySelectorAll(".chart")) {
+    other.data?.forEach(({ meta }, trace) => {
+      if (meta?.is !== "Followers" || meta.run !== line.run) return;
+      meta.at = point.pointIndex;
+      const { x, y } = followed(meta, meta.at);
+      Plotly.restyle(other, { x: [x], y: [y] }, [trace]);
+    });
+  }
 }
 
 // Show the stored orbit nearest to a sample, the swept ranges taken as equally long.

@@ -1,0 +1,56 @@
+"""Events along a branch that a user asks for: a force reached, an amplitude exceeded."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .._nearest import unknown_key
+from .._quantity import Range, check_range
+from .extended import KINDS
+from .periodic_orbit import PeriodicOrbit
+
+QUANTITIES = (
+    "max_contact_force",
+    "contact_duration",
+    "contacts_per_period",
+    "largest_multiplier",
+    "grazing_margin",
+)
+_TAKEN = (*KINDS, "branch_point")
+
+
+class Watch(NamedTuple):
+    """Functions of an orbit by name, whose zeros are events; those that end a branch."""
+
+    events: Mapping[str, Callable[[PeriodicOrbit], float]]
+    stop_at: tuple[str, ...]
+
+
+def watch_of(
+    events: Mapping[str, float | Callable] | None, stop_at: Sequence[str] = ()
+) -> Watch:
+    """Return what to watch: values of an orbit's quantities, or functions of an orbit.
+
+    **Raises:** `ValueError` for a quantity that is not known, a name that is taken, or
+    an event to stop at that is not among the events.
+    """
+    functions: dict[str, Callable] = {}
+    for name, what in (events or {}).items():
+        if name in _TAKEN:
+            raise ValueError(f"event {name!r}; allowed: names that no bifurcation has")
+        if callable(what):
+            functions[name] = what
+        elif name in QUANTITIES:
+            check_range(f"event {name}", what, "", Range())
+            functions[name] = _difference(name, what)
+        else:
+            raise ValueError(unknown_key("quantity", name, QUANTITIES))
+    for name in stop_at:
+        if name not in functions:
+            raise ValueError(unknown_key("event to stop at", name, functions))
+    return Watch(functions, tuple(stop_at))
+
+
+def _difference(name: str, value) -> Callable[[PeriodicOrbit], float]:
+    return lambda orbit: float(np.asarray(getattr(orbit, name)) - value)

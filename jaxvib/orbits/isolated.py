@@ -1,0 +1,115 @@
+"""All branches over a range: isolated ones too, which no other branch leads to."""
+
+from collections.abc import Callable, Mapping
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Real
+
+from .._quantity import Range, check_range
+from ..dynamics.flow import flow
+from ..ensemble import Reason, map_samples
+from .branch import Branch
+from .continuation import continue_orbit
+from .limits import enclosing, known_parameter
+from .periodic_orbit import PeriodicOrbit, check_periods, evidence_factor, orbit_from_guess
+from .point import at
+
+_SAME = 0.02  # of a branch's size, between its points
+
+
+def find_branches(
+    system: eqx.Module,
+    path: str,
+    bounds: tuple[float, float],
+    states: Real[np.ndarray, "starts n"],
+    *,
+    values: int = 9,
+    periods: int = 1,
+    largest_step: float | None = None,
+    most_points: int = 500,
+    rtol: float = 1e-8,
+    evidence: str = "checked",
+    events: Mapping[str, float | Callable] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> list[Branch]:
+    """Return every branch that Newton's method meets from a grid of starts.
+
+        starts = jv.state_grid(system, {0: np.linspace(-2, 2, 9), 1: [-1.0, 0.0, 1.0]})
+        jv.find_branches(system, "load.frequency", (5.0, 7.0), starts, periods=3)
+
+    At each of several values of the parameter orbits are sought from all starts, stable
+    or not; each that is on no branch so far is followed by its arc length, both ways.
+    A branch comes once, whichever of its periods it is met in.
+
+    **Arguments:** `states`: starts at t = 0. `values`: the number of values of the
+    parameter, evenly spaced within the bounds. `periods`: of the load in one of the
+    motion. The others are those of `continue_orbit`.
+
+    **Raises:** `ValueError` for an unknown path, bounds out of range, or states of
+    another size. A branch that no start is near enough to is not found.
+    """
+    declared = known_parameter(system, path)
+    starts = np.atleast_2d(np.asarray(states, float))
+    size = jax.eval_shape(system.rest).shape[0]
+    if starts.ndim != 2 or starts.shape[1] != size or not np.isfinite(starts).all():
+        raise ValueError(f"states have shape {np.shape(states)}; allowed: (starts, {size})")
+    check_range("values", values, "", Range(at_least=1))
+    check_periods(periods)
+    low, high = enclosing(declared, path, bounds, np.mean(bounds))
+    places = low + (high - low) * (np.arange(values) + 0.5) / values
+    found = _orbits(system, path, places, starts, periods, rtol, evidence_factor(evidence))
+    branches: list[Branch] = []
+    for value, orbit, shifted in found:
+        if any(_on(branch, value, shifted) for branch in branches):
+            continue
+        branches.append(
+            continue_orbit(
+                at(system, path, value), orbit, path, (low, high), "arclength",
+                largest_step=largest_step, most_points=most_points, rtol=rtol,
+                evidence=evidence, events=events, progress=progress,
+            )
+        )  # fmt: skip
+    return branches
+
+
+def _orbits(system, path, places, starts, periods, rtol, factor):
+    """Return the orbits found: value, orbit, and its states after each load period."""
+    leaves, static = eqx.partition(system, eqx.is_inexact_array)
+    frozen = jax.tree.map(np.asarray, leaves)
+
+    def find(lane) -> tuple[PeriodicOrbit, jax.Array]:
+        value, start = lane
+        there = at(eqx.combine(jax.tree.map(jnp.asarray, frozen), static), path, value)
+        number = jnp.asarray(periods, jnp.int32)
+        orbit = orbit_from_guess(there, start, number, rtol, factor)
+        states = [orbit.state]
+        for _ in range(1, periods):
+            states.append(flow(there, states[-1], 0.0, there.period(), rtol=rtol))
+        return orbit, jnp.stack(states)
+
+    each = np.repeat(places, len(starts)), np.tile(starts, (len(places), 1))
+    orbits, shifted = map_samples(find, each)
+    found = []
+    for i in np.flatnonzero(np.asarray(orbits.result) == Reason.SUCCESS):
+        size = np.abs(shifted[i]).max() + np.finfo(float).tiny
+        known = (s[2] for s in found if s[0] == each[0][i])
+        if any((np.abs(s - shifted[i][0]).max(axis=1) < 1e-6 * size).any() for s in known):
+            continue
+        orbit = jax.tree.map(lambda leaf, i=i: jnp.asarray(leaf[i]), orbits)
+        found.append((float(each[0][i]), orbit, shifted[i]))
+    return found
+
+
+def _on(branch: Branch, value: float, shifted) -> bool:
+    """Return whether a branch goes through an orbit, in whichever of its periods."""
+    at_points, states = np.asarray(branch.parameter), np.asarray(branch.states)
+    size = np.abs(states).max(axis=0) + np.finfo(float).tiny
+    for i in np.flatnonzero((at_points[1:] - value) * (at_points[:-1] - value) <= 0):
+        share = (value - at_points[i]) / (at_points[i + 1] - at_points[i])
+        state = states[i] + share * (states[i + 1] - states[i])
+        if (np.abs(shifted - state) / size < _SAME).all(axis=1).any():
+            return True
+    return False

@@ -1,0 +1,140 @@
+"""Checked against: closed forms of cusp, torus, linear grazing, and Mathieu functions.
+
+The resonance 1:2 of predator and prey is found on two curves, which must agree.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.special
+
+import jaxvib as jv
+from jaxvib.ensemble import Reason
+
+TAU = 2 * np.pi
+
+
+def cusp(t, x, p):
+    return [p["h"] + p["r"] * x[0] - x[0] ** 3]
+
+
+def mathieu(t, x, p):
+    return [x[1], -(p["a"] - 2 * p["q"] * jnp.cos(2 * t)) * x[0]]
+
+
+def growing(t, x, p):
+    return [x[1], -p["c"] * x[1] - p["w"] ** 2 * x[0] - x[0] ** 2 * x[1]]
+
+
+def predator_prey(t, x, p):
+    eaten = 4 * jnp.pi * x[0] * x[1] / (p["b0"] * (1 + p["eps"] * jnp.cos(TAU * t)) + x[0])
+    return [TAU * (1 - x[0]) * x[0] - eaten, eaten - TAU * x[1]]
+
+
+def first_bifurcation(system, guess, path, bounds, **options):
+    """Return the first bifurcation of the branch of an orbit."""
+    orbit = jv.periodic_orbit(system, np.array(guess))
+    branch = jv.continue_orbit(system, orbit, path, bounds, "arclength", **options)
+    return branch.bifurcations[0]
+
+
+@pytest.fixture(scope="module")
+def folds():
+    """Return x' = h + r x - x^3 and a fold of its states of rest."""
+    values = {"h": 0.0, "r": 1.0}
+    system = jv.forced_system(cusp, parameters=values, period=1.0, dimension=1)
+    return system, first_bifurcation(system, [1.0], "h", (-1.0, 1.0))
+
+
+def test_a_curve_of_folds_goes_round_its_cusp(folds):
+    system, fold = folds
+    curve = jv.continue_bifurcation(system, fold, {"h": (-1.0, 1.0), "r": (-1.0, 2.0)})
+    h, r = np.asarray(curve.parameters).T
+    assert np.abs(h) == pytest.approx(2 * (np.maximum(r, 0) / 3) ** 1.5, abs=1e-12)
+    assert (h.min(), h.max()) == (-1.0, 1.0)
+    assert list(np.asarray(curve.ends)) == [Reason.PARAMETER_BOUND] * 2
+    assert [point.kind for point in curve.special] == ["cusp"]
+    assert curve.special[0].parameters == pytest.approx([0.0, 0.0], abs=1e-10)
+    assert np.asarray(curve.floquet_multipliers) == pytest.approx(1.0, abs=1e-9)
+    assert "cusp at" in repr(curve)
+
+
+@pytest.mark.parametrize(
+    ("kind", "bounds", "words"),
+    [
+        ("fold", {"h": (-1, 1)}, "and of one other"),
+        ("fold", {"h": (-1, 1), "q": (0, 1)}, "q"),
+        ("fold", {"h": (-1, 1), "r": (2, 3)}, "do not enclose the point's 1"),
+        ("branch_point", {"h": (-1, 1), "r": (0, 3)}, "kind = 'branch_point'; allowed"),
+    ],
+)
+def test_what_has_no_curve_is_refused(folds, kind, bounds, words):
+    system, fold = folds
+    point = jv.bifurcation_point(system, fold, "fold", "h")
+    object.__setattr__(point, "kind", kind)
+    with pytest.raises(ValueError, match=words):
+        jv.continue_bifurcation(system, point, bounds)
+
+
+@pytest.mark.slow
+def test_the_tongue_of_mathieu():
+    values = {"a": 0.5, "q": 0.4}
+    system = jv.forced_system(mathieu, parameters=values, period=np.pi, dimension=2)
+    point = first_bifurcation(system, [0.0, 0.0], "a", (0.3, 1.2), largest_step=0.05)
+    curve = jv.continue_bifurcation(system, point, {"a": (-1.0, 3.0), "q": (0.1, 3.0)})
+    a, q = np.asarray(curve.parameters).T
+    assert len(a) > 10
+    assert a == pytest.approx(scipy.special.mathieu_b(1, q), abs=1e-11)
+    assert curve.special == ()
+
+
+@pytest.mark.slow
+def test_resonances_on_a_curve_of_tori():
+    # At c = 0 the pair of the state of rest is exp(+-i w).
+    values = {"c": 0.1, "w": 1.8}
+    system = jv.forced_system(growing, parameters=values, period=1.0, dimension=2)
+    point = first_bifurcation(system, [0.0, 0.0], "c", (-0.3, 0.3), largest_step=0.05)
+    curve = jv.continue_bifurcation(system, point, {"c": (-1.0, 3.0), "w": (1.0, 3.0)})
+    assert np.asarray(curve.parameters)[:, 0] == pytest.approx(0.0, abs=1e-12)
+    found = {point.kind: point.parameters[1] for point in curve.special}
+    expected = {"resonance 1:4": np.pi / 2, "resonance 1:3": TAU / 3}
+    assert found == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.slow
+def test_curves_of_tori_and_of_flips_end_in_one_resonance():
+    values, bounds = {"b0": 0.45, "eps": 0.2}, {"b0": (0.1, 1.2), "eps": (0.0, 1.0)}
+    system = jv.forced_system(predator_prey, parameters=values, period=1.0, dimension=2)
+    torus = first_bifurcation(system, [0.42, 0.23], "b0", (0.3, 0.8))
+    flip = first_bifurcation(system, [0.42, 0.23], "eps", (0.0, 0.8))
+    tori = jv.continue_bifurcation(system, torus, bounds)
+    flips = jv.continue_bifurcation(system, flip, bounds)
+    assert list(np.asarray(tori.ends)) == [Reason.PARAMETER_BOUND, Reason.STRONG_RESONANCE]
+    # Without seasons the tori begin at Hopf's bifurcation, b0 = 1/3.
+    assert np.asarray(tori.parameters)[0] == pytest.approx([1 / 3, 0.0], abs=1e-10)
+    [corner] = [point for point in flips.special if "1:2" in point.kind]
+    assert np.asarray(tori.parameters)[-1] == pytest.approx(
+        corner.parameters[::-1], abs=1e-8
+    )
+
+
+@pytest.mark.slow
+def test_the_curve_of_grazing_is_that_of_the_linear_response():
+    contact, load = jv.HertzContact(stiffness=35041219.07), jv.HarmonicLoad(180.0, 5.8)
+    system = jv.two_body_impact(contact=contact, load=load)
+    orbit = jv.periodic_orbit(system, system.rest())
+    point = jv.bifurcation_point(system, orbit, "grazing", "load.amplitude")
+    bounds = {"load.amplitude": (20.0, 1000.0), "load.frequency": (4.0, 9.0)}
+    curve = jv.continue_bifurcation(system, point, bounds)
+    mass, damping, stiffness = (np.asarray(m) for m in system.matrices())
+
+    def closing(w):
+        dynamic = stiffness - w**2 * mass + 1j * w * damping
+        response = np.linalg.solve(dynamic, [1.0, 0.0])
+        return 0.05 / abs(response[0] - response[1])
+
+    amplitude, frequency = np.asarray(curve.parameters).T
+    assert amplitude == pytest.approx([closing(w) for w in frequency], rel=1e-9)
+    assert list(amplitude[[0, -1]]) == [1000.0, 1000.0]
+    assert frequency.min() < 4.1
+    assert frequency.max() > 8.8

@@ -1,0 +1,84 @@
+"""Checked against: orbits found by Newton's method alone at the place of each event."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxvib as jv
+from jaxvib.ensemble import Reason
+
+
+def duffing(t, x, p):
+    return [x[1], 0.015 * jnp.cos(p["w"] * t) - 0.04 * x[1] - x[0] - x[0] ** 3]
+
+
+DUFFING = jv.forced_system(
+    duffing, parameters={"w": 1.0}, period=lambda p: 2 * jnp.pi / p["w"], dimension=2
+)
+BOUNDS = (0.95, 1.1)
+EVENTS = {"largest_multiplier": 0.9, "wide": lambda orbit: orbit.amplitude[0] - 0.3}
+
+
+@pytest.fixture(scope="module")
+def orbit():
+    return jv.periodic_orbit(DUFFING, np.zeros(2))
+
+
+@pytest.fixture(scope="module")
+def whole(orbit):
+    return jv.continue_orbit(DUFFING, orbit, "w", BOUNDS, "arclength", events=EVENTS)
+
+
+def test_events_are_where_the_orbit_has_their_value(whole):
+    names = [event.name for event in whole.events]
+    assert names.count("wide") == 2
+    assert names.count("largest_multiplier") >= 2
+    for event in whole.events:
+        there = jv.replace(DUFFING, {"w": event.parameter})
+        orbit = jv.periodic_orbit(there, event.orbit.state, periods=1, rtol=1e-10)
+        if event.name == "wide":
+            assert float(orbit.amplitude[0]) == pytest.approx(0.3, rel=1e-8)
+        else:
+            assert float(orbit.largest_multiplier) == pytest.approx(0.9, rel=1e-8)
+    assert "wide at w = 1.0" in repr(whole)
+
+
+def test_a_branch_stops_at_an_event_and_goes_on_from_it(orbit, whole):
+    short = jv.continue_orbit(
+        DUFFING, orbit, "w", BOUNDS, "arclength", events=EVENTS, stop_at=["wide"]
+    )
+    assert list(np.asarray(short.ends)) == [Reason.PARAMETER_BOUND, Reason.EVENT]
+    wide = next(event for event in whole.events if event.name == "wide")
+    assert float(short.parameter[-1]) == pytest.approx(float(wide.parameter), rel=1e-9)
+    assert float(short.amplitude[-1, 0]) == pytest.approx(0.3, rel=1e-8)
+    assert not short.bifurcations
+    longer = jv.extend_branch(DUFFING, short, BOUNDS)
+    folds = [float(point.parameter) for point in whole.bifurcations]
+    assert [float(p.parameter) for p in longer.bifurcations] == pytest.approx(folds, 1e-10)
+    assert list(np.asarray(longer.ends)) == [Reason.PARAMETER_BOUND] * 2
+    assert float(longer.parameter[0]) == BOUNDS[0]
+    assert float(longer.parameter[-1]) == BOUNDS[1]
+
+
+def test_a_branch_goes_on_beyond_its_old_bounds(whole):
+    wider = jv.extend_branch(DUFFING, whole, (0.9, 1.2))
+    assert float(wider.parameter[0]) == 0.9
+    assert float(wider.parameter[-1]) == 1.2
+    assert len(wider.bifurcations) == len(whole.bifurcations) == 2
+    assert len(wider.parameter) > len(whole.parameter)
+    with pytest.raises(ValueError, match="no end to go on from"):
+        jv.extend_branch(DUFFING, whole, BOUNDS)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"events": {"fold": 1.0}}, "event 'fold'"),
+        ({"events": {"max_contact_forse": 1.0}}, "did you mean 'max_contact_force'"),
+        ({"stop_at": ["wide"]}, "unknown event to stop at 'wide'"),
+        ({"events": EVENTS, "stop_at": ["wide"]}, "method = 'arclength' only"),
+    ],
+)
+def test_what_cannot_be_watched_is_refused(orbit, given, words):
+    with pytest.raises(ValueError, match=words):
+        jv.continue_orbit(DUFFING, orbit, "w", BOUNDS, **given)

@@ -1,0 +1,69 @@
+"""Checked against: scipy's integration of the Duffing oscillator over many periods."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.integrate
+
+import jaxvib as jv
+from jaxvib.ensemble import Reason
+
+FORCE, DAMPING = 4.0, 0.02
+
+
+def duffing(t, x, p):
+    return [x[1], FORCE * jnp.cos(p["w"] * t) - DAMPING * x[1] - x[0] - x[0] ** 3]
+
+
+@pytest.fixture(scope="module")
+def system():
+    return jv.forced_system(
+        duffing, parameters={"w": 4.5}, period=lambda p: 2 * jnp.pi / p["w"], dimension=2
+    )
+
+
+def settled(frequency, state, periods):
+    """Return the state after many periods, by scipy."""
+
+    def rates(t, x):
+        load = FORCE * np.cos(frequency * t)
+        return [x[1], load - DAMPING * x[1] - x[0] - x[0] ** 3]
+
+    span = 2 * np.pi / frequency * periods
+    solution = scipy.integrate.solve_ivp(
+        rates, (0.0, span), state, method="DOP853", rtol=1e-11, atol=1e-12
+    )
+    return solution.y[:, -1]
+
+
+@pytest.mark.slow
+def test_isolated_subharmonics_are_found_and_followed_once(system):
+    starts = jv.state_grid(system, {0: np.linspace(-2, 2, 5), 1: np.linspace(-4, 4, 5)})
+    branches = jv.find_branches(
+        system, "w", (4.0, 6.0), starts, values=3, periods=3, largest_step=0.1
+    )
+    assert branches
+    for branch in branches:
+        assert len(branch.bifurcations) >= 1
+        stable = np.flatnonzero(np.asarray(branch.stable) == 1)
+        assert stable.size
+        i = stable[len(stable) // 2]
+        frequency, state = float(branch.parameter[i]), np.asarray(branch.states[i])
+        # It comes back after three periods, and not after one.
+        np.testing.assert_allclose(settled(frequency, state, 30), state, atol=1e-6)
+        assert np.abs(settled(frequency, state, 1) - state).max() > 0.1
+        # No other branch is the same motion one or two periods later.
+        for other in branches:
+            if other is not branch:
+                for later in (0, 1, 2):
+                    moved = settled(frequency, state, later)
+                    near = np.abs(np.asarray(other.parameter) - frequency) < 0.02
+                    apart = np.abs(np.asarray(other.states)[near] - moved).max(axis=1)
+                    assert (apart > 0.05).all()
+    ends = {int(code) for branch in branches for code in np.asarray(branch.ends)}
+    assert ends <= {int(Reason.CLOSED), int(Reason.PARAMETER_BOUND)}
+
+
+def test_starts_of_another_size_are_refused(system):
+    with pytest.raises(ValueError, match=r"allowed: \(starts, 2\)"):
+        jv.find_branches(system, "w", (4.0, 6.0), np.zeros((3, 4)))
