@@ -23,22 +23,22 @@ def duffing(t, x, p):
     return [x[1], 0.18 * jnp.cos(p["w"] * t) - 0.05 * x[1] - x[0] - 0.1 * x[0] ** 3]
 
 
-def one_sided_spring():
+def one_sided_spring(frequency: float):
     """Return example 3: two masses, the first of which meets a linear spring at 1."""
     links = jnp.array([[1.0, -1.0], [-1.0, 2.0]])
     linear = jv.LinearSystem(jnp.eye(2), 0.03 * links, links)
     spring = jv.Contact(jnp.array([1.0, 0.0]), 1.0, jv.LinearContact(100.0))
-    load = jv.AppliedLoad(jnp.array([0.0, 1.0]), jv.HarmonicLoad(0.1, 0.8))
+    load = jv.AppliedLoad(jnp.array([0.0, 1.0]), jv.HarmonicLoad(0.1, frequency))
     return jv.ImpactSystem(linear, (spring,), (load,))
 
 
 # x_2, v_1 and v_2 at the onset, its time, how long the contact lasts, and the frequency.
-GUESSES = [
-    ("neimark_sacker", [0.652, 0.207, 0.0457, 0.119, 0.280, 0.6186]),
-    ("period_doubling", [1.0545, 0.7157, 0.3427, 0.8188, 0.3153, 0.7388]),
-    ("period_doubling", [1.1114, 0.6885, 0.4851, 2.1366, 0.3178, 0.75559]),
-    ("fold", [1.1017, 0.6798, 0.4788, 2.2127, 0.3175, 0.75563]),
-]
+TORUS = [0.652, 0.207, 0.0457, 0.119, 0.280, 0.6186]
+FLIPS = [1.0545, 0.7157, 0.3427, 0.8188, 0.3153, 0.7388], [
+    1.1114, 0.6885, 0.4851, 2.1366, 0.3178, 0.75559,
+]  # fmt: skip
+TURN = [1.1017, 0.6798, 0.4788, 2.2127, 0.3175, 0.75563]
+FREQUENCY = "loads.0.law.frequency"
 EXACTLY = OneContact()
 CASES = {
     "NLvib 1, Duffing": (
@@ -47,8 +47,14 @@ CASES = {
         [0.0, 0.0], "w", (0.5, 1.6),
         [("fold", 1.2696019555459, HARMONICS), ("fold", 1.1157002517709, HARMONICS)],
     ),
-    "NLvib 3, one-sided spring": (
-        one_sided_spring(), None, "loads.0.law.frequency", (0.5, 0.8),
-        [(kind, EXACTLY.bifurcation(kind, guess), EXACT) for kind, guess in GUESSES],
+    "NLvib 3, resonance": (
+        one_sided_spring(0.739), [0.44, 0.46, 0.65, 1.02], FREQUENCY, (0.66, 0.76),
+        [("fold", EXACTLY.bifurcation("fold", TURN), EXACT)]
+        + [("period_doubling", EXACTLY.bifurcation("period_doubling", flip), EXACT)
+           for flip in FLIPS],
+    ),
+    "NLvib 3, below": (
+        one_sided_spring(0.62), [0.973, 0.645, 0.248, 0.0705], FREQUENCY, (0.6, 0.66),
+        [("neimark_sacker", EXACTLY.bifurcation("neimark_sacker", TORUS), EXACT)],
     ),
 }  # fmt: skip

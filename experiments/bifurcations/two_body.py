@@ -8,6 +8,7 @@ no code with jaxvib: numpy, scipy's DOP853 and variational equations written by 
 Writes `two_body.json`.
 """
 
+import itertools
 import json
 import time
 from pathlib import Path
@@ -225,6 +226,38 @@ def verified(found, point) -> dict:
     return fold(point, np.sign(side), 2e-6 if value < 9 else 1e-4)
 
 
+def more_contacts() -> dict:
+    """Return the branch at 2 rad/s from no contact to one and to two a period.
+
+    Along the load; every fifth point's contacts are counted by the independent
+    integration as well, and its state compared.
+    """
+    system = jv.replace(system_at(2.0), {"load.amplitude": 11500.0})
+    orbit = jv.periodic_orbit(system, system.rest())
+    found = jv.continue_orbit(
+        system, orbit, "load.amplitude", (11000.0, 16500.0), "arclength"
+    )
+    counts, apart = [], []
+    for point in range(0, len(found.parameter), 5):
+        load = float(found.parameter[point])
+        other = TwoBody(contact_stiffness=SOFT, load_frequency=2.0, load_amplitude=load)
+        seen = periodic_orbit(other, np.asarray(found.states[point]))
+        counts.append((int(found.contacts[point]), seen.contacts))
+        apart.append(np.abs(seen.state - np.asarray(found.states[point])).max())
+    return {
+        "points": len(found.parameter),
+        "contacts along the branch": [
+            int(count) for count, _ in itertools.groupby(np.asarray(found.contacts))
+        ],
+        "bifurcations": [
+            [point.kind, float(point.parameter)] for point in found.bifurcations
+        ],
+        "points looked at": len(counts),
+        "same number of contacts": sum(ours == theirs for ours, theirs in counts),
+        "largest |state - independent state|": float(max(apart)),
+    }
+
+
 def main() -> None:
     """Follow, verify, print and store."""
     found, seconds = branch()
@@ -239,6 +272,7 @@ def main() -> None:
         "contacts": sorted({int(count) for count in found.contacts}),
         "seconds with compilation": round(seconds, 1),
         "bifurcations": rows,
+        "from no contact to two": more_contacts(),
     }
     file = Path(__file__).with_name("two_body.json")
     file.write_text(json.dumps(report, indent=1) + "\n")
