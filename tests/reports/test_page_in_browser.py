@@ -175,3 +175,28 @@ def test_every_kind_of_study_is_drawn(kind, browser, request, map_study, tmp_pat
     browser.wait(READY)
     assert browser.console() == []
     assert all(browser.run(f"return {MARKS}"))
+
+
+def test_multipliers_follow_the_pointer_along_a_branch(browser, branch, tmp_path):
+    report = tmp_path / "branch.html"
+    report.write_text(page(pictures_of([branch]), [branch]), "utf-8")
+    browser.open(report)
+    browser.wait(READY)
+    shown = (
+        "[...document.querySelectorAll('.chart')[3].data].find((t) => "
+        "t.meta.is === 'Followers').x[0]"
+    )
+    values = branch.field("floquet_multipliers").real[:, 0]
+    assert browser.run(f"return {shown}") == pytest.approx(values[2], rel=1e-6)
+    x, y = browser.run(
+        """const chart = document.querySelectorAll(".chart")[1];
+        chart.scrollIntoView({block: "center", behavior: "instant"});
+        const { xaxis, yaxis } = chart._fullLayout;
+        const plot = chart.querySelector(".nsewdrag").getBoundingClientRect();
+        return [plot.x + xaxis.l2p(arguments[0]), plot.y + yaxis.l2p(arguments[1])];""",
+        float(branch.field("load.amplitude")[1]),
+        float(branch.field("largest_multiplier")[1]),
+    )
+    browser.point(x, y)
+    browser.wait(f"Math.abs({shown} - {values[1]}) < 1e-6")
+    assert browser.console() == []
