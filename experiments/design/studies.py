@@ -119,6 +119,31 @@ def robust() -> dict:
     }
 
 
+def optimisers() -> dict:
+    """Return what each optimiser took to which objective, of one problem."""
+    results = store("optimisers")
+    return {
+        str(name): {
+            "objective": float(results["optimum.objective"].sel(design=name)),
+            "evaluations": int(results["evaluations"].sel(design=name)),
+        }
+        for name in results["design"].values
+    }
+
+
+def on_a_beam() -> dict:
+    """Return how near eigenvalues come to their places, and the least damping ratio."""
+    results = store("beam_placement")
+    return {
+        str(name): {
+            "objective": float(results["optimum.objective"].sel(design=name)),
+            "evaluations": int(results["evaluations"].sel(design=name)),
+            "result": jv.reason(int(results["design_result"].sel(design=name))),
+        }
+        for name in results["design"].values
+    }
+
+
 def identified() -> dict:
     """Return what a fit finds of a response with 1 per cent of noise."""
     results = store("fit_response")
@@ -166,6 +191,8 @@ def studies() -> dict:
         "robust absorber": robust(),
         "period doubling out of the range": flip(),
         "chain mirror": mirror(),
+        "optimisers": optimisers(),
+        "oscillators on a beam": on_a_beam(),
         "fit": identified(),
         "sensitivity": influences(),
     }
