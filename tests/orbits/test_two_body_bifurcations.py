@@ -30,9 +30,14 @@ def test_one_branch_meets_every_kind_of_bifurcation(found):
 def test_an_independent_integration_sees_the_change_on_both_sides(found, kind):
     points = [point for point in found.bifurcations if point.kind == kind]
     for point in points:
-        assert two_body.verified(found, point)["verified"]
-    if kind == "grazing":
-        for point in points:
+        flips = kind == "period_doubling"
+        report = two_body.flip(point) if flips else two_body.verified(found, point)
+        assert report["verified"]
+
+
+def test_it_grazes_where_the_linear_response_closes_the_gap(found):
+    for point in found.bifurcations:
+        if point.kind == "grazing":
             exact = two_body.linear_grazing(float(point.parameter))
             assert float(point.parameter) == pytest.approx(exact, rel=1e-9)
 
@@ -44,3 +49,11 @@ def test_motions_settle_on_the_branch_of_twice_the_period(found):
     assert report["largest |multiplier|, independent"] < 1
     assert report["|s(T) - s(0)|"] > 1e-2
     assert report["where it settles, from the branch's motion"] < 1e-7
+
+
+def test_a_branch_goes_from_no_contact_to_one_and_to_two():
+    report = two_body.more_contacts()
+    assert report["contacts along the branch"] == [0, 1, 2]
+    assert [kind for kind, _ in report["bifurcations"]] == ["grazing", "grazing"]
+    assert report["same number of contacts"] == report["points looked at"]
+    assert report["largest |state - independent state|"] < 1e-9
