@@ -113,7 +113,7 @@ def auto_rows(built: str, folds, step: float = 5e-4) -> list[dict]:
                     "branches": 1,
                     "points": found["points"],
                     "points per core-second": found["points"] / found["seconds"],
-                    "error of the folds": max(errors),
+                    "error of the folds": float(max(errors)),
                 }
             )
     return rows

@@ -152,7 +152,7 @@ CASES = {
         [("branch_point", 4.0, DLMF), ("branch_point", 2 + 2 * np.sqrt(1 + X**2), DLMF)],
     ),
     "impact oscillator, w = 1.5": (
-        impact_oscillator(0.9, 1.5), None, "loads.0.law.amplitude", (0.5, 1.4),
+        impact_oscillator(0.9, 1.5), [-0.71, 0.13], "loads.0.law.amplitude", (0.5, 1.4),
         [("grazing", STOPPED.amplitude(0.0), STOP), ("fold", STOPPED.fold(), STOP),
          ("period_doubling", STOPPED.flip((0.9, 1.1)), STOP)],
     ),
