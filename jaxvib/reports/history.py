@@ -56,7 +56,7 @@ def best_designs(runs: Sequence[Run]) -> Picture:
     over = long_paths(run)
     charts = [
         _over_path(runs, name, over[0]) if len(over) == 1 else _over_designs(runs, name)
-        for name in [*names, "optimum.objective"]
+        for name in [*names, "optimum.objective", *["evaluations"] * run.has("evaluations")]
     ]
     return Picture(
         "best_designs",

@@ -28,7 +28,19 @@ COMBINED = Literal[
     "value", "sum", "mean", "largest", "smallest", "squares", "variance",
     "mean_and_deviation",
 ]  # fmt: skip
-DYNAMIC = ("periodic_orbit", "contact_impulse", "bifurcation")  # dear to compile
+# Seconds for one evaluation and to compile it, of the measures that take longer than
+# others; those of bifurcations begin with a branch.
+_DEAR = {
+    "periodic_orbit": (0.1, 36.0),
+    "contact_impulse": (0.1, 48.0),
+    "bifurcation": (1.0, 110.0),
+    "beam_eigenvalues": (0.1, 8.0),
+    "placement": (0.1, 8.0),
+    "packet": (0.03, 8.0),
+    "energy_share": (0.03, 8.0),
+}
+_USUAL = (0.002, 2.5)
+_DYNAMIC = ("periodic_orbit", "contact_impulse", "bifurcation")  # share one program
 _LONGEST = 1000  # steps that are stored of a course; of more, evenly chosen ones
 
 
@@ -240,10 +252,9 @@ class DesignKind:
     def cost(self, options, run) -> Cost:
         """Return what it takes, measured on the designs of `configs/`."""
         measures = [one.objective or options.objective for one in options.each().values()]
-        dynamic = any(
-            m.measure in DYNAMIC for m in (*measures, *options.constraints.values())
-        )
-        each, compile_ = (0.25, 48.0) if dynamic else (0.01, 4.0 * len(measures))
+        every = (*measures, *options.constraints.values())
+        each, compile_ = dearest(every)
+        compile_ = compile_ if dynamic(every) else compile_ * len(measures)
         at_once = (
             max(1, options.starts // 16) if options.method == "adam" else options.starts
         )
@@ -272,6 +283,17 @@ class DesignKind:
             values = read(path)
             lines.append(f"           {path} {values[0]:.6g} -> {values[best]:.6g}")
         return lines[:6]
+
+
+def dearest(measures) -> tuple[float, float]:
+    """Return the seconds of one evaluation and of compiling it, of several measures."""
+    costs = [_DEAR.get(one.measure, _USUAL) for one in measures]
+    return max(each for each, _ in costs), max(compiling for _, compiling in costs)
+
+
+def dynamic(measures) -> bool:
+    """Return whether a motion is among what is measured."""
+    return any(one.measure in _DYNAMIC for one in measures)
 
 
 def systems(system, samples) -> Iterator:

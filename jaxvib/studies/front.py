@@ -9,7 +9,7 @@ from pydantic import Field
 
 from .continuation import Bounds, check_bounds
 from .cost import Cost
-from .design import COMBINED, DYNAMIC, LimitOptions, limits, scaled, systems, without
+from .design import COMBINED, LimitOptions, dearest, limits, scaled, systems, without
 from .fields import Variable
 from .measuring import MeasureOptions, build_measure, check_measure, flat, unit_of
 from .tables import Table
@@ -153,10 +153,9 @@ class FrontKind:
     def cost(self, options, run) -> Cost:
         """Return what it takes, measured on `configs/damper_front.toml`."""
         every = (*options.objectives.values(), *options.constraints.values())
-        dynamic = any(one.measure in DYNAMIC for one in every)
-        each, compile_ = (0.25, 48.0) if dynamic else (0.003, 5.0)
+        each, compile_ = dearest(every)
         searches = options.points + len(options.objectives) * (options.starts + 2)
-        return Cost(6.0, compile_, each * 10 * searches, 3.0, 5e3, ("looked",))
+        return Cost(6.0, compile_, each * 4 * searches, 3.0, 5e3, ("looked",))
 
     def group(self, name, system, samples, study, read) -> dict[str, Variable]:
         """Return nothing: there are no groups."""
