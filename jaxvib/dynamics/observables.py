@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from .step_polynomial import cubic_defect, step_polynomial
+from .step_polynomial import crossings, cubic_defect, step_polynomial
 
 
 class Watched(NamedTuple):
@@ -83,12 +83,13 @@ def watch_path(watched: Watched, grazing, length, time_at, depth, displacement) 
     more than the `grazing` depth, m, whichever comes first: shallower ones are not
     contacts.
     """
+    path, left, right = displacement
     depth, before, after = depth
+    turning, crossing, path_turning = crossings([depth.rate(), depth, path.rate()])
     turns = (before[1] > 0) & (after[1] <= 0)
-    tau = jnp.where(turns, depth.extremum(), 1.0)
+    tau = jnp.where(turns, turning, 1.0)
     peak = jnp.where(turns, depth.value(tau), jnp.maximum(before[0], after[0]))
     crosses = (before[0] > 0) != (after[0] > 0)
-    crossing = depth.crossing()
     hops = turns & (before[0] <= 0) & (after[0] <= 0) & (peak > 0)
     inside = jnp.where(after[0] > 0, 1 - crossing, crossing)
     share = jnp.where(crosses, inside, (before[0] > 0).astype(length.dtype))
@@ -102,7 +103,7 @@ def watch_path(watched: Watched, grazing, length, time_at, depth, displacement) 
     better = peak > watched.deepest
     at_peak = jnp.where(turns, tau, (after[0] > before[0]).astype(tau.dtype))
     nearest = jnp.where(turns, jnp.minimum(watched.nearest, jnp.abs(peak)), watched.nearest)
-    high, at_high, low, at_low = _displacements(*displacement)
+    high, at_high, low, at_low = _displacements(path, path_turning, left, right)
     higher, lower = high > watched.highest, low < watched.lowest
     return Watched(
         jnp.where(better, peak, watched.deepest),
@@ -135,10 +136,10 @@ def steps_over_contact(length, shallowest, start, end, equation):
     return jnp.any(apart & (peak > shallowest))
 
 
-def _displacements(path, before, after):
+def _displacements(path, turning, before, after):
     """Return the highest and lowest displacement of a step and where on it they are."""
     turns = (before[1] > 0) != (after[1] > 0)
-    tau = jnp.where(turns, path.extremum(), 1.0)
+    tau = jnp.where(turns, turning, 1.0)
     turning = jnp.where(turns, path.value(tau), after[0])
     above, below = after[0] > turning, after[0] < turning
     return (

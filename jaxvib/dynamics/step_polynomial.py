@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 # Steps follow the motion closely: after the secant the error falls as e^2, e^4, ...
@@ -35,23 +36,21 @@ class Polynomial(NamedTuple):
         first, *others = self.coefficients
         return Polynomial((jnp.where(hold, jnp.minimum(first, 0), first), *others))
 
+    def rate(self):
+        """Return the polynomial dp/dtau."""
+        return Polynomial(tuple(k * c for k, c in enumerate(self.coefficients))[1:])
+
     def extremum(self):
         """Return the tau where a slope that changes sign over the step is 0."""
-        return self._root(self.slope, self._curvature)
+        return self.rate().crossing()
 
     def crossing(self):
         """Return the tau where a value that changes sign over the step is 0."""
-        return self._root(self.value, self.slope)
-
-    def _curvature(self, tau):
-        factors = [k * (k - 1) * c for k, c in enumerate(self.coefficients)][2:]
-        return _horner(factors, tau)
-
-    def _root(self, function, slope):
-        left, right = function(jnp.zeros_like(self.coefficients[0])), function(1.0)
+        left, right = self.coefficients[0], sum(self.coefficients)
         tau = left / _safe(left - right)
         for _ in range(_NEWTON_STEPS):
-            tau = jnp.clip(tau - function(tau) / _safe(slope(tau)), 0.0, 1.0)
+            value, slope = _value_and_slope(self.coefficients, tau)
+            tau = jnp.clip(tau - value / _safe(slope), 0.0, 1.0)
         return tau
 
 
@@ -70,13 +69,26 @@ class RootPath(NamedTuple):
         """Return a number with the sign of the slope at a fraction of the step."""
         return self.root.slope(tau)
 
-    def extremum(self):
-        """Return the tau where a slope that changes sign over the step is 0."""
-        return self.root.extremum()
+    def rate(self):
+        """Return a polynomial with the sign of the slope."""
+        return self.root.rate()
 
-    def crossing(self):
-        """Return the tau where a value that changes sign over the step is 0."""
-        return self.root.crossing()
+    @property
+    def coefficients(self):
+        """Those of a polynomial with the sign of the signal."""
+        return self.root.coefficients
+
+
+def crossings(paths) -> list:
+    """Return `crossing` of several paths, found side by side."""
+    sizes = [path.coefficients[0].shape[0] for path in paths]
+    order = max(len(path.coefficients) for path in paths)
+    rows = []
+    for path, size in zip(paths, sizes, strict=True):
+        missing = order - len(path.coefficients)
+        rows.append([*path.coefficients, *[jnp.zeros(size)] * missing])
+    joined = Polynomial(tuple(jnp.concatenate(terms) for terms in zip(*rows, strict=True)))
+    return jnp.split(joined.crossing(), np.cumsum(sizes)[:-1])
 
 
 def _safe(denominator):
@@ -112,6 +124,15 @@ def cubic_defect(length, start, end, tau):
     left = (a0 - second) * tau**2 * (1 - tau) ** 3 / 2
     right = (a1 - third) * tau**3 * (1 - tau) ** 2 / 2
     return jnp.abs(left) + jnp.abs(right)
+
+
+def _value_and_slope(coefficients, tau):
+    *lower, total = coefficients
+    rate = jnp.zeros_like(total)
+    for coefficient in reversed(lower):
+        rate = rate * tau + total
+        total = total * tau + coefficient
+    return total, rate
 
 
 def _horner(coefficients, tau):

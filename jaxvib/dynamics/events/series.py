@@ -15,6 +15,7 @@ _BARRIERS = jax.__version_info__ >= (0, 12)
 _LOOKS = 4
 # Nearer than this part of the reach, Newton's method is sure of the root.
 _NEAR = 1e-6
+# That part of the reach is looked at where the first step is short.
 _PART = 1 / 32
 _FAR = 1e-3
 # A signal that rests on zero is looked at again this part of the reach later.
@@ -106,28 +107,30 @@ def log2(x):
     return bits.astype(float) * 2.0**-52 - 1023.0
 
 
-def first_root(signals: Sequence[Series], reach, one):
+def first_root(signals: Sequence[Series], reach, one, closer=True):
     r"""Return how far one may go, and which signal has its first root there.
 
     Signals start at 0 or below. Where $f(s) \le f_0 + f_1 s + B s^2$ on the whole
     reach, B a bound on $f''/2$, the root of that parabola cannot lie behind the first
     root of f, and steps to such roots approach it quadratically. If the first one is
-    short, a part of the reach with a tighter bound is enough. **Returns:** s, and for
-    each signal whether its root is next to s.
+    short, `closer` is content with a part of the reach and its tighter bound: gaps
+    that open slower than a parabola need it. **Returns:** s, and for each signal
+    whether its root is next to s.
     """
     if not signals:
         return reach, []
     signals, whole = jax.lax.stop_gradient((list(signals), reach))
     part = _PART * whole
     signals = [[jnp.minimum(f[0], 0), *f[1:]] for f in signals]
-    bends = settled([(_bend(f, whole), _bend(f, part)) for f in signals], one)
-    first = [
-        _safe_step(f[0], f[1], b, whole) for f, (b, _) in zip(signals, bends, strict=True)
-    ]
-    short = smallest(first) < part
-    reach = jnp.where(short, part, whole)
-    bends = [jnp.where(short, tight, loose) for loose, tight in bends]
-    reach, bends = settled((reach, bends), one)
+    bends = settled([_bend(f, whole) for f in signals], one)
+    if closer:
+        tight = settled([_bend(f, part) for f in signals], one)
+        pairs = zip(signals, bends, strict=True)
+        first = smallest([_safe_step(f[0], f[1], bend, whole) for f, bend in pairs])
+        reach = settled(jnp.where(first < part, part, whole), one)
+        pairs = zip(bends, tight, strict=True)
+        bends = [jnp.where(reach < whole, near, far) for far, near in pairs]
+        bends = settled(bends, one)
     s, steps = jnp.zeros_like(reach), []
     before = s
     for look in range(_LOOKS):

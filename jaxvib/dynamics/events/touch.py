@@ -42,11 +42,13 @@ class TouchSeries:
         self.held = hold(motion, lane.touching)
         self.holding: list[list] = [[] for _ in motion.hard]
         self.pace: list = []
-        self.cosines, self.sines = [], []
+        self.cosines, self.sines, self.angles = [], [], []
         for load in motion.loads:
-            cosine, sine = cosine_and_sine(load.frequency * lane.time + load.phase)
+            angle = load.frequency * lane.time + load.phase
+            cosine, sine = cosine_and_sine(jax.lax.stop_gradient(angle))
             self.cosines.append([cosine])
             self.sines.append([sine])
+            self.angles.append([angle])
         for order in range(ORDER):
             self._extend(order)
 
@@ -58,7 +60,12 @@ class TouchSeries:
             [row[k] for row in self.position],
             [row[k] for row in self.velocity],
             self._forces(k),
-            [cosine[k] for cosine in self.cosines],
+            [
+                _turned(cosine[k], sine, angle)
+                for cosine, sine, angle in zip(
+                    self.cosines, self.sines, self.angles, strict=True
+                )
+            ],
         )
         terms, holds = kept(motion, self.held, terms)
         for row, force in zip(self.holding, holds, strict=True):
@@ -75,17 +82,18 @@ class TouchSeries:
                 growth = product_term(self.speeds[i], self.others[i], k)
                 growth = jnp.where(self.touching[j], growth, 0.0)
             grown.append(growth * (share / 2))
+        pace, loads = jax.lax.stop_gradient((self.pace, motion.loads))
         new = [
             [product_term(self.pace, rate, k) * share for rate in self.velocity],
             [product_term(self.pace, rate, k) * share for rate in self.acceleration],
             grown,
             [
-                product_term(self.pace, sine, k) * load.frequency * -share
-                for load, sine in zip(motion.loads, self.sines, strict=True)
+                product_term(pace, sine, k) * load.frequency * -share
+                for load, sine in zip(loads, self.sines, strict=True)
             ],
             [
-                product_term(self.pace, cosine, k) * load.frequency * share
-                for load, cosine in zip(motion.loads, self.cosines, strict=True)
+                product_term(pace, cosine, k) * load.frequency * share
+                for load, cosine in zip(loads, self.cosines, strict=True)
             ],
         ]
         series = [self.position, self.velocity, self.roots, self.cosines, self.sines]
@@ -93,11 +101,13 @@ class TouchSeries:
             for row, term in zip(rows, values, strict=True):
                 row.append(term)
         self.time.append(self.pace[k] * share)
+        for load, angle in zip(motion.loads, self.angles, strict=True):
+            angle.append(load.frequency * self.time[-1])
 
     def _set_pace(self, k: int) -> None:
         """Append the order k of dt/dtau, of its parts, and of each u squared."""
         hertz = self.motion.hertz
-        squares = [square_term(u, k) for u in self.roots]
+        squares = [square_term(jax.lax.stop_gradient(u), k) for u in self.roots]
         if len(hertz) == 1:
             self.pace.append(self.roots[0][k])
             self.squares[0].append(settled(squares[0], self.motion.one))
@@ -123,7 +133,7 @@ class TouchSeries:
         forces, number = [], 0
         for j, contact in enumerate(self.motion.contacts):
             if contact.hertz:
-                cube = product_term(self.squares[number], self.roots[number], k)
+                cube = _cube_term(self.roots[number], self.squares[number])
                 force = settled(contact.stiffness * cube, self.motion.one)
                 if len(self.motion.hertz) > 1:
                     force = jnp.where(self.touching[j], force, 0.0)
@@ -136,6 +146,31 @@ class TouchSeries:
                 force = self.pushing[j] * contact.stiffness * depth
             forces.append(force)
         return forces
+
+
+@jax.custom_jvp
+def _cube_term(series, squares):
+    """Return the last coefficient of a series cubed; its tangent takes one product."""
+    return product_term(squares, series, len(squares) - 1)
+
+
+@_cube_term.defjvp
+def _cube_rule(primals, tangents):
+    series, squares = primals
+    change = product_term(squares, tangents[0], len(squares) - 1)
+    return _cube_term(series, squares), 3 * change
+
+
+@jax.custom_jvp
+def _turned(cosine, sines, angles):
+    """Return the last coefficient of a cosine; its tangent is that of the angle."""
+    return cosine
+
+
+@_turned.defjvp
+def _turned_rule(primals, tangents):
+    cosine, sines, _ = primals
+    return cosine, -product_term(sines, tangents[2], len(sines) - 1)
 
 
 def _chain_term(series: list, order: int):
@@ -180,7 +215,9 @@ def press(motion: Motion, lane, end, accuracy, rate, speed, sizes):
     rows = [*series.velocity, *series.roots]
     scales = [speed] * len(series.velocity) + sizes
     reach = jax.lax.stop_gradient(radius(rows, scales, accuracy))
-    s, near = first_root(signals, settled(reach, motion.one), motion.one)
+    s, near = first_root(
+        signals, settled(reach, motion.one), motion.one, len(motion.contacts) > 1
+    )
     meets = first_of(near)
     s = settled(refined(signals, s, meets, reach, motion.one), motion.one)
     return series, depths, s, meets[:-1], meets[-1]
