@@ -67,6 +67,8 @@ DUFFING = "reference value"
 AUTO_DUFFING = "AUTO-07p, NTST = 20, NCOL = 4, 11 digits printed"
 COCO = "COCO, its example po/bistable with NTST = 60"
 COCO_STOP = "COCO, its example po/impact with NTST = 60"
+AUTO_FINE = "AUTO-07p, its demo ffn with NTST = 200, 11 digits printed"
+DOP853 = "det M = 1 by scipy's DOP853 at 1e-13"
 AUTO = "printed by AUTO-07p for its demo ffn"
 KUZNETSOV = "reference value of Kuznetsov's forced predator and prey"
 STOP = "closed form of the orbit with one impact"
@@ -79,11 +81,15 @@ CASES = {
     ),
     "FitzHugh-Nagumo, amp = 0.1": (
         forced(fitzhugh_nagumo, TAU / 10, a=0.8, amp=0.1), [1.26, -0.59], "a", (0.0, 1.5),
-        [("neimark_sacker", 0.422945, AUTO)],
+        [("neimark_sacker", 0.422945, AUTO), ("neimark_sacker", 0.42294465300, AUTO_FINE),
+         ("neimark_sacker",
+          closed_forms.fitzhugh_nagumo_torus("a", (0.4229, 0.423), amp=0.1), DOP853)],
     ),
     "FitzHugh-Nagumo, a = 0": (
         forced(fitzhugh_nagumo, TAU / 10, a=0.0, amp=5.0), [0.2, 0.0], "amp", (3.0, 8.0),
-        [("neimark_sacker", 4.52337, AUTO)],
+        [("neimark_sacker", 4.52337, AUTO), ("neimark_sacker", 4.5233745040, AUTO_FINE),
+         ("neimark_sacker",
+          closed_forms.fitzhugh_nagumo_torus("amp", (4.5233, 4.5234), a=0.0), DOP853)],
     ),
     "predator and prey, b0 = 0.45": (
         forced(predator_prey, 1.0, b0=0.45, eps=0.2), [0.42, 0.23], "eps", (0.0, 0.8),
