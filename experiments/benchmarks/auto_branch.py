@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 EQUATIONS = """
       SUBROUTINE FUNC(NDIM,U,ICP,PAR,IJAC,F,DFDU,DFDP)
@@ -46,15 +47,22 @@ EQUATIONS = """
     for name in ("BCND", "ICND", "FOPT", "PVLS")
 )  # fmt: skip
 
-COMMON = {
+COMMON: dict[str, Any] = {
     "NDIM": 4, "IPS": 2, "NCOL": 4, "IAD": 3, "ISW": 1, "IPLT": 1, "NBC": 0, "NINT": 0,
     "NPR": 0, "MXBF": 0, "IID": 2, "ITMX": 9, "ITNW": 7, "NWTN": 3, "JAC": 0,
     "EPSL": 1e-10, "EPSU": 1e-10, "EPSS": 1e-9, "DSMIN": 1e-7, "IADS": 1, "NPAR": 11,
 }  # fmt: skip
 # From no load to that of the branch, which is then followed in the frequency.
-LOAD = {"IRS": 0, "ILP": 0, "ISP": 0, "ICP": [2, 11], "NMX": 200, "DS": 2e-3}
+LOAD: dict[str, Any] = {
+    "IRS": 0,
+    "ILP": 0,
+    "ISP": 0,
+    "ICP": [2, 11],
+    "NMX": 200,
+    "DS": 2e-3,
+}
 LOAD |= {"DSMAX": 1e-2, "UZSTOP": {2: 0.015}}
-BRANCH = {"IRS": 2, "ILP": 1, "ISP": 2, "ICP": [1, 11], "NMX": 9999}
+BRANCH: dict[str, Any] = {"IRS": 2, "ILP": 1, "ISP": 2, "ICP": [1, 11], "NMX": 9999}
 BRANCH |= {"UZSTOP": {1: 1.3}, "PAR": {2: 0.015}}
 FOLD = ("5", "-5")
 
