@@ -254,6 +254,31 @@ def test_columns_are_those_of_the_variational_equations(stiffness):
     np.testing.assert_allclose(backward, by_state, rtol=1e-9, atol=1e-9 * scale)
 
 
+@pytest.mark.slow
+def test_a_contact_that_opens_from_rest_is_left_in_few_steps():
+    # The last body feels the load through two others: its gap opens as t^4 and slower.
+    system, _ = row_of_bodies()
+    mass, damping, stiffness = (np.asarray(m) for m in system.matrices())
+    spring = np.array([[5.0, -5.0, 0.0], [-5.0, 9.0, -4.0], [0.0, -4.0, 4.0]])
+    damping, stiffness = damping + 0.05 * spring, stiffness + spring
+    last = jv.replace(system, {"contacts.2.gap": 0.0}).contacts[2]
+    load = jv.AppliedLoad(jnp.array([1.0, 0.0, 0.0]), jv.HarmonicLoad(-3.0, 2.0))
+    system = jv.ImpactSystem(jv.LinearSystem(mass, damping, stiffness), (last,), (load,))
+    found = jax.jit(
+        lambda t: solve_system(system, jnp.zeros(6), 0.0, t, rtol=1e-10, engine="event")
+    )(0.4)
+    inverse = np.linalg.inv(mass)
+    whole = np.zeros((8, 8))
+    whole[:3, 3:6] = np.eye(3)
+    whole[3:6, :3], whole[3:6, 3:6] = -inverse @ stiffness, -inverse @ damping
+    whole[3:6, 6] = inverse[:, 0] * -3.0
+    whole[6, 7], whole[7, 6] = -2.0, 2.0
+    expected = scipy.linalg.expm(whole * 0.4) @ [0, 0, 0, 0, 0, 0, 1.0, 0.0]
+    assert expected[2] < 0  # it is apart
+    assert int(found.steps) < 20
+    np.testing.assert_allclose(found.state, expected[:6], rtol=0, atol=1e-12)
+
+
 class Cubic(eqx.Module):
     """F = k z^3."""
 
