@@ -10,7 +10,15 @@ or a reason; the energy that it gains is the work of the load less what dampers 
 impacts take; no hard stop is passed. Grazing motions have the number of contacts of their
 closed form. A sample of those without hard stops is compared with diffrax at 1e-12, the
 others with themselves at a hundredth of the tolerance. Writes
-`event_campaign-<device>-<cores>.json`; rows of `--kinds` not asked for stay.
+`event_campaign-<device>-<cores>.json`, row by row; rows of other `--kinds` stay.
+
+Of the first 62,500 systems (five kinds, JAX 0.12) all came to their end, none without
+a finite state. The energy defect is 1e-10 in the median and above 1e-6 once: an undamped
+body that 46 slight impacts leave with a small part of its energy; it falls with the
+tolerance. Where three bodies make 80 contacts, a start moved by 1e-12 is 4e-7 away at the
+end, and diffrax at 1e-12 2e-4 from both the event engine and `tests.independent` at 1e-13,
+which differ by 2e-6. Impacts that accumulate are cut off by the tolerance, so that
+motions on hard stops have other numbers of them at a hundredth of it.
 """
 
 import argparse
