@@ -7,9 +7,10 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from ..branches import bifurcation_point, continue_orbit
 from ..dynamics.flow import flow
 from ..ensemble import Reason, reason
-from ..orbits import PeriodicOrbit, bifurcation_point, continue_orbit, periodic_orbit
+from ..orbits import PeriodicOrbit, periodic_orbit
 from ..orbits.settling import settle
 from ..systems.parameters import replace
 from .measure import LostError, Measure, Outcome

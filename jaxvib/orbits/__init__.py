@@ -1,24 +1,12 @@
-"""Periodic motion: shooting, monodromy, Floquet multipliers, continuation."""
+"""Periodic motion: shooting, monodromy, Floquet multipliers, attractors."""
 
 from .attractors import Attractors as Attractors
 from .basins import Basins as Basins
 from .basins import attractors as attractors
 from .basins import basins as basins
 from .basins import state_grid as state_grid
-from .bifurcation import BifurcationPoint as BifurcationPoint
-from .bifurcation import bifurcation_point as bifurcation_point
-from .branch import Branch as Branch
-from .branch import BranchEvent as BranchEvent
-from .continuation import continue_orbit as continue_orbit
-from .continuation import continue_orbits as continue_orbits
-from .continuation import switch_branch as switch_branch
-from .curves import BifurcationCurve as BifurcationCurve
-from .curves import bifurcation_curves as bifurcation_curves
-from .curves import continue_bifurcation as continue_bifurcation
 from .diagram import BifurcationDiagram as BifurcationDiagram
 from .diagram import bifurcation_diagram as bifurcation_diagram
-from .extension import extend_branch as extend_branch
-from .isolated import find_branches as find_branches
 from .lyapunov import LyapunovExponents as LyapunovExponents
 from .lyapunov import Section as Section
 from .lyapunov import lyapunov_exponents as lyapunov_exponents

@@ -73,7 +73,7 @@ class ContinuationKind:
         """Raise `ValueError` for bounds that do not enclose the parameter's value."""
         check_bounds(options.path, options.bounds, values, declared)
         if options.events or options.stop_at:
-            from ..orbits.events import watch_of
+            from ..branches.events import watch_of
 
             watch_of(options.events, options.stop_at)
         if options.stop_at and options.method != "arclength":
@@ -97,8 +97,9 @@ class ContinuationKind:
         """Return the branch, each field along the axis `point`."""
         import equinox as eqx
 
+        from ..branches import bifurcation_curves, continue_orbit
         from ..ensemble import reason
-        from ..orbits import bifurcation_curves, continue_orbit, periodic_orbit
+        from ..orbits import periodic_orbit
         from ..systems import parameters
 
         start = periodic_orbit(

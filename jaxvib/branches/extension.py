@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..ensemble import Reason, reason
+from ..orbits.periodic_orbit import evidence_factor
 from .arclength import GOING, Place, Walk
 from .branch import Branch
-from .branches import frame_of, walked
 from .events import watch_of
+from .following import frame_of, walked
 from .limits import checked_steps, enclosing, known_parameter, limits_of
-from .periodic_orbit import evidence_factor
 
 _OPEN = (Reason.PARAMETER_BOUND, Reason.POINT_LIMIT, Reason.EVENT)
 

@@ -21,9 +21,9 @@ from scipy import interpolate
 from scipy.optimize import elementwise
 
 from ..ensemble import Reason, map_samples
+from ..orbits.periodic_orbit import PeriodicOrbit
 from .bifurcation import BifurcationPoint
 from .branch import BranchEvent
-from .periodic_orbit import PeriodicOrbit
 
 # A multiplier this near to where it should be is there.
 _NEAR = 1e-4

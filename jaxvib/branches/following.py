@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..ensemble import Reason, map_samples
+from ..orbits.shooting import scales
 from .arclength import Limits, Surroundings, both_ways, correct_some, lane_of, walk
 from .bifurcation import BifurcationPoint
 from .branch import Branch, BranchEvent, branch_of
@@ -16,7 +17,6 @@ from .corners import corner_near, has_corners
 from .corrector import Course, corrector, looker, spreader, system_of
 from .crossings import crossings_of, locate, values_of
 from .events import Watch
-from .shooting import scales
 
 
 class Frame(NamedTuple):

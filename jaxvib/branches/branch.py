@@ -10,8 +10,8 @@ from jaxtyping import Array, Complex, Float, Int
 
 from .._quantity import reported
 from ..ensemble import reason
+from ..orbits.periodic_orbit import PeriodicOrbit
 from .bifurcation import BifurcationPoint
-from .periodic_orbit import PeriodicOrbit
 
 _OF_ORBITS = (
     "floquet_multipliers",

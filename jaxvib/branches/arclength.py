@@ -1,9 +1,9 @@
 """Pseudo-arclength continuation: steps along many branches at once, round their folds.
 
 Each branch is walked from one orbit both ways, every walk with a step and an end of its
-own; all that still go on are corrected together (`orbits.corrector`). A course is what a
-corrector needs to know of a branch, or of a curve (`orbits.curve_equations`). At a hard
-stop a branch has corners, where it goes on in another direction (`orbits.corners`).
+own; all that still go on are corrected together (`branches.corrector`). A course is what a
+corrector needs to know of a branch, or of a curve (`branches.curve_equations`). At a hard
+stop a branch has corners, where it goes on in another direction (`branches.corners`).
 """
 
 import functools

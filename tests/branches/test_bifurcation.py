@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
+from jaxvib.branches.extended import second_compound
 from jaxvib.ensemble import Reason
-from jaxvib.orbits.extended import second_compound
 from tests.independent import TwoBody, motion, periodic_orbit
 
 SOFT = 35041219.07

@@ -11,10 +11,15 @@ from jaxtyping import Real
 from .._quantity import Range, check_range
 from ..dynamics.flow import flow
 from ..ensemble import Reason, map_samples
+from ..orbits.periodic_orbit import (
+    PeriodicOrbit,
+    check_periods,
+    evidence_factor,
+    orbit_from_guess,
+)
 from .branch import Branch
 from .continuation import continue_orbit
 from .limits import enclosing, known_parameter
-from .periodic_orbit import PeriodicOrbit, check_periods, evidence_factor, orbit_from_guess
 from .point import at
 
 _SAME = 0.02  # of a branch's size, between its points

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..dynamics.flow import flow
+from ..orbits.periodic_orbit import GRAZING, PeriodicOrbit, examined
+from ..orbits.shooting import Shot, revolve, scales
 from ..systems.parameters import replace
-from .periodic_orbit import GRAZING, PeriodicOrbit, examined
-from .shooting import Shot, revolve, scales
 
 
 class Linearised(NamedTuple):

@@ -1,6 +1,6 @@
 """Where a periodic motion changes its kind: folds, flips, tori and grazing.
 
-The point solves the equations of `orbits.extended`, and is differentiable by the implicit
+The point solves the equations of `branches.extended`, and is differentiable by the implicit
 function theorem.
 """
 
@@ -14,10 +14,10 @@ from .._nearest import nearest
 from .._quantity import reported
 from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, reason
+from ..orbits.implicit import implicit_root
+from ..orbits.periodic_orbit import PeriodicOrbit, check_periods
 from ..systems.parameters import parameters, unknown_key
 from .extended import KINDS, RTOL, Setting, beginning, equations, section, with_values
-from .implicit import implicit_root
-from .periodic_orbit import PeriodicOrbit, check_periods
 
 _MOST_ITERATIONS = 20
 _GOING = -1

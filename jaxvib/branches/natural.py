@@ -4,9 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..ensemble import Reason
-from .periodic_orbit import PeriodicOrbit, orbit_from_guess
+from ..orbits.periodic_orbit import PeriodicOrbit, orbit_from_guess
+from ..orbits.shooting import scales
 from .point import Linearised, Point, at, linearised, look
-from .shooting import scales
 
 # Steps are chosen so that the predictor misses the orbit by this part of its size...
 _PREDICTOR_ERROR = 3e-3

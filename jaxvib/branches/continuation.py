@@ -10,17 +10,17 @@ import numpy as np
 from .._quantity import Range, check_range
 from ..dynamics.flow import STEPPED, check_engine
 from ..ensemble import Reason, reason
+from ..orbits.periodic_orbit import PeriodicOrbit, evidence_factor
+from ..orbits.regimes import batched
 from ..systems.parameters import parameters
 from .arclength import Place
 from .bifurcation import BifurcationPoint
 from .branch import Branch, branch_of, stacked
-from .branches import arcs, crossed, frame_of, kinds_and_events, walked
 from .events import watch_of
+from .following import arcs, crossed, frame_of, kinds_and_events, walked
 from .limits import checked_steps, enclosing, known_parameter, limits_of
 from .natural import Follower
-from .periodic_orbit import PeriodicOrbit, evidence_factor
 from .point import Point
-from .regimes import batched
 from .switching import FROM, frame_at, pair_at
 
 METHODS = ("natural", "arclength")
@@ -62,8 +62,8 @@ def continue_orbit(
     Natural continuation cannot pass a fold, where M - I is singular: it stops there
     with the reason `SINGULAR`. `method="arclength"` goes round folds, until it
     reaches a bound or comes back to where it began; its steps are measured along the
-    branch (`orbits.arclength`). Where the branch changes its kind on the way is in
-    `.bifurcations` (`orbits.crossings`).
+    branch (`branches.arclength`). Where the branch changes its kind on the way is in
+    `.bifurcations` (`branches.crossings`).
 
     **Arguments:** `orbit`: of `system` as it is. `path`, `bounds`: the parameter and
     the values to stop at; the system's own value lies between them. Steps are in the

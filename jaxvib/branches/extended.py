@@ -24,8 +24,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..dynamics.flow import flow, simulate
+from ..orbits.shooting import scales
 from ..systems.parameters import replace
-from .shooting import scales
 
 KINDS = ("fold", "period_doubling", "neimark_sacker", "grazing")
 RTOL = 1e-11

@@ -87,7 +87,7 @@ def continue_bifurcation(
         jv.continue_bifurcation(system, point, {"w": (0.9, 1.3), "f": (0.005, 0.05)})
 
     Folds, period doublings, Neimark-Sacker points and grazing. Steps are measured along
-    the curve (`orbits.arclength`), which goes round where it turns back in a parameter
+    the curve (`branches.arclength`), which goes round where it turns back in a parameter
     and round cusps. A curve of Neimark-Sacker points ends where the two multipliers meet
     at 1 or -1 (`STRONG_RESONANCE`).
 

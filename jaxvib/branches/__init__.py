@@ -1,0 +1,14 @@
+"""Branches of periodic motions: continuation, bifurcations, curves in two parameters."""
+
+from .bifurcation import BifurcationPoint as BifurcationPoint
+from .bifurcation import bifurcation_point as bifurcation_point
+from .branch import Branch as Branch
+from .branch import BranchEvent as BranchEvent
+from .continuation import continue_orbit as continue_orbit
+from .continuation import continue_orbits as continue_orbits
+from .continuation import switch_branch as switch_branch
+from .curves import BifurcationCurve as BifurcationCurve
+from .curves import bifurcation_curves as bifurcation_curves
+from .curves import continue_bifurcation as continue_bifurcation
+from .extension import extend_branch as extend_branch
+from .isolated import find_branches as find_branches
