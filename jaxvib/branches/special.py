@@ -121,7 +121,7 @@ def _located(correct, course, ends, name: str, after: int, test) -> SpecialPoint
     if not root.success[0]:
         return None
     found, multipliers = at(root.x)
-    values = found.x[0, -2:] * course.setting.units[-2:]
+    values = np.asarray(found.x[0, -2:] * course.setting.units[-2:])
     place = Place(found.x[0], found.tangent[0], 0.0)
     return SpecialPoint(name, values, multipliers[0], after, place)
 

@@ -15,9 +15,7 @@ from .shooting import scales
 _NEIGHBOUR = 1e-6
 
 
-def strobe(
-    system: Periodic, state, count: int, rtol, engine="diffrax"
-) -> tuple[Array, Array]:
+def strobe(system: Periodic, state, count: int, rtol, engine="auto") -> tuple[Array, Array]:
     """Return the state after each of `count` periods, (count, n), and a reason code.
 
     A motion that fails stands still from there on; its states are NaN.
@@ -88,7 +86,7 @@ class Wandering(NamedTuple):
 
 
 def wander(
-    system: Periodic, state, periods: int, rtol, grazing, engine="diffrax"
+    system: Periodic, state, periods: int, rtol, grazing, engine="auto"
 ) -> Wandering:
     r"""Watch a motion over `periods` periods and return its largest Lyapunov exponent.
 

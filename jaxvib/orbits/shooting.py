@@ -120,10 +120,10 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing) -> Shot:
     units = scales(system, start)
     size = start.shape[0]
     identity = jnp.eye(size)
-    shallow = grazing * units[0]
 
     def body(carry):
-        best, least, monodromy, step, damping, bend, iterations, looking, result, _ = carry
+        best, least, monodromy, step, damping, bend, *rest = carry
+        iterations, looking, units, result, _ = rest
         active = result < 0
         state = best + jnp.where(looking, 1.0, damping) * step
         seen = revolve(
@@ -131,9 +131,13 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing) -> Shot:
             state,
             periods,
             rtol=jnp.where(looking, tight, rtol),
-            grazing=shallow,
+            grazing=grazing * units[0],
             active=active,
         )
+        # A guess may be at rest, or nearly, where the motion is not.
+        image = jnp.where(jnp.isfinite(seen.state), seen.state, state)
+        larger = jnp.maximum(units, scales(system, image))
+        units = jnp.where(iterations == 0, larger, units)
         residual = seen.state - state
         length = jnp.max(jnp.abs(residual) / units)
         failed = seen.result != Reason.SUCCESS
@@ -164,13 +168,14 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing) -> Shot:
             bend,
             iterations + 1,
             looking | done,
+            units,
             code,
             seen,
         )
         return jax.tree.map(lambda n, o: jnp.where(active, n, o), new, carry)
 
     blank = jax.eval_shape(
-        lambda s: revolve(system, s, periods, rtol=rtol, grazing=shallow), start
+        lambda s: revolve(system, s, periods, rtol=rtol, grazing=grazing), start
     )
     first = (
         start,
@@ -181,9 +186,10 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing) -> Shot:
         jnp.asarray(0.0),
         jnp.asarray(0, jnp.int32),
         jnp.asarray(False),
+        units,
         jnp.asarray(-1, jnp.int32),
         jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), blank),
     )
     last = jax.lax.while_loop(lambda carry: carry[-2] < 0, body, first)
-    state, _, monodromy, _, _, bend, iterations, _, result, seen = last
+    state, _, monodromy, _, _, bend, iterations, *_, result, seen = last
     return Shot(state, seen, monodromy, bend, iterations, result)

@@ -18,14 +18,14 @@ def travel_problem(prepare, state, parameters, t0, t1, rtol) -> Solution:
     Forward and reverse, first derivatives.
     """
 
-    def go(state, others, one=1.0):
+    def go(state, others, rtol, one=1.0):
         parameters, t0, t1 = others
         found = travel(prepare(parameters), state, t0, t1, rtol, one=one)
         return found.state, (found.result, found.steps)
 
     @jax.custom_jvp
     def run(state, parameters, t0, t1):
-        end, (result, steps) = go(state, (parameters, t0, t1))
+        end, (result, steps) = go(state, (parameters, t0, t1), rtol)
         return Solution(end, result, steps)
 
     def rule(primals, tangents):
@@ -41,15 +41,19 @@ def travel_problem(prepare, state, parameters, t0, t1, rtol) -> Solution:
         changes = jax.tree.leaves((d_state, tuple(d_others)), is_leaf=_is_zero)
         moves = [not _is_zero(change) for change in changes]
 
+        # The tolerance is given, not closed over: lanes may have each its own.
         def from_leaves(moving, fixed, one):
-            moving, fixed = iter(moving), iter(fixed)
+            moving, fixed, rtol = iter(moving), iter(fixed[0]), fixed[1]
             both = [next(moving if move else fixed) for move in moves]
-            return go(*jax.tree.unflatten(tree, both), one)
+            return go(*jax.tree.unflatten(tree, both), rtol, one)
 
         end, columns, (result, steps) = _side_by_side(from_leaves)(
             [leaf for leaf, move in zip(leaves, moves, strict=True) if move],
             [row for row, move in zip(rows, moves, strict=True) if move],
-            [leaf for leaf, move in zip(leaves, moves, strict=True) if not move],
+            (
+                [leaf for leaf, move in zip(leaves, moves, strict=True) if not move],
+                jnp.asarray(rtol, float),
+            ),
             jnp.ones(()),
         )
         weight = jnp.concatenate(weights)
