@@ -12,9 +12,12 @@ closed form. A sample of those without hard stops is compared with diffrax at 1e
 others with themselves at a hundredth of the tolerance. Writes
 `event_campaign-<device>-<cores>.json`, row by row; rows of other `--kinds` stay.
 
-Of the first 62,500 systems (five kinds, JAX 0.12) all came to their end, none without
-a finite state. The energy defect is below 2e-10 in the median and above 1e-6 once: an undamped
-body that 46 slight impacts leave with a small part of its energy; it falls with the
+Of 87,500 systems (seven kinds, JAX 0.12; and 12,498 grazing swings) all without hard stops
+came to their end; 129 with several contacts, hard ones among them, met the step limit, and
+7 of those with two hard stops passed one by more than 1e-9 m: both unexplained so far. None
+lost its finite state without a reason. Energy defects are below 2e-10 in the median, and
+of Hertz's contacts above 1e-6 once: an undamped body that 46 slight impacts leave with a
+small part of its energy; it falls with the
 tolerance. Where three bodies make 80 contacts, a start moved by 1e-12 is 4e-7 away at the
 end, and diffrax at 1e-12 2e-4 from both the event engine and `tests.independent` at 1e-13,
 which differ by 2e-6. Impacts that accumulate are cut off by the tolerance, so that
