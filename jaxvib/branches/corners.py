@@ -53,11 +53,12 @@ def corner_near(static, path: str, course: Course, x: np.ndarray) -> Corner | No
 
     `course`: of that branch alone, without an axis of branches.
     """
-    first = _stepped(static, path, course, x)
-    far = np.linalg.norm(first.x - x)
-    if not far < _NEAR:
-        return None
-    return _stepped(static, path, course, first.x)
+    try:
+        first = _stepped(static, path, course, x)
+        far = np.linalg.norm(first.x - x)
+        return _stepped(static, path, course, first.x) if far < _NEAR else None
+    except np.linalg.LinAlgError:
+        return None  # no motion without the impact goes on from there
 
 
 def _stepped(static, path: str, course: Course, x: np.ndarray) -> Corner:
