@@ -19,6 +19,7 @@ from ..orbits.periodic_orbit import (
 )
 from .branch import Branch
 from .continuation import continue_orbit
+from .corrector import state_size
 from .limits import enclosing, known_parameter
 from .point import at
 
@@ -58,7 +59,7 @@ def find_branches(
     """
     declared = known_parameter(system, path)
     starts = np.atleast_2d(np.asarray(states, float))
-    size = jax.eval_shape(system.rest).shape[0]
+    size = state_size(system)
     if starts.ndim != 2 or starts.shape[1] != size or not np.isfinite(starts).all():
         raise ValueError(f"states have shape {np.shape(states)}; allowed: (starts, {size})")
     check_range("values", values, "", Range(at_least=1))

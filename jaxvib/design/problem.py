@@ -213,10 +213,10 @@ class _Form:
         def numbers(here):
             return self.numbers(system, shares_of(here), memories)
 
-        numbers = trimmed(numbers, here) if self.compiled else numbers
+        needed = trimmed(numbers, here) if self.compiled else numbers
 
         def twice(here):
-            read, beside = numbers(here)
+            read, beside = needed(here)
             return read, (read, beside)
 
         return jax.jacfwd(twice, has_aux=True)(here)

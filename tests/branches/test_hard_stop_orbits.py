@@ -56,6 +56,15 @@ class OneImpact:
         b = last - c - a
         return np.sqrt(c - b**2 / (4 * a)), -b / (2 * a)
 
+    def flips(self, speed):
+        """Return det(M + I), M the flight's matrix times that of the impact."""
+        x, v = self.particular(speed)
+        load = x - self.w**2 * x + DAMPING * v
+        before = load - self.d - DAMPING * speed
+        after = load - self.d + DAMPING * self.e * speed
+        turned = [[-self.e, 0.0], [(after + self.e * before) / speed, -self.e]]
+        return np.linalg.det(np.array(turned) @ self.whole + np.eye(2))
+
     def start(self, speed):
         """Return the state at t = 0, where the load has its greatest value."""
         x, v = self.particular(speed)
@@ -106,6 +115,23 @@ def test_its_motions_with_an_impact_are_the_closed_form(branch):
             lambda v, value=value: closed.amplitude(v) - value, speed, 50.0, xtol=1e-15
         )
         np.testing.assert_allclose(branch.states[point], closed.start(there), atol=1e-8)
+
+
+@pytest.mark.slow
+def test_its_period_doubles_where_the_closed_form_says():
+    slow = OneImpact(0.8)
+    speed = scipy.optimize.brentq(slow.flips, 0.4, 0.5, xtol=1e-15)
+    system = oscillator(0.8, 0.8)
+    begin = scipy.optimize.brentq(lambda v: slow.amplitude(v) - 0.8, speed, 5.0)
+    orbit = jv.periodic_orbit(system, slow.start(begin))
+    branch = jv.continue_orbit(system, orbit, LOAD, (0.45, 0.9), method="arclength")
+    flips = [p for p in branch.bifurcations if p.kind == "period_doubling"]
+    found = [float(point.parameter) for point in flips]
+    assert found == pytest.approx([slow.amplitude(speed)], rel=1e-10)
+    np.testing.assert_allclose(flips[0].state, slow.start(speed), atol=1e-9)
+    doubled = jv.switch_branch(system, flips[0], (0.45, 0.9))
+    assert int(doubled.periods) == 2
+    assert set(np.asarray(doubled.contacts)[:3]) == {2}
 
 
 @pytest.mark.slow

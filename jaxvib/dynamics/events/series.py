@@ -149,10 +149,9 @@ def first_root(signals: Sequence[Series], reach, one, closer=True):
 
 def _bend(series: Series, reach):
     """Return the largest that half the second derivative can be between 0 and reach."""
-    bound = None
-    for k in reversed(range(2, len(series))):
-        half = k * (k - 1) / 2 * series[k]
-        bound = half if bound is None else half + jnp.maximum(bound, 0) * reach
+    *below, bound = (k * (k - 1) / 2 * series[k] for k in range(2, len(series)))
+    for half in reversed(below):
+        bound = half + jnp.maximum(bound, 0) * reach
     return jnp.maximum(bound, 0)
 
 
