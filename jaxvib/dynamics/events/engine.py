@@ -230,6 +230,7 @@ def _seen_in_flight(context: _Context, lane: Lane, new: Lane, rows, depths, leng
     # Open contacts are known to be open: what is left of z at their ends is rounding.
     opened = [~touches for touches in lane.touching]
     depth = depth.shut(jnp.stack(opened)) if opened else depth
+    assert lane.watched is not None
     watched = watch_path(
         lane.watched,
         grazing,
@@ -289,6 +290,7 @@ def _seen_in_contact(context: _Context, lane: Lane, new: Lane, kinds, length, st
     squared = jnp.stack(
         [t & c.hertz for t, c in zip(lane.touching, motion.contacts, strict=True)]
     )
+    assert lane.watched is not None
     watched = watch_path(
         lane.watched,
         grazing,
