@@ -148,9 +148,8 @@ class FrontSearch:
         value, own = worst_numbers(begun.final), begun.final
         size = np.abs(value)
         places = np.cumsum([0, *map(len, own.goals)])
-        if (
-            own.slopes is not None and len(own.slopes) == places[-1]
-        ):  # those of all objectives: of a start
+        # A start has the slopes of all objectives.
+        if own.slopes is not None and len(own.slopes) == places[-1]:
             steep = np.abs(own.slopes[places[goal] : places[goal + 1]]).max()
             size = np.maximum(size, steep)
         size = np.where(size > 0, size, 1.0)
