@@ -59,6 +59,7 @@ def test_a_curve_of_folds_goes_round_its_cusp(folds):
     assert "cusp at" in repr(curve)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "bounds", "words"),
     [

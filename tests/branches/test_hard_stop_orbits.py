@@ -119,17 +119,16 @@ def test_its_motions_with_an_impact_are_the_closed_form(branch):
 
 @pytest.mark.slow
 def test_its_period_doubles_where_the_closed_form_says():
-    slow = OneImpact(0.8)
-    speed = scipy.optimize.brentq(slow.flips, 0.4, 0.5, xtol=1e-15)
-    system = oscillator(0.8, 0.8)
-    begin = scipy.optimize.brentq(lambda v: slow.amplitude(v) - 0.8, speed, 5.0)
-    orbit = jv.periodic_orbit(system, slow.start(begin))
-    branch = jv.continue_orbit(system, orbit, LOAD, (0.45, 0.9), method="arclength")
+    fast = OneImpact(2.2)
+    speed = scipy.optimize.brentq(fast.flips, 0.7, 1.0, xtol=1e-15)
+    system = oscillator(fast.amplitude(2 * speed), 2.2)
+    orbit = jv.periodic_orbit(system, fast.start(2 * speed))
+    branch = jv.continue_orbit(system, orbit, LOAD, (4.0, 5.2), method="arclength")
     flips = [p for p in branch.bifurcations if p.kind == "period_doubling"]
     found = [float(point.parameter) for point in flips]
-    assert found == pytest.approx([slow.amplitude(speed)], rel=1e-10)
-    np.testing.assert_allclose(flips[0].state, slow.start(speed), atol=1e-9)
-    doubled = jv.switch_branch(system, flips[0], (0.45, 0.9))
+    assert found == pytest.approx([fast.amplitude(speed)], rel=1e-10)
+    np.testing.assert_allclose(flips[0].state, fast.start(speed), atol=1e-9)
+    doubled = jv.switch_branch(system, flips[0], (4.0, 5.2))
     assert int(doubled.periods) == 2
     assert set(np.asarray(doubled.contacts)[:3]) == {2}
 

@@ -29,6 +29,7 @@ def whole(orbit):
     return jv.continue_orbit(DUFFING, orbit, "w", BOUNDS, "arclength", events=EVENTS)
 
 
+@pytest.mark.slow
 def test_events_are_where_the_orbit_has_their_value(whole):
     names = [event.name for event in whole.events]
     assert names.count("wide") == 2
@@ -43,6 +44,7 @@ def test_events_are_where_the_orbit_has_their_value(whole):
     assert "wide at w = 1.0" in repr(whole)
 
 
+@pytest.mark.slow
 def test_a_branch_stops_at_an_event_and_goes_on_from_it(orbit, whole):
     short = jv.continue_orbit(
         DUFFING, orbit, "w", BOUNDS, "arclength", events=EVENTS, stop_at=["wide"]
@@ -60,6 +62,7 @@ def test_a_branch_stops_at_an_event_and_goes_on_from_it(orbit, whole):
     assert float(longer.parameter[-1]) == BOUNDS[1]
 
 
+@pytest.mark.slow
 def test_a_branch_goes_on_beyond_its_old_bounds(whole):
     wider = jv.extend_branch(DUFFING, whole, (0.9, 1.2))
     assert float(wider.parameter[0]) == 0.9
