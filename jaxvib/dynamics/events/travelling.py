@@ -87,12 +87,12 @@ def _side_by_side(go):
 
     `go` returns a value and more. Mapped over lanes, columns stay the outer axis and
     lanes the inner one: a CPU takes neighbours in memory together, and lanes are many.
-    **Returns:** a function of (moving, rows, fixed, one) to the value, its columns
+    Higher derivatives leave the axes where they are: traced once for each order and each
+    axis, they would take minutes. **Returns:** a function of (moving, rows, fixed, one) to the value, its columns
     (rows, ...), and the rest.
     """
 
-    @jax.custom_batching.custom_vmap
-    def columns(moving, rows, fixed, one):
+    def as_they_are(moving, rows, fixed, one):
         # A 1 for each column, see `settled`.
         count = jax.tree.leaves(rows)[0].shape[0]
         ones = jnp.where(jnp.isfinite(one), jnp.ones((count, *jnp.shape(one))), jnp.nan)
@@ -107,7 +107,9 @@ def _side_by_side(go):
 
         return jax.vmap(column, out_axes=(None, 0, None))(rows, ones)
 
-    @columns.def_vmap
+    side_by_side = jax.custom_batching.custom_vmap(as_they_are)
+
+    @side_by_side.def_vmap
     def in_lanes(lanes, batched, moving, rows, fixed, one):
         def spread(leaf, is_batched):
             return leaf if is_batched else jnp.broadcast_to(leaf, (lanes, *leaf.shape))
@@ -121,6 +123,14 @@ def _side_by_side(go):
         end, found, rest = _side_by_side(mapped)(moving, rows, fixed, one)
         result = end, jnp.moveaxis(found, 1, 0), rest
         return result, jax.tree.map(lambda _: True, result)
+
+    @jax.custom_jvp
+    def columns(moving, rows, fixed, one):
+        return side_by_side(moving, rows, fixed, one)
+
+    @columns.defjvp
+    def rule(primals, tangents):
+        return jax.jvp(as_they_are, primals, tangents)
 
     return columns
 
