@@ -88,8 +88,8 @@ def _side_by_side(go):
     `go` returns a value and more. Mapped over lanes, columns stay the outer axis and
     lanes the inner one: a CPU takes neighbours in memory together, and lanes are many.
     Higher derivatives leave the axes where they are: traced once for each order and each
-    axis, they would take minutes. **Returns:** a function of (moving, rows, fixed, one) to the value, its columns
-    (rows, ...), and the rest.
+    axis, they would take minutes. **Returns:** a function of (moving, rows, fixed, one)
+    to the value, its columns (rows, ...), and the rest.
     """
 
     def as_they_are(moving, rows, fixed, one):
