@@ -256,3 +256,31 @@ def test_a_start_inside_a_stop_has_its_reason():
 def test_a_restitution_out_of_its_range_is_named(restitution):
     with pytest.raises(ValueError, match=r"restitution = .* is not in \[0, 1\]"):
         jv.RestitutionContact(restitution)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "system",
+    [
+        oscillator(stop=0.05),
+        jv.two_body_impact(contact=jv.HertzContact(stiffness=35041219.07)),
+    ],
+    ids=["stop", "Hertz"],
+)
+def test_second_derivatives_are_differences_of_columns(system):
+    size = system.rest().shape[0]
+    start = jnp.array([0.0, 0.3]) if size == 2 else jnp.array([0.08, 0.207, 0.722, 0.378])
+    path = "loads.0.law.frequency" if size == 2 else "load.frequency"
+    period = float(system.period())
+
+    def end(state, value):
+        there = jv.replace(system, {path: value})
+        return jv.flow(there, state, 0.0, period, rtol=1e-11, engine="event")
+
+    value, step = float(jv.parameters(system)[path].value), 1e-6
+    columns = jax.jit(jax.jacfwd(end))
+    second = jax.jit(jax.jacfwd(jax.jacfwd(end), 1))(start, value)
+    difference = columns(start, value + step) - columns(start, value - step)
+    np.testing.assert_allclose(
+        second, difference / (2 * step), atol=1e-6 * float(jnp.abs(second).max())
+    )

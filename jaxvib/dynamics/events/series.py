@@ -167,9 +167,10 @@ def _safe_step(f, rate, bend, reach):
 
 
 def refined(signals: Sequence[Series], s, meets: Sequence, reach, one):
-    """Return the root near s of the signal that meets it, by two steps of Newton's method.
+    """Return the root near s of the signal that meets it, by three Newton steps.
 
-    It is s itself if they lead away: no root is meant to be far.
+    The second carries the root's first derivative, the third the second one too. It is s
+    itself if they lead away: no root is meant to be far.
     """
     if not signals:
         return s
@@ -183,6 +184,8 @@ def refined(signals: Sequence[Series], s, meets: Sequence, reach, one):
     height, rate = value_and_slope(fixed, s)
     new = s - height / rate
     new = new - value(series, new) / slope(fixed, new)
+    height, rate = value_and_slope(series, new)
+    new = new - height / rate
     return jnp.where(jnp.abs(new - s) <= _FAR * reach, new, s)
 
 

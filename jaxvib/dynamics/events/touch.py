@@ -45,7 +45,7 @@ class TouchSeries:
         self.cosines, self.sines, self.angles = [], [], []
         for load in motion.loads:
             angle = load.frequency * lane.time + load.phase
-            cosine, sine = cosine_and_sine(jax.lax.stop_gradient(angle))
+            cosine, sine = cosine_and_sine(angle)
             self.cosines.append([cosine])
             self.sines.append([sine])
             self.angles.append([angle])
@@ -82,18 +82,17 @@ class TouchSeries:
                 growth = product_term(self.speeds[i], self.others[i], k)
                 growth = jnp.where(self.touching[j], growth, 0.0)
             grown.append(growth * (share / 2))
-        pace, loads = jax.lax.stop_gradient((self.pace, motion.loads))
         new = [
             [product_term(self.pace, rate, k) * share for rate in self.velocity],
             [product_term(self.pace, rate, k) * share for rate in self.acceleration],
             grown,
             [
-                product_term(pace, sine, k) * load.frequency * -share
-                for load, sine in zip(loads, self.sines, strict=True)
+                product_term(self.pace, sine, k) * load.frequency * -share
+                for load, sine in zip(motion.loads, self.sines, strict=True)
             ],
             [
-                product_term(pace, cosine, k) * load.frequency * share
-                for load, cosine in zip(loads, self.cosines, strict=True)
+                product_term(self.pace, cosine, k) * load.frequency * share
+                for load, cosine in zip(motion.loads, self.cosines, strict=True)
             ],
         ]
         series = [self.position, self.velocity, self.roots, self.cosines, self.sines]
@@ -107,7 +106,7 @@ class TouchSeries:
     def _set_pace(self, k: int) -> None:
         """Append the order k of dt/dtau, of its parts, and of each u squared."""
         hertz = self.motion.hertz
-        squares = [square_term(jax.lax.stop_gradient(u), k) for u in self.roots]
+        squares = [square_term(u, k) for u in self.roots]
         if len(hertz) == 1:
             self.pace.append(self.roots[0][k])
             self.squares[0].append(settled(squares[0], self.motion.one))
