@@ -86,6 +86,9 @@ class TouchSeries:
             [product_term(self.pace, rate, k) * share for rate in self.velocity],
             [product_term(self.pace, rate, k) * share for rate in self.acceleration],
             grown,
+        ]
+        # By themselves: their tangents are needed by second derivatives alone.
+        waves = [
             [
                 product_term(self.pace, sine, k) * load.frequency * -share
                 for load, sine in zip(motion.loads, self.sines, strict=True)
@@ -96,7 +99,8 @@ class TouchSeries:
             ],
         ]
         series = [self.position, self.velocity, self.roots, self.cosines, self.sines]
-        for rows, values in zip(series, settled(new, motion.one), strict=True):
+        new = [*settled(new, motion.one), *settled(waves, motion.one)]
+        for rows, values in zip(series, new, strict=True):
             for row, term in zip(rows, values, strict=True):
                 row.append(term)
         self.time.append(self.pace[k] * share)
