@@ -70,6 +70,7 @@ def branch():
         "max_contact_force": ("point", 10 * LOADS),
         "predictor_error": ("point", [np.nan, 0.0, 1e-3, 1e-4, 1e-5]),
         "result": ("point", [0] * 5),
+        "periods": ((), 1),
         "states": (("point", "state"), np.outer(LOADS, [1e-3, 1e-2])),
         "floquet_multipliers": (
             ("point", "multiplier"),
