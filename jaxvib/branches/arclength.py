@@ -6,8 +6,7 @@ corrector needs to know of a branch, or of a curve (`branches.curve_equations`).
 stop a branch has corners, where it goes on in another direction (`branches.corners`).
 """
 
-import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -54,23 +53,17 @@ class Limits(NamedTuple):
     most_points: int
 
 
-def both_ways(correct, courses, starts: np.ndarray, limits: Limits, corner):
+def both_ways(correct, courses, starts: np.ndarray, arounds: Sequence["Surroundings"]):
     """Return the two walks, up and down the last parameter, from the start of each branch.
 
-    `courses` and `starts` (branches, unknowns) have a leading axis of branches. `corner`:
-    from a branch's course and a point to the corner nearby, None where there is none.
+    `courses` and `starts` (branches, unknowns) have a leading axis of branches; `arounds`:
+    the surroundings of each.
     """
     normals = np.tile(_axis(starts.shape[1], -1), (len(starts), 1))
     found = map_samples(correct, (courses, starts, normals))
     up = found.tangent * np.sign(found.tangent[:, -1:])
     pairs = []
-    for i, start in enumerate(starts):
-        course = lane_of(courses, i)
-        around = Surroundings(
-            limits,
-            corner and functools.partial(corner, course),
-            functools.partial(correct_some, correct, course),
-        )
+    for i, (start, around) in enumerate(zip(starts, arounds, strict=True)):
         code = GOING if found.found[i] else Reason.DIVERGED
         x = np.append(found.x[i, :-1], start[-1])
         pairs.append([Walk(around, Place(x, way * up[i], 0.0), code) for way in (1, -1)])

@@ -13,7 +13,7 @@ from ..ensemble import reason
 from ..orbits.periodic_orbit import PeriodicOrbit
 from .bifurcation import BifurcationPoint
 
-_OF_ORBITS = (
+OF_ORBITS = (
     "floquet_multipliers",
     "largest_multiplier",
     "stable",
@@ -115,7 +115,7 @@ def branch_of(
         "periods": np.asarray(periods, np.int32),
         "ends": np.asarray(ends, np.int32),
     }
-    numbers |= {name: getattr(orbits, name) for name in _OF_ORBITS}
+    numbers |= {name: getattr(orbits, name) for name in OF_ORBITS}
     whole = jax.tree.map(jnp.asarray, numbers)
     found: dict[str, Any] = {
         "path": path,

@@ -239,7 +239,7 @@ def switch_branch(
     limits, watch = limits_of(low, high, steps, most_points), watch_of(events, stop_at)
     factor, tell = evidence_factor(evidence), progress or (lambda count: None)
     frame = frame_at(system, point, high - low, rtol, factor)
-    pair = pair_at(frame, point, limits, frame.corrector(), way)
+    pair = pair_at(frame, point, limits, way)
     return walked(frame, [pair], limits, tell, watch)[0]
 
 

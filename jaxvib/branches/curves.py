@@ -1,5 +1,6 @@
 """Curves of bifurcations: where motions change their kind, in two parameters."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 
 import equinox as eqx
@@ -11,7 +12,7 @@ from jaxtyping import Array, Complex, Float, Int
 from .._quantity import Range, check_range, reported
 from ..ensemble import Reason, map_samples, reason
 from ..systems.parameters import parameters, unknown_key
-from .arclength import Limits, both_ways, walk
+from .arclength import Limits, Surroundings, both_ways, correct_some, walk
 from .bifurcation import BifurcationPoint
 from .branch import Branch
 from .curve_equations import CurveCourse, curve_corrector, curve_looker
@@ -122,7 +123,8 @@ def continue_bifurcation(
     limits = Limits(scaled, first_step, smallest_step, largest_step, most_points)
     courses = jax.tree.map(lambda leaf: np.asarray(leaf)[None], course)
     correct = curve_corrector(static, point.kind, paths)
-    walks = both_ways(correct, courses, np.asarray(x)[None], limits, None)
+    around = Surroundings(limits, None, functools.partial(correct_some, correct, course))
+    walks = both_ways(correct, courses, np.asarray(x)[None], [around])
     if walks[0][0].code == Reason.DIVERGED:
         raise ValueError(f"{point.kind} at {start}: no curve is found from there")
     tell = progress or (lambda count: None)
@@ -145,7 +147,7 @@ def continue_bifurcation(
         residual=jnp.asarray(orbits.residual),
         test=jnp.asarray(tests),
         ends=jnp.asarray(ends, jnp.int32),
-        special=found,
+        special=tuple(located.point for located in found),
     )
 
 

@@ -12,12 +12,13 @@ import numpy as np
 from ..ensemble import Reason, reason
 from ..orbits.periodic_orbit import evidence_factor
 from .arclength import GOING, Place, Walk
-from .branch import Branch
+from .branch import OF_ORBITS, Branch
 from .events import watch_of
 from .following import frame_of, walked
 from .limits import checked_steps, enclosing, known_parameter, limits_of
 
 _OPEN = (Reason.PARAMETER_BOUND, Reason.POINT_LIMIT, Reason.EVENT)
+_PER_POINT = ("parameter", "states", "predictor_error", *OF_ORBITS)
 
 
 def extend_branch(
@@ -72,8 +73,8 @@ def extend_branch(
     number = len(going)
     lanes = (
         jax.tree.map(lambda leaf: np.stack([np.asarray(leaf)] * number), leaves),
-        np.stack([np.asarray(branch.states).mean(axis=0)] * number),
-        np.stack([np.asarray(branch.amplitude).max(axis=0)] * number),
+        np.stack([np.asarray(branch.states)[tips[end][0]] for end in going]),
+        np.stack([np.asarray(branch.amplitude)[tips[end][0]] for end in going]),
     )
     periods, factor = int(branch.periods), evidence_factor(evidence)
     frame = frame_of(
@@ -93,21 +94,6 @@ def extend_branch(
     for end, part in zip(going, parts, strict=True):
         branch = _joined(branch, part, end)
     return branch
-
-
-_PER_POINT = (
-    "parameter",
-    "states",
-    "floquet_multipliers",
-    "largest_multiplier",
-    "stable",
-    "contacts",
-    "max_contact_force",
-    "amplitude",
-    "residual",
-    "state_error",
-    "predictor_error",
-)
 
 
 def _joined(branch: Branch, part: Branch, end: int) -> Branch:

@@ -34,17 +34,12 @@ class Frame(NamedTuple):
         """Return whether the branches can have corners."""
         return has_corners(system_of(lane_of(self.courses, 0), self.static))
 
-    def corner(self):
-        """Return the function of a course and a point that gives the corner nearby."""
-        return functools.partial(corner_near, self.static, self.path)
-
     def around(self, lane: int, limits: Limits) -> Surroundings:
         """Return what the walks of one branch have in common."""
         course = lane_of(self.courses, lane)
-        corner = functools.partial(self.corner(), course) if self.has_corners() else None
-        return Surroundings(
-            limits, corner, functools.partial(correct_some, self.corrector(), course)
-        )
+        near = functools.partial(corner_near, self.static, self.path, course)
+        correct = functools.partial(correct_some, self.corrector(), course)
+        return Surroundings(limits, near if self.has_corners() else None, correct)
 
     def looker(self):
         """Return the function of a lane that examines a point of its branch."""
@@ -79,8 +74,8 @@ def arcs(
     starts = map_samples(
         spreader(frame.static, frame.path, segments), (frame.courses, states, values)
     )
-    corner = frame.corner() if frame.has_corners() else None
-    pairs = both_ways(frame.corrector(), frame.courses, starts, limits, corner)
+    arounds = [frame.around(lane, limits) for lane in range(len(starts))]
+    pairs = both_ways(frame.corrector(), frame.courses, starts, arounds)
     return walked(frame, pairs, limits, tell, watch)
 
 

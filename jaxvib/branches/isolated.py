@@ -1,5 +1,6 @@
 """All branches over a range: isolated ones too, which no other branch leads to."""
 
+import functools
 from collections.abc import Callable, Mapping
 
 import equinox as eqx
@@ -84,20 +85,13 @@ def find_branches(
 def _orbits(system, path, places, starts, periods, rtol, factor):
     """Return the orbits found: value, orbit, and its states after each load period."""
     leaves, static = eqx.partition(system, eqx.is_inexact_array)
-    frozen = jax.tree.map(np.asarray, leaves)
-
-    def find(lane) -> tuple[PeriodicOrbit, jax.Array]:
-        value, start = lane
-        there = at(eqx.combine(jax.tree.map(jnp.asarray, frozen), static), path, value)
-        number = jnp.asarray(periods, jnp.int32)
-        orbit = orbit_from_guess(there, start, number, rtol, factor)
-        states = [orbit.state]
-        for _ in range(1, periods):
-            states.append(flow(there, states[-1], 0.0, there.period(), rtol=rtol))
-        return orbit, jnp.stack(states)
-
     each = np.repeat(places, len(starts)), np.tile(starts, (len(places), 1))
-    orbits, shifted = map_samples(find, each)
+    number = len(each[0])
+    many = jax.tree.map(lambda leaf: np.stack([np.asarray(leaf)] * number), leaves)
+    tolerances = np.full(number, rtol), np.full(number, factor)
+    orbits, shifted = map_samples(
+        _finder(static, path, periods), (many, *each, *tolerances)
+    )
     found = []
     for i in np.flatnonzero(np.asarray(orbits.result) == Reason.SUCCESS):
         size = np.abs(shifted[i]).max() + np.finfo(float).tiny
@@ -107,6 +101,23 @@ def _orbits(system, path, places, starts, periods, rtol, factor):
         orbit = jax.tree.map(lambda leaf, i=i: jnp.asarray(leaf[i]), orbits)
         found.append((float(each[0][i]), orbit, shifted[i]))
     return found
+
+
+@functools.lru_cache(maxsize=32)
+def _finder(static, path: str, periods: int):
+    """Return the function of a lane that gives an orbit and its states once a period."""
+
+    def find(lane) -> tuple[PeriodicOrbit, jax.Array]:
+        leaves, value, start, rtol, factor = lane
+        there = at(eqx.combine(leaves, static), path, value)
+        number = jnp.asarray(periods, jnp.int32)
+        orbit = orbit_from_guess(there, start, number, rtol, factor)
+        states = [orbit.state]
+        for _ in range(1, periods):
+            states.append(flow(there, states[-1], 0.0, there.period(), rtol=rtol))
+        return orbit, jnp.stack(states)
+
+    return find
 
 
 def _on(branch: Branch, value: float, shifted) -> bool:

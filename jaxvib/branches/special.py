@@ -16,7 +16,9 @@ import functools
 import itertools
 from typing import NamedTuple
 
+import equinox as eqx
 import numpy as np
+from jaxtyping import Complex, Float
 from scipy.optimize import elementwise
 
 from ..ensemble import Reason
@@ -32,27 +34,30 @@ _COSINES = {
 _ENDS = ("resonance 1:1", "resonance 1:2")
 
 
-class SpecialPoint(NamedTuple):
-    """A point of codimension two: its kind, parameters, multipliers and scaled place.
+class SpecialPoint(eqx.Module):
+    """A point of codimension two: its kind, both parameters, the Floquet multipliers."""
 
-    `after`: the place of the curve that comes before it.
-    """
-
-    kind: str
-    parameters: np.ndarray
-    floquet_multipliers: np.ndarray
-    after: int
-    place: Place
+    kind: str = eqx.field(static=True)
+    parameters: Float[np.ndarray, "2"]
+    floquet_multipliers: Complex[np.ndarray, " n"]
 
     def __repr__(self) -> str:
         first, second = self.parameters
         return f"{self.kind} at ({first:.8g}, {second:.8g})"
 
 
-def special_points(correct, course, places, kind: str) -> tuple[SpecialPoint, ...]:
+class Located(NamedTuple):
+    """A special point, and where: its place, and the number of the one before it."""
+
+    point: SpecialPoint
+    after: int
+    place: Place
+
+
+def special_points(correct, course, places, kind: str) -> list[Located]:
     """Return the special points of a curve of places, in their order along it."""
     if kind == "grazing" or len(places) < 2:
-        return ()
+        return []
     starts, tangents = (np.array([p[i] for p in places]) for i in (0, 1))
     found = correct_some(correct, course, starts, tangents)
     multipliers = np.linalg.eigvals(np.nan_to_num(found.monodromy))
@@ -64,7 +69,7 @@ def special_points(correct, course, places, kind: str) -> tuple[SpecialPoint, ..
             point = _located(correct, course, starts[[first, last]], name, first, test)
             if point is not None:
                 points.append(point)
-    return tuple(sorted(points, key=lambda point: point.after))
+    return sorted(points, key=lambda located: located.after)
 
 
 def torus_part(places, ends, found, own: int):
@@ -72,7 +77,7 @@ def torus_part(places, ends, found, own: int):
 
     `own`: the place that the curve was followed from.
     """
-    borders = [p for p in found if p.kind in _ENDS]
+    borders = [p for p in found if p.point.kind in _ENDS]
     before = [p for p in borders if p.after < own][-1:]
     beyond = [p for p in borders if p.after >= own][:1]
     first = before[0].after + 1 if before else 0
@@ -81,7 +86,7 @@ def torus_part(places, ends, found, own: int):
     low = Reason.STRONG_RESONANCE if before else ends[0]
     high = Reason.STRONG_RESONANCE if beyond else ends[1]
     kept = [p for p in found if first - 1 <= p.after < last]
-    return part, (low, high), tuple(kept)
+    return part, (low, high), kept
 
 
 def _changes(name: str, multipliers, ways) -> list[tuple[int, int]]:
@@ -96,7 +101,7 @@ def _changes(name: str, multipliers, ways) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in pairs if tests[a] * tests[b] < 0]
 
 
-def _located(correct, course, ends, name: str, after: int, test) -> SpecialPoint | None:
+def _located(correct, course, ends, name: str, after: int, test) -> Located | None:
     chord = ends[1] - ends[0]
     normal = chord / np.linalg.norm(chord)
 
@@ -123,7 +128,8 @@ def _located(correct, course, ends, name: str, after: int, test) -> SpecialPoint
     found, multipliers = at(root.x)
     values = np.asarray(found.x[0, -2:] * course.setting.units[-2:])
     place = Place(found.x[0], found.tangent[0], 0.0)
-    return SpecialPoint(name, values, multipliers[0], after, place)
+    point = SpecialPoint(name, values, multipliers[0].astype(complex))
+    return Located(point, after, place)
 
 
 def _others(multipliers, target: float):

@@ -1,7 +1,5 @@
 """Branches that begin at a bifurcation of another one."""
 
-from collections.abc import Callable
-
 import equinox as eqx
 import jax
 import numpy as np
@@ -25,9 +23,7 @@ def frame_at(system, point: BifurcationPoint, span, rtol, factor) -> Frame:
     return frame_of(one, static, point.path, span, periods, rtol, factor, 1)
 
 
-def pair_at(
-    frame: Frame, point: BifurcationPoint, limits: Limits, correct: Callable, way: int
-):
+def pair_at(frame: Frame, point: BifurcationPoint, limits: Limits, way: int):
     r"""Return the walk that leaves a bifurcation along the eigenvector $M q = \pm q$.
 
     **Raises:** `ValueError` where no motion is found nearby.
@@ -38,15 +34,13 @@ def pair_at(
     axis[-1] = 1.0
     # The monodromy matrix of the motion itself, before its period is doubled.
     once = course._replace(periods=np.asarray(point.periods))
-    matrix = correct_some(correct, once, x[None], axis[None]).monodromy[0]
+    matrix = correct_some(frame.corrector(), once, x[None], axis[None]).monodromy[0]
     scaled = matrix * course.units[None, :-1] / course.units[:-1, None]
     values, vectors = np.linalg.eig(scaled)
     target = -1.0 if point.kind == "period_doubling" else 1.0
     direction = vectors[:, np.argmin(np.abs(values - target))].real
     away = np.append(direction / np.linalg.norm(direction), 0.0)
-    around = Surroundings(
-        limits, None, lambda *lanes: correct_some(correct, course, *lanes)
-    )
+    around = frame.around(0, limits)
     walk = _walk(around, x, way * np.sign(away[np.argmax(np.abs(away))]) * away)
     if walk is None:
         raise ValueError(f"{point.kind} at {float(point.parameter):g}: no branch is there")

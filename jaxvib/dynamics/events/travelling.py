@@ -15,7 +15,8 @@ def travel_problem(prepare, state, parameters, t0, t1, rtol) -> Solution:
 
     Each event's time depends on state and parameters as its last Newton step does, so
     that the columns, all taken at once by `jax.jvp`, are exact for the steps taken.
-    Forward and reverse, first derivatives.
+    Forward and reverse; second derivatives too, but with Hertz contacts these take
+    minutes to compile.
     """
 
     def go(state, others, rtol, one=1.0):
