@@ -2,8 +2,9 @@
 
 Each branch is walked from one orbit both ways, every walk with a step and an end of its
 own; all that still go on are corrected together (`branches.corrector`). A course is what a
-corrector needs to know of a branch, or of a curve (`branches.curve_equations`). At a hard
-stop a branch has corners, where it goes on in another direction (`branches.corners`).
+corrector needs to know of a branch, or of a curve (`branches.curve_equations`). With a hard
+stop a branch has corners, where it goes on in another direction (`branches.corners`), and
+jumps (`branches.jumps`).
 """
 
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ import numpy as np
 
 from ..ensemble import Reason, map_samples
 from .corners import Corner
+from .jumps import Jump
 
 # Steps are chosen so that the first Newton step is this long, per size of the branch...
 CORRECTION = 3e-3
@@ -24,20 +26,24 @@ _TURN = np.cos(2.5 * ANGLE)
 GOING = -1
 # A branch may turn by any angle in a step shorter than this, if it has corners.
 _SHORT = 1e-3
-# Speeds of the impact beyond a corner that are tried, per size of the motion.
+# Distances beyond a corner or a jump that are tried, per size of the motion.
 _REACHES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
+# A jump is met within this many of the smallest steps.
+_BEFORE = 8
 
 
 class Place(NamedTuple):
     """A point of a branch in scaled coordinates, and how far its predictor missed it.
 
-    `corner`: whether the branch goes on from it in another direction.
+    `corner`: whether the branch goes on from it in another direction; `jumped`: whether
+    it was come to by a jump.
     """
 
     x: np.ndarray
     tangent: np.ndarray
     miss: float
     corner: bool = False
+    jumped: bool = False
 
 
 class Limits(NamedTuple):
@@ -137,18 +143,24 @@ def _joined(above: "Walk", below: "Walk"):
 
 
 class Surroundings(NamedTuple):
-    """What all walks of a branch have in common: limits, corners, its corrector."""
+    """What all walks of a branch have in common.
+
+    `correct`: from predictions and normals to points of the branch. `corner`: from a point
+    to the corner near it; `jump`: from a point, its tangent and a reach to the jump within
+    it. Both None where branches have none.
+    """
 
     limits: Limits
-    corner: Callable[[np.ndarray], Corner | None] | None
     correct: Callable
+    corner: Callable[[np.ndarray], Corner | None] | None = None
+    jump: Callable[[np.ndarray, np.ndarray, float], Jump | None] | None = None
 
 
 class Walk:
     """One way along one branch."""
 
     def __init__(self, around: Surroundings, start: Place, code=GOING):
-        self.limits, self.corner, self.correct = around
+        self.limits, self.correct, self.corner, self.jump = around
         self.start = start
         self.places: list[Place] = []
         self.step = self.limits.first_step
@@ -190,11 +202,7 @@ class Walk:
             return self._turn(result, self.corner(result.x))
         if not fits or sharp:
             self.step /= 4
-            if self.step < self.limits.smallest_step:
-                if self.corner is None or self.here.corner:
-                    return self._pass(None)
-                return self._pass(self.corner(self.here.x))
-            return 0
+            return self._stop() if self.step < self.limits.smallest_step else 0
         values = result.x[-len(self.low) :]
         if not ((self.low < values) & (values < self.high)).all():
             self.beyond = result.x
@@ -210,7 +218,7 @@ class Walk:
     def _bend(self) -> np.ndarray:
         """Return how the tangent changes per length, from the last two points."""
         near = [self.start, *self.places][-2:]
-        if len(near) < 2 or any(place.corner for place in near):
+        if len(near) < 2 or any(place.corner or place.jumped for place in near):
             return np.zeros_like(self.start.x)
         before, here = near
         return (here.tangent - before.tangent) / np.linalg.norm(here.x - before.x)
@@ -226,24 +234,40 @@ class Walk:
         self.places.append(Place(result.x, away * result.tangent, float(result.miss)))
         return 2
 
+    def _stop(self) -> int:
+        """Go on where no step is short enough, beyond a jump or a corner; or end."""
+        here = self.here
+        if self.jump and not here.jumped:
+            jump = self.jump(here.x, here.tangent, _BEFORE * self.limits.smallest_step)
+            beyond = jump and self._beyond(jump.x, jump.beyond)
+            if beyond:
+                self.places.append(beyond._replace(jumped=True))
+                return 1
+        corner = self.corner(here.x) if self.corner and not here.corner else None
+        return self._pass(corner)
+
     def _pass(self, corner: Corner | None) -> int:
         """Go on beyond a corner that the walk has come to, on the side with an impact."""
-        if corner is None:
+        beyond = corner and self._beyond(corner.x, corner.beyond)
+        if corner is None or beyond is None:
             self.code = Reason.DIVERGED
             return 0
-        beyond = np.array([corner.beyond(reach) for reach in _REACHES])
-        ways = beyond - corner.x
+        self.places += [Place(corner.x, self.here.tangent, 0.0, True), beyond]
+        return 2
+
+    def _beyond(self, start: np.ndarray, points: Callable) -> Place | None:
+        """Return the farthest place found beyond a start, and take its distance as step."""
+        beyond = np.array([points(reach) for reach in _REACHES])
+        ways = beyond - start
         lengths = np.linalg.norm(ways, axis=-1)
         found = self.correct(beyond, ways / lengths[:, None])
         strayed = np.linalg.norm(found.x - beyond, axis=-1)
         good = np.flatnonzero(found.found & (strayed < 0.1 * lengths))
         if not good.size:
-            return self._pass(None)
+            return None
         best = good[0]
-        self.places.append(Place(corner.x, self.here.tangent, 0.0, True))
-        self.places.append(Place(found.x[best], found.tangent[best], strayed[best]))
         self.step = lengths[best]
-        return 2
+        return Place(found.x[best], found.tangent[best], strayed[best])
 
     def _land(self, result) -> int:
         self.code = Reason.PARAMETER_BOUND

@@ -11,7 +11,7 @@ any other, by Chandrupatla's bracketing method. What is no zero but a jump is dr
 - an event: the user's own function of an orbit.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -22,6 +22,7 @@ from scipy.optimize import elementwise
 
 from ..ensemble import Reason, map_samples
 from ..orbits.periodic_orbit import PeriodicOrbit
+from .arclength import Place
 from .bifurcation import BifurcationPoint
 from .branch import BranchEvent
 
@@ -40,15 +41,19 @@ class Crossing(NamedTuple):
 
 
 def crossings_of(
-    branch: int, tangents, multipliers, contacts, corners, watched
+    branch: int, places: Sequence[Place], multipliers, contacts, watched
 ) -> list[Crossing]:
     """Return the changes between neighbours among a branch's points.
 
     `contacts`: None where branches have corners. A corner is a grazing, whatever jumps
-    there. `watched`: values of the events' functions by name.
+    there; beside a jump nothing is looked for. `watched`: values of the events' functions
+    by name.
     """
+    tangents = np.array([place.tangent[-1] for place in places])
+    corners = np.array([place.corner for place in places])
+    apart = np.array([place.corner or place.jumped for place in places])
     if contacts is None:
-        contacts = np.zeros(len(corners))
+        contacts = np.zeros(len(places))
     plus, minus, torus = (
         _signs(np.prod(factors, axis=-1).real)
         for factors in (1 + multipliers, 1 - multipliers, _pairs(multipliers) - 1)
@@ -62,7 +67,7 @@ def crossings_of(
         "grazing": contacts[1:] != contacts[:-1],
         **{name: _changes(_signs(values)) for name, values in watched.items()},
     }
-    beside = corners[1:] | corners[:-1]
+    beside = apart[1:] | apart[:-1]
     found = [
         Crossing(branch, int(after), kind)
         for kind, where in changes.items()

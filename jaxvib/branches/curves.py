@@ -123,7 +123,7 @@ def continue_bifurcation(
     limits = Limits(scaled, first_step, smallest_step, largest_step, most_points)
     courses = jax.tree.map(lambda leaf: np.asarray(leaf)[None], course)
     correct = curve_corrector(static, point.kind, paths)
-    around = Surroundings(limits, None, functools.partial(correct_some, correct, course))
+    around = Surroundings(limits, functools.partial(correct_some, correct, course))
     walks = both_ways(correct, courses, np.asarray(x)[None], [around])
     if walks[0][0].code == Reason.DIVERGED:
         raise ValueError(f"{point.kind} at {start}: no curve is found from there")

@@ -17,6 +17,7 @@ from .corners import corner_near, has_corners
 from .corrector import Course, corrector, looker, spreader, system_of
 from .crossings import crossings_of, locate, values_of
 from .events import Watch
+from .jumps import jump_near
 
 
 class Frame(NamedTuple):
@@ -37,9 +38,12 @@ class Frame(NamedTuple):
     def around(self, lane: int, limits: Limits) -> Surroundings:
         """Return what the walks of one branch have in common."""
         course = lane_of(self.courses, lane)
-        near = functools.partial(corner_near, self.static, self.path, course)
         correct = functools.partial(correct_some, self.corrector(), course)
-        return Surroundings(limits, near if self.has_corners() else None, correct)
+        if not self.has_corners():
+            return Surroundings(limits, correct)
+        mine = self.static, self.path, course
+        near = functools.partial(corner_near, *mine)
+        return Surroundings(limits, correct, near, functools.partial(jump_near, *mine))
 
     def looker(self):
         """Return the function of a lane that examines a point of its branch."""
@@ -149,12 +153,10 @@ def crossed(frame: Frame, branches, orbits, events):
     """Return the crossings of each branch of places, along it, and what is there."""
     crossings = []
     for b, (places, own) in enumerate(zip(branches, orbits, strict=True)):
-        tangents = np.array([place.tangent[-1] for place in places])
         multipliers = np.asarray(own.floquet_multipliers)
-        corners = np.array([place.corner for place in places])
         contacts = None if frame.has_corners() else np.asarray(own.contacts)
         watched = {name: values_of(function, own) for name, function in events.items()}
-        crossings += crossings_of(b, tangents, multipliers, contacts, corners, watched)
+        crossings += crossings_of(b, places, multipliers, contacts, watched)
     crossings.sort(key=lambda crossing: crossing[:2])
     both = frame.corrector(), frame.looker()
     points = locate(*both, frame.courses, branches, crossings, frame.path, events)

@@ -247,14 +247,20 @@ def examined(system, shot: Shot, periods, tight, looked) -> PeriodicOrbit:
     monodromy = with_derivative_of(maps.monodromy, seen.monodromy, (state, arguments))
 
     def along(function, values, times):
-        """Return values found at `times` as functions of the orbit there."""
-        found = [
-            with_derivative_of(
-                _component(function, i), values[i], (state, arguments, times[i])
-            )
-            for i in range(values.shape[0])
-        ]
-        return jnp.stack(found) if found else values
+        """Return values found at `times` as functions of the orbit there.
+
+        All are one mapped flow, which is compiled once; of each time's vector one
+        component counts, in turn.
+        """
+        if not values.shape[0]:
+            return values
+
+        def every(state, arguments, times):
+            rows = jax.vmap(lambda time: function(state, arguments, time))(times)
+            places = jnp.arange(rows.shape[0]) % rows.shape[1]
+            return jnp.take_along_axis(rows, places[:, None], axis=1)[:, 0]
+
+        return with_derivative_of(every, values, (state, arguments, times))
 
     multipliers = floquet_multipliers(monodromy)
     # |mu| has no derivative where mu = 0, as after a hard contact.
@@ -269,8 +275,12 @@ def examined(system, shot: Shot, periods, tight, looked) -> PeriodicOrbit:
     forces = along(
         maps.force, equation.contact_forces(watched.deepest), watched.deepest_time
     )
-    highest = along(maps.displacement, watched.highest, watched.highest_time)
-    lowest = along(maps.displacement, watched.lowest, watched.lowest_time)
+    extremes = along(
+        maps.displacement,
+        jnp.concatenate([watched.highest, watched.lowest]),
+        jnp.concatenate([watched.highest_time, watched.lowest_time]),
+    )
+    highest, lowest = jnp.split(extremes, 2)
     expected = jnp.exp(equation.divergence() * span) * equation.contraction(watched.onsets)
     contacts = jnp.sum(watched.onsets, dtype=jnp.int32)
 
@@ -349,13 +359,6 @@ def _top(value, speed, acceleration):
     return value - jnp.where(
         curved, speed**2 / (2 * jnp.where(curved, acceleration, 1.0)), 0.0
     )
-
-
-def _component(function, index):
-    def component(*arguments):
-        return function(*arguments)[index]
-
-    return component
 
 
 def _failed_if(orbit: PeriodicOrbit, code, keep_state=False) -> PeriodicOrbit:

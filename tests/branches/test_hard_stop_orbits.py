@@ -8,6 +8,7 @@ import scipy.linalg
 import scipy.optimize
 
 import jaxvib as jv
+from jaxvib.ensemble import Reason
 
 DAMPING, RESTITUTION, STOP = 0.1, 0.8, 1.0
 ONE = jnp.array([1.0])
@@ -115,6 +116,30 @@ def test_its_motions_with_an_impact_are_the_closed_form(branch):
             lambda v, value=value: closed.amplitude(v) - value, speed, 50.0, xtol=1e-15
         )
         np.testing.assert_allclose(branch.states[point], closed.start(there), atol=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("amplitude", [0.5, 1.2])
+def test_it_goes_on_where_the_impact_passes_through_the_start_of_the_period(amplitude):
+    # At A = 0.60687 the impact is at t = 0, and the velocity there changes its sign.
+    slow = OneImpact(0.8)
+
+    def start(value):
+        speed = scipy.optimize.brentq(lambda v: slow.amplitude(v) - value, 0.1, 9.0)
+        return slow.start(speed)
+
+    system = oscillator(amplitude, 0.8)
+    orbit = jv.periodic_orbit(system, start(amplitude))
+    branch = jv.continue_orbit(system, orbit, LOAD, (0.45, 1.25), method="arclength")
+    assert [Reason(code) for code in branch.ends] == [Reason.PARAMETER_BOUND] * 2
+    flip = slow.amplitude(scipy.optimize.brentq(slow.flips, 0.3, 0.6, xtol=1e-15))
+    assert [point.kind for point in branch.bifurcations] == ["period_doubling"]
+    assert float(branch.bifurcations[0].parameter) == pytest.approx(flip, rel=1e-10)
+    values, states = np.asarray(branch.parameter), np.asarray(branch.states)
+    assert states[0, 1] > 0.1
+    assert states[-1, 1] < -0.1
+    expected = [start(value) for value in values]
+    np.testing.assert_allclose(states, expected, atol=1e-8)
 
 
 @pytest.mark.slow

@@ -78,7 +78,29 @@ QUICK = {
 }
 flip = bifurcation_measure("period_doubling", "load.frequency", (5.8, 6.5))
 touch = bifurcation_measure("grazing", "load.amplitude", (100.0, 500.0))
+fold = bifurcation_measure("fold", "w", (0.95, 1.2))
+torus = bifurcation_measure("neimark_sacker", "a", (0.2, 1.2))
 band = {"load.frequency": [5.5, 5.8]}
+
+
+def duffing(t, x, p):
+    return [x[1], p["f"] * jnp.cos(p["w"] * t) - p["c"] * x[1] - x[0] - x[0] ** 3]
+
+
+def fitzhugh_nagumo(t, x, p):
+    push = x[0] - x[0] ** 3 / 3 + x[1] - p["amp"] * jnp.cos(10 * t)
+    return [3 * push, -(x[0] - p["a"] + 0.8 * x[1]) / 3]
+
+
+oscillator = jv.forced_system(
+    duffing,
+    parameters={"w": 1.06, "f": 0.015, "c": 0.04},
+    period=lambda p: 2 * jnp.pi / p["w"],
+    dimension=2,
+)
+neuron = jv.forced_system(
+    fitzhugh_nagumo, parameters={"a": 0.8, "amp": 0.1}, period=jnp.pi / 5, dimension=2
+)
 SLOW = {
     "amplitude": (soft, SPRING, orbit_measure("amplitude", 0, rtol=1e-12)),
     "force": (soft, SPRING, orbit_measure("max_contact_force", rtol=1e-12)),
@@ -89,6 +111,8 @@ SLOW = {
     "band": (soft, SPRING, over(orbit_measure("amplitude", 1, rtol=1e-12), band)),
     "flip": (jv.replace(soft, {"load.frequency": 6.0}), SPRING, flip),
     "grazing": (soft, SPRING, touch),
+    "fold": (oscillator, {"f": (0.012, 0.02), "c": (0.03, 0.05)}, fold),
+    "torus": (neuron, {"amp": (0.05, 0.2)}, torus),
 }
 
 
@@ -121,7 +145,7 @@ def test_every_measure_of_the_catalogue_is_among_these():
     kinds = {
         "periodic_orbit": {"amplitude", "force", "state", "multiplier", "margin"},
         "contact_impulse": {"impulse"},
-        "bifurcation": {"flip", "grazing"},
+        "bifurcation": {"flip", "grazing", "fold", "torus"},
         "response": {"response"},
         "response_peaks": {"peaks"},
         "white_noise": {"white noise"},

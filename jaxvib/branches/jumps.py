@@ -1,0 +1,100 @@
+"""Jumps of branches: where an impact passes through the moment that states are taken at.
+
+A point of a branch is its motion's state at t = 0. Where the time of an impact passes
+through it, that state jumps from before the impact to after it, or back, while the motion
+changes smoothly: the branch goes on from the other side of the impact.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..systems.contact import RestitutionContact
+from .corrector import Course, state_size, system_of
+from .point import at
+
+
+class Jump(NamedTuple):
+    """A jump of a branch in its scaled coordinates: where it goes on, and beyond that.
+
+    `beyond(reach)`: the point predicted at that distance from the jump.
+    """
+
+    x: np.ndarray
+    beyond: Callable[[float], np.ndarray]
+
+
+def jump_near(
+    static, path: str, course: Course, x: np.ndarray, tangent: np.ndarray, reach: float
+) -> Jump | None:
+    """Return the jump that a branch meets within a reach of a point, None without one.
+
+    `course`: of that branch alone, without an axis of branches.
+    """
+    frame = course, static, path
+    depths, growth = (np.asarray(part) for part in _approach(*frame, x, tangent))
+    laws = [contact.law for contact in system_of(course, static).equation().contacts]
+    hard = np.array([isinstance(law, RestitutionContact) for law in laws])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distances = np.where(hard & (growth > 0), -depths / growth, np.inf)
+    distances = np.where(np.abs(distances) < reach, distances, np.inf)
+    segment, contact = np.unravel_index(np.argmin(np.abs(distances)), distances.shape)
+    distance = distances[segment, contact]
+    if not np.isfinite(distance):
+        return None
+
+    def beyond(further: float) -> np.ndarray:
+        there = x + (distance + further) * tangent
+        return np.asarray(_through(*frame, there, int(segment), int(contact)))
+
+    return Jump(beyond(0.0), beyond)
+
+
+def _states(course: Course, static, path: str, x):
+    """Return the equation of motion, and the states of all segments with their times."""
+    system = system_of(course, static)
+    unscaled = x * course.units
+    there = at(system, path, unscaled[-1])
+    states = unscaled[:-1].reshape(-1, state_size(system))
+    span = course.periods.astype(float) * there.period()
+    times = jnp.arange(states.shape[0]) / states.shape[0] * span
+    return there.equation(), states, times
+
+
+@eqx.filter_jit
+def _approach(course, static, path, x, tangent):
+    """Return each segment's depths, and how fast they grow along the branch."""
+
+    def depths(x):
+        equation, states, _ = _states(course, static, path, x)
+        return jax.vmap(equation.penetrations)(states)
+
+    return jax.jvp(depths, (x,), (tangent,))
+
+
+@eqx.filter_jit
+def _through(course, static, path, x, segment: int, contact: int):
+    """Return a point on the other side of an impact, to first order in its distance.
+
+    The point has gone too deep: an approaching body has met the stop a moment before, a
+    leaving one will have left it a moment later.
+    """
+    equation, states, times = _states(course, static, path, x)
+    state, time = states[segment], times[segment]
+    rate = equation.vector_field(time, state)
+    depth, speed, _ = (part[contact] for part in equation.contact_motion(state, rate))
+    ahead = -depth / speed
+    touching = state + ahead * rate
+    _, speed, _ = (part[contact] for part in equation.contact_motion(touching, rate))
+    stop, response = equation.contacts[contact], equation.contact_responses[contact]
+    restitution = stop.law.restitution
+    ratio = jnp.where(speed > 0, restitution, 1 / restitution)
+    change = -(1 + ratio) * speed * response / (stop.direction @ response)
+    turned = touching + jnp.concatenate([jnp.zeros_like(change), change])
+    other = turned - ahead * equation.vector_field(time, turned)
+    states = states.at[segment].set(other)
+    return jnp.append(states.reshape(-1), x[-1] * course.units[-1]) / course.units
