@@ -1,22 +1,25 @@
 """The study of designs: parameters moved by gradients until an objective is best."""
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 import numpy as np
 import pydantic
 from pydantic import Field
 
-from .continuation import Bounds, check_bounds
 from .cost import Cost
 from .fields import Variable
-from .measuring import (
-    MeasureOptions,
-    build_measure,
-    check_measure,
-    described,
-    flat,
-    unit_of,
+from .measuring import MeasureOptions, build_measure, check_measure, described, unit_of
+from .searching import (
+    COMBINED,
+    SearchOptions,
+    check_search,
+    dearest,
+    dynamic,
+    limits,
+    scaled,
+    systems,
+    without,
 )
 from .tables import Table
 
@@ -24,43 +27,7 @@ _METHODS = Literal[
     "adam", "slsqp", "trust_constr", "quasi_newton", "least_squares", "nelder_mead",
     "evolution",
 ]  # fmt: skip
-COMBINED = Literal[
-    "value", "sum", "mean", "largest", "smallest", "squares", "variance",
-    "mean_and_deviation",
-]  # fmt: skip
-# Seconds for one evaluation and to compile it, of the measures that take longer than
-# others; those of bifurcations begin with a branch.
-_DEAR = {
-    "periodic_orbit": (0.1, 36.0),
-    "contact_impulse": (0.1, 48.0),
-    "bifurcation": (1.0, 110.0),
-    "beam_eigenvalues": (0.1, 8.0),
-    "placement": (0.1, 8.0),
-    "packet": (0.03, 8.0),
-    "energy_share": (0.03, 8.0),
-}
-_USUAL = (0.002, 2.5)
-_DYNAMIC = ("periodic_orbit", "contact_impulse", "bifurcation")  # share one program
 _LONGEST = 1000  # steps that are stored of a course; of more, evenly chosen ones
-
-
-class LimitOptions(MeasureOptions):
-    """A constraint: a measure and the bounds of all its numbers."""
-
-    at_least: float | None = Field(
-        default=None, description="lower bound",
-        json_schema_extra={"allowed": "a number"},
-    )  # fmt: skip
-    at_most: float | None = Field(
-        default=None, description="upper bound",
-        json_schema_extra={"allowed": "a number"},
-    )  # fmt: skip
-
-    @pydantic.model_validator(mode="after")
-    def _has_a_bound(self):
-        if self.at_least is None and self.at_most is None:
-            raise ValueError("has no bound; allowed: at_least, at_most or both")
-        return self
 
 
 class OneDesign(Table):
@@ -89,7 +56,7 @@ class OneDesign(Table):
     )
 
 
-class DesignOptions(Table):
+class DesignOptions(SearchOptions):
     """What moves, what is to become best, what must hold, and how it is sought."""
 
     kind: Literal["design"] = Field(description="the kind of analysis")
@@ -113,20 +80,6 @@ class DesignOptions(Table):
     weight: float = Field(
         default=1.0, ge=0.0, description="of the deviation in mean_and_deviation"
     )
-    variables: Annotated[dict[str, Bounds], pydantic.BeforeValidator(flat)] = Field(
-        min_length=1,
-        max_length=100,
-        description="path of each parameter that is moved, and its bounds",
-        json_schema_extra={"allowed": "path = [lowest, highest] for one path or more"},
-    )
-    log: list[str] = Field(
-        default=[], max_length=100, description="paths that are moved on a log scale",
-        json_schema_extra={"allowed": "a list of paths in variables"},
-    )  # fmt: skip
-    constraints: dict[str, LimitOptions] = Field(
-        default={}, max_length=100, description="what must hold, by any name",
-        json_schema_extra={"allowed": "tables with measure, at_least and at_most"},
-    )  # fmt: skip
     method: _METHODS = Field(default="adam", description="the optimiser")
     steps: int = Field(default=20, ge=1, le=100_000, description="steps of the optimiser")
     starts: int = Field(
@@ -165,9 +118,6 @@ class DesignOptions(Table):
                 raise ValueError(f"designs.{name} has no objective")
         if not self.designs and self.objective is None:
             raise ValueError("objective is missing; allowed: here or in each of designs")
-        for path in self.log:
-            if path not in self.variables:
-                raise ValueError(f"log: {path} is not among the variables")
         for name, paths in self.quantities.items():
             if len(paths) not in (1, 2):
                 raise ValueError(f"quantities.{name} has {len(paths)} paths; allowed: 1, 2")
@@ -200,13 +150,8 @@ class DesignKind:
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
         """Raise `ValueError` for paths that there are not, or bounds without the value."""
-        for path, bounds in options.variables.items():
-            check_bounds(path, bounds, values, declared)
-            if path in options.log and bounds[0] <= 0:
-                raise ValueError(f"log: bounds of {path} are not above 0")
         measures = [one.objective or options.objective for one in options.each().values()]
-        for measure in (*measures, *options.constraints.values()):
-            check_measure(measure, declared)
+        check_search(options, measures, values, declared)
         for paths in options.quantities.values():
             for path in paths:
                 check_measure(MeasureOptions(measure="parameter", paths=[path]), declared)
@@ -283,50 +228,6 @@ class DesignKind:
             values = read(path)
             lines.append(f"           {path} {values[0]:.6g} -> {values[best]:.6g}")
         return lines[:6]
-
-
-def dearest(measures) -> tuple[float, float]:
-    """Return the seconds of one evaluation and of compiling it, of several measures."""
-    costs = [_DEAR.get(one.measure, _USUAL) for one in measures]
-    return max(each for each, _ in costs), max(compiling for _, compiling in costs)
-
-
-def dynamic(measures) -> bool:
-    """Return whether a motion is among what is measured."""
-    return any(one.measure in _DYNAMIC for one in measures)
-
-
-def systems(system, samples) -> Iterator:
-    """Yield the system of each sample, or the system alone."""
-    from ..systems import replace
-
-    if not samples:
-        yield system
-        return
-    for values in zip(*samples.values(), strict=True):
-        yield replace(system, dict(zip(samples, map(float, values), strict=True)))
-
-
-def scaled(options) -> dict[str, tuple[float, float, str]]:
-    """Return the bounds of all variables by path, each with its scale."""
-    return {
-        path: (low, high, "log" if path in options.log else "linear")
-        for path, (low, high) in options.variables.items()
-    }
-
-
-def limits(options, run, system) -> dict:
-    """Return the constraints by name."""
-    from ..design import Limit
-
-    return {
-        name: Limit(
-            build_measure(limit, run, system, options.variables),
-            -np.inf if limit.at_least is None else limit.at_least,
-            np.inf if limit.at_most is None else limit.at_most,
-        )
-        for name, limit in options.constraints.items()
-    }
 
 
 def _problem(system, options, one: OneDesign, run):
@@ -490,19 +391,6 @@ def _ratio_unit(system, paths) -> str:
     if len(units) == 1:
         return units[0]
     return "" if units[0] == units[1] else f"({units[0] or '1'})/({units[1] or '1'})"
-
-
-def without(fields: dict[str, Variable], axis: str) -> dict[str, Variable]:
-    """Return fields without an axis along which there is but one entry."""
-    found = {}
-    for name, field in fields.items():
-        if axis in field.axes:
-            place = field.axes.index(axis)
-            axes = (*field.axes[:place], *field.axes[place + 1 :])
-            values = np.asarray(np.take(field.values, 0, axis=place))
-            field = Variable(axes, values, field.unit, field.description)
-        found[name] = field
-    return found
 
 
 def _several(read: Callable, study) -> list[str]:

@@ -1,17 +1,25 @@
 """The study of Pareto fronts: designs of which no objective can become better alone."""
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 import pydantic
 from pydantic import Field
 
-from .continuation import Bounds, check_bounds
 from .cost import Cost
-from .design import COMBINED, LimitOptions, dearest, limits, scaled, systems, without
 from .fields import Variable
-from .measuring import MeasureOptions, build_measure, check_measure, flat, unit_of
+from .measuring import MeasureOptions, build_measure, unit_of
+from .searching import (
+    COMBINED,
+    SearchOptions,
+    check_search,
+    dearest,
+    limits,
+    scaled,
+    systems,
+    without,
+)
 from .tables import Table
 
 
@@ -27,27 +35,13 @@ class GoalOptions(MeasureOptions):
     )
 
 
-class FrontOptions(Table):
+class FrontOptions(SearchOptions):
     """What moves, which objectives are weighed, what must hold, and how it is sought."""
 
     kind: Literal["pareto_front"] = Field(description="the kind of analysis")
     objectives: dict[str, GoalOptions] = Field(
         min_length=2, max_length=8, description="two objectives or more, by any name",
         json_schema_extra={"allowed": "tables with measure = ..."},
-    )  # fmt: skip
-    variables: Annotated[dict[str, Bounds], pydantic.BeforeValidator(flat)] = Field(
-        min_length=1,
-        max_length=100,
-        description="path of each parameter that is moved, and its bounds",
-        json_schema_extra={"allowed": "path = [lowest, highest] for one path or more"},
-    )
-    log: list[str] = Field(
-        default=[], max_length=100, description="paths that are moved on a log scale",
-        json_schema_extra={"allowed": "a list of paths in variables"},
-    )  # fmt: skip
-    constraints: dict[str, LimitOptions] = Field(
-        default={}, max_length=100, description="what must hold, by any name",
-        json_schema_extra={"allowed": "tables with measure, at_least and at_most"},
     )  # fmt: skip
     points: int = Field(default=21, ge=2, le=1000, description="points of the front")
     method: Literal["slsqp", "trust_constr"] = Field(
@@ -66,9 +60,6 @@ class FrontOptions(Table):
 
     @pydantic.model_validator(mode="after")
     def _goes_together(self):
-        for path in self.log:
-            if path not in self.variables:
-                raise ValueError(f"log: {path} is not among the variables")
         if self.points < len(self.objectives):
             raise ValueError(
                 f"points = {self.points} for {len(self.objectives)} objectives; allowed: "
@@ -92,12 +83,7 @@ class FrontKind:
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
         """Raise `ValueError` for paths that there are not, or bounds without the value."""
-        for path, bounds in options.variables.items():
-            check_bounds(path, bounds, values, declared)
-            if path in options.log and bounds[0] <= 0:
-                raise ValueError(f"log: bounds of {path} are not above 0")
-        for measure in (*options.objectives.values(), *options.constraints.values()):
-            check_measure(measure, declared)
+        check_search(options, options.objectives.values(), values, declared)
 
     def coordinates(self, options) -> list[str]:
         """Return no coordinates beside the swept paths."""
