@@ -335,7 +335,10 @@ def _struck(motion: Motion, lane: Lane, new: Lane, meets, rtol, rate):
     for j, contact in enumerate(motion.contacts):
         if not contact.hard:
             touching[j] = lane.touching[j] ^ meets[j]
-    return new._replace(velocity=struck.velocity, touching=touching), struck
+    moved = new._replace(
+        position=struck.position, velocity=struck.velocity, touching=touching
+    )
+    return moved, struck
 
 
 def _known(motion: Motion, lane: Lane, new: Lane, path):
@@ -370,7 +373,7 @@ def _with_impacts(
     }
     for i, j in enumerate(motion.hard):
         impulse, depth = struck.impulses[i], struck.depths[i]
-        impact = impulse > 0
+        impact = struck.impacts[i]
         fields["touching"][j] = struck.touching[j]
         counted = (impact & (depth > grazing)).astype(jnp.int32)
         fields["onsets"][j] = fields["onsets"][j] + counted

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from .motion import Motion, acceleration_term, cosine_and_sine, gap_series
-from .series import any_of, first_of, first_root, largest, radius, refined, settled
+from .series import any_of, first_root, first_to_meet, largest, radius, refined, settled
 from .stop import hold, kept, signal_of
 
 ORDER = 18
@@ -89,7 +89,7 @@ def fly(motion: Motion, lane, end, accuracy, rate, longest):
         signals[j] = signal_of(depths[j], holds[i], lane.touching[j], size, rate)
     s, near = first_root(signals, settled(reach, motion.one), motion.one)
     s = jnp.where(s >= left, left, s)
-    meets = first_of(near)
+    meets = first_to_meet(signals, s, near, reach)
     s = settled(refined(signals, s, meets, reach, motion.one), motion.one)
     return rows, depths, s, meets, (s >= left) & ~any_of(meets)
 

@@ -166,11 +166,43 @@ def _safe_step(f, rate, bend, reach):
     return jnp.where(resting, _NUDGE * reach, step)
 
 
+def first_to_meet(signals: Sequence[Series], s, near: Sequence, reach) -> list:
+    """Return which signal's root is the first one behind s, of those `near` it or others.
+
+    A root that is as near as s is safe may still lie behind another signal's: where the
+    first one grazes.
+    """
+    first = first_of(near)
+    if len(signals) < 2:
+        return first
+    signals, s, reach = jax.lax.stop_gradient((list(signals), s, reach))
+    near_one = signals[0]
+    for signal, meets in zip(signals[1:], first[1:], strict=True):
+        pairs = zip(signal, near_one, strict=True)
+        near_one = [jnp.where(meets, c, other) for c, other in pairs]
+    root = s
+    for _ in range(2):
+        height, rate = value_and_slope(near_one, root)
+        root = root - height / rate
+    known = any_of(first) & (jnp.abs(root - s) <= _FAR * reach)
+    root = jnp.where(known, root, s)
+    earliest, best = first, jnp.ones_like(s)
+    for k, signal in enumerate(signals):
+        before, after = value(signal, s), value(signal, root)
+        passed = known & ~first[k] & (before <= 0) & (after > 0)
+        share = jnp.where(passed, -before / jnp.where(passed, after - before, 1.0), 1.0)
+        sooner = passed & (share < best)
+        best = jnp.where(sooner, share, best)
+        earliest = [jnp.where(sooner, i == k, flag) for i, flag in enumerate(earliest)]
+    return earliest
+
+
 def refined(signals: Sequence[Series], s, meets: Sequence, reach, one):
     """Return the root near s of the signal that meets it, by three Newton steps.
 
     The second carries the root's first derivative, the third the second one too. It is s
-    itself if they lead away: no root is meant to be far.
+    itself if they lead away: no root is meant to be far. Nor is one in the past: what
+    has begun by a rounding begins now.
     """
     if not signals:
         return s
@@ -186,6 +218,7 @@ def refined(signals: Sequence[Series], s, meets: Sequence, reach, one):
     new = new - value(series, new) / slope(fixed, new)
     height, rate = value_and_slope(series, new)
     new = new - height / rate
+    new = new - jax.lax.stop_gradient(jnp.minimum(new, 0.0))
     return jnp.where(jnp.abs(new - s) <= _FAR * reach, new, s)
 
 

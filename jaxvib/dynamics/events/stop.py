@@ -5,6 +5,11 @@ bodies together, rebounds last 2 w / a each and shrink by e, so that infinitely 
 them end after $2 e w / (a (1 - e))$. They are cut off where what is left of their height,
 $(e w)^2 / (a (1 - e))$, is below the error of the motion: the contact then holds, with
 the force that keeps its acceleration at 0, until that force would have to pull.
+
+Impacts come one after another, also at the same instant. Of contacts at rest on their
+stops, those hold that the forces ask for: no force pulls, and no other contact closes. A
+light body between two stops can be struck by both in turn for ever, in no time at all:
+see `_endless`.
 """
 
 from typing import NamedTuple
@@ -12,8 +17,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .motion import Motion, acceleration_term, along, cosine_and_sine
-from .series import any_of
+from .motion import Motion, acceleration_term, along, cosine_and_sine, gap
+from .series import any_of, first_of
 
 # Speeds below this part of the motion's are rounding.
 _ROUNDING = 1e-13
@@ -21,6 +26,8 @@ _ROUNDING = 1e-13
 _LEAVES = 1e-12
 # A pivot below this part of its contact's own says that others hold it already.
 _REDUNDANT = 1e-10
+# Accelerations that change speeds by less than this part on the way do not count.
+_BRIEF = 1e-3
 
 
 class Hold(NamedTuple):
@@ -33,8 +40,11 @@ class Hold(NamedTuple):
 
 def hold(motion: Motion, touching) -> Hold:
     """Return the equations for the forces of the hard contacts that hold."""
+    return _hold(motion, [touching[j] for j in motion.hard])
+
+
+def _hold(motion: Motion, holding) -> Hold:
     hard = motion.hard
-    holding = [touching[j] for j in hard]
     rows = []
     for i, j in enumerate(hard):
         row = []
@@ -58,32 +68,43 @@ def hold(motion: Motion, touching) -> Hold:
 
 def kept(motion: Motion, held: Hold, accelerations: list) -> tuple[list, list]:
     """Return accelerations that leave closed contacts closed, and each one's force."""
-    count = len(held.holding)
+    pressing = [along(motion.contacts[j], accelerations) for j in motion.hard]
+    forces = _taken(held, pressing)
+    return _pushed(motion, accelerations, forces), forces
+
+
+def _taken(held: Hold, values: list) -> list:
+    """Return the forces, 0 of open contacts, that take each closed one's value away."""
+    count = len(values)
     forces = []
-    for i, j in enumerate(motion.hard):
-        pressing = along(motion.contacts[j], accelerations)
-        pressing = jnp.where(held.holding[i], pressing, 0.0)
-        forces.append(pressing - sum(held.rows[i][k] * forces[k] for k in range(i)))
+    for i, value in enumerate(values):
+        value = jnp.where(held.holding[i], value, 0.0)
+        forces.append(value - sum(held.rows[i][k] * forces[k] for k in range(i)))
     for i in reversed(range(count)):
         rest = sum(held.rows[i][k] * forces[k] for k in range(i + 1, count))
         forces[i] = (forces[i] - rest) * held.inverses[i]
+    return forces
+
+
+def _pushed(motion: Motion, vector: list, forces: list) -> list:
+    """Return a vector less what forces of the hard contacts do to it."""
     for j, force in zip(motion.hard, forces, strict=True):
         response = motion.contacts[j].response
-        accelerations = [
-            a - r * force for a, r in zip(accelerations, response, strict=True)
-        ]
-    return accelerations, forces
+        vector = [x - r * force for x, r in zip(vector, response, strict=True)]
+    return vector
 
 
 class Struck(NamedTuple):
-    """Velocities after impacts, which contacts touch, and what the impacts were.
+    """Positions and velocities after impacts, which contacts touch, what the impacts were.
 
-    `impulses`: N s; `losses`: J; `depths`: how deep, m, each impact would have gone
-    without its stop.
+    `impacts`: which hard contacts had one; `impulses`: N s; `losses`: J; `depths`: how
+    deep, m, each impact would have gone without its stop.
     """
 
+    position: list
     velocity: list
     touching: list
+    impacts: list
     impulses: list
     losses: list
     depths: list
@@ -95,71 +116,224 @@ def strike(motion: Motion, lane, meets, size, slight) -> Struck:
     One that holds lets go; one that is open has an impact, and holds if what is left of
     its rebounds is less than `slight` (m). `size`: the motion's speed, m/s.
     """
-    hard = motion.hard
-    velocity, touching = list(lane.velocity), list(lane.touching)
-    impulses, losses, depths = [], [], []
-    strikes = [meets[j] & ~touching[j] for j in hard]
-    free, _ = accelerations(motion, lane, touching)
-    for i, j in enumerate(hard):
-        contact = motion.contacts[j]
-        speed = along(contact, velocity)
-        pressing = along(contact, free)
-        bounce = contact.restitution * jnp.maximum(speed, 0.0)
-        ends = _at_rest(contact, bounce, pressing, size, slight)
-        change = jnp.where(ends, speed, speed + bounce)
-        change = jnp.where(strikes[i], change, 0.0)
-        mass = 1 / along(contact, contact.response)
-        velocity = [
-            v - r * (mass * change) for v, r in zip(velocity, contact.response, strict=True)
+    contacts = [motion.contacts[j] for j in motion.hard]
+    held = [lane.touching[j] for j in motion.hard]
+    strikes = [meets[j] & ~lane.touching[j] for j in motion.hard]
+    stays = [lane.touching[j] & ~meets[j] for j in motion.hard]
+    speeds = [along(contact, lane.velocity) for contact in contacts]
+    bounces = [
+        contact.restitution * jnp.maximum(speed, 0.0)
+        for contact, speed in zip(contacts, speeds, strict=True)
+    ]
+    free = _free(motion, lane)
+    under_stops, _ = kept(motion, _hold(motion, stays), free)
+    pressing = [along(contact, under_stops) for contact in contacts]
+    position = lane.position
+    over = [gap(contact, position) for contact in contacts]
+    if len(contacts) == 1:
+        at_rest = _at_rest(contacts[0], bounces[0], pressing[0], size, slight) & strikes[0]
+        ends = stops = [at_rest]
+    else:
+        fixed = jax.lax.stop_gradient((motion, free, speeds, pressing, over))
+        among = [
+            hit | stay | (~was & (depth >= -slight))
+            for hit, stay, was, depth in zip(strikes, stays, held, fixed[-1], strict=True)
         ]
-        impulses.append(mass * change)
-        losses.append(mass * change * (speed - change / 2))
-        height = speed**2 / jnp.where(pressing < 0, -2 * pressing, 1.0)
-        depths.append(jnp.where(pressing < 0, height, jnp.inf))
-        lets_go = meets[j] & touching[j]
-        touching[j] = jnp.where(strikes[i], ends, touching[j] & ~lets_go)
-    if len(hard) > 1:
-        lane = lane._replace(velocity=velocity)
-        touching = _shaken(motion, lane, strikes, touching, size)
-    return Struck(velocity, touching, impulses, losses, depths)
-
-
-def _shaken(motion: Motion, lane, strikes, touching, size):
-    """Return which contacts still hold after an impact at another one."""
-    touching = list(touching)
+        ends, at_rest = _resting(*fixed[:3], among, strikes, size, slight)
+        at_rest = at_rest & any_of(strikes)
+        endless = _endless(fixed[0], *fixed[2:], strikes, slight)
+        stops = [
+            jnp.where(at_rest, end | hit, pair)
+            for end, hit, pair in zip(ends, strikes, endless, strict=True)
+        ]
+        position = _pushed(motion, position, _taken(_hold(motion, stops), over))
+    impulses = _taken(_hold(motion, stops), speeds)
+    for i, (contact, speed) in enumerate(zip(contacts, speeds, strict=True)):
+        turned = (speed + bounces[i]) / along(contact, contact.response)
+        impulses[i] = jnp.where(strikes[i] & ~stops[i], turned, impulses[i])
+    velocity = _pushed(motion, lane.velocity, impulses)
+    after = [along(contact, velocity) for contact in contacts]
+    if len(contacts) > 1:
+        shaken = _shaken(strikes, after, size)
+        stays = [
+            jnp.where(at_rest, end, stay & ~moved)
+            for end, stay, moved in zip(ends, stays, shaken, strict=True)
+        ]
+    else:
+        stays = [stays[0] | ends[0]]
+    touching = list(lane.touching)
+    impacts, losses, depths = [], [], []
     for i, j in enumerate(motion.hard):
-        speed = along(motion.contacts[j], lane.velocity)
-        others = any_of([s for m, s in enumerate(strikes) if m != i])
-        touching[j] = touching[j] & ~(others & (jnp.abs(speed) > _ROUNDING * size))
-    return touching
+        touching[j] = stays[i]
+        impacts.append((strikes[i] | (stops[i] & ~held[i])) & (impulses[i] > 0))
+        losses.append(impulses[i] * (speeds[i] + after[i]) / 2)
+        height = speeds[i] ** 2 / jnp.where(pressing[i] < 0, -2 * pressing[i], 1.0)
+        depths.append(jnp.where(pressing[i] < 0, height, jnp.inf))
+    return Struck(position, velocity, touching, impacts, impulses, losses, depths)
+
+
+def _shaken(strikes, speeds, size):
+    """Return which contacts an impact at another one has set in motion."""
+    return [
+        any_of([s for m, s in enumerate(strikes) if m != i])
+        & (jnp.abs(speed) > _ROUNDING * size)
+        for i, speed in enumerate(speeds)
+    ]
+
+
+def _bearing(motion: Motion, free, among) -> list:
+    """Return which contacts bear a force if all of some are at rest on their stops.
+
+    That is the one choice in which none pulls and no other closes: a linear
+    complementarity problem, solved by turning round the first wrong contact until none
+    is (K. G. Murty, 1974: no choice comes twice). `free`: the accelerations without stops.
+    """
+    contacts = [motion.contacts[j] for j in motion.hard]
+    if len(contacts) == 1:
+        return [among[0] & (along(contacts[0], free) > 0)]
+
+    def wrong(bearing):
+        left, forces = kept(motion, _hold(motion, bearing), free)
+        return first_of(
+            [
+                some & jnp.where(bears, force < 0, along(contact, left) > 0)
+                for some, bears, force, contact in zip(
+                    among, bearing, forces, contacts, strict=True
+                )
+            ]
+        )
+
+    def turn(state):
+        bearing, flags, turns = state
+        bearing = [b ^ flag for b, flag in zip(bearing, flags, strict=True)]
+        return bearing, wrong(bearing), turns + 1
+
+    # Rounding could let it go round where forces are all but 0.
+    most = 2 ** len(contacts)
+    start = list(among), wrong(among), jnp.zeros((), jnp.int32)
+    bearing, _, _ = jax.lax.while_loop(
+        lambda state: any_of(state[1]) & (state[2] < most), turn, start
+    )
+    return bearing
+
+
+def _resting(motion: Motion, free, speeds, among, strikes, size, slight):
+    """Return which of some contacts hold from now on, and whether an impact ends so.
+
+    They come to rest together where the rebounds of each that bears a force are less
+    than `slight` (m) in all; a plastic impact at the one that `strikes` shows by how much
+    it sets the others in motion.
+    """
+    contacts = [motion.contacts[j] for j in motion.hard]
+    hits = [jnp.where(hit, w, 0.0) for hit, w in zip(strikes, speeds, strict=True)]
+    nothing = [jnp.zeros_like(hits[0]) for _ in free]
+    passed_on = _pushed(motion, nothing, _taken(_hold(motion, strikes), hits))
+    bounces, still = [], []
+    for contact, hit, w in zip(contacts, strikes, speeds, strict=True):
+        speed = jnp.where(hit, w, w + along(contact, passed_on))
+        back = contact.restitution * jnp.maximum(speed, 0.0)
+        bounces.append(jnp.where(hit | (speed > 0), back, -speed))
+        still.append(bounces[-1] <= _ROUNDING * size)
+    bearing, calm = among, still
+    for _ in range(2):
+        bearing = _bearing(motion, free, among)
+        calm = []
+        for i, contact in enumerate(contacts):
+            others = [b if m != i else jnp.zeros((), bool) for m, b in enumerate(bearing)]
+            left, _ = kept(motion, _hold(motion, others), free)
+            rests = _at_rest(contact, bounces[i], along(contact, left), size, slight)
+            calm.append(rests | still[i])
+        among = [
+            some & (c | hit) for some, c, hit in zip(among, calm, strikes, strict=True)
+        ]
+    restless = any_of(
+        [
+            (b & ~c) | (hit & ~b & ~(jnp.abs(w) <= _ROUNDING * size))
+            for b, c, hit, w in zip(bearing, calm, strikes, speeds, strict=True)
+        ]
+    )
+    bearing = [b & ~restless for b in bearing]
+    return bearing, any_of(bearing)
+
+
+def _endless(motion: Motion, speeds, pressing, depths, strikes, slight) -> list:
+    r"""Return which two contacts strike in turn for ever from now on, none or a pair.
+
+    With speeds in units of the roots of $g_{ii}$, $g_{ik} = n_i^T M^{-1} n_k$, and
+    $c = -g_{ik} / \sqrt{g_{ii} g_{kk}}$, an impact at i and the one at k that follows
+    turn $(y_i, y_k)$ into
+
+    $$egin{pmatrix} q - e_i & (1 + e_k) c \ -(1 + e_i) e_k c & -e_k \end{pmatrix}
+      egin{pmatrix} y_i \ y_k \end{pmatrix}, \qquad q = (1 + e_i)(1 + e_k) c^2,$$
+
+    of determinant $e_i e_k$. Where its eigenvalues are real and positive,
+    $q \ge (\sqrt{e_i} + \sqrt{e_k})^2$, all motions end so whose $y_k / y_i$ is above that
+    of the smaller one's eigenvector: both speeds come to 0, and the gaps faster. Others
+    part after some impacts. **Source:** McNamara and Young, *Inelastic collapse and
+    clumping* (1992), for equal bodies.
+    """
+    contacts = [motion.contacts[j] for j in motion.hard]
+    pairs = [jnp.zeros((), bool) for _ in contacts]
+    for i, k in ((i, k) for i in range(len(contacts)) for k in range(len(contacts))):
+        if i == k:
+            continue
+        one, other = contacts[i], contacts[k]
+        e, f = one.restitution, other.restitution
+        own = jnp.sqrt(along(one, one.response))
+        others = jnp.sqrt(along(other, other.response))
+        coupling = -along(one, other.response) / (own * others)
+        coupled = coupling > _REDUNDANT
+        coupling = jnp.where(coupled, coupling, 1.0)
+        first, second = speeds[i] / own, speeds[k] / others
+        cycle = (1 + e) * (1 + f) * coupling**2
+        trace, product = cycle - e - f, e * f
+        least = (trace - jnp.sqrt(jnp.maximum(trace**2 - 4 * product, 0.0))) / 2
+        steepest = (least + e - cycle) / ((1 + f) * coupling)
+        lasts = (trace >= 2 * jnp.sqrt(product)) & (second >= steepest * first)
+        next_speed = others * (second + (1 + e) * coupling * first)
+        delay = jnp.maximum(-depths[k], 0.0) / jnp.where(next_speed > 0, next_speed, 1.0)
+        brief = (jnp.abs(pressing[i]) * delay <= _BRIEF * speeds[i]) & (
+            jnp.abs(pressing[k]) * delay <= _BRIEF * next_speed
+        )
+        meet = coupled & lasts & brief & (depths[k] >= -slight) & (next_speed > 0)
+        pair = strikes[i] & (speeds[i] > 0) & meet & ~any_of(pairs)
+        pairs[i], pairs[k] = pairs[i] | pair, pairs[k] | pair
+    return pairs
 
 
 def start_holding(motion: Motion, lane, size, slight):
     """Return positions, velocities and which contacts touch at a start.
 
-    A contact that is closed to `slight` (m), does not close further, and whose
-    rebounds would be as slight, holds.
+    Contacts that are closed to `slight` (m), do not close further, and whose rebounds
+    would be as slight, hold if they bear a force.
     """
-    position, velocity, touching = lane.position, lane.velocity, list(lane.touching)
-    for j in motion.hard:
-        contact = motion.contacts[j]
-        depth, speed = along(contact, position) - contact.gap, along(contact, velocity)
-        free, _ = accelerations(motion, lane._replace(velocity=velocity), touching)
-        closed = (depth >= -slight) & (speed <= _ROUNDING * size)
-        rests = closed & _at_rest(contact, -speed, along(contact, free), size, slight)
-        mass = 1 / along(contact, contact.response)
-        depth, speed = jnp.where(rests, depth, 0.0), jnp.where(rests, speed, 0.0)
-        response = contact.response
-        position = [x - r * mass * depth for x, r in zip(position, response, strict=True)]
-        velocity = [v - r * mass * speed for v, r in zip(velocity, response, strict=True)]
-        touching[j] = rests
+    contacts = [motion.contacts[j] for j in motion.hard]
+    depths = [gap(contact, lane.position) for contact in contacts]
+    speeds = [along(contact, lane.velocity) for contact in contacts]
+    fixed = jax.lax.stop_gradient((motion, _free(motion, lane), speeds))
+    among = [
+        jax.lax.stop_gradient((depth >= -slight) & (speed <= _ROUNDING * size))
+        for depth, speed in zip(depths, speeds, strict=True)
+    ]
+    none = [jnp.zeros((), bool) for _ in contacts]
+    holding, _ = _resting(*fixed, among, none, size, slight)
+    held, touching = _hold(motion, holding), list(lane.touching)
+    for j, holds in zip(motion.hard, holding, strict=True):
+        touching[j] = holds
+    position = _pushed(motion, lane.position, _taken(held, depths))
+    velocity = _pushed(motion, lane.velocity, _taken(held, speeds))
     return position, velocity, touching
 
 
 def accelerations(motion: Motion, lane, touching) -> tuple[list, list]:
     """Return the accelerations of a state, and the forces of hard contacts that hold."""
+    return kept(motion, hold(motion, touching), _free(motion, lane))
+
+
+def _free(motion: Motion, lane) -> list:
+    """Return the accelerations of a state without its hard contacts."""
     forces, number = [], 0
-    for contact, touches in zip(motion.contacts, touching, strict=True):
+    for contact, touches in zip(motion.contacts, lane.touching, strict=True):
         depth = along(contact, lane.position) - contact.gap
         force = jnp.zeros_like(depth)
         if contact.hertz:
@@ -171,8 +345,7 @@ def accelerations(motion: Motion, lane, touching) -> tuple[list, list]:
     loads = [
         cosine_and_sine(load.frequency * lane.time + load.phase)[0] for load in motion.loads
     ]
-    free = acceleration_term(motion, lane.position, lane.velocity, forces, loads)
-    return kept(motion, hold(motion, touching), free)
+    return acceleration_term(motion, lane.position, lane.velocity, forces, loads)
 
 
 def _at_rest(contact, bounce, pressing, size, slight):

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from .flight import onset_signal, pushes
 from .motion import Motion, acceleration_term, along, cosine_and_sine, gap_series
 from .series import (
-    first_of,
     first_root,
+    first_to_meet,
     product_term,
     radius,
     refined,
@@ -221,6 +221,6 @@ def press(motion: Motion, lane, end, accuracy, rate, speed, sizes):
     s, near = first_root(
         signals, settled(reach, motion.one), motion.one, len(motion.contacts) > 1
     )
-    meets = first_of(near)
+    meets = first_to_meet(signals, s, near, reach)
     s = settled(refined(signals, s, meets, reach, motion.one), motion.one)
     return series, depths, s, meets[:-1], meets[-1]
