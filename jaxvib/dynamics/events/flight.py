@@ -86,7 +86,8 @@ def fly(motion: Motion, lane, end, accuracy, rate, longest):
         for contact, push, depth in zip(motion.contacts, pushing, depths, strict=True)
     ]
     for i, j in enumerate(motion.hard):
-        signals[j] = signal_of(depths[j], holds[i], lane.touching[j], size, rate)
+        contact, held = motion.contacts[j], lane.touching[j]
+        signals[j] = signal_of(contact, rows, depths[j], holds[i], held, size, rate)
     s, near = first_root(signals, settled(reach, motion.one), motion.one)
     s = jnp.where(s >= left, left, s)
     meets = first_to_meet(signals, s, near, reach)

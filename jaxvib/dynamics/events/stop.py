@@ -357,19 +357,22 @@ def _at_rest(contact, bounce, pressing, size, slight):
     return (pressing > 0) & (height | (bounce <= _ROUNDING * size))
 
 
-def signal_of(depth, force, holds, size, rate) -> list:
+def signal_of(contact, position, depth, force, holds, size, rate) -> list:
     """Return the series whose first root is a hard contact's next event.
 
     That is the force's, turned round, while it holds, and else the gap's without the
     roots that it has now: two where it rests on the stop, one where it leaves it. A
     force that would have to pull ends here, a contact that is pressed begins here.
-    `size` (m) and `rate` (1/s) of the motion tell what is rounding.
+    `size` (m) and `rate` (1/s) of the motion tell what is rounding, with the series of
+    the `position` that the depth is a difference of.
     """
     none = jnp.zeros_like(depth[0])
     slight = _ROUNDING * size
+    terms = zip(contact.direction, position, strict=True)
+    rounding = jax.lax.stop_gradient(sum(jnp.abs(d * row[2]) for d, row in terms))
     near = depth[0] >= -slight
     slow = jnp.abs(depth[1]) <= slight * rate
-    pressed = near & slow & (depth[2] > slight * rate**2)
+    pressed = near & slow & (depth[2] > slight * rate**2 + _ROUNDING * rounding)
     now = jnp.where(holds, force[0] < 0, pressed)
     twice, once = near & slow, near & (depth[1] < 0)
     force = [*force, *[none] * (len(depth) - len(force))]

@@ -210,9 +210,8 @@ def press(motion: Motion, lane, end, accuracy, rate, speed, sizes):
     for i, j in enumerate(motion.hard):
         # In tau, where the clock stands still at onset.
         pace = jnp.maximum(jnp.abs(series.pace[0]), jnp.finfo(float).tiny)
-        signals[j] = signal_of(
-            depths[j], series.holding[i], lane.touching[j], speed / rate, rate * pace
-        )
+        known = depths[j], series.holding[i], lane.touching[j], speed / rate, rate * pace
+        signals[j] = signal_of(motion.contacts[j], series.position, *known)
     depths, signals = settled((depths, signals), motion.one)
     signals.append([series.time[0] - end, *series.time[1:]])
     rows = [*series.velocity, *series.roots]
