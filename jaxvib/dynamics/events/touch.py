@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from .flight import onset_signal, pushes
 from .motion import Motion, acceleration_term, along, cosine_and_sine, gap_series
 from .series import (
+    first_of,
     first_root,
     first_to_meet,
     product_term,
@@ -217,9 +218,8 @@ def press(motion: Motion, lane, end, accuracy, rate, speed, sizes):
     rows = [*series.velocity, *series.roots]
     scales = [speed] * len(series.velocity) + sizes
     reach = jax.lax.stop_gradient(radius(rows, scales, accuracy))
-    s, near = first_root(
-        signals, settled(reach, motion.one), motion.one, len(motion.contacts) > 1
-    )
-    meets = first_to_meet(signals, s, near, reach)
+    several = len(motion.contacts) > 1
+    s, near = first_root(signals, settled(reach, motion.one), motion.one, several)
+    meets = first_to_meet(signals, s, near, reach) if several else first_of(near)
     s = settled(refined(signals, s, meets, reach, motion.one), motion.one)
     return series, depths, s, meets[:-1], meets[-1]
