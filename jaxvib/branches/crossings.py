@@ -28,8 +28,14 @@ from .branch import BranchEvent
 
 # A multiplier this near to where it should be is there.
 _NEAR = 1e-4
-# Beside a branch point its neighbours are taken, at these parts of the chord.
+# Beside a branch point its neighbours are taken, at these parts of the chord...
 _BESIDE = np.array([-0.02, -0.01, 0.01, 0.02])
+# ... and before a grazing those that do not touch yet, where the gap changes smoothly.
+_BEFORE = np.array([1e-3, 2e-3, 3e-3, 4e-3])
+
+
+# Shares of the chord at which these are close enough to be interpolated.
+_ACCURACY = {"branch_point": 1e-3, "grazing": 1e-6}
 
 
 class Crossing(NamedTuple):
@@ -99,11 +105,9 @@ def locate(correct, look, courses, places, crossings, path: str, events):
     every = np.arange(len(kinds))
     shares, success = np.zeros(len(kinds)), search.corners.copy()
     evaluations = np.zeros(len(kinds), int)
-    singular = kinds == "branch_point"
-    for which, accuracy in (
-        (every[~search.corners & ~singular], 1e-13),
-        (every[singular], 1e-3),
-    ):
+    accuracies = np.array([_ACCURACY.get(kind, 1e-13) for kind in kinds])
+    for accuracy in np.unique(accuracies):
+        which = every[~search.corners & (accuracies == accuracy)]
         if which.size:
             # By signs alone a zero is known to the last bit of the chord at most.
             found = elementwise.find_root(
@@ -115,7 +119,10 @@ def locate(correct, look, courses, places, crossings, path: str, events):
             )
             shares[which] = np.nan_to_num(found.x, nan=0.5)
             success[which], evaluations[which] = found.success, found.nfev
-    values, states, orbits = search.examined(search.points(shares, every), every)
+    x = search.points(shares, every)
+    for i in every[(kinds == "grazing") & ~search.corners]:
+        success[i] |= search.touch(x, float(shares[i]), int(i))
+    values, states, orbits = search.examined(x, every)
     points = []
     for i in every:
         code = Reason.SUCCESS if success[i] else Reason.ITERATION_LIMIT
@@ -160,7 +167,9 @@ class _Search:
         # A place is only as good as the monodromy matrix there.
         self.courses = mine._replace(tight=mine.tight * 1e-2, close=mine.tight * 1e-2)
         self.kinds = np.array([c.kind for c in crossings])
-        self.contacts = self.examined(self.starts, np.arange(len(lanes)))[2].contacts
+        every = np.arange(len(lanes))
+        self.contacts = self.examined(self.starts, every)[2].contacts
+        self.after = self.examined(self.starts + self.chords, every)[2].contacts
 
     def corrected(self, share, which):
         """Return the points of the branch at shares of the chords of `which` crossings."""
@@ -224,6 +233,27 @@ class _Search:
             at_zero = interpolate.BarycentricInterpolator(tests, _BESIDE)(0.0)
             x[i] = interpolate.BarycentricInterpolator(_BESIDE, found.x)(at_zero)
         return x
+
+    def touch(self, x, share: float, i: int) -> bool:
+        """Set the point of a grazing near a share, and return whether it was found.
+
+        The height of the gap that is about to close, where it does not yet, is followed
+        to 0: beyond, a touch counts from some depth on, and stiffness jumps at first.
+        """
+        way = -1 if self.contacts[i] < self.after[i] else 1
+        shares = share + way * _BEFORE
+        same = np.full(len(shares), i)
+        found = self.corrected(shares, same)
+        orbits = self.examined(found.x, same)[2]
+        heights = np.asarray(orbits.grazing_margin)
+        apart = orbits.contacts == min(self.contacts[i], self.after[i])
+        if not (found.found.all() and apart.all() and (np.diff(heights) > 0).all()):
+            return False
+        at_zero = interpolate.BarycentricInterpolator(heights, shares)(0.0)
+        touching = self.corrected(np.atleast_1d(at_zero), same[:1])
+        if touching.found[0]:
+            x[i] = touching.x[0]
+        return bool(touching.found[0])
 
     def examined(self, x, which):
         """Return parameters, states and orbits of scaled points."""

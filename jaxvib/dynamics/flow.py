@@ -255,7 +255,7 @@ def _watch(problem, start, prepared, equation, state_of, t0, t1, rtol, grazing, 
     result = reason_of(solution.result, finite)
     good = result == Reason.SUCCESS
     final = jax.tree.map(lambda leaf: jnp.where(good, leaf[-1], jnp.nan), solution.ys)
-    return final, solution.solver_state[1], result
+    return final, solution.solver_state[-1], result
 
 
 def problem_of(system, engine="diffrax") -> tuple[Problem, Any]:

@@ -137,9 +137,10 @@ def integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
         prepared = eqx.combine(arrays, static)
         return problem.skips(length, tolerance.atol, start, stop, prepared)
 
+    least = 1e-13 * jnp.abs(end - t0)
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(field),
-        Stepper(skips if problem.skips else None, watch),
+        Stepper(skips if problem.skips else None, watch, least),
         t0,
         end,
         dt0=None,
@@ -150,7 +151,7 @@ def integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
             tolerance.rtol,
             tolerance.atol,
             norm=problem.norm,
-            dtmin=1e-13 * jnp.abs(end - t0),
+            dtmin=least,
         ),
         adjoint=diffrax.ForwardMode(),
         max_steps=tolerance.max_steps,

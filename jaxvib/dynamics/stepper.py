@@ -20,13 +20,16 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
     **Fields:** `skips(h, start, end, args)`: whether a step of length h between two
     pairs (state, rate) must be taken again, smaller; `watch`: a pair (what is known at
     the start, its `update(watched, t0, t1, start, end)` by an accepted step). What was
-    watched ends in the solution's `solver_state`.
+    watched ends in the solution's `solver_state`. `least`: a step as short as this is
+    taken whatever its error, and the next one may be four times as long: where a gap of a
+    linear contact is zero to the last digit, the stiffness jumps with every rounding.
 
     **Source:** Prince and Dormand, *J. Comp. Appl. Math.* 7 (1981) 67.
     """
 
     skips: Callable[..., Any] | None = None
     watch: tuple[Any, Callable[..., Any]] | None = None
+    least: Any = 0.0
 
     term_structure: ClassVar = diffrax.AbstractTerm
     interpolation_cls: ClassVar = diffrax.Dopri8.interpolation_cls
@@ -40,12 +43,13 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
         return terms.vf(t0, y0, args)
 
     def init(self, terms, t0, t1, y0, args):
-        """Return the rate at the start and what is known before the first step."""
-        return terms.vf(t0, y0, args), None if self.watch is None else self.watch[0]
+        """Return the rate at the start, the least step, what is known before it."""
+        known = None if self.watch is None else self.watch[0]
+        return terms.vf(t0, y0, args), jnp.asarray(self.least), known
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
         """Return the state at t1, its error, all stages and the next step's start."""
-        rate, watched = solver_state
+        rate, least, watched = solver_state
         length = t1 - t0
         rates = [rate]
         y1 = y0
@@ -54,6 +58,9 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
             # Without the barrier XLA computes each stage again in every later one.
             rates.append(_settled(terms.vf(t0 + node * length, y1, args)))
         error = _combined(None, length, _TABLEAU.b_error, rates)
+        forced = length <= 1.1 * least  # the times are rounded
+        error = jax.tree.map(lambda e: jnp.where(forced & jnp.isfinite(e), 0.0, e), error)
+        least = jnp.maximum(self.least, jnp.where(forced, 4.0, 0.25) * least)
         start, stop = (y0, rate), (y1, rates[-1])
         if self.skips is not None:
             again = self.skips(length, start, stop, args)
@@ -62,7 +69,7 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
             watched = self.watch[1](watched, t0, t1, start, stop)
         stages = jax.tree.map(lambda *k: jnp.stack(k) * length, *rates)
         dense = {"y0": y0, "y1": y1, "k": stages}
-        return y1, error, dense, (rates[-1], watched), diffrax.RESULTS.successful
+        return y1, error, dense, (rates[-1], least, watched), diffrax.RESULTS.successful
 
 
 def _combined(start, length, weights, rates):

@@ -65,6 +65,21 @@ def test_grazing_and_its_derivatives_are_those_of_the_linear_response(apart):
     assert "grazing at load.amplitude = 183.8801998" in repr(point)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("law", [jv.LinearContact(1e6), jv.HertzContact(SOFT)])
+def test_a_branch_s_grazing_is_that_of_the_linear_response(law):
+    # With the linear spring a fold lies 5e-6 of the load beside it.
+    system = jv.replace(jv.two_body_impact(contact=law), {"load.amplitude": 150.0})
+    orbit = jv.periodic_orbit(system, system.rest())
+    branch = jv.continue_orbit(
+        system, orbit, "load.amplitude", (140.0, 200.0), method="arclength"
+    )
+    grazing = [point for point in branch.bifurcations if point.kind == "grazing"]
+    assert [int(point.result) for point in grazing] == [0]
+    expected = linear_grazing(5.8, 0.05)
+    assert float(grazing[0].parameter) == pytest.approx(expected, rel=1e-11)
+
+
 def independent(frequency, guess, **values):
     other = TwoBody(contact_stiffness=SOFT, load_frequency=frequency, **values)
     return periodic_orbit(other, np.asarray(guess))

@@ -16,6 +16,13 @@ RIGID, SOFT = 1.53696e11, 35041219.07
 apart = jv.two_body_impact(gap=50.0)
 state = jnp.array([0.02, 0.17, 0.4, -0.3])
 span = 2.2
+LOAD = 183.88019984710215
+TOUCHING = [
+    0.0026538959844879828,
+    0.002656262771814614,
+    0.020176788002145212,
+    0.022998433651828357,
+]
 
 
 def hertz(stiffness):
@@ -150,6 +157,21 @@ def test_a_state_that_runs_away_has_a_reason():
     solution = solve_system(explosive, jnp.array([0.0, 1.0]), 0.0, 5.0, rtol=1e-8)
     assert int(solution.result) in (Reason.STEP_UNDERFLOW, Reason.STEP_LIMIT)
     assert np.all(np.isnan(solution.state))
+
+
+def test_a_gap_that_closes_to_the_last_digit_is_passed():
+    # The open system's own motion, whose gap is 7e-18 m at its top: beside it the
+    # stiffness in the columns jumps with every rounding, for 1e-7 s.
+    system = jv.two_body_impact(contact=jv.LinearContact(1e6))
+    system = jv.replace(system, {"load.amplitude": LOAD})
+
+    def end(start):
+        found = solve_system(system, start, 0.0, system.period(), rtol=1e-12)
+        return found.state, found.steps
+
+    _, steps = jax.jit(jax.jacfwd(end, has_aux=True))(jnp.array(TOUCHING))
+    assert int(steps) < 2000
+    np.testing.assert_allclose(end(jnp.array(TOUCHING))[0], TOUCHING, atol=1e-13)
 
 
 @jax.jit
