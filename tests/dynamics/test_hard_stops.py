@@ -1,6 +1,7 @@
-"""Checked against: closed forms of the impact oscillator, roots by scipy."""
+"""Checked against: closed forms, roots by scipy, impacts one after another, statics."""
 
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +11,7 @@ import scipy.linalg
 import scipy.optimize
 
 import jaxvib as jv
+from jaxvib.dynamics.events import travel
 from jaxvib.dynamics.flow import engine_for, observe, solve_system, watch
 from jaxvib.ensemble import Reason
 
@@ -274,3 +276,299 @@ def test_second_derivatives_are_differences_of_columns():
     np.testing.assert_allclose(
         second, difference / (2 * step), atol=1e-6 * float(jnp.abs(second).max())
     )
+
+
+class OneByOne:
+    """Linear bodies with hard stops: flights by exponentials, impacts one after another.
+
+    Roots are looked for at points that crowd towards an event and found by brentq; of
+    contacts at rest those hold that the first consistent choice of all says.
+    """
+
+    slow = 1e-8  # m/s: slower impacts are none
+
+    def __init__(self, system):
+        self.known = {}
+        mass, damping, stiffness = (np.asarray(m) for m in system.matrices())
+        size = self.size = len(mass)
+        self.inverse = np.linalg.inv(mass)
+        self.normals = np.array([c.direction for c in system.contacts])
+        self.stops = np.array([c.gap for c in system.contacts])
+        self.restitution = np.array([c.law.restitution for c in system.contacts])
+        (load,) = system.loads
+        wave, pushed = load.law, self.inverse @ np.asarray(load.direction)
+        self.phase = float(wave.phase)
+        flow = self.flow = np.zeros((2 * size + 2,) * 2)  # of q, v, cosine and sine
+        flow[:size, size:-2] = np.eye(size)
+        flow[size:-2, :size], flow[size:-2, size:-2] = (
+            -self.inverse @ stiffness,
+            -self.inverse @ damping,
+        )
+        flow[size:-2, -2] = pushed * float(wave.amplitude)
+        flow[-2, -1], flow[-1, -2] = -float(wave.frequency), float(wave.frequency)
+
+    def gaps(self, z):
+        return self.normals @ z[: self.size] - self.stops
+
+    def speeds(self, z):
+        return self.normals @ z[self.size : -2]
+
+    def held(self, holding):
+        """Return the rows that give the forces of contacts that hold, and the flow."""
+        rates = slice(self.size, -2)
+        normals = self.normals[list(holding)]
+        masses = normals @ self.inverse @ normals.T
+        forces = np.linalg.solve(masses, normals @ self.flow[rates])
+        flow = self.flow.copy()
+        flow[rates] -= self.inverse @ normals.T @ forces
+        return forces, flow
+
+    def choice(self, z, among):
+        for count in range(len(among), -1, -1):
+            for some in itertools.combinations(among, count):
+                forces, flow = self.held(some)
+                rates = self.normals @ (flow @ z)[self.size : -2]
+                if np.all(forces @ z >= 0) and all(
+                    rates[k] <= 1e-9 for k in among if k not in some
+                ):
+                    return some
+        raise AssertionError(z)
+
+    def struck(self, z, closed, first=None, leaves=None):
+        """Return the state after the impacts of an instant and which contacts hold."""
+        z, rates = z.copy(), slice(self.size, -2)
+        closed = [
+            k for k in range(len(self.stops)) if k in closed or self.gaps(z)[k] > -1e-13
+        ]
+        while first is not None and self.speeds(z)[first] > self.slow:
+            normal, push = self.normals[first], self.inverse @ self.normals[first]
+            z[rates] -= push * (
+                (1 + self.restitution[first]) * self.speeds(z)[first] / (normal @ push)
+            )
+            speeds = self.speeds(z)
+            first = max(closed, key=lambda k: speeds[k])
+        speeds = self.speeds(z)
+        resting = [k for k in closed if abs(speeds[k]) <= 20 * self.slow and k != leaves]
+        holding = self.choice(z, resting)
+        normals = self.normals[list(holding)]
+        masses = normals @ self.inverse @ normals.T
+        for part, values in (
+            (rates, self.speeds(z)),
+            (slice(self.size), self.gaps(z)),
+        ):
+            z[part] -= (
+                self.inverse @ normals.T @ np.linalg.solve(masses, values[list(holding)])
+            )
+        return z, holding
+
+    def moved(self, z, flow, step):
+        return scipy.linalg.expm(flow * step) @ z
+
+    def next_event(self, z, holding, longest):
+        """Return how far it is to the next event, at most `longest`, and whose it is."""
+        forces, flow = self.held(holding)
+        if (holding, longest) not in self.known:
+            # Points that crowd towards the last event, of which the next may be next to.
+            points = longest * 0.5 ** np.arange(36.0)[::-1]
+            self.known[holding, longest] = (
+                points,
+                scipy.linalg.expm(flow * points[:, None, None]),
+            )
+        before, found = 0.0, []
+        for point, step in zip(*self.known[holding, longest], strict=True):
+            signals = {
+                k: lambda y, k=k: self.gaps(y)[k] - 1e-16
+                for k in range(len(self.stops))
+                if k not in holding
+            }
+            for i, k in enumerate(holding):
+                signals[k] = lambda y, i=i: -(forces @ y)[i] - 1e-13
+            for k, signal in signals.items():
+                if signal(step @ z) <= 0:
+                    continue
+                root = before
+                if signal(self.moved(z, flow, before)) < 0:
+                    root = scipy.optimize.brentq(
+                        lambda x, signal=signal: signal(self.moved(z, flow, x)),
+                        before, point, xtol=1e-16,
+                    )  # fmt: skip
+                found.append((root, k))
+            if found:
+                step, k = min(found)
+                return self.moved(z, flow, step), step, k
+            before = point
+        return step @ z, longest, None
+
+    def motion(self, state, span, parts=300):
+        z = np.concatenate([state, [np.cos(self.phase), np.sin(self.phase)]])
+        z, holding = self.struck(z, ())
+        t = 0.0
+        while t < span:
+            z, step, k = self.next_event(z, holding, min(span / parts, span - t))
+            t += step
+            if k in holding:
+                z, holding = self.struck(z, [j for j in holding if j != k], leaves=k)
+            elif k is not None:
+                push = self.inverse @ self.normals[k]
+                z[: self.size] -= push * self.gaps(z)[k] / (self.normals[k] @ push)
+                z, holding = self.struck(z, holding, k)
+        return z[: 2 * self.size]
+
+
+def between_stops(numbers):
+    """Return two bodies in a row before a wall, with a hard stop for each."""
+    masses, springs, damping, gaps, restitution, load = jnp.split(numbers, 6)
+    one = jnp.eye(2)
+    return jv.ImpactSystem(
+        jv.LinearSystem(jnp.diag(masses), jnp.diag(damping), jnp.diag(springs)),
+        tuple(
+            jv.Contact(d, gap, jv.RestitutionContact(e))
+            for d, gap, e in zip((one[0] - one[1], one[1]), gaps, restitution, strict=True)
+        ),
+        (jv.AppliedLoad(one[0], jv.HarmonicLoad(load[0], load[1])),),
+    )
+
+
+@jax.jit
+def between_stops_seen(numbers, states, span):
+    def one(numbers, state):
+        return watch(
+            between_stops(numbers), state, 0.0, span, rtol=1e-10, grazing=0.0,
+            engine="event",
+        )  # fmt: skip
+
+    return jax.vmap(one)(numbers, states)
+
+
+# A light body between a heavy one and a wall, pressed and not, with hard and soft blows.
+NUMBERS = jnp.array(
+    [
+        # masses, springs, damping, gaps, restitution, load
+        (5.0, 0.1, 60.0, 0.2, 0.5, 0.01, 0.1, 0.0, 0.3, 0.2, 20.0, 2.5),
+        (8.0, 0.2, 40.0, 2.0, 3.0, 1.70, 0.0, 0.0, 0.6, 0.97, 4.0, 3.5),
+        (1.6, 9.0, 15.0, 300.0, 1.2, 100.0, -0.02, -0.05, 0.4, 0.45, 1.2, 3.7),
+        (3.0, 0.1, 30.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 5.0, 3.0),
+        (0.3, 0.4, 0.6, 6.4, 0.1, 0.4, -0.05, -0.04, 0.3, 0.15, 0.3, 3.0),
+        (4.0, 0.1, 20.0, 0.5, 0.1, 0.0, 0.05, 0.02, 0.9, 0.9, 9.0, 2.0),
+    ]
+)
+STARTS = jnp.array(
+    [
+        (0.05, -0.02, 0.8, 0.5),
+        (0.0, 0.0, 0.0, 0.0),
+        (-0.09, -0.06, 0.12, 0.37),
+        (-0.2, -0.1, 0.3, 0.1),
+        (-0.24, -0.19, 0.94, -0.34),
+        (-0.1, -0.1, 1.0, 0.0),
+    ]
+)
+
+
+def straight(masses, restitution, state, span):
+    """Return where two free bodies before a wall at 0 come to, blow by blow."""
+    (heavy, light), (e, f) = masses, restitution
+    x, y, u, v = state
+    for _ in range(10_000):
+        until_hit = (y - x) / (u - v) if u > v else np.inf
+        until_wall = -y / v if v > 0 else np.inf
+        step = min(until_hit, until_wall, span)
+        x, y, span = x + step * u, y + step * v, span - step
+        if span <= 0 or not np.isfinite(min(until_hit, until_wall)):
+            break
+        if until_hit < until_wall:
+            y, push = x, (1 + e) * (u - v) / (1 / heavy + 1 / light)
+            u, v = u - push / heavy, v + push / light
+        else:
+            y, v = 0.0, -f * v
+    return x, y, u, v
+
+
+def test_a_light_body_between_two_stops_is_struck_for_ever_or_let_go():
+    # It takes all speed where (1 + e)(1 + f) c^2 > (sqrt e + sqrt f)^2 (McNamara, Young),
+    # c^2 = M / (M + m), and e, f those of the blows of the bodies and of the wall.
+    masses = [(9.0, 0.1), (9.0, 0.1), (9.0, 0.1), (9.0, 0.1), (1.0, 1.0), (1.0, 1.0)]
+    restitution = [(0.5, 0.6), (0.0, 0.0), (0.9, 0.2), (1.0, 1.0), (0.3, 0.3), (0.1, 0.0)]
+    start = np.array([-0.3, -0.1, 0.5, 0.1])
+    blank = np.zeros(2)
+    numbers = [
+        (*mass, *blank, *blank, *blank, *ratio, 0.0, 1.0)
+        for mass, ratio in zip(masses, restitution, strict=True)
+    ]
+    states = np.tile(start, (len(masses), 1))
+    ends, seen, result = between_stops_seen(jnp.array(numbers), jnp.array(states), 6.0)
+    np.testing.assert_array_equal(result, 0)
+    for lane, (mass, ratio) in enumerate(zip(masses, restitution, strict=True)):
+        share = mass[0] / sum(mass)
+        reach = (1 + ratio[0]) * (1 + ratio[1]) * share
+        endless = reach > np.sum(np.sqrt(ratio)) ** 2
+        expected = np.zeros(4) if endless else straight(mass, ratio, start, 6.0)
+        np.testing.assert_allclose(ends[lane], expected, rtol=0, atol=1e-9)
+        assert endless == (lane in (0, 1, 2, 5))
+    # All that they had is lost, and no more.
+    energy = [(m * start[2] ** 2 + n * start[3] ** 2) / 2 for m, n in masses[:3]]
+    np.testing.assert_allclose(seen.lost[:3].sum(1), energy, rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_two_stops_that_alternate_rest_and_press_are_the_plain_integration():
+    ends, seen, result = between_stops_seen(NUMBERS, STARTS, 6.0)
+    np.testing.assert_array_equal(result, 0)
+    assert float(seen.deepest.max()) < 1e-15
+    for lane in range(len(NUMBERS)):
+        plain = OneByOne(between_stops(NUMBERS[lane]))
+        expected = plain.motion(np.asarray(STARTS[lane]), 6.0)
+        np.testing.assert_allclose(ends[lane], expected, rtol=0, atol=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lane", [0, 5])
+def test_columns_through_two_stops_are_differences_of_the_plain_integration(lane):
+    system, start, span, step = between_stops(NUMBERS[lane]), STARTS[lane], 1.0, 1e-6
+    plain = OneByOne(system)
+    columns = jax.jit(jax.jacfwd(lambda x: jv.flow(system, x, 0.0, span, rtol=1e-10)))
+    expected = [
+        (
+            plain.motion(np.asarray(start + step * change), span)
+            - plain.motion(np.asarray(start - step * change), span)
+        )
+        / (2 * step)
+        for change in np.eye(4)
+    ]
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(
+        columns(start), np.transpose(expected), rtol=0, atol=1e-6 * scale + 1e-9
+    )
+
+
+@pytest.mark.slow
+def test_bodies_that_rest_in_a_row_hold_where_statics_says():
+    # Random pushes on three bodies before a wall, jammed by a second one or not: of all
+    # choices of contacts that hold, one in which none pulls and no other closes.
+    rng = np.random.default_rng(3)
+    number, one = 40, np.eye(3)
+    directions = np.array([-one[0], one[0] - one[1], one[1] - one[2], one[2]])
+    masses, pushes = rng.uniform(0.1, 5.0, (2, number, 3))
+    pushes -= 2.5
+    gaps = np.where(np.arange(number) < number // 4, 0.0, 1.0)
+
+    def held(mass, push, gap):
+        system = jv.ImpactSystem(
+            jv.LinearSystem(jnp.diag(mass), jnp.zeros((3, 3)), jnp.zeros((3, 3))),
+            tuple(
+                jv.Contact(d, gap if k == 0 else 0.0, jv.RestitutionContact(0.5))
+                for k, d in enumerate(directions)
+            ),
+            tuple(
+                jv.AppliedLoad(d, jv.HarmonicLoad(amplitude, 1.0))
+                for d, amplitude in zip(one, push, strict=True)
+            ),
+        )
+        return travel(system.equation(), jnp.zeros(6), 0.0, 0.0, 1e-9).held
+
+    forces = np.asarray(jax.jit(jax.vmap(held))(masses, pushes, gaps))
+    for mass, push, gap, force in zip(masses, pushes, gaps, forces, strict=True):
+        rates = directions @ ((push - directions.T @ force) / mass)
+        assert np.all(force >= 0)
+        assert np.all(rates[1 if gap else 0 :] < 1e-9)
+        np.testing.assert_allclose(force * rates, 0.0, atol=1e-9)
+    assert len({tuple(force > 0) for force in forces}) > 8

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 
 from .motion import Motion, acceleration_term, along, cosine_and_sine, gap
-from .series import any_of, first_of
+from .series import any_of, first_of, largest
 
 # Speeds below this part of the motion's are rounding.
 _ROUNDING = 1e-13
@@ -191,12 +191,17 @@ def _bearing(motion: Motion, free, among) -> list:
     contacts = [motion.contacts[j] for j in motion.hard]
     if len(contacts) == 1:
         return [among[0] & (along(contacts[0], free) > 0)]
+    sizes = [
+        sum(jnp.abs(d * a) for d, a in zip(contact.direction, free, strict=True))
+        for contact in contacts
+    ]
+    rounding = _ROUNDING * largest(sizes)
 
     def wrong(bearing):
         left, forces = kept(motion, _hold(motion, bearing), free)
         return first_of(
             [
-                some & jnp.where(bears, force < 0, along(contact, left) > 0)
+                some & jnp.where(bears, force < 0, along(contact, left) > rounding)
                 for some, bears, force, contact in zip(
                     among, bearing, forces, contacts, strict=True
                 )
@@ -208,7 +213,7 @@ def _bearing(motion: Motion, free, among) -> list:
         bearing = [b ^ flag for b, flag in zip(bearing, flags, strict=True)]
         return bearing, wrong(bearing), turns + 1
 
-    # Rounding could let it go round where forces are all but 0.
+    # Where bodies are jammed, forces are not known one by one, and it may go round.
     most = 2 ** len(contacts)
     start = list(among), wrong(among), jnp.zeros((), jnp.int32)
     bearing, _, _ = jax.lax.while_loop(
