@@ -12,12 +12,20 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from .._nearest import nearest
 from .._quantity import reported
-from ..dynamics.flow import checked_state, flow
+from ..dynamics.flow import checked_state
 from ..ensemble import Reason, reason
 from ..orbits.implicit import implicit_root
 from ..orbits.periodic_orbit import PeriodicOrbit, check_periods
 from ..systems.parameters import parameters, unknown_key
-from .extended import KINDS, RTOL, Setting, beginning, equations, section, with_values
+from .extended import (
+    KINDS,
+    Setting,
+    beginning,
+    equations,
+    section,
+    state_at_start,
+    with_values,
+)
 
 _MOST_ITERATIONS = 20
 _GOING = -1
@@ -120,7 +128,7 @@ def _found(system, state, count, value, kind: str, path: str) -> BifurcationPoin
     size = state.shape[0]
     there = with_values(eqx.combine(leaves, static), (path,), solved[-1:])
     span = periods * there.period()
-    whole = flow(there, solved[:size], cut.begin * span, span, rtol=RTOL)
+    whole = state_at_start(kind, there, setting, solved, 1)
     time = jnp.mod(solved[size], span) if kind == "grazing" else jnp.nan * span
     return BifurcationPoint(
         kind=kind,

@@ -7,9 +7,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..dynamics.flow import flow
 from .corrector import Corrected, in_plane
-from .extended import RTOL, Setting, equations, with_values
+from .extended import Setting, equations, state_at_start, with_values
 from .point import look
 
 
@@ -58,8 +57,7 @@ def curve_looker(static, kind: str, paths: tuple[str, str]):
         unscaled = x * setting.units
         values, size = unscaled[-2:], x.size - 2 - (kind == "grazing")
         system = with_values(eqx.combine(course.leaves, static), paths, values)
-        span = setting.periods * system.period()
-        state = flow(system, unscaled[:size], setting.begin * span, span, rtol=RTOL)
+        state = state_at_start(kind, system, setting, unscaled, 2)
         rest, _ = left(x, (course.leaves, course.setting))
         periods = setting.periods.astype(jnp.int32)
         seen = look(system, state, periods, course.rtol, course.rtol * 1e-2)

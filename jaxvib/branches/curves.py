@@ -136,6 +136,9 @@ def continue_bifurcation(
     xs = np.array([place.x for place in places])
     many = jax.tree.map(lambda leaf: np.stack([leaf] * len(xs)), course)
     values, orbits, tests = map_samples(curve_looker(static, point.kind, paths), (many, xs))
+    # The bounds come back from scaled coordinates with the rounding of a division.
+    bound = np.asarray(scaled)[None] == xs[:, -2:, None]
+    values = np.where(bound.any(-1), np.where(bound[..., 0], *pairs.T[:, None]), values)
     return BifurcationCurve(
         kind=point.kind,
         paths=paths,

@@ -26,6 +26,7 @@ from jaxtyping import Array, Float
 from ..dynamics.flow import flow, simulate
 from ..orbits.shooting import scales
 from ..systems.parameters import replace
+from .touching import past_touch
 
 KINDS = ("fold", "period_doubling", "neimark_sacker", "grazing")
 RTOL = 1e-11
@@ -71,26 +72,23 @@ def equations(static, kind: str, paths: tuple[str, ...]):
     The unknowns, in their units: state, for grazing the time, values of the parameters.
     Beside what is left it returns the monodromy matrix, of NaN for grazing.
     """
-    parameters = len(paths)
 
     def left(unknowns, arguments):
         leaves, setting = arguments
-        x = unknowns * setting.units
-        values, size = x[-parameters:], x.size - parameters - (kind == "grazing")
-        state = x[:size]
+        state, time, values = _parts(kind, unknowns * setting.units, len(paths))
         system = with_values(eqx.combine(leaves, static), paths, values)
         span = setting.periods * system.period()
-        first = setting.begin * span
+        first, size = setting.begin * span, state.size
 
         def residual(state):
             image = flow(system, state, first, first + span, rtol=RTOL)
             return image - state, image - state
 
         if kind == "grazing":
-            rest, _ = residual(state)
-            there = flow(system, state, first, x[size], rtol=RTOL)
+            there, image = _past(system, setting, time, state, first, first + span)
+            rest = image - state
             equation = system.equation()
-            rate = equation.vector_field(x[size], there)
+            rate = equation.vector_field(time, there)
             depth, speed, _ = equation.contact_motion(there, rate)
             lengths = setting.units[0], setting.units[size - 1]
             test = jnp.stack(
@@ -104,6 +102,16 @@ def equations(static, kind: str, paths: tuple[str, ...]):
         return jnp.concatenate([rest / setting.units[:size], test]), monodromy
 
     return left
+
+
+def state_at_start(kind: str, system, setting: Setting, unscaled, parameters: int):
+    """Return the state at t = 0 of unknowns that are no longer in their units."""
+    state, time, _ = _parts(kind, unscaled, parameters)
+    span = setting.periods * system.period()
+    first = setting.begin * span
+    if kind == "grazing":
+        return _past(system, setting, time, state, first, span)[1]
+    return flow(system, state, first, span, rtol=RTOL)
 
 
 def second_compound(matrix: Float[Array, "n n"]) -> Float[Array, "m m"]:
@@ -142,6 +150,17 @@ def beginning(kind: str, cut: Section, values, ranges):
     time, one = ([cut.turn[None]], [jnp.ones(1)]) if grazing else ([], [])
     start = jnp.concatenate([cut.state, *time, values])
     return start, jnp.concatenate([cut.size, *one, ranges])
+
+
+def _parts(kind: str, unscaled, parameters: int):
+    """Return state, time of grazing and values of the parameters."""
+    size = unscaled.size - parameters - (kind == "grazing")
+    return unscaled[:size], unscaled[size], unscaled[unscaled.size - parameters :]
+
+
+def _past(system, setting: Setting, time, state, begin, end):
+    size, contact = setting.units[0], setting.contact
+    return past_touch(system, contact, time, state, begin, end, size, RTOL)
 
 
 def _test(kind: str, monodromy):

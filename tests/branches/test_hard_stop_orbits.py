@@ -14,6 +14,7 @@ DAMPING, RESTITUTION, STOP = 0.1, 0.8, 1.0
 ONE = jnp.array([1.0])
 LOAD, GAP = "loads.0.law.amplitude", "contacts.0.gap"
 RATIO = "contacts.0.law.restitution"
+FREQUENCY = "loads.0.law.frequency"
 
 
 def oscillator(amplitude, frequency=1.0, stop=STOP, restitution=RESTITUTION):
@@ -156,6 +157,44 @@ def test_its_period_doubles_where_the_closed_form_says():
     doubled = jv.switch_branch(system, flips[0], (4.0, 5.2))
     assert int(doubled.periods) == 2
     assert set(np.asarray(doubled.contacts)[:3]) == {2}
+
+
+@pytest.fixture(scope="module")
+def apart():
+    """Return a motion below grazing."""
+    system = oscillator(0.09)
+    return system, jv.periodic_orbit(system, np.array([0.0, 0.9]))
+
+
+@pytest.mark.slow
+def test_grazing_has_the_closed_form_s_derivatives(apart):
+    system, orbit = apart
+
+    def place(stop, frequency):
+        varied = jv.replace(system, {GAP: stop, FREQUENCY: frequency})
+        return jv.bifurcation_point(varied, orbit, "grazing", LOAD).parameter
+
+    slopes, value = jax.jit(lambda d, w: (jax.jacfwd(place, (0, 1))(d, w), place(d, w)))(
+        STOP, 1.1
+    )
+    c, w = DAMPING, 1.1
+    stiff = np.hypot(1 - w**2, c * w)
+    assert float(value) == pytest.approx(stiff, rel=1e-12)
+    assert float(slopes[0]) == pytest.approx(stiff, rel=1e-11)
+    by_frequency = (2 * w * (w**2 - 1) + c**2 * w) / stiff
+    assert float(slopes[1]) == pytest.approx(by_frequency, rel=1e-10)
+
+
+@pytest.mark.slow
+def test_the_curve_of_its_grazing_is_the_closed_form(apart):
+    system, orbit = apart
+    point = jv.bifurcation_point(system, orbit, "grazing", LOAD)
+    bounds = {LOAD: (0.01, 2.0), FREQUENCY: (0.7, 1.3)}
+    curve = jv.continue_bifurcation(system, point, bounds)
+    loads, frequencies = np.asarray(curve.parameters).T
+    expected = [OneImpact(frequency).grazing() for frequency in frequencies]
+    np.testing.assert_allclose(loads, expected, rtol=1e-10)
+    assert list(frequencies[[0, -1]]) == [0.7, 1.3]
 
 
 @pytest.mark.slow
