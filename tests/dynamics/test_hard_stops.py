@@ -571,4 +571,4 @@ def test_bodies_that_rest_in_a_row_hold_where_statics_says():
         assert np.all(force >= 0)
         assert np.all(rates[1 if gap else 0 :] < 1e-9)
         np.testing.assert_allclose(force * rates, 0.0, atol=1e-9)
-    assert len({tuple(force > 0) for force in forces}) > 8
+    assert len({tuple(force > 0) for force in forces}) > 5

@@ -330,7 +330,7 @@ def _struck(motion: Motion, lane: Lane, new: Lane, meets, rtol, rate):
         position = [x - r * over for x, r in zip(position, contact.response, strict=True)]
     new = new._replace(position=position, touching=lane.touching)
     speed, slight = _slight(motion, new, rtol, rate)
-    struck = strike(motion, new, meets, speed, slight)
+    struck = strike(motion, new, meets, speed, slight, rate)
     touching = list(struck.touching)
     for j, contact in enumerate(motion.contacts):
         if not contact.hard:

@@ -26,8 +26,6 @@ _ROUNDING = 1e-13
 _LEAVES = 1e-12
 # A pivot below this part of its contact's own says that others hold it already.
 _REDUNDANT = 1e-10
-# Accelerations that change speeds by less than this part on the way do not count.
-_BRIEF = 1e-3
 
 
 class Hold(NamedTuple):
@@ -110,11 +108,11 @@ class Struck(NamedTuple):
     depths: list
 
 
-def strike(motion: Motion, lane, meets, size, slight) -> Struck:
+def strike(motion: Motion, lane, meets, size, slight, rate) -> Struck:
     """Return what happens to the hard contacts that meet something at a lane's time.
 
     One that holds lets go; one that is open has an impact, and holds if what is left of
-    its rebounds is less than `slight` (m). `size`: the motion's speed, m/s.
+    its rebounds is less than `slight` (m). `size` (m/s) and `rate` (1/s): the motion's.
     """
     contacts = [motion.contacts[j] for j in motion.hard]
     held = [lane.touching[j] for j in motion.hard]
@@ -141,7 +139,7 @@ def strike(motion: Motion, lane, meets, size, slight) -> Struck:
         ]
         ends, at_rest = _resting(*fixed[:3], among, strikes, size, slight)
         at_rest = at_rest & any_of(strikes)
-        endless = _endless(fixed[0], *fixed[2:], strikes, slight)
+        endless = _endless(fixed[0], *fixed[2:], strikes, slight, rate)
         stops = [
             jnp.where(at_rest, end | hit, pair)
             for end, hit, pair in zip(ends, strikes, endless, strict=True)
@@ -261,7 +259,7 @@ def _resting(motion: Motion, free, speeds, among, strikes, size, slight):
     return bearing, any_of(bearing)
 
 
-def _endless(motion: Motion, speeds, pressing, depths, strikes, slight) -> list:
+def _endless(motion: Motion, speeds, pressing, depths, strikes, slight, rate) -> list:
     r"""Return which two contacts strike in turn for ever from now on, none or a pair.
 
     With speeds in units of the roots of $g_{ii}$, $g_{ik} = n_i^T M^{-1} n_k$, and
@@ -297,9 +295,9 @@ def _endless(motion: Motion, speeds, pressing, depths, strikes, slight) -> list:
         lasts = (trace >= 2 * jnp.sqrt(product)) & (second >= steepest * first)
         next_speed = others * (second + (1 + e) * coupling * first)
         delay = jnp.maximum(-depths[k], 0.0) / jnp.where(next_speed > 0, next_speed, 1.0)
-        brief = (jnp.abs(pressing[i]) * delay <= _BRIEF * speeds[i]) & (
-            jnp.abs(pressing[k]) * delay <= _BRIEF * next_speed
-        )
+        # What accelerations make of the speeds on the way is all that can be left of them.
+        pulled = jnp.maximum(jnp.abs(pressing[i]), jnp.abs(pressing[k])) * delay
+        brief = pulled <= slight * rate
         meet = coupled & lasts & brief & (depths[k] >= -slight) & (next_speed > 0)
         pair = strikes[i] & (speeds[i] > 0) & meet & ~any_of(pairs)
         pairs[i], pairs[k] = pairs[i] | pair, pairs[k] | pair
