@@ -2,12 +2,13 @@
 
     python -m experiments.design.studies
 
-Runs those that are not in `results/` yet, and reads their stores.
+Runs each anew and reads its store.
 """
 
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import jax
@@ -18,11 +19,12 @@ from jaxvib.design import optimal_absorber, peaks_measure
 
 
 def store(name: str):
-    """Return the results of a ready study, after running it where that is not done."""
-    folder = Path("results", name)
-    if not (folder / "report.html").exists():
-        subprocess.run([sys.executable, "-m", "jaxvib", "run", name], check=True)
-    return jv.open_study(folder)
+    """Return the results of a ready study, run now."""
+    command = [sys.executable, "-m", "jaxvib", "run", name]
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place, name)
+        subprocess.run([*command, "--out", str(folder)], check=True)
+        return jv.open_study(folder).load()
 
 
 def absorbers() -> dict:
