@@ -14,6 +14,9 @@ import numpy as np
 
 PyTree = Any
 
+# Rounds of narrower chunks that take less time than compiling a wider one.
+_ROUNDS = 4
+
 _traced = threading.local()
 _ALONE: weakref.WeakSet = weakref.WeakSet()
 _COMPILER = concurrent.futures.ThreadPoolExecutor(1)
@@ -57,7 +60,8 @@ def map_samples(
     needed = max(2, min(chunk, share))
     devices = len(jax.local_devices())
     # A width that is compiled already costs less than a new one that fits better.
-    width = min((w for w in widths if w >= needed), default=needed)
+    enough = [w for w in widths if w >= needed or number <= _ROUNDS * available * w]
+    width = min(enough, key=lambda w: (w < needed, abs(w - needed)), default=needed)
     ready = widths.get(width)
     if ready is not None:
         ready.result()

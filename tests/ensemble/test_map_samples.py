@@ -171,3 +171,18 @@ def test_several_devices_give_the_same_bits(tmp_path):
     with np.load(file) as found:
         for key, values in expected.items():
             np.testing.assert_array_equal(found[key], values)
+
+
+def test_a_few_samples_are_no_reason_to_compile_another_width():
+    traced = []
+
+    def function(x):
+        traced.append(x)
+        return x**2
+
+    for number in (2, 5, 8):
+        np.testing.assert_array_equal(
+            jv.map_samples(function, np.arange(float(number))),
+            np.arange(float(number)) ** 2,
+        )
+    assert len(traced) == 1
