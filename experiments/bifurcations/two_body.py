@@ -241,11 +241,14 @@ def more_contacts() -> dict:
     found = jv.continue_orbit(
         system, orbit, "load.amplitude", (11800.0, 16000.0), "arclength"
     )
+
+    def independent(load: float, state):
+        other = TwoBody(contact_stiffness=SOFT, load_frequency=2.0, load_amplitude=load)
+        return periodic_orbit(other, np.asarray(state))
+
     counts, misses = [], []
     for point in range(0, len(found.parameter), 5):
-        load = float(found.parameter[point])
-        other = TwoBody(contact_stiffness=SOFT, load_frequency=2.0, load_amplitude=load)
-        seen = periodic_orbit(other, np.asarray(found.states[point]))
+        seen = independent(float(found.parameter[point]), found.states[point])
         counts.append((int(found.contacts[point]), seen.contacts))
         misses.append(np.abs(seen.state - np.asarray(found.states[point])).max())
     return {
@@ -255,6 +258,13 @@ def more_contacts() -> dict:
         ],
         "bifurcations": [
             [point.kind, float(point.parameter)] for point in found.bifurcations
+        ],
+        "contacts 1e-5 below and above each, independently": [
+            [
+                independent(float(point.parameter) * (1 + away), point.state).contacts
+                for away in (-1e-5, 1e-5)
+            ]
+            for point in found.bifurcations
         ],
         "points looked at": len(counts),
         "same number of contacts": sum(ours == theirs for ours, theirs in counts),

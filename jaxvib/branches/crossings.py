@@ -250,6 +250,8 @@ class _Search:
         if not (found.found.all() and apart.all() and (np.diff(heights) > 0).all()):
             return False
         at_zero = interpolate.BarycentricInterpolator(heights, shares)(0.0)
+        if abs(at_zero - share) > _BEFORE[0]:
+            return False  # a contact that parts in two: its gap is not about to close
         touching = self.corrected(np.atleast_1d(at_zero), same[:1])
         if touching.found[0]:
             x[i] = touching.x[0]

@@ -39,7 +39,7 @@ def test_it_grazes_where_the_linear_response_closes_the_gap(found):
     for point in found.bifurcations:
         if point.kind == "grazing":
             exact = two_body.linear_grazing(float(point.parameter))
-            assert float(point.parameter) == pytest.approx(exact, rel=1e-9)
+            assert float(point.parameter) == pytest.approx(exact, rel=1e-10)
 
 
 def test_motions_settle_on_the_branch_of_twice_the_period(found):
@@ -55,5 +55,7 @@ def test_a_branch_goes_from_no_contact_to_one_and_to_two():
     report = two_body.more_contacts()
     assert report["contacts along the branch"] == [0, 1, 2]
     assert [kind for kind, _ in report["bifurcations"]] == ["grazing", "grazing"]
+    beside = report["contacts 1e-5 below and above each, independently"]
+    assert beside == [[0, 1], [1, 2]]
     assert report["same number of contacts"] == report["points looked at"]
     assert report["largest |state - independent state|"] < 1e-9
