@@ -229,7 +229,7 @@ def verified(found, point) -> dict:
 def more_contacts() -> dict:
     """Return the branch at 2 rad/s from no contact to one and to two a period.
 
-    Along the load; every fifth point's contacts are counted by the independent
+    Along the load; every twentieth point's contacts are counted by the independent
     integration as well, and its state compared.
     """
     system = jv.replace(system_at(2.0), {"load.amplitude": 11900.0})
@@ -238,17 +238,19 @@ def more_contacts() -> dict:
     response = np.linalg.solve(dynamic, [11900.0, 0.0])
     apart = np.concatenate([response.real, -2.0 * response.imag])
     orbit = jv.periodic_orbit(system, apart + np.asarray(system.rest()))
+    bounds = 11800.0, 16000.0
     found = jv.continue_orbit(
-        system, orbit, "load.amplitude", (11800.0, 16000.0), "arclength"
+        system, orbit, "load.amplitude", bounds, "arclength", largest_step=20.0
     )
 
     def independent(load: float, state):
         other = TwoBody(contact_stiffness=SOFT, load_frequency=2.0, load_amplitude=load)
         return periodic_orbit(other, np.asarray(state))
 
+    loads = [float(value) for value in found.parameter]
     counts, misses = [], []
-    for point in range(0, len(found.parameter), 5):
-        seen = independent(float(found.parameter[point]), found.states[point])
+    for point in range(0, len(loads), 20):
+        seen = independent(loads[point], found.states[point])
         counts.append((int(found.contacts[point]), seen.contacts))
         misses.append(np.abs(seen.state - np.asarray(found.states[point])).max())
     return {
@@ -259,12 +261,9 @@ def more_contacts() -> dict:
         "bifurcations": [
             [point.kind, float(point.parameter)] for point in found.bifurcations
         ],
-        "contacts 1e-5 below and above each, independently": [
-            [
-                independent(float(point.parameter) * (1 + away), point.state).contacts
-                for away in (-1e-5, 1e-5)
-            ]
-            for point in found.bifurcations
+        "contacts of the points before and after each, independently": [
+            [independent(loads[i], found.states[i]).contacts for i in (after - 1, after)]
+            for after in np.searchsorted(loads, [p.parameter for p in found.bifurcations])
         ],
         "points looked at": len(counts),
         "same number of contacts": sum(ours == theirs for ours, theirs in counts),

@@ -32,6 +32,8 @@ _NEAR = 1e-4
 _BESIDE = np.array([-0.02, -0.01, 0.01, 0.02])
 # ... and before a grazing those that do not touch yet, where the gap changes smoothly.
 _BEFORE = np.array([1e-3, 2e-3, 3e-3, 4e-3])
+# Points 2e-3 of the chord apart are not farther from each other, per chord.
+_SMOOTH = 0.05
 
 
 # Shares of the chord at which these are close enough to be interpolated.
@@ -121,7 +123,8 @@ def locate(correct, look, courses, places, crossings, path: str, events):
             success[which], evaluations[which] = found.success, found.nfev
     x = search.points(shares, every)
     for i in every[(kinds == "grazing") & ~search.corners]:
-        success[i] |= search.touch(x, float(shares[i]), int(i))
+        place = float(shares[i]), int(i)
+        success[i] = search.touch(x, *place) or (success[i] and search.parts(*place))
     values, states, orbits = search.examined(x, every)
     points = []
     for i in every:
@@ -251,11 +254,21 @@ class _Search:
             return False
         at_zero = interpolate.BarycentricInterpolator(heights, shares)(0.0)
         if abs(at_zero - share) > _BEFORE[0]:
-            return False  # a contact that parts in two: its gap is not about to close
+            return False
         touching = self.corrected(np.atleast_1d(at_zero), same[:1])
         if touching.found[0]:
             x[i] = touching.x[0]
         return bool(touching.found[0])
+
+    def parts(self, share: float, i: int) -> bool:
+        """Return whether a contact parts in two at a share: no gap closes, nothing jumps.
+
+        Where the motion jumps, the chord leads over a corner of the branch.
+        """
+        beside = self.corrected(share + _BEFORE[0] * np.array([-1, 1]), np.full(2, i))
+        jump = np.linalg.norm(beside.x[1] - beside.x[0])
+        smooth = jump < _SMOOTH * np.linalg.norm(self.chords[i])
+        return bool(beside.found.all() and smooth)
 
     def examined(self, x, which):
         """Return parameters, states and orbits of scaled points."""
