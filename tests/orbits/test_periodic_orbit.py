@@ -8,6 +8,7 @@ import scipy.linalg
 
 import jaxvib as jv
 from jaxvib.ensemble import Reason
+from tests.places import check_same
 
 soft = jv.two_body_impact(contact=jv.HertzContact(stiffness=35041219.07))
 published = np.array([0.0800211577, 0.2072153515, 0.7223403033, 0.3775679893])
@@ -88,12 +89,11 @@ def test_an_ensemble_equals_a_loop_and_keeps_bad_lanes_apart():
         system = jv.replace(soft, {"load.amplitude": amplitudes[lane]})
         alone = jv.periodic_orbit(system, published)
         np.testing.assert_allclose(orbits.state[lane], alone.state, atol=1e-10)
+        # Its top lies between two steps, which other rounding places elsewhere.
         np.testing.assert_allclose(
-            orbits.max_contact_force[lane], alone.max_contact_force, rtol=1e-8
+            orbits.max_contact_force[lane], alone.max_contact_force, rtol=1e-7
         )
-    np.testing.assert_array_equal(
-        batch(amplitudes[::-1], guesses).state[::-1], orbits.state
-    )
+    check_same(batch(amplitudes[::-1], guesses).state[::-1], orbits.state)
 
 
 @jax.jit
