@@ -134,8 +134,8 @@ def test_many_branches_are_the_single_ones():
     for force, one in zip(forces, many, strict=True):
         alone = branch(jv.replace(oscillator, {"f": force}), [0.0, 0.0], "w", (0.9, 1.3))
         assert len(alone.parameter) == len(one.parameter)
-        np.testing.assert_allclose(one.parameter, alone.parameter, rtol=1e-9)
-        np.testing.assert_allclose(one.states, alone.states, atol=1e-9)
+        np.testing.assert_allclose(one.parameter, alone.parameter, rtol=1e-10)
+        np.testing.assert_allclose(one.states, alone.states, atol=1e-10)
         assert [p.kind for p in one.bifurcations] == [p.kind for p in alone.bifurcations]
 
 
