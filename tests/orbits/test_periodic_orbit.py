@@ -13,6 +13,8 @@ from tests.places import check_same
 soft = jv.two_body_impact(contact=jv.HertzContact(stiffness=35041219.07))
 published = np.array([0.0800211577, 0.2072153515, 0.7223403033, 0.3775679893])
 apart = jv.two_body_impact(gap=50.0)
+# A contact's top lies between two steps: closer ones, so that their rounding is not seen.
+CLOSE = 1e-9
 
 
 def linear_response(system):
@@ -73,7 +75,7 @@ def test_every_level_of_evidence_finds_the_same_orbit(evidence):
 def batch(amplitudes, guesses):
     def one(amplitude, guess):
         system = jv.replace(soft, {"load.amplitude": amplitude})
-        return jv.periodic_orbit(system, guess)
+        return jv.periodic_orbit(system, guess, rtol=CLOSE)
 
     return jax.vmap(one)(amplitudes, guesses)
 
@@ -87,11 +89,10 @@ def test_an_ensemble_equals_a_loop_and_keeps_bad_lanes_apart():
     assert int(orbits.stable[1]) == -1
     for lane in (0, 2, 3):
         system = jv.replace(soft, {"load.amplitude": amplitudes[lane]})
-        alone = jv.periodic_orbit(system, published)
+        alone = jv.periodic_orbit(system, published, rtol=CLOSE)
         np.testing.assert_allclose(orbits.state[lane], alone.state, atol=1e-10)
-        # Its top lies between two steps, which other rounding places elsewhere.
         np.testing.assert_allclose(
-            orbits.max_contact_force[lane], alone.max_contact_force, rtol=1e-7
+            orbits.max_contact_force[lane], alone.max_contact_force, rtol=1e-8
         )
     check_same(batch(amplitudes[::-1], guesses).state[::-1], orbits.state)
 
