@@ -7,6 +7,10 @@ differences of fourth order.
 """
 
 import json
+import os
+import subprocess
+import sys
+import tempfile
 import time
 
 began = time.perf_counter(), time.process_time()
@@ -46,6 +50,17 @@ def first_design() -> dict:
         "of them on a processor": round(seconds[1], 1),
         "gradient at the best step": slopes,
     }  # fmt: skip
+
+
+def cold() -> dict:
+    """Return the figures of a process of its own that finds nothing compiled."""
+    with tempfile.TemporaryDirectory() as cache:
+        printed = subprocess.run(
+            [sys.executable, "-m", "experiments.design.first_design"],
+            env={**os.environ, "XDG_CACHE_HOME": cache}, check=True, text=True,
+            stdout=subprocess.PIPE,
+        ).stdout  # fmt: skip
+    return json.loads(printed[printed.index("{") :])
 
 
 if __name__ == "__main__":

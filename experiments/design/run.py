@@ -10,14 +10,16 @@ import json
 import sys
 from pathlib import Path
 
+import jax
+
 from experiments.design.beam import beam
 from experiments.design.damper import damper
-from experiments.design.first_design import first_design
+from experiments.design.first_design import cold
 from experiments.design.same_problem import same_problem
 from experiments.design.studies import studies
 
 PARTS = {
-    "first_design": first_design,
+    "first_design": cold,
     "studies": studies,
     "same_problem": same_problem,
     "damper": damper,
@@ -32,6 +34,13 @@ def main(*names: str) -> None:
     for name in names or PARTS:
         found[name] = PARTS[name]()
         print(json.dumps({name: found[name]}, indent=1))
+        if name == "first_design":
+            seconds = found.setdefault("first_design, seconds by JAX version", {})
+            seconds[jax.__version__] = {
+                key: value
+                for key, value in found[name].items()
+                if "processor" in key or "seconds" in key
+            }
         FILE.write_text(json.dumps(found, indent=1) + "\n")
 
 

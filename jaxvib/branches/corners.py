@@ -43,9 +43,13 @@ class Corner(NamedTuple):
 
 def has_corners(system) -> bool:
     """Return whether a system has hard stops."""
-    equation = eqx.filter_eval_shape(system.equation)
+    return bool(hard_contacts(eqx.filter_eval_shape(system.equation)).any())
+
+
+def hard_contacts(equation) -> np.ndarray:
+    """Return which contacts of an equation of motion are hard stops."""
     contacts = getattr(equation, "contacts", ())
-    return any(isinstance(contact.law, RestitutionContact) for contact in contacts)
+    return np.array([isinstance(c.law, RestitutionContact) for c in contacts], bool)
 
 
 def corner_near(static, path: str, course: Course, x: np.ndarray) -> Corner | None:
@@ -180,9 +184,7 @@ def _touch(course, static, path, state, value) -> _Touch:
 def _parabolas(course, static, path, states, value, times):
     """Return each gap's depth, how high its parabola reaches, how far ahead in time."""
     equation = at(system_of(course, static), path, value).equation()
-    hard = jnp.array(
-        [isinstance(contact.law, RestitutionContact) for contact in equation.contacts]
-    )
+    hard = hard_contacts(equation)
 
     def one(time, state):
         rate = equation.vector_field(time, state)

@@ -34,8 +34,6 @@ _BESIDE = np.array([-0.02, -0.01, 0.01, 0.02])
 _BEFORE = np.array([1e-3, 2e-3, 3e-3, 4e-3])
 # Points 2e-3 of the chord apart are not farther from each other, per chord.
 _SMOOTH = 0.05
-
-
 # Shares of the chord at which these are close enough to be interpolated.
 _ACCURACY = {"branch_point": 1e-3, "grazing": 1e-6}
 

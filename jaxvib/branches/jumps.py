@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..systems.contact import RestitutionContact
+from .corners import hard_contacts
 from .corrector import Course, state_size, system_of
 from .point import at
 
@@ -37,8 +37,7 @@ def jump_near(
     """
     frame = course, static, path
     depths, growth = (np.asarray(part) for part in _approach(*frame, x, tangent))
-    laws = [contact.law for contact in system_of(course, static).equation().contacts]
-    hard = np.array([isinstance(law, RestitutionContact) for law in laws])
+    hard = hard_contacts(eqx.filter_eval_shape(system_of(course, static).equation))
     with np.errstate(divide="ignore", invalid="ignore"):
         distances = np.where(hard & (growth > 0), -depths / growth, np.inf)
     distances = np.where(np.abs(distances) < reach, distances, np.inf)
