@@ -23,7 +23,8 @@ def store(name: str):
     command = [sys.executable, "-m", "jaxvib", "run", name]
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place, name)
-        subprocess.run([*command, "--out", str(folder)], check=True)
+        # It ends with 1 where a search is not done in its steps, which the results say.
+        subprocess.run([*command, "--out", str(folder)], check=False)
         return jv.open_study(folder).load()
 
 
