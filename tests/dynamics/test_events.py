@@ -255,6 +255,27 @@ def test_columns_are_those_of_the_variational_equations(stiffness):
 
 
 @pytest.mark.slow
+def test_columns_through_several_contacts_are_the_other_engines():
+    system, _ = row_of_bodies()
+    stop = eqx.tree_at(lambda c: c.law, system.contacts[1], jv.LinearContact(8e4))
+    system = eqx.tree_at(lambda s: s.contacts[1], system, stop)
+    begin = jnp.array([0.0, 0.0, 0.0, 2.0, 0.1, 0.0])
+
+    def end(state, values, times, engine):
+        paths = ("contacts.0.gap", "contacts.0.law.stiffness", "loads.0.law.frequency")
+        varied = jv.replace(system, dict(zip(paths, values, strict=True)))
+        return jv.flow(varied, state, *times, rtol=1e-10, engine=engine)
+
+    by = jax.jit(jax.jacfwd(end, (0, 1, 2)), static_argnums=3)
+    for time in (0.05, 0.6):
+        given = begin, jnp.array([0.02, 4e6, 6.0]), jnp.array([0.01, time])
+        for ours, theirs in zip(by(*given, "event"), by(*given, "diffrax"), strict=True):
+            ours, theirs = np.asarray(ours), np.asarray(theirs)
+            sizes = np.abs(theirs).max(0)
+            np.testing.assert_allclose(ours / sizes, theirs / sizes, rtol=0, atol=1e-8)
+
+
+@pytest.mark.slow
 def test_a_contact_that_opens_from_rest_is_left_in_few_steps():
     # The last body feels the load through two others: its gap opens as t^4 and slower.
     system, _ = row_of_bodies()

@@ -68,7 +68,9 @@ def fly(motion: Motion, lane, end, accuracy, rate, longest):
     """
     pushing = pushes(motion, lane.touching)
     rows, holds = flight_series(motion, lane, pushing)
-    depths = settled([gap_series(contact, rows) for contact in motion.contacts], motion.one)
+    fixed = motion.still(rows)
+    depths = [gap_series(contact, fixed) for contact in motion.contacts]
+    depths = settled(depths, motion.one)
     left = end - lane.time
     factorials = ((0, 1), (1, 1), (2, 2), (3, 6))
     size = largest([jnp.abs(row[k]) * f / rate**k for row in rows for k, f in factorials])
@@ -92,6 +94,7 @@ def fly(motion: Motion, lane, end, accuracy, rate, longest):
     s = jnp.where(s >= left, left, s)
     meets = first_to_meet(signals, s, near, reach)
     s = settled(refined(signals, s, meets, reach, motion.one), motion.one)
+    s = motion.still(s)
     return rows, depths, s, meets, (s >= left) & ~any_of(meets)
 
 

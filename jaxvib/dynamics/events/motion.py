@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -52,13 +53,21 @@ class Drive(NamedTuple):
 
 
 class Motion(NamedTuple):
-    """Matrices by rows, contacts and loads, all of scalars; and a 1 for `settled`."""
+    """Matrices by rows, contacts and loads, all of scalars; and a 1 for `settled`.
+
+    `steady`: whether the pace of contacts has no derivatives, see `engine.travel`.
+    """
 
     damping: list
     stiffness: list
     contacts: list
     loads: list
     one: Any
+    steady: bool
+
+    def still(self, tree):
+        """Return values without derivatives, where contacts have a steady pace."""
+        return jax.lax.stop_gradient(tree) if self.steady else tree
 
     @property
     def hertz(self) -> list[int]:
@@ -92,7 +101,7 @@ def why_only(equation) -> str:
     return ""
 
 
-def motion_of(equation: EquationOfMotion, one) -> Motion:
+def motion_of(equation: EquationOfMotion, one, steady: bool) -> Motion:
     """Return an equation of motion as scalars; `one`: a 1 that XLA cannot know."""
     contacts = [
         _touch(contact.direction, contact.gap, contact.law, response)
@@ -105,7 +114,7 @@ def motion_of(equation: EquationOfMotion, one) -> Motion:
         for load, response in zip(equation.loads, equation.load_responses, strict=True)
     ]
     rows = [[list(row) for row in m] for m in (equation.damping, equation.stiffness)]
-    return Motion(*settled((*rows, contacts, loads), one), one)
+    return Motion(*settled((*rows, contacts, loads), one), one, steady)
 
 
 def _touch(direction, gap, law, response) -> Touch:
@@ -157,6 +166,7 @@ def acceleration_term(motion: Motion, position, velocity, forces, loads) -> list
     return terms
 
 
+@jax.custom_jvp
 def cosine_and_sine(angle):
     """Return both to the last digits; XLA's own take ten times as long on a CPU."""
     turns = jnp.round(angle / (np.pi / 2))
@@ -173,3 +183,9 @@ def cosine_and_sine(angle):
     cosine, sine = jnp.where(odd, sine, cosine), jnp.where(odd, cosine, sine)
     cosine = jnp.where((quadrant == 1) | (quadrant == 2), -cosine, cosine)
     return cosine, jnp.where(quadrant >= 2, -sine, sine)
+
+
+@cosine_and_sine.defjvp
+def _turn(primals, tangents):
+    cosine, sine = cosine_and_sine(*primals)
+    return (cosine, sine), (-sine * tangents[0], cosine * tangents[0])

@@ -198,11 +198,10 @@ def first_to_meet(signals: Sequence[Series], s, near: Sequence, reach) -> list:
 
 
 def refined(signals: Sequence[Series], s, meets: Sequence, reach, one):
-    """Return the root near s of the signal that meets it, by three Newton steps.
+    """Return the root near s of the signal that meets it, with its derivatives.
 
-    The second carries the root's first derivative, the third the second one too. It is s
-    itself if they lead away: no root is meant to be far. Nor is one in the past: what
-    has begun by a rounding begins now.
+    It is s itself if Newton's steps lead away: no root is meant to be far. Nor is one in
+    the past: what has begun by a rounding begins now.
     """
     if not signals:
         return s
@@ -212,14 +211,25 @@ def refined(signals: Sequence[Series], s, meets: Sequence, reach, one):
         pairs = zip(signal, series, strict=True)
         series = [jnp.where(meet, c, other) for c, other in pairs]
     series = settled(series, one)
-    fixed = jax.lax.stop_gradient(series)
-    height, rate = value_and_slope(fixed, s)
-    new = s - height / rate
-    new = new - value(series, new) / slope(fixed, new)
-    height, rate = value_and_slope(series, new)
-    new = new - height / rate
+    new = _root(series, s)
     new = new - jax.lax.stop_gradient(jnp.minimum(new, 0.0))
     return jnp.where(jnp.abs(new - s) <= _FAR * reach, new, s)
+
+
+@jax.custom_jvp
+def _root(series: list, s):
+    """Return the root near s by Newton's steps; its tangent is the implicit one."""
+    for _ in range(3):
+        height, rate = value_and_slope(series, s)
+        s = s - height / rate
+    return s
+
+
+@_root.defjvp
+def _root_rule(primals, tangents):
+    series, _ = primals
+    root = _root(*primals)
+    return root, -value(tangents[0], root) / slope(series, root)
 
 
 def first_of(flags: Sequence) -> list:

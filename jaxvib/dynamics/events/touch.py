@@ -26,7 +26,11 @@ ORDER = 12
 
 
 class TouchSeries:
-    """Series in tau: displacements, velocities, time and the roots u, order by order."""
+    """Series in tau: displacements, velocities, time and the roots u, order by order.
+
+    At a steady pace u and dt/dtau have no tangents, and that of the force $K u^3$ is that
+    of $K z^{3/2}$: where dz is smooth, $du = dz / 2u$ is not at onset and release.
+    """
 
     def __init__(self, motion: Motion, lane):
         self.motion, self.touching = motion, lane.touching
@@ -35,7 +39,8 @@ class TouchSeries:
         self.velocity = [[v] for v in lane.velocity]
         self.acceleration: list[list] = [[] for _ in lane.position]
         self.time = [lane.time]
-        self.roots = [[u] for u in lane.roots]
+        self.roots = [[u] for u in motion.still(lane.roots)]
+        self.depths: list[list] = [[] for _ in lane.roots]
         self.squares: list[list] = [[] for _ in lane.roots]
         self.factors: list[list] = [[] for _ in lane.roots]
         self.others: list[list] = [[] for _ in lane.roots]
@@ -46,7 +51,7 @@ class TouchSeries:
         self.cosines, self.sines, self.angles = [], [], []
         for load in motion.loads:
             angle = load.frequency * lane.time + load.phase
-            cosine, sine = cosine_and_sine(angle)
+            cosine, sine = motion.still(cosine_and_sine(angle))
             self.cosines.append([cosine])
             self.sines.append([sine])
             self.angles.append([angle])
@@ -61,12 +66,7 @@ class TouchSeries:
             [row[k] for row in self.position],
             [row[k] for row in self.velocity],
             self._forces(k),
-            [
-                _turned(cosine[k], sine, angle)
-                for cosine, sine, angle in zip(
-                    self.cosines, self.sines, self.angles, strict=True
-                )
-            ],
+            self._waves(k),
         )
         terms, holds = kept(motion, self.held, terms)
         for row, force in zip(self.holding, holds, strict=True):
@@ -82,7 +82,7 @@ class TouchSeries:
             if len(motion.hertz) > 1:
                 growth = product_term(self.speeds[i], self.others[i], k)
                 growth = jnp.where(self.touching[j], growth, 0.0)
-            grown.append(growth * (share / 2))
+            grown.append(motion.still(growth * (share / 2)))
         new = [
             [product_term(self.pace, rate, k) * share for rate in self.velocity],
             [product_term(self.pace, rate, k) * share for rate in self.acceleration],
@@ -91,11 +91,11 @@ class TouchSeries:
         # By themselves: their tangents are needed by second derivatives alone.
         waves = [
             [
-                product_term(self.pace, sine, k) * load.frequency * -share
+                product_term(self.pace, sine, k) * motion.still(load.frequency) * -share
                 for load, sine in zip(motion.loads, self.sines, strict=True)
             ],
             [
-                product_term(self.pace, cosine, k) * load.frequency * share
+                product_term(self.pace, cosine, k) * motion.still(load.frequency) * share
                 for load, cosine in zip(motion.loads, self.cosines, strict=True)
             ],
         ]
@@ -137,7 +137,7 @@ class TouchSeries:
         forces, number = [], 0
         for j, contact in enumerate(self.motion.contacts):
             if contact.hertz:
-                cube = _cube_term(self.roots[number], self.squares[number])
+                cube = self._cube(number, contact, k)
                 force = settled(contact.stiffness * cube, self.motion.one)
                 if len(self.motion.hertz) > 1:
                     force = jnp.where(self.touching[j], force, 0.0)
@@ -151,6 +151,26 @@ class TouchSeries:
             forces.append(force)
         return forces
 
+    def _cube(self, number: int, contact, k: int):
+        """Return the coefficient of an order of z^1.5."""
+        root, squares = self.roots[number], self.squares[number]
+        if not self.motion.steady:
+            return _cube_term(root, squares)
+        depth = along(contact, [row[k] for row in self.position])
+        self.depths[number].append(depth - contact.gap if k == 0 else depth)
+        return _pressed_term(root, squares, self.depths[number])
+
+    def _waves(self, k: int) -> list:
+        """Return the coefficient of an order of each load's cosine."""
+        if not self.motion.steady:
+            rows = zip(self.cosines, self.sines, self.angles, strict=True)
+            return [_turned(cosine[k], sine, angle) for cosine, sine, angle in rows]
+        rows = zip(self.motion.loads, self.cosines, self.sines, self.angles, strict=True)
+        return [
+            _driven(cosine[k], sine, self.time[1:], angle[0], load.frequency)
+            for load, cosine, sine, angle in rows
+        ]
+
 
 @jax.custom_jvp
 def _cube_term(series, squares):
@@ -163,6 +183,38 @@ def _cube_rule(primals, tangents):
     series, squares = primals
     change = product_term(squares, tangents[0], len(squares) - 1)
     return _cube_term(series, squares), 3 * change
+
+
+@jax.custom_jvp
+def _pressed_term(roots, squares, depths):
+    """Return the last coefficient of a series cubed; its tangent is that of z^1.5."""
+    return product_term(squares, roots, len(squares) - 1)
+
+
+@_pressed_term.defjvp
+def _pressed_rule(primals, tangents):
+    roots, squares, _ = primals
+    change = product_term(roots, tangents[2], len(squares) - 1)
+    return _pressed_term(*primals), 1.5 * change
+
+
+@jax.custom_jvp
+def _driven(cosine, sines, later, angle, frequency):
+    """Return the last coefficient of a cosine; its tangent is that of its angle.
+
+    `later`: the time's coefficients from the first order on, which have no tangents.
+    """
+    return cosine
+
+
+@_driven.defjvp
+def _driven_rule(primals, tangents):
+    cosine, sines, later, _, _ = primals
+    *_, ahead, faster = tangents
+    change = ahead * sines[-1]
+    if later:
+        change = change + faster * product_term(sines[:-1], later, len(later) - 1)
+    return cosine, -change
 
 
 @jax.custom_jvp
@@ -199,7 +251,7 @@ def press(motion: Motion, lane, end, accuracy, rate, speed, sizes):
     series = TouchSeries(motion, lane)
     depths, signals, number = [], [], 0
     for contact, touches in zip(motion.contacts, lane.touching, strict=True):
-        depth = gap_series(contact, series.position)
+        depth = motion.still(gap_series(contact, series.position))
         signal = depth
         if contact.hertz:
             root, signal = series.roots[number], onset_signal(depth, speed / rate)
@@ -214,7 +266,7 @@ def press(motion: Motion, lane, end, accuracy, rate, speed, sizes):
         known = depths[j], series.holding[i], lane.touching[j], speed / rate, rate * pace
         signals[j] = signal_of(motion.contacts[j], series.position, *known)
     depths, signals = settled((depths, signals), motion.one)
-    signals.append([series.time[0] - end, *series.time[1:]])
+    signals.append([motion.still(series.time[0] - end), *series.time[1:]])
     rows = [*series.velocity, *series.roots]
     scales = [speed] * len(series.velocity) + sizes
     reach = jax.lax.stop_gradient(radius(rows, scales, accuracy))
@@ -222,4 +274,5 @@ def press(motion: Motion, lane, end, accuracy, rate, speed, sizes):
     s, near = first_root(signals, settled(reach, motion.one), motion.one, several)
     meets = first_to_meet(signals, s, near, reach) if several else first_of(near)
     s = settled(refined(signals, s, meets, reach, motion.one), motion.one)
+    s = motion.still(s)
     return series, depths, s, meets[:-1], meets[-1]

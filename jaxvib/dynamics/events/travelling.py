@@ -1,5 +1,7 @@
 """Travels from event to event as functions that can be differentiated."""
 
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -19,9 +21,9 @@ def travel_problem(prepare, state, parameters, t0, t1, rtol) -> Solution:
     minutes to compile.
     """
 
-    def go(state, others, rtol, one=1.0):
+    def go(state, others, rtol, one=1.0, steady=False):
         parameters, t0, t1 = others
-        found = travel(prepare(parameters), state, t0, t1, rtol, one=one)
+        found = travel(prepare(parameters), state, t0, t1, rtol, one=one, steady=steady)
         return found.state, (found.result, found.steps)
 
     @jax.custom_jvp
@@ -43,10 +45,10 @@ def travel_problem(prepare, state, parameters, t0, t1, rtol) -> Solution:
         moves = [not _is_zero(change) for change in changes]
 
         # The tolerance is given, not closed over: lanes may have each its own.
-        def from_leaves(moving, fixed, one):
-            moving, fixed, rtol = iter(moving), iter(fixed[0]), fixed[1]
-            both = [next(moving if move else fixed) for move in moves]
-            return go(*jax.tree.unflatten(tree, both), rtol, one)
+        def from_leaves(moving, others, one, steady):
+            moving, others, rtol = iter(moving), iter(others[0]), others[1]
+            both = [next(moving if move else others) for move in moves]
+            return go(*jax.tree.unflatten(tree, both), rtol, one, steady)
 
         end, columns, (result, steps) = _side_by_side(from_leaves)(
             [leaf for leaf, move in zip(leaves, moves, strict=True) if move],
@@ -69,11 +71,19 @@ def travel_columns(equation, state, t0, t1, rtol, grazing, watched=None):
     """Return a travel with what is watched, and its columns by the state (n, n)."""
     arrays, static = eqx.partition((equation, t0, t1, rtol, grazing), eqx.is_array)
 
-    def go(state, fixed, one):
-        arrays, watched = fixed
+    def go(state, others, one, steady):
+        arrays, watched = others
         equation, t0, t1, rtol, grazing = eqx.combine(arrays, static)
         found = travel(
-            equation, state, t0, t1, rtol, grazing=grazing, watched=watched, one=one
+            equation,
+            state,
+            t0,
+            t1,
+            rtol,
+            grazing=grazing,
+            watched=watched,
+            one=one,
+            steady=steady,
         )
         return found.state, found
 
@@ -84,23 +94,24 @@ def travel_columns(equation, state, t0, t1, rtol, grazing, watched=None):
 
 
 def _side_by_side(go):
-    """Return the columns of `go(moving, fixed, one)` along rows of changes of `moving`.
+    """Return the columns of `go(moving, others, one, steady)` along changes of `moving`.
 
     `go` returns a value and more. Mapped over lanes, columns stay the outer axis and
     lanes the inner one: a CPU takes neighbours in memory together, and lanes are many.
     Higher derivatives leave the axes where they are: traced once for each order and each
-    axis, they would take minutes. **Returns:** a function of (moving, rows, fixed, one)
-    to the value, its columns (rows, ...), and the rest.
+    axis, they would take minutes. They also need what a `steady` pace leaves out.
+    **Returns:** a function of (moving, rows, others, one) to the value, its columns
+    (rows, ...), and the rest.
     """
 
-    def as_they_are(moving, rows, fixed, one):
+    def as_they_are(moving, rows, others, one, steady):
         # A 1 for each column, see `settled`.
         count = jax.tree.leaves(rows)[0].shape[0]
         ones = jnp.where(jnp.isfinite(one), jnp.ones((count, *jnp.shape(one))), jnp.nan)
 
         def column(row, change):
             return jax.jvp(
-                lambda moving, one: go(moving, fixed, one),
+                lambda moving, one: go(moving, others, one, steady),
                 (moving, one),
                 (row, change),
                 has_aux=True,
@@ -108,10 +119,12 @@ def _side_by_side(go):
 
         return jax.vmap(column, out_axes=(None, 0, None))(rows, ones)
 
-    side_by_side = jax.custom_batching.custom_vmap(as_they_are)
+    side_by_side = jax.custom_batching.custom_vmap(
+        functools.partial(as_they_are, steady=True)
+    )
 
     @side_by_side.def_vmap
-    def in_lanes(lanes, batched, moving, rows, fixed, one):
+    def in_lanes(lanes, batched, moving, rows, others, one):
         def spread(leaf, is_batched):
             return leaf if is_batched else jnp.broadcast_to(leaf, (lanes, *leaf.shape))
 
@@ -120,20 +133,28 @@ def _side_by_side(go):
         )
         axes = jax.tree.map(lambda is_batched: 0 if is_batched else None, batched[2])
         rows = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), rows)
-        mapped = jax.vmap(go, in_axes=(0, axes, 0))
-        end, found, rest = _side_by_side(mapped)(moving, rows, fixed, one)
+
+        def mapped(moving, others, one, steady):
+            def each(moving, others, one):
+                return go(moving, others, one, steady)
+
+            return jax.vmap(each, in_axes=(0, axes, 0))(moving, others, one)
+
+        end, found, rest = _side_by_side(mapped)(moving, rows, others, one)
         result = end, jnp.moveaxis(found, 1, 0), rest
         return result, jax.tree.map(lambda _: True, result)
 
     @jax.custom_jvp
-    def columns(moving, rows, fixed, one):
-        return side_by_side(moving, rows, fixed, one)
+    def columns(moving, rows, others, one):
+        return side_by_side(moving, rows, others, one)
 
     @columns.defjvp
     def rule(primals, tangents):
-        *others, one = primals  # a tangent of this 1 would be 0, see `settled`
+        *known, one = primals  # a tangent of this 1 would be 0, see `settled`
         return jax.jvp(
-            lambda *others: as_they_are(*others, one), others, list(tangents[:-1])
+            lambda *known: as_they_are(*known, one, steady=False),
+            known,
+            list(tangents[:-1]),
         )
 
     return columns
