@@ -269,10 +269,11 @@ def settled(tree, one):
     """Return values that XLA computes once, and not again in each of their uses.
 
     Its CPU compiler fuses a chain of sums into every one of their consumers, which
-    costs many times the work and the compile time. Barriers stop it from JAX 0.12 on;
-    before, a division by a 1 that it cannot know is too dear for that. Tangents are then
-    divided by the tangent of that 1, if it has one: a 1 of each column, as one of all
-    columns would become a factor.
+    costs many times the work and the compile time. Barriers stop it from JAX 0.12 on; the
+    compiler of earlier ones drops them before it fuses. There a division by a 1 that it
+    cannot know is too dear for that, and costs about as much as its barriers would.
+    Tangents are divided by the tangent of that 1, if it has one: a 1 of each column, as
+    one of all columns would become a factor.
     """
     values, others = eqx.partition(tree, eqx.is_inexact_array)
     if not jax.tree.leaves(values):
@@ -291,12 +292,10 @@ def _settled_rule(primals, tangents):
     values, one = primals
     changes, ones = tangents
     ones = one if isinstance(ones, SymbolicZero) else ones
-
-    def instantiated(value, change):
-        return jnp.zeros_like(value) if isinstance(change, SymbolicZero) else change
-
-    moved = jax.tree.map(instantiated, values, changes)
-    return _settled(values, one), _settled(moved, ones)
+    changes, tree = jax.tree.flatten(changes)
+    moved = iter(_settled([c for c in changes if not isinstance(c, SymbolicZero)], ones))
+    changes = [c if isinstance(c, SymbolicZero) else next(moved) for c in changes]
+    return _settled(values, one), jax.tree.unflatten(tree, changes)
 
 
 _settled.defjvp(_settled_rule, symbolic_zeros=True)
