@@ -4,8 +4,9 @@
 
 One branch of a forced Duffing oscillator (x'' + 0.04 x' + x + x^3 = 0.015 cos w t, w from
 0.9 to 1.3) in small steps, by one segment of shooting and by 16; the same branch for many
-load amplitudes at once; and the two-body system's branch in the load, soft contact. Every
-point is examined at 1e-10 with its multipliers. The first call's excess is compilation.
+load amplitudes at once; and the two-body system's branch in the load, soft contact, in
+the steps that it takes by itself and in small ones. Every point is examined at 1e-10 with
+its multipliers. The first call's excess is compilation.
 With `--auto DIR` (or AUTO_DIR), where AUTO-07p has been built, it follows the first
 branch as well, with multipliers, on one thread, at meshes from coarse to fine; it prints
 eleven digits. Errors: of both folds, against 1.0492623992 and 1.0439137088. Writes
@@ -49,10 +50,13 @@ def single(segments: int):
     )  # fmt: skip
 
 
-def two_bodies():
+def two_bodies(largest_step: float | None):
     """Return the branch of the two-body system in the load."""
     orbit = jv.periodic_orbit(SOFT, START)
-    return jv.continue_orbit(SOFT, orbit, "load.amplitude", (50.0, 1000.0), "arclength")
+    return jv.continue_orbit(
+        SOFT, orbit, "load.amplitude", (50.0, 1000.0), "arclength",
+        largest_step=largest_step, most_points=5000,
+    )  # fmt: skip
 
 
 def many(number: int, samples, orbits):
@@ -103,9 +107,10 @@ def main() -> None:
         line = row(f"Duffing, {segments} segments", [branch], *seconds)
         rows.append(line | {"error of the folds": float(np.abs(found - FOLDS).max())})
         print(rows[-1], flush=True)
-    branch, *seconds = timed(two_bodies)
-    rows.append(row("two bodies, soft contact", [branch], *seconds))
-    print(rows[-1], flush=True)
+    for name, step in {"its own steps": None, "steps of 1 N": 1.0}.items():
+        branch, *seconds = timed(lambda step=step: two_bodies(step))
+        rows.append(row(f"two bodies, soft contact, {name}", [branch], *seconds))
+        print(rows[-1], flush=True)
     forces = np.linspace(0.005, 0.03, chosen.many)
     samples = {"f": forces, "w": np.full(chosen.many, 1.0)}
     orbits = regimes(DUFFING, samples)

@@ -226,10 +226,10 @@ def verified(found, point) -> dict:
     return fold(point, np.sign(side), 2e-6 if value < 9 else 1e-4)
 
 
-def more_contacts() -> dict:
+def more_contacts(largest_step: float | None = None) -> dict:
     """Return the branch at 2 rad/s from no contact to one and to two a period.
 
-    Along the load; every twentieth point's contacts are counted by the independent
+    Along the load; every fourth point's contacts are counted by the independent
     integration as well, and its state compared.
     """
     system = jv.replace(system_at(2.0), {"load.amplitude": 11900.0})
@@ -240,7 +240,7 @@ def more_contacts() -> dict:
     orbit = jv.periodic_orbit(system, apart + np.asarray(system.rest()))
     bounds = 11800.0, 16000.0
     found = jv.continue_orbit(
-        system, orbit, "load.amplitude", bounds, "arclength", largest_step=20.0
+        system, orbit, "load.amplitude", bounds, "arclength", largest_step=largest_step
     )
 
     def independent(load: float, state):
@@ -249,7 +249,7 @@ def more_contacts() -> dict:
 
     loads = [float(value) for value in found.parameter]
     counts, misses = [], []
-    for point in range(0, len(loads), 20):
+    for point in range(0, len(loads), 4):
         seen = independent(loads[point], found.states[point])
         counts.append((int(found.contacts[point]), seen.contacts))
         misses.append(np.abs(seen.state - np.asarray(found.states[point])).max())
@@ -261,9 +261,9 @@ def more_contacts() -> dict:
         "bifurcations": [
             [point.kind, float(point.parameter)] for point in found.bifurcations
         ],
-        "contacts of the points before and after each, independently": [
-            [independent(loads[i], found.states[i]).contacts for i in (after - 1, after)]
-            for after in np.searchsorted(loads, [p.parameter for p in found.bifurcations])
+        "contacts before and after each change, independently": [
+            [independent(loads[i], found.states[i]).contacts for i in (last, last + 1)]
+            for last in np.flatnonzero(np.diff(found.contacts))
         ],
         "points looked at": len(counts),
         "same number of contacts": sum(ours == theirs for ours, theirs in counts),

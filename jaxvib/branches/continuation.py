@@ -13,13 +13,13 @@ from ..ensemble import Reason, reason
 from ..orbits.periodic_orbit import PeriodicOrbit, evidence_factor
 from ..orbits.regimes import batched
 from ..systems.parameters import parameters
-from .arclength import Place
 from .bifurcation import BifurcationPoint
 from .branch import Branch, branch_of, stacked
 from .events import watch_of
 from .following import arcs, crossed, frame_of, kinds_and_events, walked
 from .limits import checked_steps, enclosing, known_parameter, limits_of
 from .natural import Follower
+from .one_way import Place
 from .point import Point
 from .switching import FROM, frame_at, pair_at
 
@@ -186,7 +186,7 @@ def continue_orbits(
     factor, tell = evidence_factor(evidence), progress or (lambda count: None)
     there = np.flatnonzero(np.asarray(orbits.result) == Reason.SUCCESS)
     orbits = jax.tree.map(np.asarray, orbits)
-    branches = [_without_points(path, orbits, lane) for lane in range(number)]
+    branches: dict[int, Branch] = {}
     if there.size:
         lanes = jax.tree.map(
             lambda leaf: leaf[there], (leaves, orbits.state, orbits.amplitude)
@@ -194,9 +194,11 @@ def continue_orbits(
         periods = orbits.periods[there]
         frame = frame_of(lanes, static, path, high - low, periods, rtol, factor, segments)
         found = arcs(frame, lanes[1], values[there], limits, segments, tell, watch)
-        for lane, one in zip(there, found, strict=True):
-            branches[lane] = one
-    return branches
+        branches = dict(zip(there.tolist(), found, strict=True))
+    return [
+        branches[lane] if lane in branches else _without_points(path, orbits, lane)
+        for lane in range(number)
+    ]
 
 
 def switch_branch(

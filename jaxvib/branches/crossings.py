@@ -22,9 +22,9 @@ from scipy.optimize import elementwise
 
 from ..ensemble import Reason, map_samples
 from ..orbits.periodic_orbit import PeriodicOrbit
-from .arclength import Place
 from .bifurcation import BifurcationPoint
 from .branch import BranchEvent
+from .one_way import Place
 
 # A multiplier this near to where it should be is there.
 _NEAR = 1e-4

@@ -12,11 +12,12 @@ from jaxtyping import Array, Complex, Float, Int
 from .._quantity import Range, check_range, reported
 from ..ensemble import Reason, map_samples, reason
 from ..systems.parameters import parameters, unknown_key
-from .arclength import Limits, Surroundings, both_ways, correct_some, walk
+from .arclength import both_ways, correct_some, walk
 from .bifurcation import BifurcationPoint
 from .branch import Branch
 from .curve_equations import CurveCourse, curve_corrector, curve_looker
 from .extended import KINDS, Setting, beginning, section, with_values
+from .one_way import Limits, Surroundings
 from .special import SpecialPoint, special_points, torus_part
 
 _RTOL = 1e-8  # of the step of Newton's method

@@ -11,11 +11,11 @@ import numpy as np
 
 from ..ensemble import Reason, reason
 from ..orbits.periodic_orbit import evidence_factor
-from .arclength import GOING, Place, Walk
 from .branch import OF_ORBITS, Branch
 from .events import watch_of
 from .following import frame_of, walked
 from .limits import checked_steps, enclosing, known_parameter, limits_of
+from .one_way import GOING, Place, Walk
 
 _OPEN = (Reason.PARAMETER_BOUND, Reason.POINT_LIMIT, Reason.EVENT)
 _PER_POINT = ("parameter", "states", "predictor_error", *OF_ORBITS)

@@ -1,5 +1,6 @@
 """Many branches followed at once, each with its own steps, ends and bifurcations."""
 
+import dataclasses
 import functools
 from typing import Any, NamedTuple
 
@@ -8,19 +9,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..ensemble import Reason, map_samples
+from ..ensemble import Reason, compile_ahead, map_samples
+from ..orbits.periodic_orbit import PeriodicOrbit
 from ..orbits.shooting import scales
-from .arclength import Limits, Surroundings, both_ways, correct_some, lane_of, walk
+from .arclength import both_ways, correct_some, lane_of, walk
 from .bifurcation import BifurcationPoint
 from .branch import Branch, BranchEvent, branch_of
 from .corners import corner_near, has_corners
 from .corrector import Course, corrector, looker, spreader, system_of
-from .crossings import crossings_of, locate, values_of
+from .crossings import Crossing, crossings_of, locate, values_of
 from .events import Watch
 from .jumps import jump_near
+from .one_way import Limits, Place, Surroundings
+from .refinement import in_small_steps
+
+# Points that what examines them is compiled for, while the branch is followed.
+_POINTS = 128
+# Times that chords over a corner are cut into smaller ones.
+_ROUNDS = 3
 
 
-class Frame(NamedTuple):
+@dataclasses.dataclass(eq=False)
+class Frame:
     """What branches have in common: the static part of their systems and the path."""
 
     static: Any
@@ -31,6 +41,7 @@ class Frame(NamedTuple):
         """Return the function of a lane that brings a prediction onto its branch."""
         return corrector(self.static, self.path)
 
+    @functools.cached_property
     def has_corners(self) -> bool:
         """Return whether the branches can have corners."""
         return has_corners(system_of(lane_of(self.courses, 0), self.static))
@@ -39,11 +50,16 @@ class Frame(NamedTuple):
         """Return what the walks of one branch have in common."""
         course = lane_of(self.courses, lane)
         correct = functools.partial(correct_some, self.corrector(), course)
-        if not self.has_corners():
+        if not self.has_corners:
             return Surroundings(limits, correct)
         mine = self.static, self.path, course
         near = functools.partial(corner_near, *mine)
         return Surroundings(limits, correct, near, functools.partial(jump_near, *mine))
+
+    def alone(self, lane: int) -> "Frame":
+        """Return the frame of one branch."""
+        one = jax.tree.map(lambda leaf: leaf[lane : lane + 1], self.courses)
+        return Frame(self.static, self.path, one)
 
     def looker(self):
         """Return the function of a lane that examines a point of its branch."""
@@ -85,8 +101,36 @@ def arcs(
 
 def walked(frame: Frame, pairs, limits: Limits, tell, watch: Watch) -> list[Branch]:
     """Return the branches that pairs of walks follow, every point examined."""
+    one = lane_of(frame.courses, 0), pairs[0][0].start.x
+    compile_ahead(frame.looker(), one, _POINTS)
     found_ways = walk(frame.corrector(), frame.courses, pairs, limits.most_points, tell)
-    branches = [places for places, _ in found_ways]
+    every = _examined(frame, [places for places, _ in found_ways], limits, watch)
+    whole = []
+    for b, ((_, ends), seen) in enumerate(zip(found_ways, every, strict=True)):
+        start = len(pairs[b][1].places)
+        seen, start = _refined(frame, b, seen, start, limits, watch)
+        misses = np.array([place.miss for place in seen.places])
+        columns = seen.values, seen.orbits, misses
+        (values, orbits, misses), ends, points = _until(
+            watch.stop_at, start, columns, ends, seen.crossings
+        )
+        periods = frame.courses.periods[b]
+        kinds = kinds_and_events(points)
+        whole.append(branch_of(frame.path, values, orbits, misses, periods, ends, *kinds))
+    return whole
+
+
+class _Examined(NamedTuple):
+    """The places of a branch, the parameter and the orbit of each, and what is between."""
+
+    places: list[Place]
+    values: np.ndarray
+    orbits: PeriodicOrbit
+    crossings: list[tuple[Crossing, BifurcationPoint | BranchEvent]]
+
+
+def _examined(frame: Frame, branches, limits: Limits, watch: Watch) -> list[_Examined]:
+    """Return branches of places, every one examined."""
     owners = np.repeat(np.arange(len(branches)), [len(places) for places in branches])
     courses = jax.tree.map(lambda leaf: leaf[owners], frame.courses)
     x = np.array([place.x for places in branches for place in places])
@@ -99,20 +143,34 @@ def walked(frame: Frame, pairs, limits: Limits, tell, watch: Watch) -> list[Bran
         for b in range(len(branches))
     ]
     crossings = crossed(frame, branches, orbits, watch.events)
-    whole = []
-    for b, (places, ends) in enumerate(found_ways):
-        misses = np.array([place.miss for place in places])
-        columns = found[owners == b], orbits[b], misses
-        own = len(pairs[b][1].places)
-        (values, own_orbits, misses), ends, points = _until(
-            watch.stop_at, own, columns, ends, crossings[b]
-        )
-        periods = frame.courses.periods[b]
-        kinds = kinds_and_events(points)
-        whole.append(
-            branch_of(frame.path, values, own_orbits, misses, periods, ends, *kinds)
-        )
-    return whole
+    return [
+        _Examined(branches[b], found[owners == b], orbits[b], crossings[b])
+        for b in range(len(branches))
+    ]
+
+
+def _refined(frame: Frame, b: int, seen: _Examined, start: int, limits, watch):
+    """Return a branch with the corners followed that its chords lead over.
+
+    `start`: the place that it was followed from, returned where it is then.
+    """
+    alone = frame.alone(b)
+    for _ in range(_ROUNDS):
+        parts = {
+            crossing.after: in_small_steps(
+                frame.around(b, limits), *seen.places[crossing.after :][:2]
+            )
+            for crossing, point in seen.crossings
+            if crossing.kind == "grazing" and int(point.result) != Reason.SUCCESS
+        }
+        if not any(parts.values()):
+            break
+        places = []
+        for i, place in enumerate(seen.places):
+            places += [place, *parts.get(i, [])]
+        start += sum(len(part) for after, part in parts.items() if after < start)
+        seen = _examined(alone, [places], limits, watch)[0]
+    return seen, start
 
 
 def _until(stop_at, own: int, columns, ends, crossings):
@@ -154,7 +212,7 @@ def crossed(frame: Frame, branches, orbits, events):
     crossings = []
     for b, (places, own) in enumerate(zip(branches, orbits, strict=True)):
         multipliers = np.asarray(own.floquet_multipliers)
-        contacts = None if frame.has_corners() else np.asarray(own.contacts)
+        contacts = None if frame.has_corners else np.asarray(own.contacts)
         watched = {name: values_of(function, own) for name, function in events.items()}
         crossings += crossings_of(b, places, multipliers, contacts, watched)
     crossings.sort(key=lambda crossing: crossing[:2])

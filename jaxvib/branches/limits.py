@@ -6,7 +6,7 @@ import numpy as np
 
 from .._quantity import Range, check_range
 from ..systems.parameters import parameters, unknown_key
-from .arclength import Limits
+from .one_way import Limits
 
 
 def checked_steps(span: float, first, smallest, largest) -> dict[str, float]:

@@ -22,7 +22,8 @@ from jaxtyping import Complex, Float
 from scipy.optimize import elementwise
 
 from ..ensemble import Reason
-from .arclength import Place, correct_some
+from .arclength import correct_some
+from .one_way import Place
 
 _NOISE = 1e-4  # of test functions: sqrt of the error of a matrix with a double multiplier
 _COSINES = {

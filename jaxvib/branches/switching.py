@@ -5,9 +5,10 @@ import jax
 import numpy as np
 
 from ..ensemble import Reason
-from .arclength import GOING, Limits, Place, Surroundings, Walk, correct_some, lane_of
+from .arclength import correct_some, lane_of
 from .bifurcation import BifurcationPoint
 from .following import Frame, frame_of
+from .one_way import GOING, Limits, Place, Surroundings, Walk
 
 # How far from the bifurcation the first point is sought, per size of the branch.
 _REACHES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)

@@ -30,6 +30,7 @@ def map_samples(
     cost=None,
     *,
     chunk: int = 64,
+    least: int = 2,
     progress: Callable[[int], None] | None = None,
 ) -> PyTree:
     """Map a function of one sample over the leading axis of all samples.
@@ -38,7 +39,8 @@ def map_samples(
     since XLA runs a chunk's loops on a single core. Where there are several devices, each
     runs a chunk of its own, all at the same time. Each lane of a chunk waits for its
     slowest neighbour, so samples of similar `cost` (shape (samples,), any unit) are
-    put together. A chunk is never narrower than 2 lanes (short ones are padded). What its
+    put together. A chunk is never narrower than `least` lanes (short ones are padded),
+    so that calls with few samples and with some more share one compiled form. What its
     neighbours are changes no bit of a sample's result; its place in a chunk may change
     the last ones from JAX 0.11 on, so that the same samples in the same order give the
     same bits.
@@ -47,17 +49,19 @@ def map_samples(
     between calls and its compiled form is kept too. `progress`: is called with the
     number of samples done since the last call. **Returns:** the results, stacked
     along a leading axis, as numpy arrays. **Raises:** `ValueError` for no samples,
-    arrays of unequal lengths or a chunk below 1.
+    arrays of unequal lengths, a chunk below 1 or `least` below 2.
     """
     number = _number(samples, cost)
     if chunk < 1:
         raise ValueError(f"chunk = {chunk} is not in [1, inf)")
+    if least < 2:
+        raise ValueError(f"least = {least} is not in [2, inf)")
     order = np.arange(number) if cost is None else np.argsort(cost, kind="stable")
     compiled, widths = _compiled(function)
     available = _workers()
     rounds = -(-number // (available * chunk))
     share = -(-number // (available * rounds))  # every core gets as much as the others
-    needed = max(2, min(chunk, share))
+    needed = max(least, min(chunk, share))
     devices = len(jax.local_devices())
     # A width that is compiled already costs less than a new one that fits better.
     enough = [w for w in widths if w >= needed or number <= _ROUNDS * available * w]

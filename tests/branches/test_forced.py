@@ -73,6 +73,20 @@ def test_the_duffing_oscillator_folds_at_the_reference_values(resonance):
     assert "fold at 1.0492623" in repr(resonance)
 
 
+def test_points_corrected_together_are_the_linear_response():
+    line = jv.replace(oscillator, {"k": 0.0})
+    most, step = 203, 1e-3
+    found = branch(line, [0.0, 0.0], "w", (0.9, 1.3), largest_step=step, most_points=most)
+    assert len(found.parameter) == most
+    assert {Reason(code) for code in found.ends} == {Reason.POINT_LIMIT}
+    w = np.asarray(found.parameter)
+    assert np.all(np.diff(w) > 0)
+    assert np.diff(w).max() < step
+    response = 0.015 / (1 - w**2 + 0.04j * w)
+    expected = np.stack([response.real, -w * response.imag], axis=-1)
+    np.testing.assert_allclose(found.states, expected, atol=1e-8)
+
+
 @pytest.mark.slow
 def test_a_branch_s_bifurcation_is_a_start_for_its_derivatives(resonance):
     first = resonance.bifurcations[0]

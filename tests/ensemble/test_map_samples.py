@@ -186,3 +186,22 @@ def test_a_few_samples_are_no_reason_to_compile_another_width():
             np.arange(float(number)) ** 2,
         )
     assert len(traced) == 1
+
+
+def test_a_least_width_serves_one_sample_and_many():
+    widths = []
+
+    def function(x):
+        return jax.pure_callback(noted, x, x, vmap_method="expand_dims")
+
+    def noted(x):
+        widths.append(x.size)
+        return np.asarray(x) ** 2
+
+    for number in (1, 60):
+        values = np.arange(float(number))
+        mapped = jv.map_samples(function, values, least=8)
+        np.testing.assert_array_equal(mapped, values**2)
+    assert set(widths) == {8}
+    with pytest.raises(ValueError, match=r"least = 1 is not in \[2, inf\)"):
+        jv.map_samples(function, values, least=1)

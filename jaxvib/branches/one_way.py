@@ -1,0 +1,257 @@
+"""One way along one branch: predictions, steps, and what ends it.
+
+A step is as long as the predictor and the turn of the branch allow. Where that is longer
+than points may be apart, all points on its way are predicted and corrected together. With
+a hard stop a branch has corners, where it goes on in another direction
+(`branches.corners`), and jumps (`branches.jumps`).
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..ensemble import Reason
+from .corners import Corner
+from .jumps import Jump
+
+# Steps are chosen so that the first Newton step is this long, per size of the branch...
+CORRECTION = 3e-3
+# ... and the tangent turns by this angle; taken again where either is far more.
+ANGLE = np.radians(10.0)
+_TOO_FAR = 10 * CORRECTION
+_TURN = np.cos(2.5 * ANGLE)
+GOING = -1
+# Points that are corrected together, at most.
+_TOGETHER = 32
+# A branch may turn by any angle in a step shorter than this, if it has corners.
+_SHORT = 1e-3
+# Distances beyond a corner or a jump that are tried, per size of the motion.
+_REACHES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
+# A jump is met within this many of the smallest steps.
+_BEFORE = 8
+
+
+class Place(NamedTuple):
+    """A point of a branch in scaled coordinates, and how far its predictor missed it.
+
+    `corner`: whether the branch goes on from it in another direction; `jumped`: whether
+    it was come to by a jump.
+    """
+
+    x: np.ndarray
+    tangent: np.ndarray
+    miss: float
+    corner: bool = False
+    jumped: bool = False
+
+
+class Limits(NamedTuple):
+    """Where walks stop: scaled bounds of the parameters, steps, points of a branch.
+
+    `bounds`: of the last unknowns, one pair each.
+    """
+
+    bounds: tuple[tuple[float, float], ...]
+    first_step: float
+    smallest_step: float
+    largest_step: float
+    most_points: int
+
+
+class Surroundings(NamedTuple):
+    """What all walks of a branch have in common.
+
+    `correct`: from predictions and normals to points of the branch. `corner`: from a point
+    to the corner near it; `jump`: from a point, its tangent and a reach to the jump within
+    it. Both None where branches have none.
+    """
+
+    limits: Limits
+    correct: Callable
+    corner: Callable[[np.ndarray], Corner | None] | None = None
+    jump: Callable[[np.ndarray, np.ndarray, float], Jump | None] | None = None
+
+
+class Walk:
+    """One way along one branch."""
+
+    def __init__(self, around: Surroundings, start: Place, code=GOING):
+        self.limits, self.correct, self.corner, self.jump = around
+        self.start = start
+        self.places: list[Place] = []
+        self.step = self.limits.first_step
+        self.code = code
+        self.beyond: np.ndarray | None = None
+        count = len(self.limits.bounds)
+        self.low, self.high = np.array(self.limits.bounds).T
+        values, ways = start.x[-count:], start.tangent[-count:]
+        leaves = np.where(ways < 0, values == self.low, values == self.high)
+        if code == GOING and leaves.any():
+            self.code = Reason.PARAMETER_BOUND
+
+    @property
+    def here(self) -> Place:
+        """The last point."""
+        return self.places[-1] if self.places else self.start
+
+    def plan(self, most: int):
+        """Return the points predicted, `most` of them, and the planes they are sought in.
+
+        **Returns:** predictions and normals, each of shape (points, unknowns).
+        """
+        x, tangent = self.here.x, self.here.tangent
+        if self.beyond is None:
+            apart = min(self.step, self.limits.largest_step)
+            count = int(self.step / apart * (1 + 1e-9))
+            reach = apart * np.arange(1, 1 + min(count, most))[:, None]
+            bent = reach * self._bend()
+            normals = tangent + bent
+            lengths = np.sqrt((normals**2).sum(-1, keepdims=True))
+            return x + reach * (tangent + bent / 2), normals / lengths
+        axis, bound, share = self._bound()
+        predicted = x + share * (self.beyond - x)
+        predicted[axis] = bound
+        return predicted[None], axis_of(len(x), axis)[None]
+
+    def take(self, found) -> int:
+        """Go on from what the corrector has made of the plan; return the points found."""
+        if self.beyond is not None:
+            return self._land(found)
+        here = self.here
+        tangents = np.vstack([here.tangent, found.tangent])
+        chords = np.diff(np.vstack([here.x, found.x]), axis=0)
+        lengths = np.sqrt((chords**2).sum(-1))
+        fits = found.found & (found.miss < _TOO_FAR)
+        sharp = (tangents[1:] * tangents[:-1]).sum(-1) < _TURN
+        # A point of another part of the branch does not lie where the tangents lead.
+        aside = (chords * tangents[:-1]).sum(-1) < _TURN * lengths
+        aside |= (chords * tangents[1:]).sum(-1) < _TURN * lengths
+        values = found.x[:, -len(self.low) :]
+        inside = ((self.low < values) & (values < self.high)).all(-1)
+        good = fits & ~sharp & ~aside & inside
+        count = len(good) if good.all() else int(np.argmin(good))
+        for lane in range(count):
+            new = Place(found.x[lane], found.tangent[lane], float(found.miss[lane]))
+            self.places.append(new)
+            if self._closes(new, lengths[lane]):
+                self.code = Reason.CLOSED
+                return lane + 1
+        apart = min(self.step, self.limits.largest_step)
+        if count == len(good):
+            angle = np.arccos(min(here.tangent @ found.tangent[-1], 1.0))
+            wanted = count * apart * _growth(float(found.miss[-1]), float(angle))
+            self.step = min(wanted, _TOGETHER * self.limits.largest_step)
+        elif fits[count] and not sharp[count] and not aside[count]:
+            self.beyond = found.x[count]
+        elif count:
+            self.step = count * apart
+        else:
+            self.step = apart
+            turned = fits[0] and sharp[0] and self.corner and apart < _SHORT
+            return self._turn(found) if turned else self._shorten()
+        return count
+
+    def _shorten(self) -> int:
+        self.step /= 4
+        return self._stop() if self.step < self.limits.smallest_step else 0
+
+    def _closes(self, new: Place, length: float) -> bool:
+        """Return whether the branch has come round to its start."""
+        start = self.start
+        near = len(self.places) > 2 and np.linalg.norm(new.x - start.x) < length
+        return bool(near and new.tangent @ start.tangent > _TURN)
+
+    def _bend(self) -> np.ndarray:
+        """Return how the tangent changes per length, from the last two points."""
+        near = [self.start, *self.places[-2:]][-2:]
+        if len(near) < 2 or any(place.corner or place.jumped for place in near):
+            return np.zeros_like(self.start.x)
+        before, here = near
+        chord = here.x - before.x
+        return (here.tangent - before.tangent) / np.sqrt(chord @ chord)
+
+    def _turn(self, found) -> int:
+        """Go on at a sharp turn, which is a corner that an impact has ended at."""
+        assert self.corner is not None
+        x, tangent = found.x[0], found.tangent[0]
+        corner = self.corner(x)
+        if corner is None:
+            self.step /= 4
+            return 0 if self.step > self.limits.smallest_step else self._pass(None)
+        away = np.sign(tangent @ (x - corner.x))
+        before = self.here.tangent
+        self.places.append(Place(corner.x, before, 0.0, True))
+        self.places.append(Place(x, away * tangent, float(found.miss[0])))
+        return 2
+
+    def _stop(self) -> int:
+        """Go on where no step is short enough, beyond a jump or a corner; or end."""
+        here = self.here
+        if self.jump and not here.jumped:
+            jump = self.jump(here.x, here.tangent, _BEFORE * self.limits.smallest_step)
+            beyond = jump and self._beyond(jump.x, jump.beyond)
+            if beyond:
+                self.places.append(beyond._replace(jumped=True))
+                return 1
+        corner = self.corner(here.x) if self.corner and not here.corner else None
+        return self._pass(corner)
+
+    def _pass(self, corner: Corner | None) -> int:
+        """Go on beyond a corner that the walk has come to, on the side with an impact."""
+        beyond = corner and self._beyond(corner.x, corner.beyond)
+        if corner is None or beyond is None:
+            self.code = Reason.DIVERGED
+            return 0
+        self.places += [Place(corner.x, self.here.tangent, 0.0, True), beyond]
+        return 2
+
+    def _beyond(self, start: np.ndarray, points: Callable) -> Place | None:
+        """Return the farthest place found beyond a start, and take its distance as step."""
+        beyond = np.array([points(reach) for reach in _REACHES])
+        ways = beyond - start
+        lengths = np.linalg.norm(ways, axis=-1)
+        found = self.correct(beyond, ways / lengths[:, None])
+        strayed = np.linalg.norm(found.x - beyond, axis=-1)
+        good = np.flatnonzero(found.found & (strayed < 0.1 * lengths))
+        if not good.size:
+            return None
+        best = good[0]
+        self.step = lengths[best]
+        return Place(found.x[best], found.tangent[best], strayed[best])
+
+    def _land(self, found) -> int:
+        self.code = Reason.PARAMETER_BOUND
+        if not found.found[0]:
+            return 0
+        axis, bound, _ = self._bound()
+        x, tangent = np.array(found.x[0]), found.tangent[0]
+        x[axis] = bound
+        tangent = tangent * np.sign(tangent @ self.here.tangent)
+        self.places.append(Place(x, tangent, float(found.miss[0])))
+        return 1
+
+    def _bound(self) -> tuple[int, float, float]:
+        """Return the bound met first: its axis, its value, the part of the way to it."""
+        assert self.beyond is not None
+        count = len(self.low)
+        values, beyond = self.here.x[-count:], self.beyond[-count:]
+        bounds = np.where(beyond <= self.low, self.low, self.high)
+        out = (beyond <= self.low) | (beyond >= self.high)
+        shares = np.full(count, np.inf)
+        shares[out] = (bounds - values)[out] / (beyond - values)[out]
+        axis = int(np.argmin(shares))
+        return axis - count, bounds[axis], shares[axis]
+
+
+def axis_of(size: int, axis: int) -> np.ndarray:
+    """Return the unit vector along an axis."""
+    normal = np.zeros(size)
+    normal[axis] = 1.0
+    return normal
+
+
+def _growth(miss: float, angle: float) -> float:
+    """Return by what factor the next step may be longer; the predictor is quadratic."""
+    wanted = min(np.cbrt(CORRECTION / max(miss, 1e-12)), ANGLE / max(angle, 1e-3))
+    return float(np.clip(wanted, 0.5, 2.0))
