@@ -30,10 +30,11 @@ from .one_way import Place
 _NEAR = 1e-4
 # Beside a branch point its neighbours are taken, at these parts of the chord...
 _BESIDE = np.array([-0.02, -0.01, 0.01, 0.02])
-# ... and before a grazing those that do not touch yet, where the gap changes smoothly.
-_BEFORE = np.array([1e-3, 2e-3, 3e-3, 4e-3])
-# Points 2e-3 of the chord apart are not farther from each other, per chord.
-_SMOOTH = 0.05
+# ... and before a grazing those that do not touch yet, where the gap changes smoothly:
+# some farther away, by which the rounding of the first counts once, or else all near.
+_BEFORE = np.array([[1e-3, 1e-2, 2e-2, 3e-2], [1e-3, 2e-3, 3e-3, 4e-3]])
+# Where a branch is smooth points at these are no farther from each other, per chord.
+_SIDES, _SMOOTH = np.array([-1e-3, 1e-3]), 0.05
 # Shares of the chord at which these are close enough to be interpolated.
 _ACCURACY = {"branch_point": 1e-3, "grazing": 1e-6}
 
@@ -242,28 +243,30 @@ class _Search:
         to 0: beyond, a touch counts from some depth on, and stiffness jumps at first.
         """
         way = -1 if self.contacts[i] < self.after[i] else 1
-        shares = share + way * _BEFORE
-        same = np.full(len(shares), i)
-        found = self.corrected(shares, same)
-        orbits = self.examined(found.x, same)[2]
-        heights = np.asarray(orbits.grazing_margin)
-        apart = orbits.contacts == min(self.contacts[i], self.after[i])
-        if not (found.found.all() and apart.all() and (np.diff(heights) > 0).all()):
-            return False
-        at_zero = interpolate.BarycentricInterpolator(heights, shares)(0.0)
-        if abs(at_zero - share) > _BEFORE[0]:
-            return False
-        touching = self.corrected(np.atleast_1d(at_zero), same[:1])
-        if touching.found[0]:
-            x[i] = touching.x[0]
-        return bool(touching.found[0])
+        for before in _BEFORE:
+            shares = share + way * before
+            same = np.full(len(shares), i)
+            found = self.corrected(shares, same)
+            orbits = self.examined(found.x, same)[2]
+            heights = np.asarray(orbits.grazing_margin)
+            apart = orbits.contacts == min(self.contacts[i], self.after[i])
+            if not (found.found.all() and apart.all() and (np.diff(heights) > 0).all()):
+                continue
+            at_zero = interpolate.BarycentricInterpolator(heights, shares)(0.0)
+            if abs(at_zero - share) > before[0]:
+                continue
+            touching = self.corrected(np.atleast_1d(at_zero), same[:1])
+            if touching.found[0]:
+                x[i] = touching.x[0]
+                return True
+        return False
 
     def parts(self, share: float, i: int) -> bool:
         """Return whether a contact parts in two at a share: no gap closes, nothing jumps.
 
         Where the motion jumps, the chord leads over a corner of the branch.
         """
-        beside = self.corrected(share + _BEFORE[0] * np.array([-1, 1]), np.full(2, i))
+        beside = self.corrected(share + _SIDES, np.full(2, i))
         jump = np.linalg.norm(beside.x[1] - beside.x[0])
         smooth = jump < _SMOOTH * np.linalg.norm(self.chords[i])
         return bool(beside.found.all() and smooth)
