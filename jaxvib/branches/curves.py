@@ -22,6 +22,7 @@ from .special import SpecialPoint, special_points, torus_part
 
 _RTOL = 1e-8  # of the step of Newton's method
 _CLOSE = 1e-11
+_GRAZES = 1e-6  # height above a contact, per amplitude
 _SAME = 5e-3  # of a parameter's range, between a curve's points
 
 
@@ -91,7 +92,8 @@ def continue_bifurcation(
     Folds, period doublings, Neimark-Sacker points and grazing. Steps are measured along
     the curve (`branches.arclength`), which goes round where it turns back in a parameter
     and round cusps. A curve of Neimark-Sacker points ends where the two multipliers meet
-    at 1 or -1 (`STRONG_RESONANCE`).
+    at 1 or -1 (`STRONG_RESONANCE`), any other than of grazing where it comes to a motion
+    that grazes and no step is short enough (`GRAZING`).
 
     **Arguments:** `point`: of a branch of `system`, or a `bifurcation_point`. `bounds`:
     by path, of the point's own parameter and of a second one, which has the system's own
@@ -140,6 +142,8 @@ def continue_bifurcation(
     # The bounds come back from scaled coordinates with the rounding of a division.
     bound = np.asarray(scaled)[None] == xs[:, -2:, None]
     values = np.where(bound.any(-1), np.where(bound[..., 0], *pairs.T[:, None]), values)
+    if point.kind != "grazing":
+        ends = _by_grazing(ends, orbits)
     return BifurcationCurve(
         kind=point.kind,
         paths=paths,
@@ -153,6 +157,15 @@ def continue_bifurcation(
         ends=jnp.asarray(ends, jnp.int32),
         special=tuple(located.point for located in found),
     )
+
+
+def _by_grazing(ends, orbits) -> list[Reason]:
+    """Return the reasons at both ends, where a motion that grazes is one."""
+    margins = np.asarray(orbits.grazing_margin) / np.max(orbits.amplitude, axis=-1)
+    return [
+        Reason.GRAZING if code == Reason.DIVERGED and margins[tip] < _GRAZES else code
+        for code, tip in zip(ends, (0, -1), strict=True)
+    ]
 
 
 def bifurcation_curves(

@@ -26,6 +26,7 @@ class Reason(enum.IntEnum):
     BRANCHED = 43
     STRONG_RESONANCE = 44
     EVENT = 45
+    GRAZING = 46
     NOT_CERTIFIED = 60
 
     @property
@@ -55,6 +56,7 @@ _TEXTS = {
     Reason.BRANCHED: "branches off there",
     Reason.STRONG_RESONANCE: "the two multipliers meet at 1 or -1",
     Reason.EVENT: "reached an event that it was to stop at",
+    Reason.GRAZING: "meets a grazing, where a contact has no depth",
     Reason.NOT_CERTIFIED: "the count by the argument principle does not agree",
 }
 

@@ -143,18 +143,26 @@ def test_it_goes_on_where_the_impact_passes_through_the_start_of_the_period(ampl
     np.testing.assert_allclose(states, expected, atol=1e-8)
 
 
+@pytest.fixture(scope="module")
+def doubling():
+    """Return a system and the only period doubling of its branch."""
+    fast = OneImpact(2.2)
+    speed = 2 * scipy.optimize.brentq(fast.flips, 0.7, 1.0)
+    system = oscillator(fast.amplitude(speed), 2.2)
+    orbit = jv.periodic_orbit(system, fast.start(speed))
+    branch = jv.continue_orbit(system, orbit, LOAD, (4.0, 5.2), method="arclength")
+    (flip,) = [p for p in branch.bifurcations if p.kind == "period_doubling"]
+    return system, flip
+
+
 @pytest.mark.slow
-def test_its_period_doubles_where_the_closed_form_says():
+def test_its_period_doubles_where_the_closed_form_says(doubling):
+    system, flip = doubling
     fast = OneImpact(2.2)
     speed = scipy.optimize.brentq(fast.flips, 0.7, 1.0, xtol=1e-15)
-    system = oscillator(fast.amplitude(2 * speed), 2.2)
-    orbit = jv.periodic_orbit(system, fast.start(2 * speed))
-    branch = jv.continue_orbit(system, orbit, LOAD, (4.0, 5.2), method="arclength")
-    flips = [p for p in branch.bifurcations if p.kind == "period_doubling"]
-    found = [float(point.parameter) for point in flips]
-    assert found == pytest.approx([fast.amplitude(speed)], rel=1e-10)
-    np.testing.assert_allclose(flips[0].state, fast.start(speed), atol=1e-9)
-    doubled = jv.switch_branch(system, flips[0], (4.0, 5.2))
+    assert float(flip.parameter) == pytest.approx(fast.amplitude(speed), rel=1e-10)
+    np.testing.assert_allclose(flip.state, fast.start(speed), atol=1e-9)
+    doubled = jv.switch_branch(system, flip, (4.0, 5.2))
     assert int(doubled.periods) == 2
     assert set(np.asarray(doubled.contacts)[:3]) == {2}
 
@@ -195,6 +203,34 @@ def test_the_curve_of_its_grazing_is_the_closed_form(apart):
     expected = [OneImpact(frequency).grazing() for frequency in frequencies]
     np.testing.assert_allclose(loads, expected, rtol=1e-10)
     assert list(frequencies[[0, -1]]) == [0.7, 1.3]
+
+
+@pytest.mark.slow
+def test_the_curve_of_its_fold_is_the_closed_form_and_ends_where_it_grazes(branch):
+    bounds = {LOAD: (0.01, 0.6), FREQUENCY: (0.9, 1.1)}
+    curve = jv.continue_bifurcation(oscillator(0.09), branch.bifurcations[1], bounds)
+    loads, frequencies = np.asarray(curve.parameters).T
+    expected = [OneImpact(frequency).fold()[0] for frequency in frequencies]
+    np.testing.assert_allclose(loads, expected, rtol=1e-12)
+    ends = [Reason(code) for code in curve.ends]
+    assert ends == [Reason.GRAZING, Reason.PARAMETER_BOUND]
+    no_speed = scipy.optimize.brentq(lambda w: OneImpact(w).fold()[1], 0.99, 1.0)
+    assert frequencies[0] == pytest.approx(no_speed, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_the_curve_of_its_period_doubling_is_the_closed_form(doubling):
+    system, flip = doubling
+    bounds = {LOAD: (3.0, 6.0), RATIO: (0.7, 0.9)}
+    curve = jv.continue_bifurcation(system, flip, bounds)
+    loads, ratios = np.asarray(curve.parameters).T
+
+    def expected(ratio):
+        fast = OneImpact(2.2, restitution=ratio)
+        return fast.amplitude(scipy.optimize.brentq(fast.flips, 0.3, 2.0, xtol=1e-15))
+
+    np.testing.assert_allclose(loads, [expected(ratio) for ratio in ratios], rtol=1e-10)
+    assert list(ratios[[0, -1]]) == [0.7, 0.9]
 
 
 @pytest.mark.slow
