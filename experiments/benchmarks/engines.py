@@ -1,14 +1,17 @@
 """Many impacting motions at once: from event to event, beside adaptive steps.
 
     python -m experiments.benchmarks.engines [--lanes 64 1024 8192] [--repeats 3]
+                                             [--many 1000000]
 
 The two-body system, rigid and soft, load 200 to 800 N at 5 to 8 rad/s, gap 0.05 m, 50
 periods from rest in one go. Every engine runs in the same chunks on all cores; runs are
 interleaved and the least time counts; ratios are of processor time. Errors are those of
 the final state against `tests.independent` at 1e-12, on lanes where a start moved by 1e-9
 ends as near. Peers: a `vmap` of diffrax, Tsit5 in numba (one lane after another) and in
-C++ (eight lanes in one register, compiled here), both on all cores, and scipy's
-`solve_ivp` (DOP853) for a few lanes in a loop. Writes `engines-<device>-<cores>.json`.
+C++ (eight lanes in one register, compiled here), both on all cores, heyoka.py with events
+on one core, and scipy's `solve_ivp` (DOP853) for a few lanes in a loop. Peers that are not
+installed are named and left out. `--many` lanes go from event to event alone, once, with
+the memory that they take. Writes `engines-<device>-<cores>.json`.
 """
 
 import argparse
@@ -16,6 +19,7 @@ import ctypes
 import importlib.util
 import json
 import os
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -134,6 +138,15 @@ def numba_lanes(rtol: float):
     return lambda values: lanes_in_numba(*values, PERIODS, rtol)
 
 
+def heyoka_lanes(rtol: float):
+    """Return heyoka's Taylor steps with events, or nothing where it is not installed."""
+    if importlib.util.find_spec("heyoka") is None:
+        return None
+    from experiments.benchmarks.taylor_heyoka import lanes_in_heyoka
+
+    return lambda values: lanes_in_heyoka(*values, PERIODS, rtol)
+
+
 PLAIN = "vmapped diffrax Tsit5, rtol 1e-9"
 ENGINES = {
     "event, rtol 1e-5": mapped(by("event", 1e-5)),
@@ -143,7 +156,10 @@ ENGINES = {
     PLAIN: mapped(plain_diffrax(1e-9)),
     "numba Tsit5, rtol 1e-9": numba_lanes(1e-9),
     "C++ Tsit5 in lanes, rtol 1e-9": compiled_lanes(1e-9),
+    "heyoka with events, tol 1e-7": heyoka_lanes(1e-7),
+    "heyoka with events, tol 1e-9": heyoka_lanes(1e-9),
 }
+MISSING = [name for name, run in ENGINES.items() if run is None]
 ENGINES = {name: run for name, run in ENGINES.items() if run is not None}
 
 
@@ -201,15 +217,13 @@ def measure(number: int, repeats: int, kept, ends) -> list[dict]:
     table = {}
     for name, engine in ENGINES.items():
         states, first, _ = timed(lambda run=engine: run(values))
-        error = np.abs(states[kept] - ends).max(1) / np.abs(ends).max(1)
         table[name] = {
             "engine": name,
             "lanes": number,
             "first call, s": first,
             "wall, us": np.inf,
             "cpu, us": np.inf,
-            "error, median": float(np.median(error)),
-            "error, largest": float(error.max()),
+            **errors(states, kept, ends),
         }
     for _ in range(repeats):
         for name, engine in ENGINES.items():
@@ -220,13 +234,53 @@ def measure(number: int, repeats: int, kept, ends) -> list[dict]:
     return list(table.values())
 
 
+def errors(states, kept, ends) -> dict:
+    """Return the errors of final states on the lanes that are checked."""
+    error = np.abs(states[kept] - ends).max(1) / np.abs(ends).max(1)
+    return {
+        "error, median": float(np.median(error)),
+        "error, largest": float(error.max()),
+        "lanes checked": len(kept),
+    }
+
+
+def measure_many(number: int, kept, ends) -> list[dict]:
+    """Return the time and the memory of one run of very many lanes, event to event."""
+    values, rows = lanes(number), []
+    for name in (name for name in ENGINES if name.startswith("event")):
+        before = peak_memory()
+        states, wall, cpu = timed(lambda name=name: ENGINES[name](values))
+        row = {
+            "engine": name,
+            "lanes": number,
+            "wall, s": wall,
+            "wall, us": wall * 1e6 / number / PERIODS,
+            "cpu, us": cpu * 1e6 / number / PERIODS,
+            **errors(states, kept, ends),
+            "lanes that failed": int(np.sum(~np.isfinite(states).all(1))),
+            "peak memory before, MB": before,
+            "peak memory, MB": peak_memory(),
+        }
+        rows.append(row)
+        print(row, flush=True)
+    return rows
+
+
+def peak_memory() -> float:
+    """Return the greatest memory that this process has held, MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def main() -> None:
     """Measure, print and write."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--lanes", type=int, nargs="+", default=[64, 1024, 8192])
     arguments.add_argument("--repeats", type=int, default=3)
+    arguments.add_argument("--many", type=int, default=1_000_000)
     chosen = arguments.parse_args()
     about = machine()
+    for name in MISSING:
+        print(f"left out, as it is not installed: {name}")
     rows = []
     first = lanes(min(chosen.lanes))
     kept, ends = references(first, CHECKED)
@@ -235,17 +289,20 @@ def main() -> None:
         found = measure(number, chosen.repeats, kept, ends)
         plain = next(row["cpu, us"] for row in found if row["engine"] == PLAIN)
         for row in found:
-            row |= {"lanes checked": len(kept), "scipy, us": loop}
+            row["scipy, us"] = loop
             row["times faster than scipy"] = loop / row["cpu, us"]
             row["times faster than vmapped diffrax"] = plain / row["cpu, us"]
             print(
                 {key: f"{v:.3g}" if isinstance(v, float) else v for key, v in row.items()}
             )
         rows += found
+    many = measure_many(chosen.many, kept, ends) if chosen.many else []
     about["load at the end"] = os.getloadavg()[0]
     name = f"engines-{about['device']}-{os.cpu_count()}.json"
     file = Path(__file__).with_name(name)
-    file.write_text(json.dumps({"machine": about, "rows": rows}, indent=1) + "\n")
+    file.write_text(
+        json.dumps({"machine": about, "rows": rows, "many": many}, indent=1) + "\n"
+    )
 
 
 if __name__ == "__main__":
