@@ -46,7 +46,7 @@ def single(segments: int):
     orbit = jv.periodic_orbit(DUFFING, np.zeros(2))
     return jv.continue_orbit(
         DUFFING, orbit, "w", (0.9, 1.3), "arclength",
-        segments=segments, largest_step=5e-4, first_step=5e-4, most_points=5000,
+        segments=segments, largest_step=5e-4, most_points=5000,
     )  # fmt: skip
 
 

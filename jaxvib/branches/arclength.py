@@ -14,7 +14,7 @@ import numpy as np
 from ..ensemble import Reason, map_samples
 from .one_way import GOING, Place, Surroundings, Walk, axis_of
 
-# Lanes that one compiled corrector takes: few enough for a step, enough for a branch.
+# Lanes that a corrector is compiled for where points lie close: enough for a branch.
 _LANES = 8
 
 
@@ -25,7 +25,10 @@ def both_ways(correct, courses, starts: np.ndarray, arounds: Sequence[Surroundin
     the surroundings of each.
     """
     normals = np.tile(axis_of(starts.shape[1], -1), (len(starts), 1))
-    found = map_samples(correct, (courses, starts, normals), least=_LANES)
+    limits = arounds[0].limits
+    together = int(limits.first_step / limits.largest_step)
+    least = min(max(2, together), _LANES)
+    found = map_samples(correct, (courses, starts, normals), least=least)
     up = found.tangent * np.sign(found.tangent[:, -1:])
     pairs = []
     for i, (start, around) in enumerate(zip(starts, arounds, strict=True)):
@@ -53,7 +56,7 @@ def walk(correct, courses, pairs, most_points: int, tell):
         predicted, normals = (np.concatenate(part) for part in zip(*plans, strict=True))
         lanes = np.repeat([lane for lane, _, _ in going], sizes)
         some = jax.tree.map(lambda leaf, lanes=lanes: leaf[lanes], courses)
-        found = map_samples(correct, (some, predicted, normals), least=_LANES)
+        found = map_samples(correct, (some, predicted, normals))
         ends = np.cumsum(sizes)
         for (_, one, _), size, end in zip(going, sizes, ends, strict=True):
             tell(one.take(found._make(leaf[end - size : end] for leaf in found)))
@@ -71,7 +74,7 @@ def correct_some(correct, course, predicted: np.ndarray, normals: np.ndarray):
     """Return several predictions of one branch, corrected."""
     number = len(predicted)
     courses = jax.tree.map(lambda leaf: np.stack([leaf] * number), course)
-    return map_samples(correct, (courses, predicted, normals), least=_LANES)
+    return map_samples(correct, (courses, predicted, normals))
 
 
 def _points(pair) -> int:

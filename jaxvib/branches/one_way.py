@@ -80,7 +80,7 @@ class Walk:
         self.limits, self.correct, self.corner, self.jump = around
         self.start = start
         self.places: list[Place] = []
-        self.step = self.limits.first_step
+        self.step = min(self.limits.first_step, _TOGETHER * self.limits.largest_step)
         self.code = code
         self.beyond: np.ndarray | None = None
         count = len(self.limits.bounds)
