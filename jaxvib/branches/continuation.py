@@ -63,8 +63,8 @@ def continue_orbit(
     with the reason `SINGULAR`. `method="arclength"` goes round folds, until it
     reaches a bound or comes back to where it began; its steps are measured along the
     branch (`branches.arclength`). Where points are to lie closer together than the
-    branch asks for, up to 32 are corrected together. Where the branch changes its kind on the way is in
-    `.bifurcations` (`branches.crossings`).
+    branch asks for, up to 32 are corrected together. Where the branch changes its kind
+    on the way is in `.bifurcations` (`branches.crossings`).
 
     **Arguments:** `orbit`: of `system` as it is. `path`, `bounds`: the parameter and
     the values to stop at; the system's own value lies between them. Steps are in the
