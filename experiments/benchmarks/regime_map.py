@@ -1,13 +1,16 @@
 """The 64 x 64 regime map on this machine, beside a plain loop over scipy's `solve_ivp`.
 
 Both do the same work on the same samples, the plain loop on a random choice of them.
-Runs are interleaved and repeated, the least time counts,
-compilation is told apart. What each of them achieves is measured against an independent
-integration at a relative tolerance of 1e-12, on the same choice of samples.
+Runs are interleaved and repeated, the least time counts, compilation is told apart. What
+each of them achieves is measured against an independent integration at a relative
+tolerance of 1e-12, on the same choice of samples.
 
     python -m experiments.benchmarks.regime_map [--size 64] [--choice 48] [--repeats 3]
 
-Writes `experiments/benchmarks/regime_map-<device>-<cores>.json`.
+Writes `experiments/benchmarks/regime_map-<device>-<cores>.json`. With `--engines` the map
+is made by adaptive steps alone instead, as it was before there were events, by itself,
+which takes events for the transients, and by events alone, all in one run; that writes
+`regime_map_engines-<device>-<cores>.json`.
 """
 
 import argparse
@@ -29,6 +32,8 @@ from jaxvib.orbits import regimes
 from tests.independent import TwoBody, periodic_orbit
 
 TOLERANCES = Tolerances()
+ENGINES = ("diffrax", "auto", "event")
+SAME = 1e-6  # orbits that are farther apart, relatively, are two
 
 
 def samples(size: int) -> dict[str, np.ndarray]:
@@ -62,6 +67,51 @@ def errors(stiffness, values, states, periods, multipliers, peaks) -> dict:
     }  # fmt: skip
 
 
+def agreement(orbits, others) -> dict:
+    """Return on how many samples two maps agree, and how far their orbits are apart."""
+    results, periods = (
+        np.asarray(orbits.result) == others.result,
+        np.asarray(orbits.periods) == others.periods,
+    )
+    settled = results & periods & (np.asarray(orbits.result) == 0)
+    apart = np.abs(np.asarray(orbits.state) - others.state).max(1)
+    apart = (apart / np.abs(np.asarray(others.state)).max(1))[settled]
+    same = apart < SAME
+    return {
+        "same result": int(results.sum()),
+        "same result and periods": int((results & periods).sum()),
+        "periodic in both": int(settled.sum()),
+        "of these the same orbit": int(same.sum()),
+        "its state apart, largest": float(apart[same].max()),
+        "its contacts differ": int(
+            (np.asarray(orbits.contacts) != others.contacts)[settled][same].sum()
+        ),
+    }
+
+
+def compare_engines(size: int, repeats: int) -> None:
+    """Make the map by each engine in turn, compare, write the result."""
+    system, whole, about = jv.two_body_impact(), samples(size), machine()
+    rows: dict[str, dict] = {engine: {"seconds": []} for engine in ENGINES}
+    maps = {}
+    for _ in range(repeats + 1):
+        for engine, row in rows.items():
+            started = time.perf_counter()
+            maps[engine] = regimes(system, whole, engine=engine)
+            row["seconds"].append(time.perf_counter() - started)
+            print(engine, row["seconds"], flush=True)
+    before = min(rows["diffrax"]["seconds"][1:])
+    for engine, row in rows.items():
+        row["first call, s"], *row["seconds"] = row["seconds"]
+        row["times faster than by steps"] = before / min(row["seconds"])
+        row["beside that by steps"] = agreement(maps[engine], maps["diffrax"])
+    about["load at the end"] = os.getloadavg()[0]
+    file = f"regime_map_engines-{about['device']}-{about['cores']}.json"
+    whole = {"machine": about, "samples": size**2, "engines": rows}
+    Path(__file__).with_name(file).write_text(json.dumps(whole, indent=1) + "\n")
+    print(json.dumps(whole, indent=1))
+
+
 def machine() -> dict:
     """Return what the figures depend on."""
     model = [
@@ -87,7 +137,11 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=64)
     parser.add_argument("--choice", type=int, default=48)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--engines", action="store_true")
     options = parser.parse_args()
+    if options.engines:
+        compare_engines(options.size, options.repeats)
+        return
     system = jv.two_body_impact()
     stiffness = float(system.contact.stiffness)
     whole = samples(options.size)

@@ -203,11 +203,11 @@ def _first_stable(system, state, nearest, result, rtol, factor) -> PeriodicOrbit
 
 
 @eqx.filter_jit
-def orbit_from_guess(system, guess, periods, rtol, factor) -> PeriodicOrbit:
+def orbit_from_guess(system, guess, periods, rtol, factor, engine="auto") -> PeriodicOrbit:
     """Return the orbit of `periods` periods that Newton's method finds from a guess."""
     frozen = jax.tree.map(_stopped, system)
     guess = jax.lax.stop_gradient(guess)
-    shot = shoot(frozen, guess, periods, rtol, rtol * factor, GRAZING)
+    shot = shoot(frozen, guess, periods, rtol, rtol * factor, GRAZING, engine)
     return examined(system, shot, periods, rtol * factor, factor < 1)
 
 

@@ -62,7 +62,9 @@ def scales(system, state) -> Float[Array, " n"]:
     return jnp.maximum(size, jnp.finfo(state.dtype).tiny) / weights
 
 
-def revolve(system, state, periods, *, rtol, grazing, active=True) -> Revolution:
+def revolve(
+    system, state, periods, *, rtol, grazing, active=True, engine="auto"
+) -> Revolution:
     """Follow a motion, its columns and its contacts over a whole number of periods."""
     period = system.period()
     units = scales(system, state)
@@ -83,6 +85,7 @@ def revolve(system, state, periods, *, rtol, grazing, active=True) -> Revolution
             rtol=rtol,
             grazing=grazing,
             watched=watched,
+            engine=engine,
         )
         divides = (index + 1 < periods) & (periods % (index + 1) == 0)
         near = jnp.max(jnp.abs(seen.state - state) / units) < SAME_STATE
@@ -105,7 +108,7 @@ def revolve(system, state, periods, *, rtol, grazing, active=True) -> Revolution
     return Revolution(*jax.lax.fori_loop(0, periods, one_period, first))
 
 
-def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing) -> Shot:
+def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto") -> Shot:
     r"""Solve $\varphi^{nT}(s) - s = 0$ for $s$ by damped Newton's method.
 
     $$(I - M)\,\delta s = \varphi^{nT}(s) - s, \qquad
@@ -133,6 +136,7 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing) -> Shot:
             rtol=jnp.where(looking, tight, rtol),
             grazing=grazing * units[0],
             active=active,
+            engine=engine,
         )
         # A guess may be at rest, or nearly, where the motion is not.
         image = jnp.where(jnp.isfinite(seen.state), seen.state, state)

@@ -24,7 +24,7 @@ class PeriodicOrbitOptions(Table):
         default=8, ge=1, le=8, description="longest motion looked for, in load periods"
     )
     engine: Literal["auto", "diffrax", "event"] = Field(
-        default="auto", description="what transients are computed by"
+        default="auto", description="what motions are computed by"
     )
     traces: int = Field(
         default=256, ge=0, le=4096, description="motions whose course is stored"
@@ -59,7 +59,7 @@ class PeriodicOrbitKind:
         orbits = regimes(
             system,
             samples,
-            engine=engine,
+            engine=options.engine,
             max_periods=options.max_periods,
             rtol=run.rtol,
             evidence=run.evidence,
