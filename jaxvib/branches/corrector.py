@@ -21,11 +21,14 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ..dynamics.flow import flow
+from ..ensemble import run_alone
 from .point import at, look
 
 MOST_ITERATIONS = 8
 # A first correction longer than this, per size of the branch, is given up.
 HOPELESS = 0.3
+# Systems of more equations, many at once, are mapped in one chunk after another.
+_SMALL = 8
 
 
 class Course(NamedTuple):
@@ -127,6 +130,8 @@ def in_plane(map_, rtol, close, predicted, normal) -> Corrected:
     converged where a step is shorter than `close`, or, below 30 `rtol`, no longer
     becomes shorter.
     """
+    if predicted.size > _SMALL:
+        run_alone()
     last = jnp.zeros_like(predicted).at[-1].set(1.0)
 
     def body(carry):

@@ -29,7 +29,7 @@ from .one_way import Place
 # A multiplier this near to where it should be is there.
 _NEAR = 1e-4
 # Beside a branch point its neighbours are taken, at these parts of the chord...
-_BESIDE = np.array([-0.02, -0.01, 0.01, 0.02])
+_BESIDE = np.array([-0.01, -0.005, 0.005, 0.01])
 # ... and before a grazing those that do not touch yet, where the gap changes smoothly:
 # some farther away, by which the rounding of the first counts once, or else all near.
 _BEFORE = np.array([[1e-3, 1e-2, 2e-2, 3e-2], [1e-3, 2e-3, 3e-3, 4e-3]])
