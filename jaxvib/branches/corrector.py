@@ -70,17 +70,18 @@ def state_size(system) -> int:
 
 
 @functools.lru_cache(maxsize=32)
-def corrector(static, path: str):
+def corrector(static, path: str, unknowns: int):
     """Return the function of a lane (course, predicted x, normal) that corrects it.
 
-    The number of segments follows from that of the unknowns.
+    The number of segments follows from that of the unknowns, for each of which it is a
+    function of its own: maps keep what they have compiled, and how, by the function.
     """
 
     def map_(course: Course, x):
         """Return the joints' residual, its matrix by x, and the monodromy matrix."""
         system = system_of(course, static)
         size = state_size(system)
-        states = (x[:-1] * course.units[:-1]).reshape(-1, size)
+        states = (x[:-1] * course.units[:-1]).reshape((unknowns - 1) // size, size)
         segments = states.shape[0]
         parts = jnp.arange(segments) / segments
 

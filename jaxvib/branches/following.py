@@ -39,7 +39,7 @@ class Frame:
 
     def corrector(self):
         """Return the function of a lane that brings a prediction onto its branch."""
-        return corrector(self.static, self.path)
+        return corrector(self.static, self.path, self.courses.units.shape[-1])
 
     @functools.cached_property
     def has_corners(self) -> bool:
