@@ -21,14 +21,16 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ..dynamics.flow import flow
-from ..ensemble import run_alone
+from ..ensemble import map_samples, run_alone
 from .point import at, look
 
 MOST_ITERATIONS = 8
 # A first correction longer than this, per size of the branch, is given up.
 HOPELESS = 0.3
-# Systems of more equations, many at once, are mapped in one chunk after another.
+# Systems of more equations, many at once, are mapped in one chunk after another...
 _SMALL = 8
+# ... of no more numbers than XLA solves where they stand.
+_NUMBERS = 2**14
 
 
 class Course(NamedTuple):
@@ -122,6 +124,12 @@ def corrector(static, path: str, unknowns: int):
         return in_plane(functools.partial(map_, course), *steps, predicted, normal)
 
     return correct
+
+
+def corrected(correct, lanes, least: int = 2):
+    """Map a corrector over lanes (courses, predictions, normals)."""
+    chunk = int(np.clip(_NUMBERS // lanes[1].shape[-1] ** 2, 2, 64))
+    return map_samples(correct, lanes, chunk=chunk, least=least)
 
 
 def in_plane(map_, rtol, close, predicted, normal) -> Corrected:
