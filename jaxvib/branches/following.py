@@ -154,7 +154,6 @@ def _refined(frame: Frame, b: int, seen: _Examined, start: int, limits, watch):
 
     `start`: the place that it was followed from, returned where it is then.
     """
-    alone = frame.alone(b)
     for _ in range(_ROUNDS):
         parts = {
             crossing.after: in_small_steps(
@@ -169,7 +168,7 @@ def _refined(frame: Frame, b: int, seen: _Examined, start: int, limits, watch):
         for i, place in enumerate(seen.places):
             places += [place, *parts.get(i, [])]
         start += sum(len(part) for after, part in parts.items() if after < start)
-        seen = _examined(alone, [places], limits, watch)[0]
+        seen = _examined(frame.alone(b), [places], limits, watch)[0]
     return seen, start
 
 
