@@ -2,9 +2,10 @@
 
 import importlib
 
-from ._environment import use_float64
+from ._environment import use_enough_threads, use_float64
 
 use_float64()
+use_enough_threads()
 
 __version__ = "0.1.0"
 

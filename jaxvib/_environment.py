@@ -1,4 +1,4 @@
-"""The one place where jaxvib sets up JAX: float64 from here on."""
+"""The one place where jaxvib sets up JAX: float64 from here on, and enough threads."""
 
 import os
 import sys
@@ -14,6 +14,19 @@ def use_float64() -> None:
         sys.modules["jax"].config.update("jax_enable_x64", True)
     else:
         os.environ["JAX_ENABLE_X64"] = "1"  # read by JAX when it is imported
+
+
+def use_enough_threads() -> None:
+    """Give XLA's pool more threads than matrices can keep waiting at the same time.
+
+    Up to jaxlib 0.11.0, batches of 2^15 numbers and more are factorised in pieces by the
+    pool, and who asked waits in a thread of the pool itself: as many at once as there are
+    threads, one on each core, wait forever. Later ones, on Python 3.12 or later, do not
+    share them out. To be called before JAX has looked for devices; a number of threads
+    given by `NPROC` is kept.
+    """
+    if sys.version_info < (3, 12):
+        os.environ.setdefault("NPROC", str(8 * (os.cpu_count() or 1)))
 
 
 def use_compilation_cache() -> None:

@@ -1,5 +1,6 @@
-"""The processor that programs are compiled for."""
+"""The processor that programs are compiled for and run on."""
 
+import os
 import platform
 import re
 from pathlib import Path
@@ -23,3 +24,9 @@ def instruction_set() -> dict[str, str]:
             names = sorted(set(found[1].split()))
             flags = " ".join(name for name in names if _VECTOR_FLAGS.fullmatch(name))
     return {"machine": platform.machine(), "processor": make, "instructions": flags}
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may run on."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not everywhere
+    return len(affinity(0)) if affinity else os.cpu_count() or 1

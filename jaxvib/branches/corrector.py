@@ -21,16 +21,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ..dynamics.flow import flow
-from ..ensemble import map_samples, run_alone
+from ..ensemble import map_samples
 from .point import at, look
 
 MOST_ITERATIONS = 8
 # A first correction longer than this, per size of the branch, is given up.
 HOPELESS = 0.3
-# Systems of more equations, many at once, are mapped in one chunk after another...
-_SMALL = 8
-# ... of no more numbers than XLA solves where they stand.
-_NUMBERS = 2**14
 
 
 class Course(NamedTuple):
@@ -128,8 +124,7 @@ def corrector(static, path: str, unknowns: int):
 
 def corrected(correct, lanes, least: int = 2):
     """Map a corrector over lanes (courses, predictions, normals)."""
-    chunk = int(np.clip(_NUMBERS // lanes[1].shape[-1] ** 2, 2, 64))
-    return map_samples(correct, lanes, chunk=chunk, least=least)
+    return map_samples(correct, lanes, least=least)
 
 
 def in_plane(map_, rtol, close, predicted, normal) -> Corrected:
@@ -139,8 +134,6 @@ def in_plane(map_, rtol, close, predicted, normal) -> Corrected:
     converged where a step is shorter than `close`, or, below 30 `rtol`, no longer
     becomes shorter.
     """
-    if predicted.size > _SMALL:
-        run_alone()
     last = jnp.zeros_like(predicted).at[-1].set(1.0)
 
     def body(carry):

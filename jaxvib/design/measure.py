@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ..ensemble import reason, run_alone
+from ..ensemble import reason
 from ..systems.parameters import replace
 from .variables import entry_at
 
@@ -92,7 +92,6 @@ class Direct:
 
     def __call__(self, system, memory) -> Outcome:
         """Return what the function gives."""
-        run_alone()  # it may well solve linear systems, many of them at once in a map
         return plain(self.function(system))
 
 

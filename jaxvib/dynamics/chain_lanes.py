@@ -6,7 +6,6 @@ over them. That is three to six times as fast as chains one after another.
 """
 
 import concurrent.futures
-import os
 
 import equinox as eqx
 import jax
@@ -14,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
+from .._machine import usable_cores
 from .._quantity import Range, check_range
 from ..systems.chain import BeamChain
 from .chain_stepping import check_order, stage_weights
@@ -74,12 +74,6 @@ def each_on_a_core(run, items) -> list:
     """Return what a function returns of each item, one thread for each core."""
     with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
         return list(pool.map(run, items))
-
-
-def usable_cores() -> int:
-    """Return how many cores this process may run on."""
-    affinity = getattr(os, "sched_getaffinity", None)  # not everywhere
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def stencil_of(chain: BeamChain) -> Stencil:

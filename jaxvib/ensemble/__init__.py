@@ -2,6 +2,5 @@
 
 from .map_samples import compile_ahead as compile_ahead
 from .map_samples import map_samples as map_samples
-from .map_samples import run_alone as run_alone
 from .reasons import Reason as Reason
 from .reasons import reason as reason

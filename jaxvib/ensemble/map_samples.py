@@ -1,24 +1,21 @@
 """One map over samples: chunks of lanes in order of their cost, on all that computes."""
 
 import concurrent.futures
-import contextlib
 import functools
-import os
-import threading
-import weakref
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
+
+from .._machine import usable_cores
+from .blas import one_blas_thread
 
 PyTree = Any
 
 # Rounds of narrower chunks that take less time than compiling a wider one.
 _ROUNDS = 4
 
-_traced = threading.local()
-_ALONE: weakref.WeakSet = weakref.WeakSet()
 _COMPILER = concurrent.futures.ThreadPoolExecutor(1)
 _DONE: concurrent.futures.Future = concurrent.futures.Future()
 _DONE.set_result(None)
@@ -83,12 +80,11 @@ def map_samples(
 
     starts = range(0, number, stride)
     parts = []
-    if ready is None:  # alone, so that one thread compiles
-        with _noting(function):
+    workers = 1 if devices > 1 else available
+    with one_blas_thread(), concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        if ready is None:  # alone, so that one thread compiles
             parts.append(run(0))
-        widths[width] = _DONE
-    workers = 1 if function in _ALONE or devices > 1 else available
-    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            widths[width] = _DONE
         # The costliest chunks last would leave cores idle at the end.
         rest = list(pool.map(run, reversed(starts[len(parts) :])))[::-1]
     inverse = np.argsort(order, kind="stable")
@@ -112,28 +108,9 @@ def compile_ahead(
         return jax.ShapeDtypeStruct((lanes, *np.shape(leaf)), leaf.dtype)
 
     def prepare() -> None:
-        with _noting(function):
-            compiled.lower(jax.tree.map(widened, sample)).compile()
+        compiled.lower(jax.tree.map(widened, sample)).compile()
 
     widths[width] = _COMPILER.submit(prepare)
-
-
-@contextlib.contextmanager
-def _noting(function) -> Generator[None]:
-    """Note whether a function that is traced meanwhile asks to run alone."""
-    _traced.alone = False
-    yield
-    if _traced.alone:
-        _ALONE.add(function)
-
-
-def run_alone() -> None:
-    """Ask, while a function is being traced, for its chunks to run one after another.
-
-    Two runs at once of much batched linear algebra were seen to wait for each other
-    forever, in the pool of threads that XLA has on two cores.
-    """
-    _traced.alone = True
 
 
 def _number(samples, cost) -> int:
@@ -165,4 +142,4 @@ def _compiled(function) -> tuple[Any, dict[int, concurrent.futures.Future]]:
 def _workers() -> int:
     """Return how many chunks run at the same time."""
     devices = len(jax.local_devices())
-    return devices if devices > 1 else os.cpu_count() or 1
+    return devices if devices > 1 else usable_cores()

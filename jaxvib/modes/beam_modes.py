@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Array, Complex, Float
 
 from .._quantity import reported
-from ..ensemble import run_alone
 from ..systems.beam import BeamWithBodies
 from .beam_spectrum import certified_spectrum
 from .characteristic import (
@@ -111,7 +110,6 @@ def _spectrum(system: Dimensionless, count, radius):
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(system)):
         if radius is not None:
             raise ValueError("radius needs numbers; under jit and vmap give a count")
-        run_alone()
         return fast_spectrum(system, count)
     scaled = None if radius is None else radius * float(system.time)
     found = certified_spectrum(system, count, scaled)

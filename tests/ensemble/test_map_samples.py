@@ -89,7 +89,7 @@ def test_progress_counts_every_sample_once_from_whatever_thread():
 
 
 def test_few_samples_are_shared_out_over_all_cores(monkeypatch):
-    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: range(3), raising=False)
     counts = []
     jv.map_samples(lambda sample: 2 * sample["x"], many, chunk=128, progress=counts.append)
     assert sorted(counts) == [99, 101, 101]
@@ -205,3 +205,22 @@ def test_a_least_width_serves_one_sample_and_many():
     assert set(widths) == {8}
     with pytest.raises(ValueError, match=r"least = 1 is not in \[2, inf\)"):
         jv.map_samples(function, values, least=1)
+
+
+SIGNS = """
+import jax, jax.numpy as jnp, numpy as np
+import jaxvib as jv
+
+def sign(matrix):
+    return jax.lax.fori_loop(0, 20, lambda _, x: (x + jnp.linalg.inv(x)) / 2, matrix)
+
+rng = np.random.default_rng(0)
+matrices = rng.normal(size=(1024, 33, 33)) / 33 + np.eye(33)
+signs = jv.map_samples(sign, matrices)
+np.testing.assert_allclose(signs, np.tile(np.eye(33), (1024, 1, 1)), atol=1e-12)
+"""
+
+
+def test_many_large_matrices_come_to_their_end():
+    # Up to jaxlib 0.11.0, the second chunks wait for each other in a pool of few threads.
+    subprocess.run([sys.executable, "-c", SIGNS], check=True, timeout=120)
