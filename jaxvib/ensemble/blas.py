@@ -33,7 +33,7 @@ def one_blas_thread() -> Generator[None]:
 
 @functools.cache
 def _controller():
-    import scipy.linalg.cython_lapack  # noqa: F401 - whose library XLA calls
+    import scipy.linalg  # noqa: F401 - brings the LAPACK that XLA calls
     import threadpoolctl
 
     return threadpoolctl.ThreadpoolController()
