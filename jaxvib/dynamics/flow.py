@@ -16,6 +16,7 @@ from ..ensemble import Reason
 from .events import travel, travel_columns, travel_problem, why_not, why_only
 from .lanes import step_lanes
 from .observables import Watched, start_watching, steps_over_contact, watch_step
+from .single import in_float32
 from .solve import (
     Problem,
     Solution,
@@ -27,6 +28,7 @@ from .solve import (
 )
 
 ENGINES = ("auto", "diffrax", "event", "stepping")
+PRECISIONS = ("float32", "float64")
 STEPPED = ("auto", "diffrax")  # where samples on the way or multipliers are wanted
 _MANY = 512  # lanes; fewer are done before an event engine is compiled
 
@@ -59,6 +61,7 @@ def flow(
     *,
     rtol: Real[Array, ""] | float = 1e-10,
     engine: str = "auto",
+    precision: str = "float64",
 ) -> Float[Array, " state"]:
     r"""Return the state at time `t1` (s) of the motion that is in `state` at `t0`.
 
@@ -70,20 +73,36 @@ def flow(
     `engine="event"` goes from contact to contact (`dynamics.events`): several times as
     fast, but slower to compile; "auto" takes it for ensembles and for hard stops, see
     `engine_for`. `engine="stepping"` (`dynamics.lanes`) is for many lanes of any vector
-    field under `vmap`.
+    field under `vmap`. With `precision="float32"` it evaluates the rates of a system
+    without contacts in float32 and adds steps up in float64, for a GPU of few float64
+    units above all; parameters have seven digits then, and `rtol` must be 1e-6 or more.
 
     **Raises:** `ValueError` for a state of the wrong shape, a tolerance out of range,
-    an unknown engine, or one that the system cannot be taken by.
+    an unknown engine, one that the system cannot be taken by, or float32 where the error
+    does not allow it.
     """
+    check_precision(precision, system, engine, rtol)
     engine, _ = engine_for(system, engine, lanes=1)
-    return solve_system(system, state, t0, t1, rtol=rtol, engine=engine).state
+    solution = solve_system(
+        system, state, t0, t1, rtol=rtol, engine=engine, precision=precision
+    )
+    return solution.state
 
 
-def solve_system(system, state, t0, t1, *, rtol, engine="auto") -> Solution:
+def solve_system(
+    system, state, t0, t1, *, rtol, engine="auto", precision="float64"
+) -> Solution:
     """Return `flow` together with its reason code and the number of steps."""
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     state = checked_state(system, state)
     problem, parameters = problem_of(system, engine)
+    if precision == "float32":
+        repeats = hasattr(system, "period")
+        _, static = eqx.partition(system, eqx.is_inexact_array)
+        problem = in_float32(
+            problem,
+            (lambda leaves: eqx.combine(leaves, static).period()) if repeats else None,
+        )
     if _by_events(system, engine):
         return travel_problem(problem.prepare, state, parameters, t0, t1, rtol)
     return solve(problem, state, parameters, t0, t1, tolerances(rtol))
@@ -281,6 +300,25 @@ def checked_state(system, state) -> Float[Array, " state"]:
     if state.shape != expected:
         raise ValueError(f"state has shape {state.shape}; allowed: {expected}")
     return state
+
+
+def check_precision(precision: str, system, engine: str, rtol) -> None:
+    """Raise `ValueError` for a precision that is not known, or that the error forbids."""
+    if precision not in PRECISIONS:
+        allowed = ", ".join(PRECISIONS)
+        raise ValueError(f"precision = {precision!r}; allowed: {allowed}")
+    if precision == "float32":
+        if engine != "stepping":
+            raise ValueError(
+                f"precision = 'float32' with engine = {engine!r}; allowed: 'stepping'"
+            )
+        if getattr(system, "has_contacts", False) or len(getattr(system, "loads", ())) > 1:
+            raise ValueError(
+                "precision = 'float32' of a system with contacts or several loads; "
+                "allowed: 'float64', as bodies are pressed in by a ten thousandth of "
+                "their travel and times are told within one period"
+            )
+        check_range("rtol", rtol, "in float32", Range(at_least=1e-6, at_most=0.1))
 
 
 def check_engine(engine: str, allowed: Sequence[str] = ENGINES) -> None:

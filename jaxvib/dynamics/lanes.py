@@ -23,10 +23,12 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None):
     Dormand and Prince's 8(7) pair with all in scalar components: mapped over samples
     each is one array, and a step is a few kernels, while a small array per sample is
     many small copies. `watch`: as for `solve.integrate`. It has no derivatives of its
-    own; `solve` integrates columns with the state.
+    own; `solve` integrates columns with the state. Stages of a `single` problem are in
+    float32; what the steps add up to is in float64.
     """
     flat, rebuilt = ravel_pytree(state)
-    numbers = [jnp.ravel(x) for x in jax.tree.leaves((prepared, t0, t1)) if _real(x)]
+    numbers = [x for x in jax.tree.leaves((prepared, t0, t1)) if _real(x)]
+    numbers = [jnp.ravel(x).astype(flat.dtype) for x in map(jnp.asarray, numbers)]
     finite = jnp.all(jnp.isfinite(jnp.concatenate([flat, *numbers]))) & (t1 >= t0)
     one = jnp.where(finite, 1.0, jnp.nan)
     t0, t1 = jnp.asarray(t0, float), jnp.asarray(t1, float)
@@ -34,31 +36,35 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None):
     end = jnp.where(finite, t1, t0)
     least = _UNDERFLOW * jnp.abs(end - t0)
 
+    kind = jnp.float32 if problem.single else flat.dtype
+
     def tree(parts):
-        return rebuilt(jnp.stack(parts))
+        return rebuilt(jnp.stack([x.astype(flat.dtype) for x in parts]))
 
     def rates(time, parts):
         rate, _ = ravel_pytree(problem.field(time, tree(parts), prepared))
-        return settled(tuple(rate), one)
+        return settled(tuple(rate.astype(kind)), one.astype(kind))
 
     def scaled(errors, first, last):
         sizes = [
             jnp.maximum(jnp.abs(a), jnp.abs(b)) for a, b in zip(first, last, strict=True)
         ]
-        pairs = zip(errors, sizes, strict=True)
-        relative = [e / (tolerance.atol + tolerance.rtol * size) for e, size in pairs]
+        allowed = [tolerance.atol + tolerance.rtol * size for size in sizes]
+        pairs = zip(errors, allowed, strict=True)
+        relative = [e.astype(size.dtype) / size for e, size in pairs]
         return problem.norm(tree(relative))
 
     def step(carry):
         time, length, parts, rate, steps, watched = carry
         active = (time < end) & (steps < tolerance.max_steps) & (length > least)
-        stages, new = [rate], parts
+        near, reach = tuple(x.astype(kind) for x in parts), length.astype(kind)
+        stages, change = [rate], parts
         for row, node in zip(_TABLEAU.a_lower, _TABLEAU.c, strict=True):
-            new = _moved(parts, length, row, stages)
+            change = _change(reach, row, stages)
+            new = _sums(near, change)
             stages.append(rates(time + float(node) * length, new))
-        zeros = tuple(jnp.zeros_like(x) for x in parts)
-        errors = _moved(zeros, length, _TABLEAU.b_error, stages)
-        ratio = scaled(errors, parts, new)
+        new = _sums(parts, change)
+        ratio = scaled(_change(reach, _TABLEAU.b_error, stages), parts, new)
         first, last = (tree(parts), tree(rate)), (tree(new), tree(stages[-1]))
         if problem.skips is not None:
             again = problem.skips(length, tolerance.atol, first, last, prepared)
@@ -113,10 +119,16 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None):
     return final, code, steps, watched
 
 
-def _moved(parts, length, weights, stages):
+def _change(length, weights, stages):
     used = [(float(w), k) for w, k in zip(weights, stages, strict=True) if w != 0]
     return tuple(
-        x + length * sum(w * rate[d] for w, rate in used) for d, x in enumerate(parts)
+        length * sum(w * rate[d] for w, rate in used) for d in range(len(stages[0]))
+    )
+
+
+def _sums(parts, changes):
+    return tuple(
+        x + change.astype(x.dtype) for x, change in zip(parts, changes, strict=True)
     )
 
 

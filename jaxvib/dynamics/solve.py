@@ -40,7 +40,7 @@ class Problem(NamedTuple):
     prepared)` says whether a step of length h between two pairs (state, rate) may have
     passed a contact deeper than `shallowest` unseen: such a step is taken again;
     `has_columns`: whether the state is one with its columns already; `stepping`: whether
-    it is integrated by `lanes` instead of diffrax.
+    it is integrated by `lanes` instead of diffrax, and `single`: there in float32.
     """
 
     prepare: Callable[[PyTree], PyTree]
@@ -49,6 +49,7 @@ class Problem(NamedTuple):
     skips: Callable[..., Any] | None = None
     has_columns: bool = False
     stepping: bool = False
+    single: bool = False
 
 
 class Tolerance(NamedTuple):
@@ -271,14 +272,14 @@ def augmented(problem: Problem, directions: PyTree | None) -> Problem:
         return jnp.maximum(problem.norm(error), jnp.max(jax.vmap(problem.norm)(columns)))
 
     if problem.skips is None:
-        return Problem(prepare, field, norm, None, True, problem.stepping)
+        return Problem(prepare, field, norm, None, True, problem.stepping, problem.single)
     inner = problem.skips
 
     def skips(length, shallowest, start, stop, prepared):
         first, last = (start[0][0], start[1][0]), (stop[0][0], stop[1][0])
         return inner(length, shallowest, first, last, prepared[0])
 
-    return Problem(prepare, field, norm, skips, True, problem.stepping)
+    return Problem(prepare, field, norm, skips, True, problem.stepping, problem.single)
 
 
 def columns_of(state, parameters, d_state, d_parameters):

@@ -1,0 +1,37 @@
+"""Rates in single precision."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from .solve import Problem
+
+
+def in_float32(problem: Problem, period: Callable[[Any], Any] | None) -> Problem:
+    """Return a problem whose rates are evaluated in float32, to float64 numbers.
+
+    `period(parameters)`: the time in which the rates repeat. The time in it is told in
+    float64 and then rounded: that of a long motion would have few digits left.
+    """
+
+    def prepare(parameters):
+        prepared = jax.tree.map(_narrow, problem.prepare(parameters))
+        return prepared, None if period is None else period(parameters)
+
+    def field(time, state, prepared):
+        equation, repeats = prepared
+        if repeats is not None:
+            time = time - jnp.floor(time / repeats) * repeats
+        state = jax.tree.map(_narrow, state)
+        rate = problem.field(_narrow(time), state, equation)
+        return jax.tree.map(lambda leaf: leaf.astype(float), rate)
+
+    return problem._replace(prepare=prepare, field=field, single=True)
+
+
+def _narrow(leaf):
+    if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
+        return leaf
+    return jnp.asarray(leaf).astype(jnp.float32)
