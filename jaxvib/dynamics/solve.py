@@ -9,17 +9,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.custom_derivatives import SymbolicZero
 
 from ..ensemble import Reason
+from .columns import MOST_COLUMNS, basis_of, contracted, is_zero
 from .lanes import step_lanes
 from .stepper import Stepper
 
 PyTree = Any
-
-# Columns of the Jacobian that are carried beside the state; a problem with more
-# parameters and states carries the directions asked for instead.
-MOST_COLUMNS = 30
 
 # The tolerance and the step of differences between first-order columns.
 _TIGHTEST = 1e-13
@@ -173,33 +169,38 @@ def reason_of(outcome: diffrax.RESULTS, finite) -> Any:
 def _tangent(problem, tolerance, primals, tangents):
     state, parameters, t0, t1 = primals
     d_state, d_parameters, d_t0, d_t1 = tangents
-    starts, directions, weights = columns_of(state, parameters, d_state, d_parameters)
-    if not isinstance(d_t0, SymbolicZero):
+    basis, weights = basis_of(state, parameters, d_state, d_parameters)
+    if not is_zero(d_t0):
         # A later start is a start in the same state from which the flow has not moved.
         rate = problem.field(t0, state, problem.prepare(parameters))
-        starts.append(jax.tree.map(lambda r: -r[None], rate))
-        directions.append(jax.tree.map(lambda p: jnp.zeros_like(p)[None], parameters))
-        weights.append(d_t0[None])
-    if starts:
-        bases = _stack(starts), _stack(directions)
+        start = jax.tree.map(lambda r: -r[None], rate)
+        row = start, jax.tree.map(lambda p: jnp.zeros_like(p)[None], parameters)
+        basis = row if basis is None else _stack([basis, row])
+        weight = d_t0[None]
+        weights = weight if weights is None else jnp.concatenate([weights, weight])
+    still = all(is_zero(d) for d in jax.tree.leaves(d_parameters, is_leaf=is_zero))
+
+    def columns_along(rows):
+        """Return the solution and its columns along a stack of rows."""
+        starts, directions = rows
         if problem.has_columns and problem.skips is not None:
             solution = solve(problem, state, parameters, t0, t1, tolerance)
-            columns = _differences(problem, tolerance, primals, *bases)
-        else:
-            still = all(
-                _is_zero(d) for d in jax.tree.leaves(d_parameters, is_leaf=_is_zero)
-            )
-            whole = augmented(problem, None if still else bases[1])
-            start = state, bases[0]
-            solution = solve(whole, start, parameters, t0, t1, tolerance)
-            final, columns = solution.state
-            solution = solution._replace(state=final)
-        weight = jnp.concatenate(weights)
-        moved = jax.tree.map(lambda column: jnp.tensordot(weight, column, 1), columns)
+            return solution, _differences(problem, tolerance, primals, *rows)
+        whole = augmented(problem, None if still else directions)
+        solution = solve(whole, (state, starts), parameters, t0, t1, tolerance)
+        final, columns = solution.state
+        return solution._replace(state=final), columns
+
+    if basis is not None and len(weights) <= MOST_COLUMNS:
+        solution, columns = columns_along(basis)
+        moved = jax.tree.map(lambda column: jnp.tensordot(weights, column, 1), columns)
     else:
         solution = solve(problem, state, parameters, t0, t1, tolerance)
-        moved = jax.tree.map(jnp.zeros_like, solution.state)
-    if not isinstance(d_t1, SymbolicZero):
+        if basis is None:
+            moved = jax.tree.map(jnp.zeros_like, solution.state)
+        else:
+            moved = contracted(lambda rows: columns_along(rows)[1], basis, weights)
+    if not is_zero(d_t1):
         rate = problem.field(t1, solution.state, problem.prepare(parameters))
         moved = jax.tree.map(lambda m, r: m + r * d_t1, moved, rate)
     no_change = np.zeros((), jax.dtypes.float0)
@@ -280,56 +281,6 @@ def augmented(problem: Problem, directions: PyTree | None) -> Problem:
         return inner(length, shallowest, first, last, prepared[0])
 
     return Problem(prepare, field, norm, skips, True, problem.stepping, problem.single)
-
-
-def columns_of(state, parameters, d_state, d_parameters):
-    """Return starts, directions and weights of the columns that are perturbed.
-
-    The tangent of the final state is the sum of weight times column, each the
-    derivative along a start and a direction.
-    """
-    state_leaves, state_tree = jax.tree.flatten(state)
-    leaves, tree = jax.tree.flatten(parameters)
-    tangents = [
-        *jax.tree.leaves(d_state, is_leaf=_is_zero),
-        *jax.tree.leaves(d_parameters, is_leaf=_is_zero),
-    ]
-    perturbed = [not isinstance(tangent, SymbolicZero) for tangent in tangents]
-    everything = [*state_leaves, *leaves]
-    count = sum(
-        leaf.size for leaf, moves in zip(everything, perturbed, strict=True) if moves
-    )
-    if count == 0:
-        return [], [], []
-    if count > MOST_COLUMNS:
-        rows = [
-            tangent[None] if moves else jnp.zeros_like(leaf)[None]
-            for leaf, tangent, moves in zip(everything, tangents, perturbed, strict=True)
-        ]
-        weights = [jnp.ones(1)]
-    else:
-        rows, weights, first = [], [], 0
-        for leaf, tangent, moves in zip(everything, tangents, perturbed, strict=True):
-            basis = jnp.zeros((count, leaf.size))
-            if moves:
-                # In units of the parameter itself, columns are of the size of the
-                # state and the same tolerance fits them.
-                scale = jnp.ones(leaf.size)
-                if len(rows) >= len(state_leaves):
-                    size = jax.lax.stop_gradient(jnp.abs(leaf).reshape(-1))
-                    scale = jnp.where(size > 0, size, 1.0)
-                basis = basis.at[first : first + leaf.size].set(jnp.diag(scale))
-                weights.append(tangent.reshape(-1) / scale)
-                first += leaf.size
-            rows.append(basis.reshape(count, *leaf.shape))
-    number = len(state_leaves)
-    starts = jax.tree.unflatten(state_tree, rows[:number])
-    directions = jax.tree.unflatten(tree, rows[number:])
-    return [starts], [directions], weights
-
-
-def _is_zero(leaf) -> bool:
-    return isinstance(leaf, SymbolicZero)
 
 
 def _stack(trees):

@@ -6,9 +6,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.custom_derivatives import SymbolicZero
 
-from ..solve import Solution, columns_of
+from ..columns import MOST_COLUMNS, basis_of, contracted, is_zero
+from ..solve import Solution
 from .engine import travel
 
 
@@ -34,15 +34,12 @@ def travel_problem(prepare, state, parameters, t0, t1, rtol) -> Solution:
     def rule(primals, tangents):
         state, *others = primals
         d_state, *d_others = tangents
-        starts, directions, weights = columns_of(
-            state, tuple(others), d_state, tuple(d_others)
-        )
-        if not starts:
+        basis, weights = basis_of(state, tuple(others), d_state, tuple(d_others))
+        if basis is None:
             return run(*primals), _unmoved(jnp.zeros_like(state))
         leaves, tree = jax.tree.flatten((state, tuple(others)))
-        rows = jax.tree.leaves((starts[0], directions[0]))
-        changes = jax.tree.leaves((d_state, tuple(d_others)), is_leaf=_is_zero)
-        moves = [not _is_zero(change) for change in changes]
+        changes = jax.tree.leaves((d_state, tuple(d_others)), is_leaf=is_zero)
+        moves = [not is_zero(change) for change in changes]
 
         # The tolerance is given, not closed over: lanes may have each its own.
         def from_leaves(moving, others, one, steady):
@@ -50,17 +47,25 @@ def travel_problem(prepare, state, parameters, t0, t1, rtol) -> Solution:
             both = [next(moving if move else others) for move in moves]
             return go(*jax.tree.unflatten(tree, both), rtol, one, steady)
 
-        end, columns, (result, steps) = _side_by_side(from_leaves)(
-            [leaf for leaf, move in zip(leaves, moves, strict=True) if move],
-            [row for row, move in zip(rows, moves, strict=True) if move],
-            (
-                [leaf for leaf, move in zip(leaves, moves, strict=True) if not move],
-                jnp.asarray(rtol, float),
-            ),
-            jnp.ones(()),
-        )
-        weight = jnp.concatenate(weights)
-        return Solution(end, result, steps), _unmoved(jnp.tensordot(weight, columns, 1))
+        def columns_along(rows):
+            return _side_by_side(from_leaves)(
+                [leaf for leaf, move in zip(leaves, moves, strict=True) if move],
+                rows,
+                (
+                    [leaf for leaf, move in zip(leaves, moves, strict=True) if not move],
+                    jnp.asarray(rtol, float),
+                ),
+                jnp.ones(()),
+            )
+
+        rows = jax.tree.leaves(basis)
+        rows = [row for row, move in zip(rows, moves, strict=True) if move]
+        if len(weights) > MOST_COLUMNS:
+            moved = contracted(lambda rows: columns_along(rows)[1], rows, weights)
+            return run(*primals), _unmoved(moved)
+        end, columns, (result, steps) = columns_along(rows)
+        moved = jnp.tensordot(weights, columns, 1)
+        return Solution(end, result, steps), _unmoved(moved)
 
     run.defjvp(rule, symbolic_zeros=True)
     start = jax.tree.map(jnp.asarray, (state, parameters))
@@ -163,7 +168,3 @@ def _side_by_side(go):
 def _unmoved(change) -> Solution:
     no_change = np.zeros((), jax.dtypes.float0)
     return Solution(change, no_change, no_change)
-
-
-def _is_zero(leaf) -> bool:
-    return isinstance(leaf, SymbolicZero)

@@ -1,0 +1,102 @@
+"""Columns of a flow, its derivatives by what is perturbed, and sums of many of them."""
+
+import jax
+import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero
+
+# Columns that are carried beside one state.
+MOST_COLUMNS = 30
+
+
+def basis_of(state, parameters, d_state, d_parameters):
+    """Return a basis of what is perturbed, and the weights of the tangents in it.
+
+    Trees of arrays, and of their tangents: symbolic zeros where nothing moves. A row of
+    a parameter is as large as the parameter, so that its column is of the size of the
+    state and one tolerance fits all. **Returns:** the pair (state, parameters) with a
+    leading axis of rows, and weights (rows,); None and None if nothing moves.
+    """
+    leaves, tree = jax.tree.flatten((state, parameters))
+    changes = jax.tree.leaves((d_state, d_parameters), is_leaf=is_zero)
+    count = sum(change.size for change in changes if not is_zero(change))
+    if count == 0:
+        return None, None
+    rows, weights, first = [], [], 0
+    for i, (leaf, change) in enumerate(zip(leaves, changes, strict=True)):
+        row = jnp.zeros((count, leaf.size))
+        if not is_zero(change):
+            scale = jnp.ones(leaf.size)
+            if i >= len(jax.tree.leaves(state)):
+                size = jax.lax.stop_gradient(jnp.abs(leaf).reshape(-1))
+                scale = jnp.where(size > 0, size, 1.0)
+            row = row.at[first : first + leaf.size].set(jnp.diag(scale))
+            weights.append(change.reshape(-1) / scale)
+            first += leaf.size
+        rows.append(row.reshape(count, *leaf.shape))
+    return jax.tree.unflatten(tree, rows), jnp.concatenate(weights)
+
+
+def contracted(columns_along, basis, weights):
+    r"""Return the sum of weight times column for a basis of many rows.
+
+    `columns_along(rows)` gives the columns $Y_k$ of a stack of rows. Forward, only the
+    direction $d = \sum_k w_k b_k$ is followed. In reverse, $w_k$ has the cotangent
+    $Y_k\cdot\bar y$, with `MOST_COLUMNS` columns at a time. To JAX it is the solution of
+
+    $$u = w, \qquad y - \sum_k u_k Y_k = 0,$$
+
+    a linear system whose solver is known, which may be mapped and differentiated.
+    """
+    rows = weights.shape[0]
+
+    def along(weights):
+        size = jnp.max(jnp.abs(weights))
+        size = jnp.where(size > 0, size, 1.0)
+        direction = jax.tree.map(
+            lambda row: jnp.tensordot(weights / size, row, 1)[None], basis
+        )
+        return jax.tree.map(lambda column: size * column[0], columns_along(direction))
+
+    def columns():
+        chunks = -(-rows // MOST_COLUMNS)
+
+        def padded(row):
+            rest = jnp.zeros((chunks * MOST_COLUMNS - rows, *row.shape[1:]))
+            return jnp.concatenate([row, rest]).reshape(
+                chunks, MOST_COLUMNS, *row.shape[1:]
+            )
+
+        found = jax.lax.map(columns_along, jax.tree.map(padded, basis))
+        return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[:rows], found)
+
+    def system(unknowns):
+        weights, moved = unknowns
+        return weights, jax.tree.map(
+            lambda y, column: y - jnp.tensordot(weights, column, 1), moved, columns()
+        )
+
+    def solve(_, right):
+        weights, rest = right
+        return weights, jax.tree.map(jnp.add, along(weights), rest)
+
+    def solve_transposed(_, right):
+        weights, rest = right
+        products = jax.tree.map(
+            lambda column, y: jnp.tensordot(column, y, y.ndim), columns(), rest
+        )
+        return weights + sum(jax.tree.leaves(products)), rest
+
+    # JAX transposes where the whole right-hand side is unknown: this 0 is so too.
+    nothing = jax.tree.map(
+        lambda leaf: jnp.zeros(leaf.shape, leaf.dtype) * weights[0],
+        jax.eval_shape(along, weights),
+    )
+    _, moved = jax.lax.custom_linear_solve(
+        system, (weights, nothing), solve, solve_transposed
+    )
+    return moved
+
+
+def is_zero(leaf) -> bool:
+    """Return whether a tangent is symbolically zero."""
+    return isinstance(leaf, SymbolicZero)
