@@ -15,6 +15,7 @@ import textwrap
 from pathlib import Path
 
 HERE = Path(__file__).parent
+BY_EVENTS = "from event to event"
 TEMPLATE, PAGE = HERE / "trust.md", HERE.parent / "docs" / "trust.md"
 _CLOSES = "frequency where the linear response closes the gap"
 _PLACE = re.compile(r"\{\{(.+?)\}\}")
@@ -93,7 +94,16 @@ def unlisted() -> str:
 
 def error_bars() -> str:
     """Return how many orbits have their true errors within their error bars."""
-    each = stored("benchmarks/orbit_accuracy.json")["orbits"]
+    return within_bars(stored("benchmarks/orbit_accuracy.json")["orbits"])
+
+
+def event_error_bars() -> str:
+    """Return the same of the orbits from event to event."""
+    return within_bars(stored("benchmarks/orbit_accuracy.json")[BY_EVENTS]["orbits"])
+
+
+def within_bars(each) -> str:
+    """Return how many states and multipliers have errors below their error bars."""
     counts = [
         sum(one[name] <= one[f"error bar of the {name}"] for one in each)
         for name in ("state", "multipliers")
@@ -162,7 +172,8 @@ def campaign() -> str:
 _NAMED = {
     function.__name__: function
     for function in (
-        bifurcations, two_bodies, unlisted, error_bars, printed_beam, chains, campaign,
+        bifurcations, two_bodies, unlisted, error_bars, event_error_bars, printed_beam,
+        chains, campaign,
     )
 }  # fmt: skip
 

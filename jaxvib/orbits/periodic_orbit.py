@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Complex, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
-from ..dynamics.flow import STEPPED, check_engine, checked_state, flow
+from ..dynamics.flow import checked_state, engine_for, flow
 from ..ensemble import Reason, reason
 from .implicit import implicit_root, with_derivative_of
 from .multipliers import STABLE, UNSTABLE, floquet_multipliers, multiplier_error, verdict
@@ -117,7 +117,9 @@ def periodic_orbit(
 
     **Arguments:** `guess`: the state at t = 0; `None` runs a transient out from rest.
     `periods`: of the load in one of the motion; `None` takes the smallest number up to
-    8 that the transient settles on (without a guess, not under `jit`).
+    8 that the transient settles on (without a guess, not under `jit`). `engine`: that of
+    Newton's method and of the evidence, see `flow`; derivatives are diffrax's wherever it
+    can take the system.
 
     **Raises:** `ValueError` for an argument out of its range. What goes wrong later is
     in `.result`: diverged, too many iterations, singular M - I (a fold), an orbit that
@@ -125,7 +127,7 @@ def periodic_orbit(
 
     **Source:** Pogorelova and Postnikova (2011) for the method; the evidence is ours.
     """
-    check_engine(engine, STEPPED)
+    engine_for(system, engine, lanes=1)
     check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-2))
     # As arrays, so that another value is not another compilation.
     rtol, factor = jnp.asarray(rtol, float), jnp.asarray(evidence_factor(evidence))
@@ -134,17 +136,15 @@ def periodic_orbit(
     if guess is not None:
         guess = checked_state(system, guess)
         if periods is None:
-            return _shortest(system, guess, rtol, factor)
-        return orbit_from_guess(
-            system, guess, jnp.asarray(periods, jnp.int32), rtol, factor
-        )
+            return _shortest(system, guess, rtol, factor, engine)
+        count = jnp.asarray(periods, jnp.int32)
+        return orbit_from_guess(system, guess, count, rtol, factor, engine)
     state, nearest, result = _settled(system)
+    settings = rtol, factor, engine
     if periods is not None:
-        orbit = orbit_from_guess(
-            system, state, jnp.asarray(periods, jnp.int32), rtol, factor
-        )
-        return _failed_if(orbit, result)
-    return _first_stable(system, state, np.asarray(nearest), result, rtol, factor)
+        count = jnp.asarray(periods, jnp.int32)
+        return _failed_if(orbit_from_guess(system, state, count, *settings), result)
+    return _first_stable(system, state, np.asarray(nearest), result, *settings)
 
 
 def evidence_factor(evidence: str) -> float:
@@ -174,25 +174,23 @@ def _settled(system):
     )
 
 
-def _shortest(system, guess, rtol, factor) -> PeriodicOrbit:
+def _shortest(system, guess, rtol, factor, engine) -> PeriodicOrbit:
     """Return the orbit of the smallest number of periods that has one near a guess."""
     orbit = None
     for periods in range(1, LONGEST_PERIOD + 1):
-        orbit = orbit_from_guess(
-            system, guess, jnp.asarray(periods, jnp.int32), rtol, factor
-        )
+        count = jnp.asarray(periods, jnp.int32)
+        orbit = orbit_from_guess(system, guess, count, rtol, factor, engine)
         if int(orbit.result) == Reason.SUCCESS:
             return orbit
     return orbit
 
 
-def _first_stable(system, state, nearest, result, rtol, factor) -> PeriodicOrbit:
+def _first_stable(system, state, nearest, result, rtol, factor, engine) -> PeriodicOrbit:
     """Return the first stable orbit among the periods that a motion nearly recurs in."""
     order = [n for n in range(1, LONGEST_PERIOD + 1) if nearest[n - 1] < 1e-2]
     for periods in order or [1]:
-        orbit = orbit_from_guess(
-            system, state, jnp.asarray(periods, jnp.int32), rtol, factor
-        )
+        count = jnp.asarray(periods, jnp.int32)
+        orbit = orbit_from_guess(system, state, count, rtol, factor, engine)
         near = orbit.result == Reason.SUCCESS and bool(
             jnp.max(jnp.abs(orbit.state - state) / scales(system, state)) < 0.1
         )
