@@ -321,12 +321,10 @@ def test_an_engine_is_chosen_and_refused_by_what_the_system_is():
     assert "Cubic" in why
     with pytest.raises(ValueError, match="contact law Cubic has no event-driven form"):
         jv.flow(odd, start, 0.0, 1.0, engine="event")
-    for call in (
-        lambda: jv.simulate(base, start, [0.0, 1.0], engine="event"),
-        lambda: jv.periodic_orbit(base, start, engine="event"),
-    ):
-        with pytest.raises(ValueError, match="engine = 'event'; allowed: auto, diffrax"):
-            call()
+    with pytest.raises(ValueError, match="contact law Cubic has no event-driven form"):
+        jv.periodic_orbit(odd, start, engine="event")
+    with pytest.raises(ValueError, match="engine = 'event'; allowed: auto, diffrax"):
+        jv.simulate(base, start, [0.0, 1.0], engine="event")
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from ..observables import Watched, start_watching, watch_path
 from ..step_polynomial import Polynomial, RootPath
 from .flight import ONSET, fly
 from .motion import Motion, along, gap, motion_of, why_only
+from .onset import at_onset, later
 from .series import any_of, largest, log2, settled, slope, value, value_and_slope
 from .stop import Struck, accelerations, start_holding, strike
 from .touch import press
@@ -152,7 +153,7 @@ def travel(
     final = jnp.stack([*lane.position, *lane.velocity])
     final = final + jnp.concatenate([equation.offset, jnp.zeros_like(equation.offset)])
     if steady:
-        final = _later(final, equation.vector_field(end, final), end - lane.time)
+        final = later(final, equation.vector_field(end, final), end - lane.time)
     whole = jnp.all(jnp.isfinite(final))
     code = jnp.where(lane.time < end, Reason.STEP_LIMIT, Reason.SUCCESS)
     code = jnp.where(whole, code, Reason.STEP_UNDERFLOW)
@@ -160,17 +161,6 @@ def travel(
     final = jnp.where(code == Reason.SUCCESS, final, jnp.nan)
     held = jax.lax.stop_gradient(_held(motion, lane))
     return Travel(final, code, lane.steps, lane.watched, held, lane.integral)
-
-
-@jax.custom_jvp
-def _later(state, rate, time):
-    """Return the same state; its tangent is that after a time which is 0."""
-    return state
-
-
-@_later.defjvp
-def _later_rule(primals, tangents):
-    return primals[0], tangents[0] + primals[1] * tangents[2]
 
 
 def _start(motion: Motion, equation, state, t0, watched) -> Lane:
@@ -231,8 +221,7 @@ def _flight(context: _Context, lane: Lane) -> Lane:
     )
     moved = position, velocity, lane.time + length
     if motion.steady:
-        bends = [_second(row, length) for row in motion.still(rows)]
-        moved = _with_onset(motion, meets, *moved, bends)
+        moved = at_onset(motion, meets, *moved, rows, length)
     new = _after(motion, lane, *moved, meets, ends, end)
     new, struck = _struck(motion, lane, new, meets, rtol, rate)
     if integrand is not None:
@@ -246,28 +235,6 @@ def _flight(context: _Context, lane: Lane) -> Lane:
         return new
     seen = jax.lax.stop_gradient((lane, new, rows, depths, length, struck))
     return new._replace(watched=_seen_in_flight(context, *seen))
-
-
-def _with_onset(motion: Motion, meets, position, velocity, time, acceleration):
-    """Return the end of a flight; its tangents are those at the onset that it meets."""
-    later = jnp.zeros_like(time)
-    for j in motion.hertz:
-        contact = motion.contacts[j]
-        speed = motion.still(along(contact, velocity))
-        met = meets[j] & (speed > 0)
-        delay = -gap(contact, position) / jnp.where(met, speed, 1.0)
-        later = jnp.where(met, delay - motion.still(delay), later)
-    rates = motion.still((velocity, acceleration))
-    position, velocity = (
-        [x + rate * later for x, rate in zip(row, row_rates, strict=True)]
-        for row, row_rates in zip((position, velocity), rates, strict=True)
-    )
-    return position, velocity, time + later
-
-
-def _second(series, s):
-    """Return the second derivative at s."""
-    return value([k * (k - 1.0) * c for k, c in enumerate(series)][2:], s)
 
 
 def _seen_in_flight(context: _Context, lane: Lane, new: Lane, rows, depths, length, struck):

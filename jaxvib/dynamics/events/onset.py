@@ -1,0 +1,44 @@
+"""First derivatives at the onset of Hertz contacts: where in time their tangents are."""
+
+import jax
+import jax.numpy as jnp
+
+from .motion import Motion, along, gap
+from .series import value
+
+
+def at_onset(motion: Motion, meets, position, velocity, time, rows, length):
+    """Return the end of a flight; its tangents are those at the onset that it meets.
+
+    `rows`: the flight's series, followed for a `length`.
+    """
+    acceleration = [_second(row, length) for row in motion.still(rows)]
+    after = jnp.zeros_like(time)
+    for j in motion.hertz:
+        contact = motion.contacts[j]
+        speed = motion.still(along(contact, velocity))
+        met = meets[j] & (speed > 0)
+        delay = -gap(contact, position) / jnp.where(met, speed, 1.0)
+        after = jnp.where(met, delay - motion.still(delay), after)
+    rates = motion.still((velocity, acceleration))
+    position, velocity = (
+        [x + rate * after for x, rate in zip(row, row_rates, strict=True)]
+        for row, row_rates in zip((position, velocity), rates, strict=True)
+    )
+    return position, velocity, time + after
+
+
+@jax.custom_jvp
+def later(state, rate, time):
+    """Return the same state; its tangent is that after a time which is 0."""
+    return state
+
+
+@later.defjvp
+def _(primals, tangents):
+    return primals[0], tangents[0] + primals[1] * tangents[2]
+
+
+def _second(series, s):
+    """Return the second derivative at s."""
+    return value([k * (k - 1.0) * c for k, c in enumerate(series)][2:], s)
