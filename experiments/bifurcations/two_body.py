@@ -119,11 +119,12 @@ def torus(point, step: float = 5e-3) -> dict:
     }
 
 
-def fold(point, side: float, step: float) -> dict:
+def fold(point, side: float, step: float, rival=rival, reach: float = 0.1) -> dict:
     """Return how many motions there are on both sides of a fold.
 
     Newton's method on the independent period map, from starts along the critical
-    direction. `side`: 1 if motions are above the fold, -1 if below.
+    direction. `side`: 1 if motions are above the fold, -1 if below; `reach`: how far,
+    relative to the state, a motion may be.
     """
     other, state = rival(point.parameter), np.asarray(point.state)
     seen = motion(other, state, 0.0, other.period, ())
@@ -132,12 +133,12 @@ def fold(point, side: float, step: float) -> dict:
     found = {}
     for name, way in (("with motions", side), ("without", -side)):
         away, ends = rival(float(point.parameter) + way * step), []
-        for size in (-3e-2, -1e-2, -3e-3, 3e-3, 1e-2, 3e-2):
+        for size in reach * np.array([-0.3, -0.1, -0.03, 0.03, 0.1, 0.3]):
             try:
                 orbit = periodic_orbit(away, state + size * vectors[:, which].real)
             except RuntimeError:
                 continue
-            near = np.abs(orbit.state - state).max() < 0.1 * np.abs(state).max()
+            near = np.abs(orbit.state - state).max() < reach * np.abs(state).max()
             new = all(np.abs(orbit.state - end).max() > 1e-7 for end in ends)
             if near and new and orbit.contacts:
                 ends.append(orbit.state)
@@ -243,9 +244,13 @@ def more_contacts(largest_step: float | None = None) -> dict:
         system, orbit, "load.amplitude", bounds, "arclength", largest_step=largest_step
     )
 
+    def other(load):
+        return TwoBody(
+            contact_stiffness=SOFT, load_frequency=2.0, load_amplitude=float(load)
+        )
+
     def independent(load: float, state):
-        other = TwoBody(contact_stiffness=SOFT, load_frequency=2.0, load_amplitude=load)
-        return periodic_orbit(other, np.asarray(state))
+        return periodic_orbit(other(load), np.asarray(state))
 
     loads = [float(value) for value in found.parameter]
     counts, misses = [], []
@@ -253,6 +258,7 @@ def more_contacts(largest_step: float | None = None) -> dict:
         seen = independent(loads[point], found.states[point])
         counts.append((int(found.contacts[point]), seen.contacts))
         misses.append(np.abs(seen.state - np.asarray(found.states[point])).max())
+    folds = [point for point in found.bifurcations if point.kind == "fold"]
     return {
         "points": len(found.parameter),
         "contacts along the branch": [
@@ -264,6 +270,11 @@ def more_contacts(largest_step: float | None = None) -> dict:
         "contacts before and after each change, independently": [
             [independent(loads[i], found.states[i]).contacts for i in (last, last + 1)]
             for last in np.flatnonzero(np.diff(found.contacts))
+        ],
+        # The two lie 1.2 N apart, and a third motion 0.5 % of the state away.
+        "folds, independently": [
+            fold(point, side, 1e-2, other, reach=1e-3)
+            for point, side in zip(folds, (-1, 1), strict=True)
         ],
         "points looked at": len(counts),
         "same number of contacts": sum(ours == theirs for ours, theirs in counts),

@@ -62,5 +62,6 @@ def test_a_branch_goes_from_no_contact_to_one_and_to_two(largest_step):
     np.testing.assert_allclose(loads[1:], [13706.66327, 13708.12539, 13706.97252], 1e-9)
     beside = report["contacts before and after each change, independently"]
     assert beside == [[0, 1], [1, 2]]
+    assert all(fold["verified"] for fold in report["folds, independently"])
     assert report["same number of contacts"] == report["points looked at"]
     assert report["largest |state - independent state|"] < 1e-9
