@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import jax
 import numpy as np
 
-from ..ensemble import Reason
-from .corrector import corrected
+from ..ensemble import Reason, map_samples
 from .one_way import GOING, Place, Surroundings, Walk, axis_of
 
 # Lanes that a corrector is compiled for where points lie close: enough for a branch.
@@ -29,7 +28,7 @@ def both_ways(correct, courses, starts: np.ndarray, arounds: Sequence[Surroundin
     limits = arounds[0].limits
     together = int(limits.first_step / limits.largest_step)
     least = min(max(2, together), _LANES)
-    found = corrected(correct, (courses, starts, normals), least)
+    found = map_samples(correct, (courses, starts, normals), least=least)
     up = found.tangent * np.sign(found.tangent[:, -1:])
     pairs = []
     for i, (start, around) in enumerate(zip(starts, arounds, strict=True)):
@@ -57,7 +56,7 @@ def walk(correct, courses, pairs, most_points: int, tell):
         predicted, normals = (np.concatenate(part) for part in zip(*plans, strict=True))
         lanes = np.repeat([lane for lane, _, _ in going], sizes)
         some = jax.tree.map(lambda leaf, lanes=lanes: leaf[lanes], courses)
-        found = corrected(correct, (some, predicted, normals))
+        found = map_samples(correct, (some, predicted, normals))
         ends = np.cumsum(sizes)
         for (_, one, _), size, end in zip(going, sizes, ends, strict=True):
             tell(one.take(found._make(leaf[end - size : end] for leaf in found)))
@@ -75,7 +74,7 @@ def correct_some(correct, course, predicted: np.ndarray, normals: np.ndarray):
     """Return several predictions of one branch, corrected."""
     number = len(predicted)
     courses = jax.tree.map(lambda leaf: np.stack([leaf] * number), course)
-    return corrected(correct, (courses, predicted, normals))
+    return map_samples(correct, (courses, predicted, normals))
 
 
 def _points(pair) -> int:

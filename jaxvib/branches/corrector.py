@@ -21,7 +21,6 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ..dynamics.flow import flow
-from ..ensemble import map_samples
 from .point import at, look
 
 MOST_ITERATIONS = 8
@@ -72,7 +71,7 @@ def corrector(static, path: str, unknowns: int):
     """Return the function of a lane (course, predicted x, normal) that corrects it.
 
     The number of segments follows from that of the unknowns, for each of which it is a
-    function of its own: maps keep what they have compiled, and how, by the function.
+    function of its own: maps keep what they have compiled by the function.
     """
 
     def map_(course: Course, x):
@@ -120,11 +119,6 @@ def corrector(static, path: str, unknowns: int):
         return in_plane(functools.partial(map_, course), *steps, predicted, normal)
 
     return correct
-
-
-def corrected(correct, lanes, least: int = 2):
-    """Map a corrector over lanes (courses, predictions, normals)."""
-    return map_samples(correct, lanes, least=least)
 
 
 def in_plane(map_, rtol, close, predicted, normal) -> Corrected:

@@ -24,7 +24,6 @@ from ..ensemble import Reason, map_samples
 from ..orbits.periodic_orbit import PeriodicOrbit
 from .bifurcation import BifurcationPoint
 from .branch import BranchEvent
-from .corrector import corrected
 from .one_way import Place
 
 # A multiplier this near to where it should be is there.
@@ -180,7 +179,7 @@ class _Search:
         chords = self.chords[which]
         normals = chords / np.linalg.norm(chords, axis=-1, keepdims=True)
         predicted = self.paths(share[:, None], which)
-        return corrected(self.correct, (courses, predicted, normals))
+        return map_samples(self.correct, (courses, predicted, normals))
 
     def paths(self, share, which):
         """Return the cubics through both ends of chords, along the tangents there."""

@@ -95,14 +95,7 @@ def solve_system(
     """Return `flow` together with its reason code and the number of steps."""
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     state = checked_state(system, state)
-    problem, parameters = problem_of(system, engine)
-    if precision == "float32":
-        repeats = hasattr(system, "period")
-        _, static = eqx.partition(system, eqx.is_inexact_array)
-        problem = in_float32(
-            problem,
-            (lambda leaves: eqx.combine(leaves, static).period()) if repeats else None,
-        )
+    problem, parameters = problem_of(system, engine, precision)
     if _by_events(system, engine):
         return travel_problem(problem.prepare, state, parameters, t0, t1, rtol)
     return solve(problem, state, parameters, t0, t1, tolerances(rtol))
@@ -277,7 +270,7 @@ def _watch(problem, start, prepared, equation, state_of, t0, t1, rtol, grazing, 
     return final, solution.solver_state[-1], result
 
 
-def problem_of(system, engine="diffrax") -> tuple[Problem, Any]:
+def problem_of(system, engine="diffrax", precision="float64") -> tuple[Problem, Any]:
     """Return a system's initial value problem for an engine, and its parameters."""
     parameters, static = eqx.partition(system, eqx.is_inexact_array)
     touches = bool(getattr(system, "has_contacts", False))
@@ -290,7 +283,14 @@ def problem_of(system, engine="diffrax") -> tuple[Problem, Any]:
 
     skips = steps_over_contact if touches else None
     stepping = engine == "stepping"
-    return Problem(prepare, field, skips=skips, stepping=stepping), parameters
+    problem = Problem(prepare, field, skips=skips, stepping=stepping)
+    if precision == "float32":
+
+        def period(parameters):
+            return eqx.combine(parameters, static).period()
+
+        problem = in_float32(problem, period if hasattr(system, "period") else None)
+    return problem, parameters
 
 
 def checked_state(system, state) -> Float[Array, " state"]:

@@ -106,52 +106,37 @@ def test_it_is_taken_when_asked_for_and_refused_at_hard_stops():
         jv.flow(stop, jnp.zeros(2), 0.0, 1.0, engine="stepping")
 
 
-TOLD: set[str] = set()
-
-
-class TurningEquation(eqx.Module):
-    """A state that turns at one rate; it tells what numbers it is asked in."""
-
-    rate: jax.Array
-
-    def vector_field(self, time, state):
-        TOLD.add(state.dtype.name)
-        return self.rate * jnp.stack([state[1], -state[0]])
-
-
-class Turning(Printed):
-    """A linear oscillator whose motion is known."""
-
-    rate: jax.Array
-
-    def equation(self):
-        return TurningEquation(self.rate)
-
-    def rest(self):
-        return jnp.zeros(2)
-
-
 def test_float32_evaluates_rates_in_float32_and_keeps_the_state_in_float64():
-    rates, time = jnp.linspace(0.5, 2.0, 16), 100.0
+    told, rates, time = set(), jnp.linspace(0.5, 2.0, 16), 100.25
+    late = 1e6  # where float32 tells times no closer than to 0.06
+
+    def field(t, x, p):
+        told.add((t.dtype.name, x.dtype.name, p["rate"].dtype.name))
+        return jnp.stack([p["rate"] * x[1], -p["rate"] * x[0], jnp.cos(2 * jnp.pi * t)])
 
     @jax.jit
     @jax.vmap
     def end(rate):
+        system = jv.forced_system(field, parameters={"rate": rate}, period=1.0, dimension=3)
+        told.clear()  # of what the system was checked with
+        start = jnp.array([1.0, 0.0, 0.0])
         return jv.flow(
-            Turning(rate), jnp.array([1.0, 0.0]), 0.0, time, rtol=1e-6,
-            engine="stepping", precision="float32",
+            system, start, late, late + time, rtol=1e-6, engine="stepping",
+            precision="float32",
         )  # fmt: skip
 
     found = end(rates)
-    assert list(TOLD) == ["float32"]
+    assert told == {("float32",) * 3}
     assert found.dtype == jnp.float64
-    exact = np.stack([np.cos(rates * time), -np.sin(rates * time)], axis=1)
+    turned = rates * time
+    swung = np.full(16, np.sin(2 * np.pi * time) / (2 * np.pi))
+    exact = np.stack([np.cos(turned), -np.sin(turned), swung], axis=1)
     # Seven digits of a rate are its phase at the end to 1e-5.
     np.testing.assert_allclose(found, exact, rtol=0, atol=2e-5)
 
 
 def test_float32_is_refused_where_the_error_does_not_allow_it():
-    system, state = Turning(jnp.asarray(1.0)), jnp.zeros(2)
+    system, state = Duffing(jnp.asarray(0.1)), START
     with pytest.raises(ValueError, match="rtol = 1e-10 in float32 is not in"):
         jv.flow(system, state, 0.0, 1.0, engine="stepping", precision="float32")
     with pytest.raises(ValueError, match="of a system with contacts or several loads"):
