@@ -266,8 +266,8 @@ def _endless(motion: Motion, speeds, pressing, depths, strikes, slight, rate) ->
     $c = -g_{ik} / \sqrt{g_{ii} g_{kk}}$, an impact at i and the one at k that follows
     turn $(y_i, y_k)$ into
 
-    $$egin{pmatrix} q - e_i & (1 + e_k) c \ -(1 + e_i) e_k c & -e_k \end{pmatrix}
-      egin{pmatrix} y_i \ y_k \end{pmatrix}, \qquad q = (1 + e_i)(1 + e_k) c^2,$$
+    $$\begin{pmatrix} q - e_i & (1 + e_k) c \\ -(1 + e_i) e_k c & -e_k \end{pmatrix}
+      \begin{pmatrix} y_i \\ y_k \end{pmatrix}, \qquad q = (1 + e_i)(1 + e_k) c^2,$$
 
     of determinant $e_i e_k$. Where its eigenvalues are real and positive,
     $q \ge (\sqrt{e_i} + \sqrt{e_k})^2$, all motions end so whose $y_k / y_i$ is above that
