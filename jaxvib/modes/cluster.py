@@ -27,8 +27,9 @@ def frequency_derivatives(
     listed in ascending order. The slopes of a cluster along different paths do not add
     up; only their sum over the cluster does. Motions without strain have slope 0 where
     they stay so, and NaN where the parameter stiffens them (their frequency grows as a
-    root). On the host. **Raises:** `ValueError` for an unknown path or one that is not
-    a scalar.
+    root), as motions that fall over have. On the host. **Raises:** `ValueError` for an
+    unknown path, one that is not a scalar, matrices that are not symmetric, or a
+    parameter that makes them so where values repeat.
     """
     modes = natural_modes(system)
     frequencies = np.asarray(modes.frequencies)
@@ -42,6 +43,7 @@ def frequency_derivatives(
         for start, stop in starts:
             basis, value = shapes[:, start:stop], frequencies[start:stop].mean()
             within = basis.T @ (stiffness - value**2 * mass) @ basis
+            _check_split(within, path)
             if value > 0:
                 row[start:stop] = np.linalg.eigvalsh(within) / (2 * value)
             else:
@@ -63,7 +65,16 @@ def _changes(system, path, known):
     return [np.asarray(change) for change in changes]
 
 
+def _check_split(within, path: str) -> None:
+    apart = np.abs(within - within.T).max()
+    if apart > 1e-6 * np.abs(within).max():
+        raise ValueError(
+            f"{path} changes the matrices by what is not symmetric: frequencies that "
+            "repeat have no slopes along it"
+        )
+
+
 def _clusters(frequencies, width) -> list[tuple[int, int]]:
-    breaks = np.flatnonzero(np.diff(frequencies) > width) + 1
+    breaks = np.flatnonzero(~(np.diff(frequencies) <= width)) + 1  # NaN is alone
     edges = [0, *breaks.tolist(), len(frequencies)]
     return list(itertools.pairwise(edges))

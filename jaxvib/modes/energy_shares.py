@@ -7,6 +7,8 @@ from jaxtyping import Array, Float
 
 from .._quantity import reported
 from ..systems.assembly import Assembled
+from ..systems.roles import Linear
+from .linear_part import linear_part
 from .modal import natural_modes
 
 
@@ -38,13 +40,18 @@ class EnergyShares(eqx.Module):
         return f"{value:.6g} rad/s: strained {parts[0]}; moving {parts[1]}"
 
 
-def energy_shares(system: Assembled) -> EnergyShares:
+def energy_shares(system: Linear) -> EnergyShares:
     r"""Return which modules are strained and which freedoms move in each mode.
 
     A module's share is $\tfrac12 \varphi^T c \varphi$ over the mode's potential energy
     $\omega^2/2$, a freedom's is $\tfrac12 \varphi_i (M \varphi)_i$ over the kinetic
-    energy. Works under `jit` and `vmap`.
+    energy. Works under `jit` and `vmap`. **Raises:** `ValueError` for a system that is
+    not made of modules.
     """
+    system = linear_part(system)
+    if not isinstance(system, Assembled):
+        name = type(system).__name__
+        raise ValueError(f"{name} is not made of modules; allowed: an assembled system")
     modes = natural_modes(system)
     shapes = modes.shapes
     weights, rows, owners = system.strain_rows()

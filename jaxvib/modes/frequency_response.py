@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Complex, Float, Real
 
 from ..systems.roles import Linear
+from .linear_part import linear_part
 
 Place = str | int | Mapping[str, float] | Real[ArrayLike, " n"]
 
@@ -29,7 +30,7 @@ def frequency_response(
     `None`. An undamped system answers with infinities or NaN on its own frequencies.
     **Raises:** `ValueError` for a place that the system does not have.
     """
-    system = getattr(system, "linear", system)
+    system = linear_part(system)
     matrices = system.matrices()
     size = matrices[0].shape[0]
     push = _direction(system, force, size)

@@ -9,6 +9,7 @@ from jaxtyping import Array, Complex, Float, Int
 from .._quantity import reported
 from ..systems.chain import BeamChain
 from ..systems.roles import Linear
+from .linear_part import check_natural, linear_part, nan_unless_natural
 
 
 class NaturalModes(eqx.Module):
@@ -44,14 +45,19 @@ def natural_frequencies(system: Linear) -> Float[Array, " n"]:
 
     Works under `jit`, `vmap` and differentiation, forward and reverse. Derivatives of
     values that repeat belong to their sum; see `frequency_derivatives` for each.
+
+    **Raises:** `ValueError` for matrices that are not symmetric: such motions may flutter,
+    see `damped_modes`. Under `jit` and `vmap`, where they cannot be looked at, NaN.
     """
-    system = getattr(system, "linear", system)
+    system = linear_part(system)
     if isinstance(system, BeamChain) and system.uniform and system.ends == "periodic":
         return _chain_frequencies(system)
     mass, _, stiffness = system.matrices()
     strains = _strain_rows(system)
     if strains is None:
-        return _signed_root(_eigenvalues(mass, stiffness))
+        check_natural(mass, stiffness)
+        found = _signed_root(_eigenvalues(mass, stiffness))
+        return nan_unless_natural(mass, stiffness, found)
     return _by_strains(strains, mass, stiffness)
 
 
@@ -61,13 +67,17 @@ def natural_modes(system: Linear) -> NaturalModes:
     The damping ratio of a mode is $\varphi^T D \varphi / (2 \omega)$ (exact where the
     damping is proportional; NaN for motions without strain); `damped_modes` gives the
     exact ones of any damping. The largest component of a shape is positive.
+
+    **Raises:** `ValueError` for matrices that are not symmetric, as `natural_frequencies`.
     """
-    system = getattr(system, "linear", system)
+    system = linear_part(system)
     mass, damping, stiffness = system.matrices()
     strains = _strain_rows(system)
     if strains is None:
+        check_natural(mass, stiffness)
         values, shapes = _eigenvectors(mass, stiffness)
-        frequencies = _signed_root(_without_noise(values))
+        found = _signed_root(_without_noise(values)), shapes
+        frequencies, shapes = nan_unless_natural(mass, stiffness, found)
     else:
         frequencies, shapes = _strain_modes(strains, mass)
     largest = jnp.argmax(jnp.abs(shapes), 0)
@@ -81,9 +91,9 @@ def natural_modes(system: Linear) -> NaturalModes:
 def damped_modes(system: Linear) -> DampedModes:
     """Return the complex modes of a damped system, by LAPACK on the host.
 
-    **Raises:** `ValueError` for values that are not finite.
+    **Raises:** `ValueError` for a system without matrices, or values that are not finite.
     """
-    system = getattr(system, "linear", system)
+    system = linear_part(system)
     mass, damping, stiffness = (np.asarray(m, float) for m in system.matrices())
     size = mass.shape[0]
     if not all(np.isfinite(m).all() for m in (mass, damping, stiffness)):

@@ -14,8 +14,8 @@ from .._nearest import nearest, unknown_key
 from .module import GROUND as GROUND
 from .module import ROTATION, Module, entries, is_ground
 from .printed import Printed
+from .symmetry import SINGULAR
 
-_SINGULAR = 1e-13  # a mass matrix scaled to a unit diagonal with less is none
 _LARGEST_CHECKED = 500  # freedoms; beyond, a dense check costs more than it saves
 _PLACES = {"first", "second", "carrier", "freedom"}  # static fields that are names
 
@@ -314,7 +314,7 @@ def _check_regular(system, rows, columns, values, diagonal) -> None:
     np.add.at(mass, (rows, columns), values)
     scale = 1 / np.sqrt(diagonal)
     lowest, vectors = np.linalg.eigh(mass[1:, 1:] * scale * scale[:, None])
-    if lowest[0] > _SINGULAR:
+    if lowest[0] > SINGULAR:
         return
     held = np.abs(vectors[:, 0])
     names = [n for n, h in zip(system.names, held, strict=True) if h > 0.3 * held.max()]

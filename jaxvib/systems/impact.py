@@ -13,6 +13,7 @@ from .load import HarmonicLoad
 from .modules import TranslationTranslation
 from .printed import Printed
 from .roles import ContactLaw, Linear, LoadLaw
+from .symmetry import check_mass
 
 
 class LinearSystem(Printed):
@@ -32,7 +33,7 @@ class LinearSystem(Printed):
         if not square or len(set(shapes)) > 1:
             raise ValueError(f"mass, damping, stiffness have shapes {shapes}; allowed: "
                              "one square shape for all three")  # fmt: skip
-        _check_positive_definite(self.mass)
+        check_mass(self.mass)
 
     def matrices(self) -> tuple[Float[Array, "n n"], ...]:
         """Return (M, D, C)."""
@@ -318,14 +319,6 @@ def _dot(direction, vector):
     if vector.shape[0] > 8:
         return direction @ vector
     return sum(direction[j] * vector[j] for j in range(vector.shape[0]))
-
-
-def _check_positive_definite(mass) -> None:
-    if isinstance(mass, jax.core.Tracer):
-        return
-    values = np.asarray(mass)
-    if not np.allclose(values, values.T) or np.linalg.eigvalsh(values).min() <= 0:
-        raise ValueError("mass is not a symmetric positive definite matrix")
 
 
 def _check_commensurate(laws) -> None:

@@ -134,3 +134,18 @@ def test_sparse_frequencies_are_the_lowest_of_the_dense_ones():
     assert float(found[0]) == 0.0
     with pytest.raises(ValueError, match="count = 60"):
         jv.lowest_frequencies(system, 60)
+
+
+def test_values_that_repeat_have_no_slopes_along_what_makes_them_flutter():
+    ring = jv.LinearSystem(np.eye(2), np.zeros((2, 2)), np.eye(2))
+    with pytest.raises(ValueError, match=r"stiffness\.0\.1 changes .* not symmetric"):
+        jv.frequency_derivatives(ring, ["stiffness.0.1"])
+    slopes = jv.frequency_derivatives(ring, ["stiffness.1.1"])
+    np.testing.assert_allclose(slopes, [[0.0, 0.5]], atol=1e-15)
+
+
+def test_what_falls_over_leaves_the_slopes_of_the_others():
+    stiffness = np.diag([-1.0, 4.0])
+    system = jv.LinearSystem(np.eye(2), np.zeros((2, 2)), stiffness)
+    slopes = jv.frequency_derivatives(system, ["stiffness.1.1"])
+    np.testing.assert_allclose(slopes, [[np.nan, 0.25]], rtol=1e-14)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxvib as jv
+from jaxvib.modes.linear_part import linear_part
 
 
 def spring(first, second, **values):
@@ -238,3 +239,80 @@ def test_a_place_that_is_not_there_is_named():
         jv.frequency_response(
             jv.LinearSystem(np.eye(1), np.eye(1), np.eye(1)), [1.0], force="a"
         )
+
+
+def linear(stiffness, mass=None):
+    stiffness = np.asarray(stiffness, float)
+    mass = np.eye(len(stiffness)) if mass is None else mass
+    return jv.LinearSystem(mass, 0 * stiffness, stiffness)
+
+
+FLUTTER = [[2.0, 0.9], [-0.9, 3.0]]
+
+
+@pytest.mark.parametrize("modes", [jv.natural_frequencies, jv.natural_modes])
+def test_what_may_flutter_has_no_natural_modes(modes):
+    system = linear(FLUTTER)
+    with pytest.raises(ValueError, match=r"\[0, 1\] = 0.9 .*= -0.9.*`damped_modes`"):
+        modes(system)
+    with pytest.raises(ValueError, match="`damped_modes`"):
+        modes(jv.ImpactSystem(system))
+    values = np.asarray(jv.damped_modes(system).values)[:2]  # lambda^2 = -2.5 +- i sqrt .56
+    np.testing.assert_allclose(values**2, [-2.5 + 1j * 0.56**0.5, -2.5 - 1j * 0.56**0.5])
+
+
+def test_where_it_cannot_be_looked_at_what_may_flutter_has_nan():
+    def frequencies(stiffness):
+        return jv.natural_frequencies(
+            jv.replace(linear(np.eye(2)), {"stiffness": stiffness})
+        )
+
+    symmetric = np.array([[2.0, 0.9], [0.9, 3.0]])
+    found = jax.jit(jax.vmap(frequencies))(np.stack([symmetric, np.array(FLUTTER)]))
+    np.testing.assert_allclose(found[0] ** 2, np.linalg.eigvalsh(symmetric), rtol=1e-14)
+    assert np.isnan(found[1]).all()
+    slopes = jax.jit(jax.jacfwd(frequencies))(symmetric)
+    shapes = np.linalg.eigh(symmetric)[1]
+    expected = np.einsum("im,jm->mij", shapes, shapes) / (2 * found[0])[:, None, None]
+    np.testing.assert_allclose(slopes, expected, rtol=1e-12)
+
+
+@settings(max_examples=30)
+@given(
+    units=st.lists(st.floats(1e-9, 1e9), min_size=3, max_size=3),
+    mass=st.floats(1e-12, 1e12),
+    off=st.sampled_from([0.0, 1e-9, 1.0]),
+)
+def test_symmetry_is_judged_whatever_the_freedoms_are_measured_in(units, mass, off):
+    lopsided = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    one = np.array([[2.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 2.0]])
+    scale = mass * np.outer(units, units)
+    heavy, stiff = scale * one, 1e6 * scale * (one + off * lopsided)
+    stiff = stiff + stiff * 1e-15 * np.array([[0, 1, 0], [0, 0, -1], [0, 0, 0]])  # rounding
+    if off:
+        with pytest.raises(ValueError, match="mass is not a symmetric positive definite"):
+            linear(one, scale * (one + off * lopsided))
+        with pytest.raises(ValueError, match="stiffness is not a symmetric matrix"):
+            jv.natural_frequencies(linear(stiff, heavy))
+    else:
+        found = jv.natural_frequencies(linear(stiff, heavy))
+        np.testing.assert_allclose(found, 1e3, rtol=1e-13)
+
+
+def test_a_mass_matrix_is_judged_by_its_own_size():
+    for mass in ([[1e-9, 5e-10], [0.0, 1e-9]], [[1e-9, 1e-9], [1e-9, 1e-9]],
+                 [[1e9, 0.0], [0.0, -1e-9]], [[0.0, 0.0], [0.0, 1.0]]):  # fmt: skip
+        with pytest.raises(ValueError, match="mass is not a symmetric positive definite"):
+            linear(np.eye(2), np.array(mass))
+    small = linear(1e-12 * np.eye(2), np.array([[1e-9, 5e-10], [5e-10, 1e-9]]))
+    np.testing.assert_allclose(
+        jv.natural_frequencies(small), np.sqrt([1e-3 / 1.5, 1e-3 / 0.5]), rtol=1e-14
+    )
+
+
+def test_a_system_without_matrices_or_modules_says_so():
+    forced = jv.forced_system(lambda t, x, p: -x, parameters={}, period=1.0, dimension=1)
+    with pytest.raises(ValueError, match="ForcedSystem has no mass, damping"):
+        linear_part(forced)
+    with pytest.raises(ValueError, match="LinearSystem is not made of modules"):
+        jv.energy_shares(linear(np.eye(2)))

@@ -1,0 +1,58 @@
+r"""Whether a matrix is symmetric, and a mass matrix one of bodies that have a mass.
+
+Judged in coordinates whose masses are 1, $m_{ij} / \sqrt{m_{ii} m_{jj}}$, so that neither
+the units nor the kinds of the freedoms matter.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+# What sums of some thousand terms may leave between an entry and its mirror image.
+_ROUNDING = 1e-12
+SINGULAR = 1e-13  # a mass matrix scaled to a unit diagonal with less is none
+
+
+def lopsided(matrix, mass):
+    """Return where a matrix differs from its mirror image by more than rounding, (n, n).
+
+    Rounding is what the pair itself can have, and what symmetric eigenvalues can.
+    """
+    traced = any(isinstance(m, jax.core.Tracer) for m in (matrix, mass))
+    xp = jnp if traced else np
+    matrix = xp.asarray(matrix)
+    masses = xp.diagonal(xp.asarray(mass))
+    units = xp.sqrt(xp.where(masses > 0, masses, 1.0))
+    scaled = matrix / units[:, None] / units[None, :]
+    size = xp.abs(scaled)
+    own = xp.sqrt(xp.diagonal(size))
+    pair = xp.maximum(xp.maximum(size, size.T), own[:, None] * own[None, :])
+    noise = 4 * xp.finfo(scaled.dtype).eps * len(masses) * xp.max(size, initial=0.0)
+    return ~(xp.abs(scaled - scaled.T) <= _ROUNDING * pair + noise)
+
+
+def check_symmetric(name: str, matrix, mass, advice: str = "") -> None:
+    """Raise `ValueError` with the first pair of entries that differ, and an advice."""
+    if any(isinstance(m, jax.core.Tracer) for m in (matrix, mass)):
+        return  # under jit or vmap there is no number to look at yet
+    places = np.argwhere(lopsided(matrix, mass))
+    if len(places):
+        i, j = places[0]
+        pair = f"[{i}, {j}] = {matrix[i, j]:g} and [{j}, {i}] = {matrix[j, i]:g}"
+        raise ValueError(f"{name}: {pair}{advice}")
+
+
+def check_mass(mass) -> None:
+    """Raise `ValueError` unless a mass matrix is symmetric and positive definite."""
+    if isinstance(mass, jax.core.Tracer):
+        return
+    mass = np.asarray(mass)
+    bad = "mass is not a symmetric positive definite matrix"
+    masses = np.diagonal(mass)
+    if not np.all(masses > 0):
+        place = int(np.argmin(masses > 0))
+        raise ValueError(f"{bad}: [{place}, {place}] = {masses[place]:g}")
+    check_symmetric(bad, mass, mass)
+    scale = 1 / np.sqrt(masses)
+    if np.linalg.eigvalsh(mass * scale * scale[:, None])[0] <= SINGULAR:
+        raise ValueError(f"{bad}: a motion has no mass")
