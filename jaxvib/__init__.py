@@ -70,6 +70,7 @@ _HOMES = {
         "step_long_chain",
         "wave_packet",
     ),
+    "kernels": ("kernel",),
     "ensemble": ("Reason", "map_samples", "reason"),
     "modes": (
         "beam_eigenvalues",

@@ -60,7 +60,16 @@ def cache_folder() -> str:
 
     from ._machine import instruction_set
 
-    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     names = [f"{name}-{importlib.metadata.version(name)}" for name in ("jax", "jaxlib")]
     processor = hashlib.sha256(repr(instruction_set()).encode()).hexdigest()[:8]
-    return os.path.join(root, "jaxvib", "-".join([*names, processor]))
+    return os.path.join(_cache_root(), "-".join([*names, processor]))
+
+
+def kernel_folder() -> str:
+    """Return this user's folder for machine code of kernels, each under its own key."""
+    return os.path.join(_cache_root(), "kernels")
+
+
+def _cache_root() -> str:
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(root, "jaxvib")

@@ -1,0 +1,248 @@
+"""Loops, branches and calls: what of a JAX program decides where it goes on."""
+
+import itertools
+
+import numpy as np
+
+from .assembler import Value
+from .primitives import as_array, each
+
+
+def called(printer, equation, inputs):
+    """Write down a function where it is called; its own derivatives are of no concern."""
+    parameters = equation.params
+    for name in ("jaxpr", "call_jaxpr", "fun_jaxpr", "call"):
+        if name in parameters:
+            return printer.closed(parameters[name], inputs)
+    raise KeyError(f"{equation.primitive.name} holds no jaxpr")
+
+
+def loop(printer, equation, inputs):
+    """Write down a `while`: it goes on as long as any lane does, the others stand still."""
+    parameters, a = equation.params, printer.assembler
+    first, second = parameters["cond_nconsts"], parameters["body_nconsts"]
+    asked, used = inputs[:first], inputs[first : first + second]
+    carry = _Carried(printer, inputs[first + second :])
+    carry.begin()
+    (go,) = printer.closed(parameters["cond_jaxpr"], [*asked, *carry.values])
+    go = go[()]
+    outer = printer.mask
+    if outer is not None:
+        go = a.both(go, outer)
+    body, done = a.label(), a.label()
+    a.branch(a.any(go), body, done)
+    a.begin(body)
+    printer.mask = go
+    new = printer.closed(parameters["body_jaxpr"], [*used, *carry.values])
+    printer.mask = outer
+    carry.end(new, go if a.width > 1 else None)
+    a.begin(done)
+    return carry.values
+
+
+def scan(printer, equation, inputs):
+    """Write down a loop of known length; all lanes are at the same turn of it."""
+    parameters, a = equation.params, printer.assembler
+    constants, carried = _scan_counts(parameters)
+    length, reverse = parameters["length"], parameters["reverse"]
+    used, start = inputs[:constants], inputs[constants : constants + carried]
+    columns = inputs[constants + carried :]
+    tables = _tables(printer, equation.invars[constants + carried :])
+    results = _tables(printer, equation.outvars[carried:])
+    for table, column in zip(tables, columns, strict=True):
+        for k in range(length):
+            table.write(str(k), as_array(column[k]))
+    carry = _Carried(printer, start)
+    turn = carry.begin(counted=True)
+    body, done = a.label(), a.label()
+    a.branch(a.assign(f"icmp slt i64 {turn}, {length}"), body, done)
+    a.begin(body)
+    row = a.assign(f"sub i64 {length - 1}, {turn}") if reverse else turn
+    rows = [
+        table.read(row).reshape(column.shape[1:])
+        for table, column in zip(tables, columns, strict=True)
+    ]
+    new = printer.closed(parameters["jaxpr"], [*used, *carry.values, *rows])
+    for table, values in zip(results, new[carried:], strict=True):
+        table.write(row, values)
+    carry.end(new[:carried], None)
+    a.begin(done)
+    gathered = []
+    for table, variable in zip(results, equation.outvars[carried:], strict=True):
+        rows = [table.read(str(k)) for k in range(length)]
+        whole = np.concatenate(rows) if rows else np.empty(0, object)
+        gathered.append(whole.reshape(variable.aval.shape))
+    return [*carry.values, *gathered]
+
+
+def branch(printer, equation, inputs):
+    """Write down a `cond` or `switch`: branches that no lane takes are passed by."""
+    a, (which, *operands) = printer.assembler, inputs
+    branches, which = equation.params["branches"], which[()]
+    if which.number is not None:
+        return printer.closed(
+            branches[np.clip(which.number, 0, len(branches) - 1)], operands
+        )
+    last = len(branches) - 1
+    outer, results = printer.mask, None
+    for number, taken in enumerate(branches):
+        # An index out of range means the nearest branch.
+        how = "le" if number == 0 else "ge" if number == last else "eq"
+        here = a.compare(how, which, a.constant(number, which.kind))
+        if last == 0:
+            return printer.closed(taken, operands)
+        concerned = here if outer is None else a.both(here, outer)
+        start, inside, after = a.block, a.label(), a.label()
+        a.branch(a.any(concerned), inside, after)
+        a.begin(inside)
+        printer.mask = concerned
+        found = printer.closed(taken, operands)
+        printer.mask = outer
+        end = a.block
+        a.jump(after)
+        a.begin(after)
+
+        def met(value, end=end, start=start):
+            absent = a.constant(0, value.kind).name
+            text = a.phi(a.type(value.kind), (value.name, end), (absent, start))
+            return a.value(value.kind, text)
+
+        found = [each(met, array) for array in found]
+        if results is None:
+            results = found
+        else:
+            results = [
+                each(lambda new, old, c=here: a.select(c, new, old), new, old)
+                for new, old in zip(found, results, strict=True)
+            ]
+    return results
+
+
+def of_this_platform(printer, equation, inputs):
+    """Return which of a function's forms is that of a CPU."""
+    for number, platforms in enumerate(equation.params["platforms"]):
+        if platforms is None or "cpu" in platforms:
+            return [printer.array(np.asarray(number, np.int32))]
+    raise KeyError("a function has no form for a CPU")
+
+
+class _Carried:
+    """The values that go from one turn of a loop to the next."""
+
+    def __init__(self, printer, start):
+        self.printer, self.start = printer, start
+
+    def begin(self, counted: bool = False) -> str:
+        """Begin a loop's head; return the name of its turn's number if it is `counted`."""
+        a = self.printer.assembler
+        self.before, self.head = a.block, a.label()
+        a.jump(self.head)
+        a.begin(self.head)
+        self.turn, self.turn_line = (a.name(), a.later()) if counted else ("", -1)
+        self.lines: list[tuple[int, str]] = []
+        self.values = []
+        for array in self.start:
+            values = np.empty(array.shape, object)
+            for place in np.ndindex(array.shape):
+                name = a.name()
+                self.lines.append((a.later(), name))
+                values[place] = Value(name, array[place].kind)
+            self.values.append(values)
+        return self.turn
+
+    def end(self, new, active: Value | None) -> None:
+        """End the loop's body with the new values, of the `active` lanes alone."""
+        a = self.printer.assembler
+        olds = itertools.chain.from_iterable(array.flat for array in self.values)
+        news = itertools.chain.from_iterable(as_array(array).flat for array in new)
+        kept = [
+            value if active is None or value.name == old.name
+            else a.select(active, value, old)
+            for old, value in zip(olds, news, strict=True)
+        ]  # fmt: skip
+        end = a.block
+        if self.turn:
+            following = a.assign(f"add i64 {self.turn}, 1")
+            text = a.phi("i64", ("0", self.before), (following, end))
+            a.lines[self.turn_line] = f"{self.turn} = {text}"
+        a.jump(self.head)
+        first = itertools.chain.from_iterable(array.flat for array in self.start)
+        for (line, name), begun, value in zip(self.lines, first, kept, strict=True):
+            text = a.phi(a.type(value.kind), (begun.name, self.before), (value.name, end))
+            a.lines[line] = f"{name} = {text}"
+
+
+class _Table:
+    """Rows of numbers in memory, for places that are known when the program runs."""
+
+    def __init__(self, printer, kind: str, rows: int, width: int):
+        self.printer, self.kind, self.width = printer, kind, width
+        a = printer.assembler
+        self.row = f"[{max(width, 1)} x {a.type(kind)}]"
+        self.pointer = a.entry(f"alloca [{max(rows, 1)} x {self.row}]")
+
+    def write(self, row: str, values: np.ndarray) -> None:
+        """Store a row."""
+        a = self.printer.assembler
+        for k, value in enumerate(values.flat):
+            place = self._place(row, k)
+            a.line(f"store {a.type(self.kind)} {value.name}, ptr {place}")
+
+    def read(self, row: str) -> np.ndarray:
+        """Return a row."""
+        a = self.printer.assembler
+        values = np.empty(self.width, object)
+        for k in range(self.width):
+            name = a.assign(f"load {a.type(self.kind)}, ptr {self._place(row, k)}")
+            values[k] = Value(name, self.kind)
+        return values
+
+    def _place(self, row: str, k: int) -> str:
+        return self.printer.assembler.assign(
+            f"getelementptr {self.row}, ptr {self.pointer}, i64 {row}, i64 {k}"
+        )
+
+
+def _tables(printer, variables) -> list[_Table]:
+    """Return tables for arrays, a row for each place of their first axis."""
+    return [
+        _Table(
+            printer,
+            np.dtype(variable.aval.dtype).name,
+            variable.aval.shape[0],
+            int(np.prod(variable.aval.shape[1:])),
+        )
+        for variable in variables
+    ]
+
+
+def _scan_counts(parameters) -> tuple[int, int]:
+    """Return how many constants and how many carried values a `scan` has."""
+    if "num_consts" in parameters:
+        return parameters["num_consts"], parameters["num_carry"]
+    constants, carried, _ = parameters["ft_in"].unpack()  # from JAX 0.12 on
+    return len(constants), len(carried)
+
+
+TABLE = {
+    "while": loop,
+    "scan": scan,
+    "cond": branch,
+    "platform_index": of_this_platform,
+    **dict.fromkeys(
+        (
+            "jit",
+            "pjit",
+            "closed_call",
+            "core_call",
+            "custom_jvp_call",
+            "custom_vjp_call",
+            "custom_vjp_call_jaxpr",
+            "custom_vmap_call",
+            "remat",
+            "checkpoint",
+            "remat2",
+        ),
+        called,
+    ),
+}

@@ -1,0 +1,636 @@
+"""Elementary functions by sums and products alone, so that every machine has the same bits.
+
+Each is a formula for `Assembler`'s numbers in double precision; single precision is
+computed in double and rounded. The largest errors seen stand beside the functions, in
+units of the last place, and are held by tests.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from .assembler import Assembler, Value, literal
+
+KIND = "float64"
+_LN2 = 0.693147180559945309417232121458176568
+# ln 2 in two parts, the first of 42 bits, so that its products with exponents are exact.
+_LN2_HIGH = float.fromhex("0x1.62e42fefa3800p-1")
+_LN2_LOW = float.fromhex("0x1.ef35793c76730p-45")
+_PI_PARTS = (  # pi/2 to 159 bits
+    float.fromhex("0x1.921fb54442d18p+0"),
+    float.fromhex("0x1.1a62633145c07p-54"),
+    float.fromhex("-0x1.f1976b7ed8fbcp-110"),
+)
+# Beyond it, k pi/2 in three parts is not exact enough, and `far_angle` takes over.
+_FAR = 2.0**17
+_SMALLEST_NORMAL = 2.0**-1022
+_WORDS = 21  # of 64 digits of 2/pi each, the first one before the point
+
+
+class Numbers:
+    """A double in an expression, so that a formula in code reads like one on paper."""
+
+    def __init__(self, assembler: Assembler, value: Value):
+        self.assembler, self.value = assembler, value
+
+    def _other(self, other) -> Value:
+        if isinstance(other, Numbers):
+            return other.value
+        return self.assembler.constant(other, KIND)
+
+    def _new(self, value: Value) -> "Numbers":
+        return Numbers(self.assembler, value)
+
+    def __add__(self, other):
+        return self._new(self.assembler.add(self.value, self._other(other)))
+
+    def __radd__(self, other):
+        return self._new(self.assembler.add(self._other(other), self.value))
+
+    def __sub__(self, other):
+        return self._new(self.assembler.subtract(self.value, self._other(other)))
+
+    def __rsub__(self, other):
+        return self._new(self.assembler.subtract(self._other(other), self.value))
+
+    def __mul__(self, other):
+        return self._new(self.assembler.multiply(self.value, self._other(other)))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other):
+        return self._new(self.assembler.divide(self.value, self._other(other)))
+
+    def __rtruediv__(self, other):
+        return self._new(self.assembler.divide(self._other(other), self.value))
+
+    def __neg__(self):
+        return self._new(self.assembler.negative(self.value))
+
+    def __abs__(self):
+        return self._new(self.assembler.intrinsic("fabs", self.value))
+
+    def root(self):
+        """Return the square root."""
+        return self._new(self.assembler.intrinsic("sqrt", self.value))
+
+    def nearest(self):
+        """Return the nearest whole number."""
+        return self._new(self.assembler.intrinsic("rint", self.value))
+
+    def fused(self, factor, summand):
+        """Return self * factor + summand, rounded once."""
+        factor, summand = self._other(factor), self._other(summand)
+        return self._new(self.assembler.fma(self.value, factor, summand))
+
+    def rounded(self):
+        """Return the number as it is, no longer as a product that a sum takes up."""
+        return self._new(self.value.plain())
+
+    def is_(self, how: str, other) -> Value:
+        """Return whether self is `lt`, `gt`, ... another number."""
+        return self.assembler.compare(how, self.value, self._other(other))
+
+    def where(self, condition: Value, other):
+        """Return self where a condition holds, else the other number."""
+        return self._new(self.assembler.select(condition, self.value, self._other(other)))
+
+    def signed_as(self, other: "Numbers"):
+        """Return |self| with the sign of another number."""
+        return self._new(self.assembler.intrinsic("copysign", self.value, other.value))
+
+    def polynomial(self, coefficients: Sequence[float]):
+        """Return the polynomial with these coefficients, the constant one first."""
+        total = self._new(self.assembler.constant(coefficients[-1], KIND))
+        for coefficient in reversed(coefficients[:-1]):
+            total = total.fused(self, coefficient)
+        return total
+
+    def whole(self) -> Value:
+        """Return a whole number of moderate size as an int64."""
+        return self.assembler.convert(self.value, "int64")
+
+
+def _inverse_factorials(first: int, last: int, step: int = 1) -> list[float]:
+    return [float(Fraction(1, math.factorial(n))) for n in range(first, last + 1, step)]
+
+
+def _alternating(coefficients: Sequence[float]) -> list[float]:
+    return [(-1) ** n * c for n, c in enumerate(coefficients)]
+
+
+def power_of_two(x: Numbers, exponent: Value) -> Numbers:
+    """Return x 2^k for an int64 k in (-2098, 2046), past the ends of the normal numbers."""
+    a = x.assembler
+    half = a.shift("ashr", exponent, a.constant(1, "int64"))
+    for part in (half, a.subtract(exponent, half)):
+        bits = a.add(part, a.constant(1023, "int64"))
+        bits = a.shift("shl", bits, a.constant(52, "int64"))
+        x = (x * Numbers(a, a.bits_as(bits, KIND))).rounded()
+    return x
+
+
+def _reduced(x: Numbers) -> tuple[Numbers, Numbers]:
+    """Return r and k with x = k ln 2 + r, |r| <= ln 2 / 2."""
+    k = (x * (1 / _LN2)).nearest()
+    return k.fused(-_LN2_LOW, k.fused(-_LN2_HIGH, x)), k
+
+
+def exp(x: Numbers) -> Numbers:
+    """Return e^x, within 1.0 units of the last place."""
+    inside = x.where(x.is_("gt", -746.0), -746.0)  # NaN too, for now
+    inside = inside.where(inside.is_("lt", 710.0), 710.0)
+    r, k = _reduced(inside)
+    curve = r.polynomial(_inverse_factorials(2, 13))
+    result = power_of_two((r * r).rounded().fused(curve, r) + 1.0, k.whole())
+    return result.where(x.is_("eq", x), x)
+
+
+def exp2(x: Numbers) -> Numbers:
+    """Return 2^x, exact for whole numbers, else within 1.0 units of the last place."""
+    inside = x.where(x.is_("gt", -1076.0), -1076.0)
+    inside = inside.where(inside.is_("lt", 1025.0), 1025.0)
+    k = inside.nearest()
+    r = ((inside - k) * _LN2).rounded()
+    curve = r.polynomial(_inverse_factorials(2, 13))
+    result = power_of_two((r * r).rounded().fused(curve, r) + 1.0, k.whole())
+    return result.where(x.is_("eq", x), x)
+
+
+def expm1(x: Numbers) -> Numbers:
+    """Return e^x - 1, within 2 units of the last place also near 0."""
+    inside = x.where(x.is_("gt", -60.0), -60.0)
+    inside = inside.where(inside.is_("lt", 710.0), 710.0)
+    r, k = _reduced(inside)
+    near = (r * r).rounded().fused(r.polynomial(_inverse_factorials(2, 14)), r)
+    whole = k.whole()
+    one = Numbers(x.assembler, x.assembler.constant(1.0, KIND))
+    # 2^k (e^r - 1) + (2^k - 1); the last double before infinity needs 2^1024 / 2.
+    a = x.assembler
+    huge = a.compare("gt", whole, a.constant(1000, "int64"))
+    lowered = a.select(huge, a.subtract(whole, a.constant(8, "int64")), whole)
+    scale = power_of_two(one, lowered)
+    result = near.fused(scale, scale - one.where(huge, 1.0))
+    result = (result * 256.0).rounded().where(huge, result)
+    result = result.where(x.is_("ne", 0.0), x)  # keeps the sign of 0
+    return result.where(x.is_("eq", x), x)
+
+
+def _mantissa(x: Numbers) -> tuple[Numbers, Numbers]:
+    """Return m and k with x = m 2^k and m within [sqrt(1/2), sqrt(2)), for x > 0."""
+    a = x.assembler
+    tiny = x.is_("lt", _SMALLEST_NORMAL)
+    x = (x * 2.0**54).rounded().where(tiny, x)
+    bits = a.bits_as(x.value, "int64")
+    # What lies above sqrt(2) is counted to the next power.
+    offset = a.constant(0x3FE6A09E667F3BCD, "int64")
+    steps = a.shift("ashr", a.subtract(bits, offset), a.constant(52, "int64"))
+    mantissa = a.subtract(bits, a.shift("shl", steps, a.constant(52, "int64")))
+    k = Numbers(a, a.convert(steps, KIND))
+    return Numbers(a, a.bits_as(mantissa, KIND)), (k - 54.0).where(tiny, k)
+
+
+def _log_ends(x: Numbers, result: Numbers) -> Numbers:
+    """Return a logarithm's result, or what it is for 0, infinity and what has none."""
+    result = result.where(x.is_("lt", math.inf), x)  # infinity and NaN
+    result = result.where(x.is_("ne", 0.0), -math.inf)
+    negative = x.is_("lt", 0.0)
+    return Numbers(x.assembler, x.assembler.constant(math.nan, KIND)).where(
+        negative, result
+    )
+
+
+def _log_series(f: Numbers) -> tuple[Numbers, Numbers]:
+    """Return f^2/2 and what log(1 + f) = f - f^2/2 + rest has as its rest."""
+    s = f / (f + 2.0)
+    z = (s * s).rounded()
+    # log(1 + f) = 2 artanh(s), and 2 s = f - s f.
+    series = (z * z.polynomial([2 / (2 * n + 3) for n in range(11)])).rounded()
+    half = (f * f * 0.5).rounded()
+    return half, (s * (half + series)).rounded()
+
+
+def log(x: Numbers) -> Numbers:
+    """Return the natural logarithm, within 1.0 units of the last place."""
+    m, k = _mantissa(x)
+    f = m - 1.0
+    half, rest = _log_series(f)
+    low = (half - (k.fused(_LN2_LOW, rest))).rounded()
+    return _log_ends(x, k.fused(_LN2_HIGH, -(low - f)))
+
+
+def log2(x: Numbers) -> Numbers:
+    """Return the logarithm to base 2, exact for powers of two."""
+    m, k = _mantissa(x)
+    f = m - 1.0
+    half, rest = _log_series(f)
+    return _log_ends(x, ((f - (half - rest)) * (1 / _LN2)).rounded() + k)
+
+
+def log1p(x: Numbers) -> Numbers:
+    """Return log(1 + x), within 2 units of the last place also near 0."""
+    total = x + 1.0
+    # What was rounded away of 1 + x.
+    lost = x - (total - 1.0)
+    lost = (1.0 - (total - x)).where(x.is_("gt", 1.0), lost)
+    result = log(total) + (lost / total).where(total.is_("gt", 0.0), 0.0)
+    result = result.where(x.is_("lt", math.inf), log(total))
+    return x.where((abs(x)).is_("lt", 2.0**-54), result)
+
+
+def angle(x: Numbers) -> tuple[Numbers, Value]:
+    """Return r and k with x = k pi/2 + r, |r| <= pi/4, for finite x."""
+    a = x.assembler
+    near = abs(x).is_("lt", _FAR)
+    inside = x.where(near, 0.0)
+    k = (inside * (2 / math.pi)).nearest()
+    r = inside
+    for part in _PI_PARTS:
+        r = k.fused(-part, r)
+    rest, quadrant = far_angle(x, a.opposite(near))
+    return r.where(near, rest), a.select(near, k.whole(), quadrant)
+
+
+def far_angle(x: Numbers, far: Value) -> tuple[Numbers, Value]:
+    """Return `angle` of the lanes that are `far` from 0, one after another."""
+    a = x.assembler
+    start, slow, done = a.block, a.label(), a.label()
+    zero, none = a.constant(0.0, KIND), a.constant(0, "int64")
+    a.branch(a.any(far), slow, done)
+    a.begin(slow)
+    pair = "{ double, i64 }"
+    a.declared.add("far_angle")
+    if a.width == 1:
+        found = a.assign(f"call {pair} @far_angle(double {x.value.name})")
+        rest = a.assign(f"extractvalue {pair} {found}, 0")
+        turns = a.assign(f"extractvalue {pair} {found}, 1")
+    else:
+        doubles, integers = a.type(KIND), a.type("int64")
+        rest, turns = zero.name, none.name
+        for lane in range(a.width):
+            one = a.assign(f"extractelement {doubles} {x.value.name}, i32 {lane}")
+            found = a.assign(f"call {pair} @far_angle(double {one})")
+            left = a.assign(f"extractvalue {pair} {found}, 0")
+            number = a.assign(f"extractvalue {pair} {found}, 1")
+            rest = a.assign(f"insertelement {doubles} {rest}, double {left}, i32 {lane}")
+            turns = a.assign(f"insertelement {integers} {turns}, i64 {number}, i32 {lane}")
+    a.jump(done)
+    a.begin(done)
+    rest = a.assign(a.phi(a.type(KIND), (zero.name, start), (rest, slow)))
+    turns = a.assign(a.phi(a.type("int64"), (none.name, start), (turns, slow)))
+    return Numbers(a, Value(rest, KIND)), Value(turns, "int64")
+
+
+def _sine(r: Numbers) -> Numbers:
+    z = (r * r).rounded()
+    curve = z.polynomial(_alternating(_inverse_factorials(3, 19, 2)))
+    return (-(z * r).rounded()).fused(curve, r)
+
+
+def _cosine(r: Numbers) -> Numbers:
+    z = (r * r).rounded()
+    curve = z.polynomial(_alternating(_inverse_factorials(4, 20, 2)))
+    half = (z * 0.5).rounded()
+    # 1 - z/2 is exact but for what is added back.
+    top = 1.0 - half
+    lost = (1.0 - top) - half
+    return top + (z * z).rounded().fused(curve, lost)
+
+
+def _circular(x: Numbers, ahead: int) -> Numbers:
+    """Return sin(x + ahead pi/2)."""
+    a = x.assembler
+    r, quadrant = angle(x)
+    quadrant = a.add(quadrant, a.constant(ahead, "int64"))
+
+    def bit(mask: int) -> Value:
+        found = a.both(quadrant, a.constant(mask, "int64"))
+        return a.compare("ne", found, a.constant(0, "int64"))
+
+    size = _cosine(r).where(bit(1), _sine(r))
+    result = (-size).where(bit(2), size)
+    return result.where(abs(x).is_("lt", math.inf), math.nan)
+
+
+def sin(x: Numbers) -> Numbers:
+    """Return the sine of any angle, within 1.5 units of the last place."""
+    return x.where(x.is_("eq", 0.0), _circular(x, 0))
+
+
+def cos(x: Numbers) -> Numbers:
+    """Return the cosine of any angle, within 1.5 units of the last place."""
+    return _circular(x, 1)
+
+
+def tan(x: Numbers) -> Numbers:
+    """Return the tangent of any angle, within 3 units of the last place."""
+    return x.where(x.is_("eq", 0.0), _circular(x, 0) / _circular(x, 1))
+
+
+def tanh(x: Numbers) -> Numbers:
+    """Return the hyperbolic tangent, within 3 units of the last place."""
+    size = abs(x)
+    double = expm1((size.where(size.is_("lt", 25.0), 25.0) * 2.0).rounded())
+    result = (double / (double + 2.0)).signed_as(x)
+    return result.where(x.is_("eq", x), x)
+
+
+def sinh(x: Numbers) -> Numbers:
+    """Return the hyperbolic sine, within 3 units of the last place."""
+    size = abs(x)
+    grown = expm1(size)
+    near = ((grown + grown / (grown + 1.0)) * 0.5).rounded()
+    root = exp((size * 0.5).rounded())
+    far = ((root * 0.5).rounded() * root).rounded()
+    return near.where(size.is_("lt", 22.0), far).signed_as(x)
+
+
+def cosh(x: Numbers) -> Numbers:
+    """Return the hyperbolic cosine, within 3 units of the last place."""
+    size = abs(x)
+    grown = exp(size)
+    near = (grown * 0.5).rounded() + 0.5 / grown
+    root = exp((size * 0.5).rounded())
+    far = ((root * 0.5).rounded() * root).rounded()
+    return near.where(size.is_("lt", 22.0), far)
+
+
+def logistic(x: Numbers) -> Numbers:
+    """Return 1 / (1 + e^-x), within 3 units of the last place."""
+    return 1.0 / (exp(-x) + 1.0)
+
+
+def atan(x: Numbers) -> Numbers:
+    """Return the arc tangent, within 5 units of the last place."""
+    size = abs(x)
+    steep = size.is_("gt", 1.0)
+    inside = (1.0 / size).where(steep, size)
+    # From tan(b) = inside, halved: tan(b/2), and once more.
+    for _ in range(2):
+        inside = inside / ((inside.fused(inside, 1.0)).root() + 1.0)
+    z = (inside * inside).rounded()
+    series = z.polynomial([(-1) ** n / (2 * n + 1) for n in range(1, 13)])
+    quarter = (z * inside).rounded().fused(series, inside) * 4.0
+    result = ((math.pi / 2 - quarter.rounded()) + _PI_PARTS[1]).where(
+        steep, quarter.rounded()
+    )
+    return x.where(size.is_("lt", 1e-9), result.signed_as(x))
+
+
+def atan2(y: Numbers, x: Numbers) -> Numbers:
+    """Return the angle of the point (x, y), within 5 units of the last place."""
+    wide, high = abs(x), abs(y)
+    steep = high.is_("gt", wide)
+    larger, smaller = high.where(steep, wide), wide.where(steep, high)
+    same = smaller.assembler.both(larger.is_("eq", smaller), larger.is_("eq", math.inf))
+    share = smaller / larger.where(larger.is_("ne", 0.0), 1.0)
+    one = Numbers(x.assembler, x.assembler.constant(1.0, KIND))
+    result = atan(one.where(same, share))
+    result = ((math.pi / 2 - result) + _PI_PARTS[1]).where(steep, result)
+    # The sign of x, that of -0 too.
+    left = one.signed_as(x).is_("lt", 0.0)
+    result = ((math.pi - result) + 2 * _PI_PARTS[1]).where(left, result).signed_as(y)
+    return result.where((x + y).is_("eq", x + y), result).where(
+        x.assembler.both(x.is_("eq", x), y.is_("eq", y)), math.nan
+    )
+
+
+def asin(x: Numbers) -> Numbers:
+    """Return the arc sine, within 5 units of the last place."""
+    return atan2(x, ((1.0 - x) * (x + 1.0)).rounded().root())
+
+
+def acos(x: Numbers) -> Numbers:
+    """Return the arc cosine, within 5 units of the last place."""
+    return (atan2((1.0 - x).root(), (x + 1.0).root()) * 2.0).rounded()
+
+
+def cbrt(x: Numbers) -> Numbers:
+    """Return the cube root, within 2 units of the last place."""
+    a = x.assembler
+    size = abs(x)
+    tiny = size.is_("lt", _SMALLEST_NORMAL)
+    huge = size.is_("gt", 2.0**900)
+    scaled = (size * 2.0**54).rounded().where(tiny, size)
+    scaled = (size * 2.0**-54).rounded().where(huge, scaled)
+    # A third of the exponent, good to 5 %, and Newton's method, the last step by the rest.
+    bits = a.divide(a.bits_as(scaled.value, "int64"), a.constant(3, "int64"))
+    guess = Numbers(
+        a, a.bits_as(a.add(bits, a.constant(0x2A9F76253119D328, "int64")), KIND)
+    )
+    for _ in range(5):
+        square = (guess * guess).rounded()
+        guess = guess - ((square * guess).rounded() - scaled) / (square * 3.0).rounded()
+    guess = (guess * 2.0**-18).rounded().where(tiny, guess)
+    guess = (guess * 2.0**18).rounded().where(huge, guess)
+    whole = a.both(size.is_("lt", math.inf), size.is_("gt", 0.0))
+    return guess.where(whole, size).signed_as(x)
+
+
+def power(x: Numbers, y: Numbers) -> Numbers:
+    """Return x^y as C's `pow` has it, within 2 units of the last place."""
+    a = x.assembler
+    size = abs(x)
+    usable = a.both(size.is_("lt", math.inf), size.is_("gt", 0.0))
+    high, low = _log_in_two(size.where(usable, 1.0))
+    limited = y.where(
+        abs(y).is_("lt", 1e300), Numbers(a, a.constant(1e300, KIND)).signed_as(y)
+    )
+    limited = limited.where(y.is_("eq", y), 0.0)
+    top = (limited * high).rounded()
+    clipped = top.where(top.is_("lt", 800.0), 800.0)
+    clipped = clipped.where(clipped.is_("gt", -800.0), -800.0)
+    rest = limited.fused(high, -top) + (limited * low).rounded()
+    rest = rest.where(abs(top).is_("lt", 800.0), 0.0)
+    grown = exp(clipped)
+    result = (grown * rest).rounded() + grown
+    result = result.where(grown.is_("lt", math.inf), grown)
+
+    whole = a.compare("eq", a.intrinsic("floor", y.value), y.value)
+    half = (y * 0.5).rounded()
+    even = a.compare("eq", a.intrinsic("floor", half.value), half.value)
+    odd = a.both(whole, a.opposite(even))
+    zero, one, endless = (Numbers(a, a.constant(c, KIND)) for c in (0.0, 1.0, math.inf))
+    # A base of 0 or infinity.
+    end = endless.where(a.differing(size.is_("eq", 0.0), y.is_("gt", 0.0)), zero)
+    result = result.where(usable, end)
+    negative = one.signed_as(x).is_("lt", 0.0)
+    result = (-result).where(a.both(negative, odd), result)
+    rootless = a.both(a.both(x.is_("lt", 0.0), x.is_("gt", -math.inf)), a.opposite(whole))
+    result = Numbers(a, a.constant(math.nan, KIND)).where(rootless, result)
+    # An exponent without end.
+    grows = a.opposite(a.differing(size.is_("gt", 1.0), y.is_("gt", 0.0)))
+    end = one.where(size.is_("eq", 1.0), endless.where(grows, zero))
+    result = end.where(abs(y).is_("eq", math.inf), result)
+    result = result.where(a.both(x.is_("eq", x), y.is_("eq", y)), math.nan)
+    sure = a.either(y.is_("eq", 0.0), x.is_("eq", 1.0))
+    return one.where(sure, result)
+
+
+def _two_product(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
+    product = (x * y).rounded()
+    return product, x.fused(y, -product)
+
+
+def _two_sum(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
+
+
+def _log_in_two(x: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the natural logarithm of a finite x > 0 as a sum of two doubles."""
+    m, k = _mantissa(x)
+    f = m - 1.0
+    divisor, spare = _two_sum(f, Numbers(x.assembler, x.assembler.constant(2.0, KIND)))
+    s = f / divisor
+    missing = (-s).fused(divisor, f) - (s * spare).rounded()
+    s_low = missing / divisor
+    z, z_low = _two_product(s, s)
+    z_low = (s * 2.0).rounded().fused(s_low, z_low)
+    # 2 artanh(s) = 2 s + s z (2/3 + z (2/5 + ...)), the first terms in two doubles.
+    tail = z.polynomial([2 / (2 * n + 5) for n in range(12)])
+    third, third_low = 2 / 3, float(Fraction(2, 3) - Fraction(2 / 3))
+    inner, inner_low = _two_sum(
+        Numbers(x.assembler, x.assembler.constant(third, KIND)), (z * tail).rounded()
+    )
+    inner_low = inner_low + z.fused(tail, -(z * tail).rounded()) + third_low
+    cube, cube_low = _two_product(s, z)
+    cube_low = s.fused(z_low, cube_low) + (s_low * z).rounded()
+    more, more_low = _two_product(cube, inner)
+    more_low = cube.fused(inner_low, more_low) + (cube_low * inner).rounded()
+    high, low = _two_sum((s * 2.0).rounded(), more)
+    low = low + ((s_low * 2.0).rounded() + more_low)
+    base, base_low = _two_sum((k * _LN2_HIGH).rounded(), high)
+    return _two_sum(base, base_low + (low + (k * _LN2_LOW).rounded()))
+
+
+FUNCTIONS: dict[str, Callable[..., Numbers]] = {
+    "exp": exp,
+    "exp2": exp2,
+    "expm1": expm1,
+    "log": log,
+    "log2": log2,
+    "log1p": log1p,
+    "sin": sin,
+    "cos": cos,
+    "tan": tan,
+    "tanh": tanh,
+    "sinh": sinh,
+    "cosh": cosh,
+    "logistic": logistic,
+    "atan": atan,
+    "atan2": atan2,
+    "asin": asin,
+    "acos": acos,
+    "cbrt": cbrt,
+    "pow": power,
+}
+
+
+def far_angle_text() -> str:
+    """Return the LLVM function that reduces one large angle by its exact bits.
+
+    With $x = m 2^e$, a whole number m of 53 bits, only the 256 binary digits of 2/pi from
+    that of weight $2^{1-e}$ on matter: those before it make whole turns of four quadrants,
+    those behind it less than a double next to a multiple of pi/2 leaves. The lowest 256
+    bits of their product with m are two of the quadrant and 254 of the angle in it.
+
+    **Source:** Payne and Hanek, *SIGNUM Newsletter* 18 (1983) 19.
+    """
+    digits = [0, *_words(_two_over_pi(64 * (_WORDS - 1)), _WORDS - 1)]
+    table = ", ".join(f"i64 {word - 2**64 if word >= 2**63 else word}" for word in digits)
+    fetch = "\n".join(
+        f"""  %i{n} = add i64 %word, {n}
+  %p{n} = getelementptr i64, ptr @two_over_pi, i64 %i{n}
+  %w{n} = load i64, ptr %p{n}
+  %z{n} = zext i64 %w{n} to i320
+  %s{n} = shl i320 %z{n}, {64 * (4 - n)}
+  %t{n} = or i320 {f"%t{n - 1}" if n else "0"}, %s{n}"""
+        for n in range(5)
+    )
+    first, second = (literal(part, KIND) for part in _PI_PARTS[:2])
+    return f"""@two_over_pi = private constant [{_WORDS} x i64] [{table}]
+declare i256 @llvm.ctlz.i256(i256, i1)
+declare i256 @llvm.abs.i256(i256, i1)
+declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.smin.i64(i64, i64)
+declare double @llvm.fma.f64(double, double, double)
+
+define internal {{ double, i64 }} @far_angle(double %x) noinline {{
+  %raw = bitcast double %x to i64
+  %field = lshr i64 %raw, 52
+  %biased = and i64 %field, 2047
+  %fraction = and i64 %raw, 4503599627370495
+  %m = or i64 %fraction, 4503599627370496
+  %place = sub i64 %biased, 1013
+  %least = call i64 @llvm.smax.i64(i64 %place, i64 0)
+  %from = call i64 @llvm.smin.i64(i64 %least, i64 1033)
+  %word = lshr i64 %from, 6
+{fetch}
+  %inside = and i64 %from, 63
+  %aside = zext i64 %inside to i320
+  %moved = shl i320 %t4, %aside
+  %top = lshr i320 %moved, 64
+  %digits = trunc i320 %top to i256
+  %wide = zext i64 %m to i256
+  %product = mul i256 %digits, %wide
+  %above = lshr i256 %product, 254
+  %quadrant = trunc i256 %above to i64
+  %rest = shl i256 %product, 2
+  %under = icmp slt i256 %rest, 0
+  %one = zext i1 %under to i64
+  %turns = add i64 %quadrant, %one
+  %size = call i256 @llvm.abs.i256(i256 %rest, i1 false)
+  %zeros = call i256 @llvm.ctlz.i256(i256 %size, i1 false)
+  %normal = shl i256 %size, %zeros
+  %upper = lshr i256 %normal, 203
+  %upper64 = trunc i256 %upper to i64
+  %h = uitofp i64 %upper64 to double
+  %next = lshr i256 %normal, 150
+  %next64 = trunc i256 %next to i64
+  %lower64 = and i64 %next64, 9007199254740991
+  %l = uitofp i64 %lower64 to double
+  %l1 = fmul double %l, {literal(2.0**-53, KIND)}
+  %hi = fmul double %h, {first}
+  %minus = fneg double %hi
+  %e0 = call double @llvm.fma.f64(double %h, double {first}, double %minus)
+  %e1 = call double @llvm.fma.f64(double %h, double {second}, double %e0)
+  %e2 = call double @llvm.fma.f64(double %l1, double {first}, double %e1)
+  %sum = fadd double %hi, %e2
+  %zeros64 = trunc i256 %zeros to i64
+  %power = sub i64 970, %zeros64
+  %bits = shl i64 %power, 52
+  %scale = bitcast i64 %bits to double
+  %r = fmul double %sum, %scale
+  %turned = fneg double %r
+  %signed = select i1 %under, double %turned, double %r
+  %opposite = fneg double %signed
+  %back = sub i64 0, %turns
+  %negative = icmp slt i64 %raw, 0
+  %angle = select i1 %negative, double %opposite, double %signed
+  %number = select i1 %negative, i64 %back, i64 %turns
+  %pair = insertvalue {{ double, i64 }} undef, double %angle, 0
+  %both = insertvalue {{ double, i64 }} %pair, i64 %number, 1
+  ret {{ double, i64 }} %both
+}}
+"""
+
+
+def _two_over_pi(bits: int) -> int:
+    """Return the first binary digits of 2/pi as a whole number."""
+    one = 1 << (bits + 64)
+
+    def arc_cotangent(n: int) -> int:
+        total, term, k, sign = 0, one // n, 1, 1
+        while term:
+            total += sign * (term // k)
+            term, k, sign = term // (n * n), k + 2, -sign
+        return total
+
+    pi = 4 * (4 * arc_cotangent(5) - arc_cotangent(239))  # Machin
+    return (2 * one << bits) // pi
+
+
+def _words(digits: int, count: int) -> list[int]:
+    return [(digits >> (64 * (count - 1 - n))) & (2**64 - 1) for n in range(count)]

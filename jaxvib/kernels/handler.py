@@ -1,0 +1,115 @@
+"""How Python and XLA call a program on a CPU, in LLVM."""
+
+import platform
+
+from .printer import Signature
+
+# Where the numbers stand in XLA's structures (xla/ffi/api/c_api.h), in bytes.
+_EXTENSION, _ARGUMENTS, _RESULTS = 8, 72, 112  # in the call's frame
+_KIND, _METADATA = 8, 24  # in an extension, which is 1 where metadata are asked for
+_MAJOR, _MINOR, _TRAITS = 24, 28, 32  # in the metadata
+_DATA, _RANK, _SIZES = 24, 32, 40  # in a buffer
+
+
+# How a thread's arithmetic is read and set, and what it has to be: XLA's threads take
+# the smallest numbers for zero.
+_MODES = {
+    "x86_64": """
+declare void @llvm.x86.sse.stmxcsr(ptr)
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+define void @run(i64 %n, i64 %from, i64 %to, ptr %inputs, ptr %outputs) {
+%before = alloca i32
+%plain = alloca i32
+store i32 8064, ptr %plain
+call void @llvm.x86.sse.stmxcsr(ptr %before)
+call void @llvm.x86.sse.ldmxcsr(ptr %plain)
+call void @lanes(i64 %n, i64 %from, i64 %to, ptr %inputs, ptr %outputs)
+call void @llvm.x86.sse.ldmxcsr(ptr %before)
+ret void
+}
+""",
+    "aarch64": """
+declare i64 @llvm.aarch64.get.fpcr()
+declare void @llvm.aarch64.set.fpcr(i64)
+define void @run(i64 %n, i64 %from, i64 %to, ptr %inputs, ptr %outputs) {
+%before = call i64 @llvm.aarch64.get.fpcr()
+call void @llvm.aarch64.set.fpcr(i64 0)
+call void @lanes(i64 %n, i64 %from, i64 %to, ptr %inputs, ptr %outputs)
+call void @llvm.aarch64.set.fpcr(i64 %before)
+ret void
+}
+""",
+}
+
+
+def run_text() -> str:
+    """Return the function `run`: `lanes`, with IEEE's arithmetic whoever calls.
+
+    **Raises:** `KeyError` on a processor of another make.
+    """
+    machine = platform.machine().lower()
+    return _MODES[{"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)]
+
+
+def handler_text(signature: Signature) -> str:
+    """Return the function `handler(frame)`, which calls `run` with XLA's buffers.
+
+    Every buffer has the lanes as its last axis. Version 0.1 of the interface is told,
+    which every later 0.x takes.
+    """
+    inputs, outputs = len(signature.inputs), len(signature.outputs)
+    return f"""
+define ptr @handler(ptr %frame) {{
+entry:
+%inputs = alloca [{max(inputs, 1)} x ptr]
+%outputs = alloca [{max(outputs, 1)} x ptr]
+%pe = getelementptr i8, ptr %frame, i64 {_EXTENSION}
+%extension = load ptr, ptr %pe
+%none = icmp eq ptr %extension, null
+br i1 %none, label %run, label %asked
+asked:
+%pk = getelementptr i8, ptr %extension, i64 {_KIND}
+%kind = load i32, ptr %pk
+%metadata = icmp eq i32 %kind, 1
+br i1 %metadata, label %tell, label %run
+tell:
+%pm = getelementptr i8, ptr %extension, i64 {_METADATA}
+%told = load ptr, ptr %pm
+%major = getelementptr i8, ptr %told, i64 {_MAJOR}
+store i32 0, ptr %major
+%minor = getelementptr i8, ptr %told, i64 {_MINOR}
+store i32 1, ptr %minor
+%traits = getelementptr i8, ptr %told, i64 {_TRAITS}
+store i32 0, ptr %traits
+ret ptr null
+run:
+%pa = getelementptr i8, ptr %frame, i64 {_ARGUMENTS}
+%arguments = load ptr, ptr %pa
+%pr = getelementptr i8, ptr %frame, i64 {_RESULTS}
+%results = load ptr, ptr %pr
+{_gathered("arguments", "inputs", inputs)}
+{_gathered("results", "outputs", outputs)}
+%first = load ptr, ptr %results
+%prank = getelementptr i8, ptr %first, i64 {_RANK}
+%rank = load i64, ptr %prank
+%last = sub i64 %rank, 1
+%psizes = getelementptr i8, ptr %first, i64 {_SIZES}
+%sizes = load ptr, ptr %psizes
+%pn = getelementptr i64, ptr %sizes, i64 %last
+%n = load i64, ptr %pn
+call void @run(i64 %n, i64 0, i64 %n, ptr %inputs, ptr %outputs)
+ret ptr null
+}}
+"""
+
+
+def _gathered(source: str, target: str, count: int) -> str:
+    return "\n".join(
+        f"""%{source}{k} = getelementptr ptr, ptr %{source}, i64 {k}
+%{source}b{k} = load ptr, ptr %{source}{k}
+%{source}d{k} = getelementptr i8, ptr %{source}b{k}, i64 {_DATA}
+%{source}p{k} = load ptr, ptr %{source}d{k}
+%{target}s{k} = getelementptr ptr, ptr %{target}, i64 {k}
+store ptr %{source}p{k}, ptr %{target}s{k}"""
+        for k in range(count)
+    )

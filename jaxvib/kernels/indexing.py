@@ -1,0 +1,174 @@
+"""Parts of arrays at places that may be known only when the program runs."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .assembler import Value, is_float
+from .primitives import as_array, each
+
+
+def slice_at(printer, array, starts: Sequence[Value], sizes) -> np.ndarray:
+    """Return the part of an array that begins at places within bounds, for each lane."""
+    a = printer.assembler
+    for axis, (start, length) in enumerate(zip(starts, sizes, strict=True)):
+        front = np.moveaxis(array, axis, 0)
+        if start.number is not None:
+            chosen = front[start.number : start.number + length]
+        else:
+            chosen = front[:length]
+            for k in range(1, front.shape[0] - length + 1):
+                here = a.compare("eq", start, a.constant(k, start.kind))
+                moved = front[k : k + length]
+                chosen = each(lambda x, y, c=here: a.select(c, x, y), moved, chosen)
+        array = np.moveaxis(chosen, 0, axis)
+    return array
+
+
+def update_at(printer, array, update, starts: Sequence[Value], if_: Value) -> np.ndarray:
+    """Return an array with a part put in at places within bounds, where `if_` holds."""
+    a, result = printer.assembler, array.copy()
+    ranges = [
+        [start.number] if start.number is not None else range(size - length + 1)
+        for start, size, length in zip(starts, array.shape, update.shape, strict=True)
+    ]
+    for offset in np.ndindex(*map(len, ranges)):
+        first = [places[k] for places, k in zip(ranges, offset, strict=True)]
+        here = if_
+        for start, place in zip(starts, first, strict=True):
+            here = a.both(here, a.compare("eq", start, a.constant(place, start.kind)))
+        part = tuple(slice(k, k + n) for k, n in zip(first, update.shape, strict=True))
+        result[part] = each(lambda x, y, c=here: a.select(c, x, y), update, result[part])
+    return result
+
+
+def bounded(printer, start: Value, most: int) -> Value:
+    """Return a place moved into 0 to `most`."""
+    a = printer.assembler
+    zero, last = a.constant(0, start.kind), a.constant(most, start.kind)
+    start = a.select(a.compare("lt", start, zero), zero, start)
+    return a.select(a.compare("gt", start, last), last, start)
+
+
+def _dynamic_slice(printer, equation, inputs):
+    array, *starts = inputs
+    sizes = equation.params["slice_sizes"]
+    return [slice_at(printer, array, _begun(printer, starts, array.shape, sizes), sizes)]
+
+
+def _dynamic_update(printer, equation, inputs):
+    array, update, *starts = inputs
+    starts = _begun(printer, starts, array.shape, update.shape)
+    always = printer.assembler.constant(True, "bool")
+    return [update_at(printer, array, update, starts, always)]
+
+
+def _begun(printer, starts, shape, sizes):
+    return [
+        bounded(printer, start[()], size - length)
+        for start, size, length in zip(starts, shape, sizes, strict=True)
+    ]
+
+
+def _gather(printer, equation, inputs):
+    (array, indices), parameters = inputs, equation.params
+    numbers = parameters["dimension_numbers"]
+    shape, sizes = equation.outvars[0].aval.shape, parameters["slice_sizes"]
+    gone = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
+    outer = [d for d in range(len(shape)) if d not in numbers.offset_dims]
+    result = np.empty(shape, object)
+    for place in np.ndindex(*indices.shape[:-1]):
+        starts, inside = _starts(
+            printer, array, indices[place], sizes, numbers.start_index_map,
+            zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims,
+                strict=True),
+            place,
+        )  # fmt: skip
+        part = slice_at(printer, array, starts, sizes).reshape(
+            [n for d, n in enumerate(sizes) if d not in gone]
+        )
+        if "FILL" in str(parameters["mode"]).upper():
+            part = _filled(printer, part, inside, parameters["fill_value"])
+        where: list = [slice(None)] * len(shape)
+        for dimension, k in zip(outer, place, strict=True):
+            where[dimension] = k
+        result[tuple(where)] = part if part.ndim else part[()]
+    return [result]
+
+
+def _filled(printer, part, inside: Value, filling) -> np.ndarray:
+    a = printer.assembler
+
+    def choose(x):
+        number = filling
+        if number is None:
+            number = np.nan if is_float(x.kind) else _outermost(x.kind)
+        return a.select(inside, x, a.constant(number, x.kind))
+
+    return each(choose, part)
+
+
+def _outermost(kind: str):
+    """Return what JAX gives for whole numbers outside of an array."""
+    if kind == "bool":
+        return True
+    limits = np.iinfo(kind)
+    return limits.min if kind.startswith("i") else limits.max
+
+
+def _starts(printer, array, index, sizes, mapped, batching, place):
+    """Return where a part begins, moved into bounds, and whether it was within them."""
+    a = printer.assembler
+    kind = index.flat[0].kind if index.size else "int32"
+    inside = a.constant(True, "bool")
+    starts = [a.constant(0, kind)] * array.ndim
+    for own, theirs in batching:
+        starts[own] = a.constant(place[theirs], kind)
+    for dimension, start in zip(mapped, np.atleast_1d(index), strict=True):
+        most = array.shape[dimension] - sizes[dimension]
+        starts[dimension] = bounded(printer, start, most)
+        inside = a.both(inside, a.compare("eq", starts[dimension], start))
+    return starts, inside
+
+
+def _scatter(combine: Callable | None) -> Callable:
+    def write(printer, equation, inputs):
+        (array, indices, updates), parameters = inputs, equation.params
+        a, numbers = printer.assembler, parameters["dimension_numbers"]
+        gone = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
+        outer = [d for d in range(updates.ndim) if d not in numbers.update_window_dims]
+        kept = iter(numbers.update_window_dims)
+        sizes = [1 if d in gone else updates.shape[next(kept)] for d in range(array.ndim)]
+        clipped = "CLIP" in str(parameters["mode"]).upper()
+        for place in np.ndindex(*indices.shape[:-1]):
+            starts, inside = _starts(
+                printer, array, indices[place], sizes,
+                numbers.scatter_dims_to_operand_dims,
+                zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims,
+                    strict=True),
+                place,
+            )  # fmt: skip
+            where: list = [slice(None)] * updates.ndim
+            for dimension, k in zip(outer, place, strict=True):
+                where[dimension] = k
+            update = as_array(updates[tuple(where)]).reshape(sizes)
+            if combine is not None:
+                old = slice_at(printer, array, starts, sizes)
+                update = each(lambda x, y: combine(a, x, y), old, update)
+            always = a.constant(True, "bool")
+            array = update_at(printer, array, update, starts, always if clipped else inside)
+        return [array]
+
+    return write
+
+
+TABLE: dict[str, Callable] = {
+    "dynamic_slice": _dynamic_slice,
+    "dynamic_update_slice": _dynamic_update,
+    "gather": _gather,
+    "scatter": _scatter(None),
+    "scatter-add": _scatter(lambda a, x, y: a.add(x, y)),
+    "scatter_add": _scatter(lambda a, x, y: a.add(x, y)),
+    "scatter-mul": _scatter(lambda a, x, y: a.multiply(x, y)),
+    "scatter_mul": _scatter(lambda a, x, y: a.multiply(x, y)),
+}

@@ -1,0 +1,297 @@
+"""`kernel`: a function of one lane of numbers, compiled by LLVM for many lanes."""
+
+import ctypes
+import functools
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.custom_derivatives import SymbolicZero
+
+from .assembler import NotPrintedError
+from .printer import Program, print_lanes, trace
+
+_LOG = logging.getLogger(__name__)
+
+
+class Kernel:
+    """A function of one lane as machine code of its own; see `kernel`."""
+
+    def __init__(self, function: Callable):
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._forms: dict[Any, _Form] = {}
+
+    def __call__(self, *arguments):
+        """Return the function's result, for one lane or under JAX's transformations."""
+        leaves, form = self._form_of(arguments)
+        return jax.tree.unflatten(form.tree, form.call(leaves))
+
+    def map(self, *arguments, threads: int | None = None):
+        """Return the results of many lanes as numpy arrays, without JAX and XLA.
+
+        Every array has the lanes as its first axis. They are shared out to `threads`,
+        one for each core unless given.
+
+        **Raises:** `ValueError` for arrays of different lengths, for none, or for a
+        function that is not printed.
+        """
+        leaves, rest = _parted(arguments)
+        lengths = sorted({np.shape(leaf)[0] if np.ndim(leaf) else 0 for leaf in leaves})
+        if len(lengths) != 1 or lengths[0] == 0:
+            raise ValueError(
+                f"arrays have leading lengths {lengths}; allowed: one above 0 for all"
+            )
+        shapes = [jax.ShapeDtypeStruct(np.shape(leaf)[1:], leaf.dtype) for leaf in leaves]
+        form = self._form(shapes, rest)
+        if form.reason:
+            raise ValueError(f"{self._name()} is not printed: {form.reason}")
+        results = form.map(leaves, lengths[0], threads)
+        return jax.tree.unflatten(form.tree, results)
+
+    def why_not(self, *arguments) -> str:
+        """Return why XLA compiles the function for such arguments, "" where LLVM does."""
+        return self._form_of(arguments)[1].reason
+
+    def _form_of(self, arguments):
+        leaves, rest = _parted(arguments)
+        shapes = [jax.ShapeDtypeStruct(np.shape(leaf), leaf.dtype) for leaf in leaves]
+        return leaves, self._form(shapes, rest)
+
+    def _form(self, shapes, rest) -> "_Form":
+        key = (*((shape.shape, shape.dtype.name) for shape in shapes), rest)
+        if key not in self._forms:
+            tree, static = rest
+
+            def flat(*leaves):
+                arrays = jax.tree.unflatten(tree, leaves)
+                return self._function(*eqx.combine(arrays, static.value))
+
+            self._forms[key] = _Form(flat, shapes)
+            if reason := self._forms[key].reason:
+                _LOG.debug("%s goes by XLA: %s", self._name(), reason)
+        return self._forms[key]
+
+    def _name(self) -> str:
+        return getattr(self._function, "__qualname__", repr(self._function))
+
+
+def kernel(function: Callable) -> Kernel:
+    r"""Compile a function of one lane by LLVM, for vectors of lanes and all cores.
+
+    `function` takes and returns pytrees of small arrays of real numbers, whole numbers and
+    booleans, and is written in JAX: arithmetic, elementary functions, `where`,
+    `while_loop`, `fori_loop`, `scan`, `cond`, small matrix products. It is compiled in a
+    fraction of XLA's time, and a lane that takes many turns of a loop keeps only the few
+    beside it in a vector waiting.
+
+    The result is called like the function, under `jit`, `vmap`, `jacfwd`, `jvp`, `grad`
+    and `jacrev` of any order, whose Jacobians are kernels too; `.map(*arrays)` is the
+    fastest way for arrays of lanes. What LLVM is not given here, or another device than a
+    CPU, is left to XLA; `.why_not(*arguments)` tells why. A result has the same bits in
+    every vector width, at every place among the lanes, and on every processor with
+    IEEE arithmetic: sums that take up a product round once, and elementary functions are
+    polynomials of `kernels.elementary`. Compiled code is kept per user.
+
+        oscillation = jv.kernel(lambda t, w: jnp.exp(-0.1 * t) * jnp.cos(w * t))
+        oscillation.map(np.linspace(0.0, 9.0, 1000), np.full(1000, 2.0))
+
+    **Raises:** `TypeError` from the function itself if it cannot be traced.
+    """
+    return Kernel(function)
+
+
+class _Form:
+    """A function for arguments of one structure: traced, printed, compiled when needed."""
+
+    def __init__(self, flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]):
+        self._flat, self._shapes = flat, shapes
+        self._programs: dict[int, Any] = {}
+        closed, results = trace(flat, shapes)
+        self._closed = closed
+        self.tree = jax.tree.structure(results)
+        self.reason = ""
+        try:
+            if jax.default_backend() != "cpu":
+                raise NotPrintedError(f"the device is a {jax.default_backend()}")
+            self._native  # noqa: B018 - printed and compiled, to know whether it can be
+        except NotPrintedError as error:
+            self.reason = str(error)
+        self._differentiable = jax.custom_jvp(self._many)
+        self._differentiable.defjvp(self._slope, symbolic_zeros=True)
+        self._jacobians: dict[tuple[int, ...], _Form] = {}
+
+    @functools.cached_property
+    def _native(self):
+        from .cpu import Native, host_width
+
+        if not self._shapes:
+            raise NotPrintedError("it takes no arrays")
+        if not self._closed.jaxpr.outvars:
+            raise NotPrintedError("it returns no arrays")
+        return Native(print_lanes(self._closed, host_width()))
+
+    @property
+    def program(self) -> Program:
+        """What was printed."""
+        return self._native.program
+
+    def call(self, leaves) -> list:
+        """Return the results of one lane, whatever JAX makes of it."""
+        if self.reason:
+            return jax.tree.leaves(self._by_xla(*leaves))
+        if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+            return list(self._differentiable(*map(jnp.asarray, leaves)))
+        results = self.map([np.asarray(leaf)[None] for leaf in leaves], 1, 1)
+        return [jnp.asarray(result[0]) for result in results]
+
+    @functools.cached_property
+    def _by_xla(self):
+        return jax.jit(self._flat)
+
+    def map(self, leaves, lanes: int, threads: int | None) -> list[np.ndarray]:
+        """Return the results of lanes on the first axis, as numpy arrays."""
+        from .cpu import default_threads
+
+        width = self._native.program.width
+        whole = -(-lanes // width) * width
+        padded = [_padded(np.moveaxis(np.asarray(leaf), 0, -1), whole) for leaf in leaves]
+        results = self._native(padded, threads or default_threads())
+        return [np.moveaxis(result, -1, 0)[:lanes] for result in results]
+
+    # The same inside JAX's programs.
+
+    def _many(self, *leaves):
+        batched = jax.custom_batching.custom_vmap(self._lanes)
+
+        @batched.def_vmap
+        def rule(size, is_batched, *arrays):
+            wide = [
+                array if one else jnp.broadcast_to(array, (size, *array.shape))
+                for array, one in zip(arrays, is_batched, strict=True)
+            ]
+            # Lanes of lanes are lanes.
+            flat = [array.reshape(-1, *array.shape[2:]) for array in wide]
+            results = batched(*flat)
+            results = tuple(r.reshape(size, -1, *r.shape[1:]) for r in results)
+            return results, (True,) * len(results)
+
+        return tuple(result[0] for result in batched(*(leaf[None] for leaf in leaves)))
+
+    def _lanes(self, *arrays):
+        """Call the program with arrays whose first axis are the lanes."""
+        program = self._native.program
+        lanes = arrays[0].shape[0]
+        whole = -(-lanes // program.width) * program.width
+        turned = [_padded(jnp.moveaxis(array, 0, -1), whole) for array in arrays]
+        shapes = tuple(
+            jax.ShapeDtypeStruct((*shape, whole), kind)
+            for shape, kind in program.signature.outputs
+        )
+        results = jax.ffi.ffi_call(self._target, shapes)(*turned)
+        return tuple(jnp.moveaxis(result, -1, 0)[:lanes] for result in results)
+
+    @functools.cached_property
+    def _target(self) -> str:
+        """The name by which XLA knows the program."""
+        name = f"jaxvib_{self.program.key}"
+        _register(name, self._native)
+        return name
+
+    def _slope(self, primals, tangents):
+        moving = tuple(
+            k for k, tangent in enumerate(tangents) if not isinstance(tangent, SymbolicZero)
+        )
+        values = tuple(self._differentiable(*primals))
+        floats = [jnp.issubdtype(value.dtype, jnp.inexact) for value in values]
+        if not moving or not any(floats):
+            return values, tuple(map(_no_change, values))
+        jacobians = iter(self._jacobian(moving).call(primals))
+        changes = []
+        for value, is_float in zip(values, floats, strict=True):
+            if not is_float:
+                changes.append(_no_change(value))
+                continue
+            changes.append(
+                sum(
+                    jnp.tensordot(next(jacobians), tangents[k], tangents[k].ndim)
+                    for k in moving
+                )
+            )
+        return values, tuple(changes)
+
+    def _jacobian(self, moving: tuple[int, ...]) -> "_Form":
+        """Return the form of the function's Jacobians by some of its arguments."""
+        if moving not in self._jacobians:
+
+            def inexact(*leaves):
+                results = jax.tree.leaves(self._flat(*leaves))
+                return [r for r in results if jnp.issubdtype(r.dtype, jnp.inexact)]
+
+            self._jacobians[moving] = _Form(jax.jacfwd(inexact, moving), self._shapes)
+        return self._jacobians[moving]
+
+
+_REGISTERED: dict[str, Any] = {}
+
+
+def _register(name: str, native) -> None:
+    """Make a program known to XLA, once, and keep it for as long as the process lives."""
+    if name in _REGISTERED:
+        return
+    capsule = ctypes.pythonapi.PyCapsule_New
+    capsule.restype = ctypes.py_object
+    capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    jax.ffi.register_ffi_target(name, capsule(native.handler, None, None), platform="cpu")
+    _REGISTERED[name] = native
+
+
+class _Static:
+    """What of the arguments is no array, as a part of a key."""
+
+    def __init__(self, value):
+        self.value = value
+        leaves, tree = jax.tree.flatten(value)
+        self._key = tuple(leaves), tree
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, _Static) and self._key == other._key
+
+
+def _parted(arguments):
+    """Return the arrays among arguments, and the rest with how to put it together."""
+    arrays, static = eqx.partition(arguments, eqx.is_array_like)
+    leaves, tree = jax.tree.flatten(arrays)
+    leaves = [_as_array(leaf) for leaf in leaves]
+    return leaves, (tree, _Static(static))
+
+
+def _as_array(leaf):
+    """Return numbers as an array of the dtype that JAX would give them."""
+    if isinstance(leaf, jax.Array):
+        return leaf
+    array = np.asarray(leaf)
+    return array.astype(jax.dtypes.canonicalize_dtype(array.dtype), copy=False)
+
+
+def _padded(array, lanes: int):
+    """Return an array with its last lane repeated up to a number of lanes."""
+    more = lanes - array.shape[-1]
+    if not more:
+        return array
+    library = jnp if isinstance(array, jax.Array) else np
+    return library.concatenate([array, library.repeat(array[..., -1:], more, -1)], -1)
+
+
+def _no_change(value):
+    kind = value.dtype if jnp.issubdtype(value.dtype, jnp.inexact) else jax.dtypes.float0
+    return (
+        np.zeros(value.shape, kind) if kind == jax.dtypes.float0 else jnp.zeros_like(value)
+    )

@@ -1,0 +1,471 @@
+"""What each of JAX's primitives is in LLVM: one function for each, in one table."""
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from . import elementary
+from .assembler import Value, is_float
+from .elementary import Numbers
+
+
+def each(function: Callable[..., Value], *arrays: np.ndarray) -> np.ndarray:
+    """Return a function of single numbers, number by number."""
+    shapes = np.broadcast_shapes(*(array.shape for array in arrays))
+    wide = [np.broadcast_to(array, shapes) for array in arrays]
+    result = np.empty(shapes, object)
+    for place in np.ndindex(shapes):
+        result[place] = function(*(array[place] for array in wide))
+    return result
+
+
+def boxed(value: Value) -> np.ndarray:
+    """Return one number as an array without axes."""
+    result = np.empty((), object)
+    result[()] = value
+    return result
+
+
+def _elementwise(function: Callable) -> Callable:
+    """Return the entry of a function (printer's assembler, parameters, numbers)."""
+
+    def write(printer, equation, inputs):
+        a, parameters = printer.assembler, equation.params
+        return [each(lambda *x: function(a, parameters, *x), *inputs)]
+
+    return write
+
+
+def _rearranged(function: Callable) -> Callable:
+    """Return the entry of what only moves numbers: (arrays, parameters, shape)."""
+
+    def write(printer, equation, inputs):
+        result = function(inputs, equation.params, equation.outvars[0].aval.shape)
+        return [as_array(result)]
+
+    return write
+
+
+def as_array(result) -> np.ndarray:
+    """Return what indexing gave, a single value boxed."""
+    return result if isinstance(result, np.ndarray) else boxed(result)
+
+
+def put(array: np.ndarray, place: int, values: np.ndarray) -> None:
+    """Put values on a place of an array's first axis."""
+    array[place] = values if array.ndim > 1 else as_array(values)[()]
+
+
+# Numbers to numbers.
+
+
+def _maximum(a, parameters, x, y, how="gt"):
+    if not is_float(x.kind):
+        return a.select(a.compare(how, x, y), x, y)
+    # NaN passes through; of two zeros the maximum is +0 and the minimum -0.
+    chosen = a.select(a.compare(how, x, y), x, y)
+    bits = "int64" if x.kind == "float64" else "int32"
+    combine = a.both if how == "gt" else a.either
+    zero = a.bits_as(combine(a.bits_as(x, bits), a.bits_as(y, bits)), x.kind)
+    chosen = a.select(a.compare("eq", x, y), zero, chosen)
+    return a.select(a.compare("ne", x, x), x, chosen)
+
+
+def _minimum(a, parameters, x, y):
+    return _maximum(a, parameters, x, y, "lt")
+
+
+def _absolute(a, parameters, x):
+    if is_float(x.kind):
+        return a.intrinsic("fabs", x)
+    if x.kind.startswith("u"):
+        return x
+    return a.select(a.compare("lt", x, a.constant(0, x.kind)), a.negative(x), x)
+
+
+def _sign(a, parameters, x):
+    zero, one = a.constant(0, x.kind), a.constant(1, x.kind)
+    below = zero if x.kind.startswith("u") else a.constant(-1, x.kind)
+    result = a.select(a.compare("lt", x, zero), below, x)  # zeros and NaN stay
+    return a.select(a.compare("gt", x, zero), one, result)
+
+
+def _rounded(a, parameters, x):
+    to_even = int(parameters["rounding_method"]) == 1
+    return a.intrinsic("roundeven" if to_even else "round", x)
+
+
+def _whole_power(a, parameters, x):
+    exponent = parameters["y"]
+    if exponent == 0:
+        return a.constant(1, x.kind)
+    result, base, left = None, x, abs(exponent)
+    while left:
+        if left & 1:
+            result = base if result is None else a.multiply(result, base).plain()
+        left >>= 1
+        if left:
+            base = a.multiply(base, base).plain()
+    return result if exponent > 0 else a.divide(a.constant(1, x.kind), result)
+
+
+def _finite(a, parameters, x):
+    return a.compare("lt", a.intrinsic("fabs", x), a.constant(math.inf, x.kind))
+
+
+def _neighbour(a, parameters, x, y):
+    """Return the next float after x on the way to y."""
+    bits = "int64" if x.kind == "float64" else "int32"
+    zero, one = a.constant(0, bits), a.constant(1, bits)
+    number = a.bits_as(x, bits)
+    # Away from zero where both go the same way; the bits of floats are in their order.
+    outward = a.compare("eq", a.compare("gt", y, x), a.compare("ge", number, zero))
+    moved = a.bits_as(
+        a.select(outward, a.add(number, one), a.subtract(number, one)), x.kind
+    )
+    least = a.intrinsic("copysign", a.bits_as(one, x.kind), y)
+    moved = a.select(a.compare("eq", x, a.constant(0, x.kind)), least, moved)
+    moved = a.select(a.compare("eq", x, y), y, moved)
+    told = a.both(a.compare("eq", x, x), a.compare("eq", y, y))
+    return a.select(told, moved, a.constant(math.nan, x.kind))
+
+
+def _clamped(a, parameters, low, x, high):
+    result = a.select(a.compare("lt", x, low), low, x)
+    return a.select(a.compare("gt", result, high), high, result)
+
+
+def _multiplied(a, parameters, x, y):
+    return a.both(x, y) if x.kind == "bool" else a.multiply(x, y)
+
+
+def _added(a, parameters, x, y):
+    return a.either(x, y) if x.kind == "bool" else a.add(x, y)
+
+
+def _compared(how: str) -> Callable:
+    def write(a, parameters, x, y):
+        if x.kind == "bool":  # as the numbers 0 and 1
+            x, y = a.convert(x, "uint8"), a.convert(y, "uint8")
+        return a.compare(how, x, y)
+
+    return write
+
+
+def _shifted(how: str) -> Callable:
+    return lambda a, parameters, x, y: a.shift(how, x, y)
+
+
+def _chosen(printer, equation, inputs):
+    a, (which, *cases) = printer.assembler, inputs
+    result = cases[0]
+    for number, case in enumerate(cases[1:], 1):
+        if which.size and which.flat[0].kind == "bool":
+            here = which
+        else:
+            here = each(
+                lambda w, n=number: a.compare("ge", w, a.constant(n, w.kind)), which
+            )
+        result = each(lambda c, x, y: a.select(c, x, y), here, case, result)
+    return [result]
+
+
+def _elementary(name: str) -> Callable:
+    function = elementary.FUNCTIONS[name]
+
+    def write(a, parameters, *x):
+        kind = x[0].kind
+        numbers = [Numbers(a, a.convert(one.plain(), "float64")) for one in x]
+        return a.convert(function(*numbers).value.plain(), kind)
+
+    return _elementwise(write)
+
+
+# Shapes.
+
+
+def _broadcast(inputs, parameters, shape):
+    dimensions = parameters["broadcast_dimensions"]
+    spread = [1] * len(shape)
+    for axis, dimension in enumerate(dimensions):
+        spread[dimension] = inputs[0].shape[axis]
+    return np.broadcast_to(inputs[0].reshape(spread), shape)
+
+
+def _sliced(inputs, parameters, shape):
+    strides = parameters["strides"] or (1,) * inputs[0].ndim
+    bounds = zip(
+        parameters["start_indices"], parameters["limit_indices"], strides, strict=True
+    )
+    return inputs[0][tuple(slice(*bound) for bound in bounds)]
+
+
+def _padded(inputs, parameters, shape):
+    array, filling = inputs
+    for axis, (low, high, between) in enumerate(parameters["padding_config"]):
+        front = np.moveaxis(array, axis, 0)
+        length = front.shape[0]
+        spread = np.empty((length + max(length - 1, 0) * between, *front.shape[1:]), object)
+        _fill(spread, filling[()])
+        spread[:: between + 1] = front
+        # Fewer than none are taken away.
+        spread = spread[max(0, -low) : len(spread) - max(0, -high)]
+        whole = np.empty(
+            (max(low, 0) + len(spread) + max(high, 0), *front.shape[1:]), object
+        )
+        _fill(whole, filling[()])
+        whole[max(low, 0) : max(low, 0) + len(spread)] = spread
+        array = np.moveaxis(whole, 0, axis)
+    return array
+
+
+def _fill(array: np.ndarray, value: Value) -> None:
+    for place in np.ndindex(array.shape):  # numpy would take a tuple for an array
+        array[place] = value
+
+
+def _unstacked(printer, equation, inputs):
+    axis = equation.params.get("axis", 0)
+    parts = np.moveaxis(inputs[0], axis, 0)
+    return [as_array(parts[k]) for k in range(parts.shape[0])]
+
+
+def _split(printer, equation, inputs):
+    ends = np.cumsum(equation.params["sizes"])[:-1]
+    return list(np.split(inputs[0], ends, equation.params["axis"]))
+
+
+def _counted(printer, equation, inputs):
+    shape, dimension = equation.params["shape"], equation.params["dimension"]
+    numbers = np.arange(shape[dimension])
+    numbers = numbers.reshape([-1 if d == dimension else 1 for d in range(len(shape))])
+    return [printer.array(np.broadcast_to(numbers, shape).astype(equation.params["dtype"]))]
+
+
+# Sums, products, extremes over axes; matrices.
+
+
+def _reduced(combine: Callable) -> Callable:
+    def write(printer, equation, inputs):
+        a, (array,) = printer.assembler, inputs
+        axes = equation.params["axes"]
+        front = np.moveaxis(array, axes, range(len(axes)))
+        front = front.reshape(-1, *front.shape[len(axes) :])
+        total = as_array(front[0])
+        for k in range(1, front.shape[0]):
+            total = each(lambda x, y: combine(a, {}, x, y), total, as_array(front[k]))
+        return [total]
+
+    return write
+
+
+def _whole(combine: Callable) -> Callable:
+    def write(printer, equation, inputs):
+        first, *others = inputs[0].flat
+        for other in others:
+            first = combine(printer.assembler, {}, first, other)
+        return [boxed(first)]
+
+    return write
+
+
+def _summed(printer, equation, inputs):
+    shape = equation.outvars[0].aval.shape
+    if inputs[0].size == 0:
+        return [printer.array(np.zeros(shape, equation.outvars[0].aval.dtype))]
+    return _reduced(_added)(printer, equation, inputs)
+
+
+def _extreme_place(how: str) -> Callable:
+    def write(printer, equation, inputs):
+        a, (array,), parameters = printer.assembler, inputs, equation.params
+        (axis,) = parameters["axes"]
+        front = np.moveaxis(array, axis, 0)
+        kind = np.dtype(parameters["index_dtype"]).name
+        best = as_array(front[0])
+        place = each(lambda x: a.constant(0, kind), best)
+        for k in range(1, front.shape[0]):
+            new = as_array(front[k])
+
+            def better(x, y):
+                ahead = a.compare(how, x, y)
+                if not is_float(x.kind):
+                    return ahead
+                nan = a.both(a.compare("ne", x, x), a.compare("eq", y, y))
+                return a.either(a.both(ahead, a.compare("eq", y, y)), nan)
+
+            ahead = each(better, new, best)
+            best = each(a.select, ahead, new, best)
+            here = each(lambda x, k=k: a.constant(k, kind), best)
+            place = each(a.select, ahead, here, place)
+        return [place]
+
+    return write
+
+
+def _running(combine: Callable) -> Callable:
+    def write(printer, equation, inputs):
+        a, (array,), parameters = printer.assembler, inputs, equation.params
+        front = np.moveaxis(array, parameters["axis"], 0).copy()
+        order = range(front.shape[0])
+        places = list(reversed(order)) if parameters["reverse"] else list(order)
+        for before, here in itertools.pairwise(places):
+            pair = as_array(front[before]), as_array(front[here])
+            put(front, here, each(lambda x, y: combine(a, {}, x, y), *pair))
+        return [np.moveaxis(front, 0, parameters["axis"])]
+
+    return write
+
+
+def _multiplied_matrices(printer, equation, inputs):
+    a, (left, right) = printer.assembler, inputs
+    (left_sum, right_sum), (left_batch, right_batch) = equation.params["dimension_numbers"]
+    left = _matrices(left, left_batch, left_sum)
+    right = _matrices(right, right_batch, right_sum)
+    batch, count, terms = left.shape
+    result = np.empty((batch, count, right.shape[1]), object)
+    kind = np.dtype(equation.outvars[0].aval.dtype).name
+    for b, i, j in np.ndindex(result.shape):
+        total = None
+        for k in range(terms):
+            product = a.multiply(left[b, i, k], right[b, j, k])
+            total = product if total is None else a.add(total, product)
+        result[b, i, j] = a.constant(0, kind) if total is None else total
+    return [result.reshape(equation.outvars[0].aval.shape)]
+
+
+def _matrices(array, batch, summed):
+    """Return an array as one of three axes: batch, others, summed."""
+    others = [axis for axis in range(array.ndim) if axis not in (*batch, *summed)]
+    front = np.transpose(array, (*batch, *others, *summed))
+    shape = [
+        int(np.prod([array.shape[axis] for axis in axes]))
+        for axes in (batch, others, summed)
+    ]
+    return front.reshape(shape)
+
+
+def _sorted(printer, equation, inputs):
+    a, parameters = printer.assembler, equation.params
+    axis, keys = parameters["dimension"], parameters["num_keys"]
+    fronts = [np.moveaxis(array, axis, 0).copy() for array in inputs]
+    length = fronts[0].shape[0]
+    # By insertion, which is stable; what is printed holds few numbers.
+    for end in range(1, length):
+        for k in range(end, 0, -1):
+            before = [as_array(front[k - 1]) for front in fronts]
+            here = [as_array(front[k]) for front in fronts]
+            swap = _comes_before(a, here[:keys], before[:keys])
+            for front, old, new in zip(fronts, before, here, strict=True):
+                put(front, k - 1, each(a.select, swap, new, old))
+                put(front, k, each(a.select, swap, old, new))
+    return [np.moveaxis(front, 0, axis) for front in fronts]
+
+
+def _comes_before(a, left, right) -> np.ndarray:
+    """Return whether the keys on the left come first: by the first that differs."""
+    result = each(lambda x: a.constant(False, "bool"), left[0])
+    same = each(lambda x: a.constant(True, "bool"), left[0])
+    for x, y in zip(left, right, strict=True):
+        less = each(lambda u, v: _less_in_order(a, u, v), x, y)
+        more = each(lambda u, v: _less_in_order(a, v, u), x, y)
+        result = each(a.either, result, each(a.both, same, less))
+        same = each(a.both, same, each(a.opposite, each(a.either, less, more)))
+    return result
+
+
+def _less_in_order(a, x, y):
+    less = a.compare("lt", x, y)
+    if is_float(x.kind):  # NaN comes last
+        less = a.either(less, a.both(a.compare("eq", x, x), a.compare("ne", y, y)))
+    return less
+
+
+def _unchanged(printer, equation, inputs):
+    return inputs[: len(equation.outvars)]
+
+
+TABLE: dict[str, Callable] = {
+    # arithmetic
+    "add": _elementwise(_added),
+    "add_any": _elementwise(_added),
+    "sub": _elementwise(lambda a, p, x, y: a.subtract(x, y)),
+    "mul": _elementwise(_multiplied),
+    "div": _elementwise(lambda a, p, x, y: a.divide(x, y)),
+    "rem": _elementwise(lambda a, p, x, y: a.remainder(x, y)),
+    "neg": _elementwise(lambda a, p, x: a.negative(x)),
+    "square": _elementwise(lambda a, p, x: a.multiply(x, x)),
+    "integer_pow": _elementwise(_whole_power),
+    "sqrt": _elementwise(lambda a, p, x: a.intrinsic("sqrt", x)),
+    "rsqrt": _elementwise(
+        lambda a, p, x: a.divide(a.constant(1, x.kind), a.intrinsic("sqrt", x))
+    ),
+    "abs": _elementwise(_absolute),
+    "sign": _elementwise(_sign),
+    "max": _elementwise(_maximum),
+    "min": _elementwise(_minimum),
+    "clamp": _elementwise(_clamped),
+    "floor": _elementwise(lambda a, p, x: a.intrinsic("floor", x)),
+    "ceil": _elementwise(lambda a, p, x: a.intrinsic("ceil", x)),
+    "round": _elementwise(_rounded),
+    "nextafter": _elementwise(_neighbour),
+    "is_finite": _elementwise(_finite),
+    "convert_element_type": _elementwise(
+        lambda a, p, x: a.convert(x, np.dtype(p["new_dtype"]).name)
+    ),
+    "bitcast_convert_type": _elementwise(
+        lambda a, p, x: a.bits_as(x, np.dtype(p["new_dtype"]).name)
+    ),
+    **{name: _elementary(name) for name in elementary.FUNCTIONS},
+    # logic
+    **{how: _elementwise(_compared(how)) for how in ("eq", "ne", "lt", "le", "gt", "ge")},
+    "and": _elementwise(lambda a, p, x, y: a.both(x, y)),
+    "or": _elementwise(lambda a, p, x, y: a.either(x, y)),
+    "xor": _elementwise(lambda a, p, x, y: a.differing(x, y)),
+    "not": _elementwise(lambda a, p, x: a.opposite(x)),
+    "shift_left": _elementwise(_shifted("shl")),
+    "shift_right_logical": _elementwise(_shifted("lshr")),
+    "shift_right_arithmetic": _elementwise(_shifted("ashr")),
+    "select_n": _chosen,
+    # shapes
+    "broadcast_in_dim": _rearranged(_broadcast),
+    "reshape": _rearranged(lambda x, p, shape: x[0].reshape(shape)),
+    "squeeze": _rearranged(lambda x, p, shape: x[0].reshape(shape)),
+    "expand_dims": _rearranged(lambda x, p, shape: x[0].reshape(shape)),
+    "transpose": _rearranged(lambda x, p, shape: np.transpose(x[0], p["permutation"])),
+    "concatenate": _rearranged(lambda x, p, shape: np.concatenate(x, p["dimension"])),
+    "stack": _rearranged(lambda x, p, shape: np.stack(x, p.get("axis", 0))),
+    "rev": _rearranged(lambda x, p, shape: np.flip(x[0], p["dimensions"])),
+    "slice": _rearranged(_sliced),
+    "pad": _rearranged(_padded),
+    "unstack": _unstacked,
+    "split": _split,
+    "iota": _counted,
+    "copy": _unchanged,
+    "copy_p": _unchanged,
+    "stop_gradient": _unchanged,
+    "optimization_barrier": _unchanged,
+    "nonbatchable": _unchanged,  # equinox's
+    "select_if_vmap": lambda printer, equation, inputs: [inputs[1]],
+    # over axes
+    "reduce_sum": _summed,
+    "reduce_prod": _reduced(_multiplied),
+    "reduce_max": _reduced(_maximum),
+    "reduce_min": _reduced(_minimum),
+    "reduce_and": _reduced(lambda a, p, x, y: a.both(x, y)),
+    "reduce_or": _reduced(lambda a, p, x, y: a.either(x, y)),
+    # equinox's own, over all lanes of a batch: here each lane is alone
+    "unvmap_any": _whole(lambda a, p, x, y: a.either(x, y)),
+    "unvmap_all": _whole(lambda a, p, x, y: a.both(x, y)),
+    "unvmap_max": _whole(_maximum),
+    "argmax": _extreme_place("gt"),
+    "argmin": _extreme_place("lt"),
+    "cumsum": _running(_added),
+    "cumprod": _running(_multiplied),
+    "cummax": _running(_maximum),
+    "cummin": _running(_minimum),
+    "dot_general": _multiplied_matrices,
+    "sort": _sorted,
+}

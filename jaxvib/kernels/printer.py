@@ -1,0 +1,210 @@
+"""A JAX function of one lane as the text of an LLVM function of many."""
+
+import hashlib
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.extend import core
+
+from . import control, indexing, linear, primitives
+from .assembler import Assembler, NotPrintedError, Value, element, known, vector
+from .elementary import far_angle_text
+
+# Every number of a lane is a name of its own: larger programs are better left to XLA.
+_MOST_LINES = 400_000
+_TABLE = {**primitives.TABLE, **indexing.TABLE, **linear.TABLE, **control.TABLE}
+
+
+class Signature(NamedTuple):
+    """What a program takes and gives, array by array: (shape, dtype's name) pairs."""
+
+    inputs: tuple[tuple[tuple[int, ...], str], ...]
+    outputs: tuple[tuple[tuple[int, ...], str], ...]
+
+
+class Program(NamedTuple):
+    """LLVM's text of a function over lanes, and what it takes and gives.
+
+    The text defines `lanes(n, from, to, inputs, outputs)`: lanes `from` to `to`, both
+    multiples of the width, out of n. `inputs` and `outputs` point to one pointer for each
+    array; an array's numbers lie one after another, each of all n lanes.
+    """
+
+    text: str
+    width: int
+    signature: Signature
+
+    @property
+    def key(self) -> str:
+        """A name that no other program has."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:32]
+
+
+class Printer:
+    """Goes through a jaxpr and writes down each of its equations, a number at a time.
+
+    Arrays are numpy arrays of `Value`; what only moves numbers about costs nothing.
+    `mask`: which lanes a loop or a branch still concerns, or `None` for all.
+    """
+
+    def __init__(self, width: int):
+        self.assembler = Assembler(width)
+        self.mask: Value | None = None
+
+    def array(self, numbers) -> np.ndarray:
+        """Return constants as an array of values."""
+        numbers = np.asarray(numbers)
+        check_kind(numbers.dtype.name)
+        values = np.empty(numbers.shape, object)
+        for place in np.ndindex(numbers.shape):
+            values[place] = self.assembler.constant(numbers[place], numbers.dtype.name)
+        return values
+
+    def evaluate(self, jaxpr, constants, arguments) -> list[np.ndarray]:
+        """Write down a jaxpr and return its results."""
+        environment: dict[Any, np.ndarray] = {}
+
+        def read(variable) -> np.ndarray:
+            if isinstance(variable, core.Literal):
+                return self.array(np.asarray(variable.val, variable.aval.dtype))
+            return environment[variable]
+
+        environment.update(zip(jaxpr.constvars, map(self.array, constants), strict=True))
+        environment.update(zip(jaxpr.invars, arguments, strict=True))
+        for equation in jaxpr.eqns:
+            inputs = [read(variable) for variable in equation.invars]
+            results = self.equation(equation, inputs)
+            environment.update(zip(equation.outvars, results, strict=True))
+            if len(self.assembler.lines) > _MOST_LINES:
+                raise NotPrintedError(f"more than {_MOST_LINES} instructions")
+        return [read(variable) for variable in jaxpr.outvars]
+
+    def closed(self, closed, arguments) -> list[np.ndarray]:
+        """Write down a jaxpr that brings its constants."""
+        if hasattr(closed, "consts"):
+            return self.evaluate(closed.jaxpr, closed.consts, arguments)
+        return self.evaluate(closed, (), arguments)
+
+    def equation(self, equation, inputs) -> list[np.ndarray]:
+        """Write down one equation."""
+        name = equation.primitive.name
+        write = _TABLE.get(name)
+        for variable in (*equation.invars, *equation.outvars):
+            check_kind(np.dtype(variable.aval.dtype).name)
+        if write is None:
+            raise NotPrintedError(f"JAX's {name} is not printed")
+        return write(self, equation, inputs)
+
+
+def check_kind(kind: str) -> None:
+    """Raise `NotPrintedError` for numbers that have no kind here."""
+    if not known(kind):
+        raise NotPrintedError(f"numbers of {kind} are not printed")
+
+
+def trace(function, arguments) -> tuple[Any, Any]:
+    """Return a function's jaxpr for arguments or their shapes, and its results' shapes."""
+    return jax.make_jaxpr(function, return_shape=True)(*arguments)
+
+
+def print_lanes(closed, width: int) -> Program:
+    """Return a jaxpr of one lane as a function over lanes, `width` at a time.
+
+    **Raises:** `NotPrintedError` for what the printer does not know.
+    """
+    signature = Signature(_signature(closed.jaxpr.invars), _signature(closed.jaxpr.outvars))
+    printer = Printer(width)
+    a = printer.assembler
+    pointers = [f"%in{k}" for k in range(len(signature.inputs))]
+    arguments = [
+        _loaded(a, pointer, *entry)
+        for pointer, entry in zip(pointers, signature.inputs, strict=True)
+    ]
+    results = printer.closed(closed, arguments)
+    for k, (values, (_, kind)) in enumerate(zip(results, signature.outputs, strict=True)):
+        for number, place in enumerate(np.ndindex(values.shape)):
+            _store(a, f"%out{k}", number, values[place], kind)
+    return Program(_module(a, signature), width, signature)
+
+
+def _signature(variables) -> tuple:
+    entries = [(tuple(v.aval.shape), np.dtype(v.aval.dtype).name) for v in variables]
+    for _, kind in entries:
+        check_kind(kind)
+    return tuple(entries)
+
+
+def _storage(kind: str) -> str:
+    return "i8" if kind == "bool" else element(kind)
+
+
+def _place(a: Assembler, pointer: str, number: int, kind: str) -> str:
+    offset = a.assign(f"mul i64 %n, {number}")
+    offset = a.assign(f"add i64 {offset}, %i")
+    return a.assign(f"getelementptr {_storage(kind)}, ptr {pointer}, i64 {offset}")
+
+
+def _loaded(a: Assembler, pointer: str, shape, kind: str) -> np.ndarray:
+    values = np.empty(shape, object)
+    stored = vector(_storage(kind), a.width)
+    for number, place in enumerate(np.ndindex(*shape)):
+        address = _place(a, pointer, number, kind)
+        name = a.assign(f"load {stored}, ptr {address}, align 1")
+        if kind == "bool":
+            zero = a.constant(0, "uint8").name
+            name = a.assign(f"icmp ne {stored} {name}, {zero}")
+        values[place] = Value(name, kind)
+    return values
+
+
+def _store(a: Assembler, pointer: str, number: int, value: Value, kind: str) -> None:
+    stored, name = vector(_storage(kind), a.width), value.name
+    if kind == "bool":
+        name = a.assign(f"zext {a.type('bool')} {name} to {stored}")
+    address = _place(a, pointer, number, kind)
+    a.line(f"store {stored} {name}, ptr {address}, align 1")
+
+
+def _module(a: Assembler, signature: Signature) -> str:
+    """Return the whole text: the group of lanes that was written, and the loop over all."""
+    far = "far_angle" in a.declared
+    own = {line for line in a.declared if line != "far_angle"}
+    helper = far_angle_text() if far else ""
+    declared = "\n".join(line for line in sorted(own) if line not in helper)
+    inputs = [f"ptr noalias %in{k}" for k in range(len(signature.inputs))]
+    outputs = [f"ptr noalias %out{k}" for k in range(len(signature.outputs))]
+    taken = ", ".join(["i64 %n", "i64 %i", *inputs, *outputs])
+    fetched, passed = [], ["i64 %n", "i64 %i"]
+    for side, entries in (("in", signature.inputs), ("out", signature.outputs)):
+        for k in range(len(entries)):
+            fetched += [
+                f"%{side}a{k} = getelementptr ptr, ptr %{side}puts, i64 {k}",
+                f"%{side}{k} = load ptr, ptr %{side}a{k}",
+            ]
+            passed.append(f"ptr %{side}{k}")
+    body, gathered = "\n".join([*a.entries, *a.lines]), "\n".join(fetched)
+    return f"""{declared}
+{helper}
+define internal void @group({taken}) {{
+entry:
+{body}
+ret void
+}}
+
+define void @lanes(i64 %n, i64 %from, i64 %to, ptr %inputs, ptr %outputs) {{
+entry:
+{gathered}
+br label %next
+next:
+%i = phi i64 [ %from, %entry ], [ %after, %one ]
+%more = icmp slt i64 %i, %to
+br i1 %more, label %one, label %end
+one:
+call void @group({", ".join(passed)})
+%after = add i64 %i, {a.width}
+br label %next
+end:
+ret void
+}}
+"""

@@ -1,0 +1,150 @@
+"""Checked against: the same programs by Python's own loops, and compiled by XLA."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jax import lax
+
+from jaxvib.kernels import kernel
+
+random = np.random.default_rng(2)
+
+
+@kernel
+def collatz(n):
+    def turn(carry):
+        n, steps = carry
+        return jnp.where(n % 2 == 0, n // 2, 3 * n + 1), steps + 1
+
+    return lax.while_loop(lambda carry: carry[0] != 1, turn, (n, jnp.int64(0)))[1]
+
+
+def test_every_lane_stops_when_it_is_done():
+    def steps(n):
+        count = 0
+        while n != 1:
+            n, count = (n // 2 if n % 2 == 0 else 3 * n + 1), count + 1
+        return count
+
+    numbers = np.arange(1, 200)
+    np.testing.assert_array_equal(collatz.map(numbers), [steps(n) for n in range(1, 200)])
+
+
+@kernel
+def nested(x, n):
+    def inner(carry):
+        total, k = carry
+        return total + x / (k + 1).astype(float), k + 1
+
+    def outer(carry):
+        total, i = carry
+        total, _ = lax.while_loop(lambda c: c[1] < i, inner, (total, jnp.int64(0)))
+        return total, i + 1
+
+    return lax.while_loop(lambda c: c[1] < n, outer, (0.0, jnp.int64(0)))[0]
+
+
+def test_a_loop_in_a_loop_stands_still_where_the_outer_one_is_done():
+    x, n = random.normal(size=50), random.integers(0, 9, 50)
+    wanted = [
+        sum(x / (k + 1) for i in range(n) for k in range(i))
+        for x, n in zip(x, n, strict=True)
+    ]
+    np.testing.assert_allclose(nested.map(x, n), wanted, rtol=1e-14, atol=1e-15)
+
+
+def test_branches_are_taken_by_each_lane_alone():
+    def three(which, x):
+        def runs(x):  # would never end in a lane that is not concerned
+            return lax.while_loop(lambda v: v < 10, lambda v: v * 2, x)
+
+        return lax.switch(which, [lambda x: x + 1, runs, lambda x: -x], x)
+
+    which = random.integers(-1, 4, 40)
+    x = np.where(which == 1, 1.5, random.normal(size=40))
+    found = kernel(three).map(which, x)
+    wanted = np.select([which <= 0, which == 1], [x + 1, 12.0], -x)
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_scan_has_its_rows(reverse):
+    def run(x, w):
+        def turn(carry, row):
+            value, truth = row
+            carry = carry * w + jnp.where(truth, value[0], value[1])
+            return carry, {"carry": carry, "pair": value * carry, "odd": truth}
+
+        return lax.scan(turn, 0.5, (x, x[:, 0] > 0), reverse=reverse)
+
+    x, w = random.normal(size=(30, 5, 2)), random.normal(size=30)
+    found = kernel(run).map(x, w)
+    wanted = jax.jit(jax.vmap(run))(x, w)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-13), found, wanted)
+
+
+def test_a_scan_without_turns_gives_what_it_began_with():
+    run = kernel(lambda x: lax.scan(lambda c, row: (c + row, c), x[0], x[1:1])[0])
+    np.testing.assert_array_equal(run.map(np.eye(3)), [1, 0, 0])
+
+
+def test_a_counted_loop_finds_places_that_it_counts():
+    total = kernel(
+        lambda x: lax.fori_loop(0, 4, lambda i, t: t + (i + 1).astype(float) * x[i], 0.0)
+    )
+    x = random.normal(size=(9, 4))
+    np.testing.assert_allclose(total.map(x), x @ [1, 2, 3, 4], rtol=1e-14, atol=1e-15)
+
+
+# Programs put together at random: loops and branches in each other, three deep.
+
+
+def program(tree):
+    """Return a function of (x, n) that a tree of nodes describes."""
+    if tree is None:
+        return lambda x, n: (0.5 * x + jnp.sin(x) - 0.25, n)
+    kind, first, second = tree
+    one, other = program(first), program(second)
+    if kind == "then":
+        return lambda x, n: other(*one(x, n))
+    if kind == "branch":
+        return lambda x, n: lax.cond(x > 0.1, one, other, x, n)
+    if kind == "scan":
+        return lambda x, n: lax.scan(lambda c, r: (one(c[0] + r, c[1]), c[0]), (x, n),
+                                     jnp.array([0.5, -0.25]))[0]  # fmt: skip
+
+    def loop(x, n):
+        def turn(carry):
+            x, n, left = carry
+            x, n = one(x, n)
+            return x, n + 1, left - 1
+
+        x, n, _ = lax.while_loop(
+            lambda c: (c[2] > 0) & (jnp.abs(c[0]) < 4), turn, (x, n, n % 4)
+        )
+        return other(x, n)
+
+    return loop
+
+
+trees = st.recursive(
+    st.none(),
+    lambda inner: st.tuples(
+        st.sampled_from(["then", "branch", "scan", "loop"]), inner, inner
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=25)
+@given(tree=trees)
+def test_random_programs_are_what_xla_makes_of_them(tree):
+    function = program(tree)
+    x, n = random.normal(size=19) * 2, random.integers(0, 6, 19)
+    found = kernel(function).map(x, n)
+    wanted = jax.jit(jax.vmap(function))(x, n)
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-12, atol=1e-13)
+    np.testing.assert_array_equal(found[1], wanted[1])

@@ -1,0 +1,98 @@
+"""Checked against: the same motions compiled by XLA, lane by lane."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxvib as jv
+from jaxvib.dynamics.flow import observe, solve_system, watch
+from jaxvib.kernels import kernel
+
+random = np.random.default_rng(4)
+NUMBER = 64
+
+
+def motion(system, engine, periods=1.0):
+    """Return the function from (amplitude, frequency) to where a motion is in the end."""
+
+    def run(amplitude, frequency):
+        values = {"load.amplitude": amplitude, "load.frequency": frequency}
+        lane = jv.replace(system, values)
+        solution = solve_system(
+            lane, lane.rest(), 0.0, periods * lane.period(), rtol=1e-9, engine=engine
+        )
+        return solution.state, solution.result, solution.steps
+
+    return run
+
+
+def loads():
+    return random.uniform(200, 800, NUMBER), random.uniform(5, 8, NUMBER)
+
+
+def agree(function, arguments, rtol):
+    compiled = kernel(function)
+    assert not compiled.why_not(*(argument[0] for argument in arguments))
+    found = jax.tree.leaves(compiled.map(*arguments))
+    wanted = jax.tree.leaves(jax.jit(jax.vmap(function))(*arguments))
+    for one, other in zip(found, wanted, strict=True):
+        if one.dtype == float:
+            size = np.max(np.abs(np.where(np.isfinite(other), other, 0)))
+            np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol * size)
+        else:
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.slow
+def test_motions_between_hard_stops_are_those_of_xla():
+    system = jv.two_body_impact(contact=jv.RestitutionContact(0.7))
+    agree(motion(system, "event", 3.0), loads(), 1e-12)
+
+
+def duffing(engine):
+    system = jv.forced_system(
+        lambda t, x, p: jnp.stack(
+            [x[1], -0.3 * x[1] + x[0] - x[0] ** 3 + p["a"] * jnp.cos(p["w"] * t)]
+        ),
+        parameters={"a": 0.37, "w": 1.2},
+        period=lambda p: 2 * jnp.pi / p["w"],
+        dimension=2,
+    )
+
+    def run(a, w):
+        lane = jv.replace(system, {"a": a, "w": w})
+        start = jnp.array([1.0, 0.0])
+        return solve_system(lane, start, 0.0, lane.period(), rtol=1e-9, engine=engine).state
+
+    return run, (random.uniform(0.1, 0.5, NUMBER), random.uniform(1, 2, NUMBER))
+
+
+def test_a_field_by_diffrax_is_that_of_xla():
+    agree(*duffing("diffrax"), 1e-9)  # a step may be taken or not by a last bit
+
+
+@pytest.mark.slow
+def test_a_field_by_steps_is_that_of_xla():
+    agree(*duffing("stepping"), 1e-11)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["event", "diffrax"])
+def test_motions_of_two_bodies_are_those_of_xla(engine):
+    agree(motion(jv.two_body_impact(), engine), loads(), 1e-11)
+
+
+@pytest.mark.slow
+def test_what_is_watched_and_monodromies_are_those_of_xla():
+    system = jv.two_body_impact()
+
+    def run(amplitude, frequency):
+        values = {"load.amplitude": amplitude, "load.frequency": frequency}
+        lane = jv.replace(system, values)
+        settings = {"rtol": 1e-9, "grazing": 1e-9, "engine": "event"}
+        end = lane.period()
+        seen = observe(lane, lane.rest(), 0.0, end, **settings)
+        return seen, watch(lane, lane.rest(), 0.0, end, **settings)
+
+    agree(run, loads(), 1e-8)

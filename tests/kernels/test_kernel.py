@@ -1,0 +1,166 @@
+"""Checked against: closed forms, the same function by XLA, and itself at other widths."""
+
+import subprocess
+import sys
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from jaxvib.kernels import kernel
+from jaxvib.kernels.cpu import Native, host_features
+from jaxvib.kernels.printer import print_lanes, trace
+
+random = np.random.default_rng(3)
+
+
+def decay(t, w):
+    """Return a closed form, and a count by a loop of different length in each lane."""
+    turns = lax.while_loop(lambda c: c[0] < t, lambda c: (c[0] + 0.5, c[1] + 1), (0.0, 0))[
+        1
+    ]
+    return jnp.exp(-0.1 * t) * jnp.cos(w * t), turns
+
+
+damped = kernel(decay)
+t, w = random.uniform(0, 9, 37), random.uniform(1, 3, 37)
+exact = np.exp(-0.1 * t) * np.cos(w * t)
+
+
+def test_map_gives_the_closed_form_of_every_lane():
+    values, turns = damped.map(t, w)
+    np.testing.assert_allclose(values, exact, rtol=1e-14, atol=1e-16)
+    np.testing.assert_array_equal(turns, np.ceil(t / 0.5))
+
+
+def test_one_lane_jit_and_vmap_have_the_bits_of_map():
+    values = damped.map(t, w)[0]
+    assert [float(damped(a, b)[0]) for a, b in zip(t, w, strict=True)] == list(values)
+    np.testing.assert_array_equal(jax.jit(jax.vmap(damped))(t, w)[0], values)
+    grid = jax.jit(jax.vmap(jax.vmap(damped, (None, 0)), (0, None)))(t[:5], w[:3])[0]
+    np.testing.assert_array_equal(grid[2, 1], damped(t[2], w[1])[0])
+
+
+def test_derivatives_of_any_order_are_the_closed_forms():
+    value = jax.jit(lambda t, w: damped(t, w)[0])
+    slope = -0.1 * exact - np.exp(-0.1 * t) * w * np.sin(w * t)
+    curve = -(w**2) * exact  # by w: -t^2 e cos
+    by_t = jax.vmap(jax.jacfwd(value))(t, w)
+    np.testing.assert_allclose(by_t, slope, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(jax.vmap(jax.grad(value))(t, w), by_t, rtol=1e-15)
+    np.testing.assert_allclose(jax.vmap(jax.jacrev(value))(t, w), by_t, rtol=1e-15)
+    second = jax.vmap(jax.jacfwd(jax.grad(value, 1), 1))(t[:4], w[:4])
+    np.testing.assert_allclose(second, (curve * t**2 / w**2)[:4], rtol=1e-13, atol=1e-15)
+
+
+def test_a_derivative_by_some_arguments_and_by_a_pytree():
+    both = kernel(lambda p, x: {"sum": jnp.sum(p["a"] * x), "n": jnp.sum(x > 0)})
+    p, x = {"a": jnp.array([2.0, 3.0])}, jnp.array([1.0, -1.0])
+    gradient = jax.grad(lambda p: both(p, x)["sum"])(p)
+    np.testing.assert_array_equal(gradient["a"], x)
+    assert int(jax.jit(both)(p, x)["n"]) == 1
+
+
+class Spring(eqx.Module):
+    stiffness: jax.Array
+    law: str = eqx.field(static=True)
+
+
+def test_modules_are_arguments_and_what_is_static_is_told_apart():
+    @kernel
+    def force(spring, x):
+        return spring.stiffness * (x if spring.law == "linear" else x**3)
+
+    two = jnp.asarray(2.0)
+    assert float(force(Spring(two, "linear"), 3.0)) == 6
+    assert float(force(Spring(two, "cubic"), 3.0)) == 54
+
+
+def test_lanes_share_what_all_have_under_vmap():
+    scaled = jax.jit(jax.vmap(damped, (0, None)))(t, 2.0)[0]
+    np.testing.assert_array_equal(scaled, damped.map(t, np.full(37, 2.0))[0])
+
+
+PROGRAM = trace(decay, (jax.ShapeDtypeStruct((), float),) * 2)[0]
+
+
+def run(width, features=None, order=slice(None)):
+    native = Native(print_lanes(PROGRAM, width), features)
+    lanes = [np.resize(x[order], 40) for x in (t, w)]
+    return native(lanes, 1)[0][:37]
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8])
+def test_every_width_and_order_has_the_same_bits(width):
+    np.testing.assert_array_equal(run(width), damped.map(t, w)[0])
+    backwards = run(width, order=slice(None, None, -1))
+    np.testing.assert_array_equal(backwards[::-1], damped.map(t, w)[0])
+
+
+@pytest.mark.parametrize("without", ["-avx512f", "-avx512f,-avx2,-avx,-fma"])
+def test_every_set_of_instructions_has_the_same_bits(without):
+    if "x86" not in sys.platform and not host_features().count("sse2"):
+        pytest.skip("no x86 processor")
+    off = ",".join(
+        f"-{name[1:]}" for name in host_features().split(",") if name.startswith("+avx512")
+    )
+    features = (
+        f"{host_features()},{off},{without}" if off else f"{host_features()},{without}"
+    )
+    np.testing.assert_array_equal(run(4, features), damped.map(t, w)[0])
+
+
+def test_bad_neighbours_and_threads_change_no_bit():
+    many, more = np.resize(t, 3000), np.resize(w, 3000)
+    values = damped.map(many, more, threads=1)[0]
+    np.testing.assert_array_equal(damped.map(many, more, threads=3)[0], values)
+    spoiled = many.copy()
+    spoiled[::5] = np.nan
+    np.testing.assert_array_equal(damped.map(spoiled, more)[0][1::5], values[1::5])
+
+
+def test_the_smallest_numbers_are_kept_inside_jit_too():
+    half = kernel(lambda x: x * 0.5)
+    tiny = np.array([1e-310, -1e-320, 3e-308])
+    np.testing.assert_array_equal(jax.jit(jax.vmap(half))(tiny), half.map(tiny))
+    assert np.all(half.map(tiny) != 0)
+
+
+def test_bad_lanes_are_named():
+    with pytest.raises(ValueError, match=r"leading lengths \[2, 3\]"):
+        damped.map(t[:2], w[:3])
+    with pytest.raises(ValueError, match=r"leading lengths \[0\]"):
+        damped.map(t[:0], w[:0])
+
+
+SECOND_PROCESS = """
+import time, sys
+import jax, numpy as np
+from jaxvib.kernels import kernel
+f = kernel(lambda x: x * 2.5 + 1)
+print(f.map(np.arange(3.0)).tolist())
+"""
+
+
+def test_machine_code_is_kept_and_a_damaged_file_is_replaced(tmp_path):
+    def process():
+        done = subprocess.run(
+            [sys.executable, "-c", SECOND_PROCESS],
+            env={"PATH": "", "XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    assert process() == "[1.0, 3.5, 6.0]"
+    (file,) = (tmp_path / "jaxvib" / "kernels").glob("*.o")
+    whole, written = file.read_bytes(), file.stat().st_mtime_ns
+    assert process() == "[1.0, 3.5, 6.0]"
+    assert file.stat().st_mtime_ns == written  # read, not written anew
+    file.write_bytes(whole[:-7] + b"damaged")
+    assert process() == "[1.0, 3.5, 6.0]"
+    assert file.read_bytes() == whole
