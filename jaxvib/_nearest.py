@@ -1,12 +1,17 @@
 """The message for a name that nobody knows: which known one is nearest."""
 
 import difflib
+import itertools
 from collections.abc import Iterable
+
+_MOST_COMPARED = 1000  # names: a second's work
+_LONGEST_COMPARED = 200  # characters
 
 
 def nearest(key: str, known: Iterable[str]) -> str | None:
     """Return the known name that looks most like `key`, if any does."""
-    near = difflib.get_close_matches(key, list(known), n=1, cutoff=0.4)
+    known = list(itertools.islice(known, _MOST_COMPARED))
+    near = difflib.get_close_matches(key[:_LONGEST_COMPARED], known, n=1, cutoff=0.4)
     return near[0] if near else None
 
 

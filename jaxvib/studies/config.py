@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from .._nearest import nearest
+from .._words import check_name
 from . import samples
 from .catalogue import Declared
 from .kinds import ANALYSES, SYSTEMS
@@ -38,10 +39,21 @@ class Run(Table):
     )
 
 
+def _printable(name: str) -> str:
+    if not name.isprintable():
+        raise ValueError(f"{name!a} has a control character; allowed: a folder's name")
+    return name
+
+
+_FolderName = Annotated[
+    str, Field(min_length=1, max_length=1000), AfterValidator(_printable)
+]
+
+
 class Output(Table):
     """Where the results go."""
 
-    directory: Annotated[str, Field(min_length=1, max_length=1000)] | None = Field(
+    directory: _FolderName | None = Field(
         default=None,
         description="the folder; results/<name of the config> by default",
         json_schema_extra={"allowed": "a folder's name"},
@@ -138,6 +150,10 @@ def load(path: Path, assignments: Sequence[str] = ()) -> Study:
     analysis = validated(options, tables["analysis"], "analysis", document)
     number = _number_of_samples(document, sampling, paths, analysis_kind)
     _refuse_idle_assignments(assignments, document, paths)
+    try:
+        check_name(path.stem)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
     study = Study(
         path.stem,
         title.title or path.stem,

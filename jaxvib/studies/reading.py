@@ -6,10 +6,14 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+from .._words import check_name
 
 MAX_BYTES = 1 << 20
+MAX_KEYS = 10_000
 MAX_DOTS = 64  # in one key: `tomllib` needs minutes and gigabytes for thousands
-MAX_DEPTH = 64  # of brackets: `tomllib` recurses into each
+MAX_DEPTH = 64  # of brackets: `tomllib` recurses into each; of tables in tables likewise
 _SECTION_OF_PARAMETERS = "system"
 
 _TOKENS = re.compile(
@@ -17,7 +21,7 @@ _TOKENS = re.compile(
     r"""|(?P<dot>\.)|(?P<blank>[ \t]++)|(?P<comment>\#[^\n]*+)|(?P<other>.)""",
     re.DOTALL,
 )
-_KEY = r"""(?:"[^"\n]*"|'[^'\n]*'|[A-Za-z0-9_-]+)"""
+_KEY = r"""(?:"(?:\\.|[^"\\\n])*+"|'[^'\n]*'|[A-Za-z0-9_-]+)"""
 _HEADER = re.compile(rf"\s*\[+\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*\]")
 _ASSIGNMENT = re.compile(rf"\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*=")
 
@@ -63,15 +67,18 @@ class Document:
                 steps = [_SECTION_OF_PARAMETERS, *steps]
             tables = _with_value(tables, steps, _value(text, origin), origin)
             origins[".".join(steps)] = origin
-        return Document(tables, self.name, origins)
+        changed = Document(tables, self.name, origins)
+        _check_keys(changed)
+        return changed
 
 
 def read(path: Path) -> Document:
     """Read a config file.
 
     **Raises:** `ValueError` naming the file and, where there is one, the line: for a
-    file that is missing, longer than 1 MiB, not UTF-8 or not TOML, for keys of more
-    than 64 dots and for brackets nested deeper than 64.
+    file that is missing, longer than 1 MiB, not UTF-8 or not TOML, for more than 10,000
+    keys, keys of more than 64 dots, brackets and tables nested deeper than 64, and for
+    keys that could not be names of files, as those of bodies and measures become.
     """
     if not path.is_file():
         raise ValueError(f"{path}: no such file")
@@ -85,8 +92,9 @@ def read(path: Path) -> Document:
         line = content.count(b"\n", 0, error.start) + 1
         byte = content[error.start]
         raise ValueError(f"{path}, line {line}: byte 0x{byte:02x} is not UTF-8") from None
-    tables = _parsed(text, str(path))
-    return Document(_undotted(tables, str(path)), str(path), _lines(text, str(path)))
+    document = Document(_parsed(text, str(path)), str(path), _lines(text, str(path)))
+    _check_keys(document)
+    return Document(_undotted(document.tables, str(path)), document.name, document.origins)
 
 
 def _parsed(text: str, name: str) -> dict:
@@ -106,7 +114,7 @@ def _parsed(text: str, name: str) -> dict:
 
 def _refuse_monsters(text: str, name: str) -> None:
     # One pass over the tokens, before the parser sees them.
-    line, dots, depth = 1, 0, 0
+    line, dots, depth, keys = 1, 0, 0, 0
     for token in _TOKENS.finditer(text):
         if token.lastgroup == "dot":
             dots += 1
@@ -115,10 +123,40 @@ def _refuse_monsters(text: str, name: str) -> None:
             symbol = token.group()
             line += symbol == "\n"
             depth += (symbol in "[{") - (symbol in "]}")
+            keys += symbol == "="
         if dots > MAX_DOTS or depth > MAX_DEPTH:
             what = "a key of" if dots > MAX_DOTS else "brackets nested"
             limit = f"{MAX_DOTS} dots" if dots > MAX_DOTS else f"{MAX_DEPTH} deep"
             raise ValueError(f"{name}, line {line}: {what} more than {limit}")
+        if keys > MAX_KEYS:
+            raise ValueError(f"{name}, line {line}: more than {MAX_KEYS} keys")
+
+
+def _check_keys(document: Document) -> None:
+    # Without recursion: a quoted key may hold thousands of dots.
+    waiting: list[tuple[list[str], Any]] = [([], document.tables)]
+    while waiting:
+        above, node = waiting.pop()
+        if isinstance(node, list):
+            waiting += [(above, item) for item in node if isinstance(item, dict | list)]
+            continue
+        for key, value in node.items():
+            path = [*above, *key.split(".")]
+            if len(path) > MAX_DEPTH + 1:
+                place = document.origins.get(".".join(path)) or document.where(
+                    ".".join(above)
+                )
+                raise ValueError(f"{place}: tables nested more than {MAX_DEPTH} deep")
+            for step in path[len(above) :]:
+                try:
+                    check_name(step)
+                except ValueError as error:
+                    raise ValueError(
+                        f"{document.where('.'.join(path))}: "
+                        f"{shortened('.'.join(path))}: {error}"
+                    ) from None
+            if isinstance(value, dict | list):
+                waiting.append((path, value))
 
 
 def _undotted(table: Mapping, name: str) -> dict:
@@ -158,7 +196,16 @@ def _lines(text: str, name: str) -> dict[str, str]:
 
 
 def _plain(key: str) -> str:
-    return re.sub(r"""["'\s]""", "", key)
+    if '"' not in key and "'" not in key:
+        return re.sub(r"\s", "", key)
+    try:
+        table, steps = tomllib.loads(f"{key} = 0"), []
+    except tomllib.TOMLDecodeError:
+        return ""
+    while isinstance(table, dict):
+        step, table = next(iter(table.items()))
+        steps.append(step)
+    return ".".join(steps)
 
 
 def _value(text: str, origin: str):

@@ -34,6 +34,30 @@ HOSTILE = {
     "a key twice": (b"a = 1\na = 2\n", "line 2: not TOML: Cannot overwrite a value"),
     "a value and a table": (b'a.b = 1\n"a.b.c" = 2\n', "stands beside"),
     "a path twice": (b'a.b = 1\n"a.b" = 2\n', "a.b is given twice"),
+    "a quoted key of 20000 dots": (
+        b'a = 1\n"' + b"a." * 20_000 + b'a" = 1',
+        "line 2: tables nested more than 64 deep",
+    ),
+    "quoted dots in dotted keys": (
+        b'"' + b"a." * 40 + b'a"."' + b"a." * 40 + b'a" = 1',
+        "line 1: tables nested more than 64 deep",
+    ),
+    "40000 keys": (
+        b"".join(b"a%d = 1\n" % i for i in range(40_000)),
+        "line 10001: more than 10000 keys",
+    ),
+    "40000 inline keys": (
+        b"a = {" + b",".join(b"a%d = 1" % i for i in range(40_000)) + b"}",
+        "line 1: more than 10000 keys",
+    ),
+    "a slash in a name": (
+        b'a = 1\n[modules."../../x"]\nb = 1\n',
+        "line 2: .*the name '' is empty",
+    ),
+    "a backslash in a name": (b"a.'b\\c' = 1\n", r"line 1: a\.b.c: the name .* leads into"),
+    "NUL in a name": (b'a.b = {"c\\u0000" = 1}\n', "line 1: .* has a control character"),
+    "a long name": (b"a" * 101 + b" = 1", "line 1: .* has 101 characters; allowed: 1 to"),
+    "a name in a list": (b'a = [{"b/c" = 1}]', "line 1: .*'b/c' leads into a folder"),
 }
 
 
@@ -123,7 +147,8 @@ def test_overrides_take_toml_values_or_else_text(document, text, value):
 
 
 @pytest.mark.parametrize(
-    "text", ["gap", "=1", "a..b=1", ".=1", "a" + ".a" * 99 + "=1", "title.x=1"]
+    "text",
+    ["gap", "=1", "a..b=1", ".=1", "a" + ".a" * 99 + "=1", "title.x=1", "a/b=1", "a\0=1"],
 )
 def test_overrides_of_another_form_are_refused(document, text):
     with pytest.raises(ValueError, match="--set"):

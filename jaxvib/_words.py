@@ -1,0 +1,53 @@
+"""Words that come from outside: what a name may hold, and how a message shows any text."""
+
+MOST_SHOWN = 200  # characters of one word in a message
+_MOST_WRITTEN = 4000  # of a whole message: the longest list of known keys has half of it
+_MOST_OF_A_NAME = 100  # bytes; with what we put before it, 255 of them name a file
+_SEPARATORS = ("/", "\\")
+
+
+def plain(text: object) -> str:
+    """Return a text for a message: as `printable`, and no word of endless length."""
+    words = printable(str(text)[: 10 * _MOST_WRITTEN]).split(" ")
+    return cut(" ".join(map(cut, words)), _MOST_WRITTEN)
+
+
+def printable(text: str) -> str:
+    """Return a text for a terminal, which would obey control characters.
+
+    What is not printed as it is (escape sequences, line ends, what turns the direction of
+    writing, halves of characters) is written as Python escapes it.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+def cut(text: str, most: int = MOST_SHOWN) -> str:
+    """Return a text of at most so many characters, the last ones dots if it was longer."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def check_name(name: str, most: int = _MOST_OF_A_NAME) -> None:
+    """Raise `ValueError` unless a name can be that of a file inside its folder."""
+    fault = _fault(name, most)
+    if fault:
+        raise ValueError(
+            f"the name {cut(ascii(name), 30)} {fault}; allowed: 1 to {most} printable "
+            "characters, no / or \\, not . or .."
+        )
+
+
+def _fault(name: str, most: int) -> str:
+    if not name:
+        return "is empty"
+    if len(name.encode("utf-8", "replace")) > most:
+        return f"has {len(name)} characters"
+    if any(separator in name for separator in _SEPARATORS):
+        return "leads into a folder"
+    if not name.isprintable():
+        return "has a control character"
+    return "leads into a folder" if name in (".", "..") else ""
