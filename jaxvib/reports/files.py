@@ -1,10 +1,12 @@
 """The pictures as files, PNG and SVG, drawn by matplotlib."""
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from ..studies.folder import Folder
 from . import colours
 from .picture import (
     Axis,
@@ -30,7 +32,7 @@ def write_files(pictures: Sequence[Picture], directory: Path) -> list[Path]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    directory.mkdir(parents=True, exist_ok=True)
+    folder = Folder(directory.parent)
     written = []
     with rc_context({"svg.hashsalt": "jaxvib", "font.size": 9}):
         for picture in pictures:
@@ -51,9 +53,11 @@ def write_files(pictures: Sequence[Picture], directory: Path) -> list[Path]:
                 axes.remove()
             _legend(figure, picture)
             for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-                path = directory / f"{picture.name}.{kind}"
-                figure.savefig(path, dpi=150, metadata=metadata)
-                written.append(path)
+                content = io.BytesIO()
+                figure.savefig(content, format=kind, dpi=150, metadata=metadata)
+                name = f"{directory.name}/{picture.name}.{kind}"
+                folder.write(name, content.getvalue(), sync=False)
+                written.append(folder.root / name)
     return written
 
 

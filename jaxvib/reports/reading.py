@@ -2,13 +2,13 @@
 
 import dataclasses
 import functools
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..ensemble import Reason
+from ..studies.times import read_times
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,31 +111,25 @@ def read_run(directory: Path | str) -> Run:
     **Raises:** `FileNotFoundError` where there is none, `ValueError` for an unfinished
     and `OSError` for a damaged one.
     """
-    import xarray
-
-    from ..studies.dataset import verify
+    from ..studies.dataset import groups, stored_dataset, verified
+    from ..studies.folder import Folder
     from ..studies.store import has_study
 
     directory = Path(directory)
     if not has_study(directory):
         raise FileNotFoundError(f"{directory} holds no study")
-    verify(directory)
-    store = directory / "results.zarr"
-    groups = {
-        group: xarray.open_zarr(store, group=group) if (store / group).is_dir() else None
-        for group in ("traces", "motion", "mode_shapes")
+    record, commits = verified(directory)
+    inside = {
+        group: stored_dataset(directory, record, commits, group)
+        for group in groups(commits)
     }
     return Run(
         directory.resolve().name,
-        xarray.open_zarr(store),
-        groups["traces"],
-        _words(directory / "study.json"),
-        _words(directory / "times.json"),
-        (directory / "config.toml").read_text("utf-8"),
-        groups["motion"],
-        groups["mode_shapes"],
+        stored_dataset(directory, record, commits),
+        inside.get("traces"),
+        record,
+        read_times(directory),
+        Folder(directory).read("config.toml").decode("utf-8", "replace"),
+        inside.get("motion"),
+        inside.get("mode_shapes"),
     )
-
-
-def _words(path: Path) -> dict:
-    return json.loads(path.read_text("utf-8")) if path.is_file() else {}

@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from .._nearest import unknown_key
+from ..studies.folder import Folder
 from .assembly import linear_motion
 from .basins import basins
 from .beam import beam_eigenvalues
@@ -46,14 +48,16 @@ def write_report(directory: Path | str, other: Path | str | None = None) -> Path
         ]
     pictures = pictures_of(runs)
     write_files(pictures, directory / "pictures")
-    report = directory / "report.html"
-    report.write_text(page(pictures, runs), "utf-8", newline="\n")
-    return report
+    Folder(directory).write("report.html", page(pictures, runs).encode(), sync=False)
+    return directory / "report.html"
 
 
 def pictures_of(runs: Sequence[Run]) -> list[Picture]:
     """Return the pictures of one study, or of two that are compared."""
-    return _PICTURES[runs[0].analysis](runs)
+    kind = runs[0].analysis
+    if kind not in _PICTURES:
+        raise ValueError(unknown_key("analysis", kind, _PICTURES))
+    return _PICTURES[kind](runs)
 
 
 def check_comparable(runs: Sequence[Run]) -> None:

@@ -1,10 +1,22 @@
 """A study's results as an xarray dataset, checked before they are read."""
 
-import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from .journal import Journal, damaged
-from .store import RESULTS
+import numpy as np
+
+from .arrays import METADATA
+from .folder import Folder
+from .journal import Commit, Journal, damaged
+from .stored import (
+    RESULTS,
+    array_names,
+    belongs,
+    check_sizes,
+    layout_of,
+    read_array,
+    read_record,
+)
 
 
 def open_study(directory: str | Path, group: str | None = None):
@@ -15,17 +27,16 @@ def open_study(directory: str | Path, group: str | None = None):
     the swept paths are coordinates, and units and descriptions are attributes.
 
     **Arguments:** `group`: `"traces"` for the motions stored beside the results.
-    **Raises:** `FileNotFoundError` where there is no study, `ValueError` for one that
-    is not complete, `OSError` naming files that are missing or damaged.
+    **Raises:** `FileNotFoundError` where there is no study or no such group, `ValueError`
+    for one that is not complete, `OSError` naming files that are missing or damaged.
     """
-    import xarray
-
     directory = Path(directory)
-    if not (directory / "journal.jsonl").exists():
+    if not Folder(directory).kind("journal.jsonl"):
         raise FileNotFoundError(f"{directory} holds no study")
-    verify(directory)
-    record = json.loads((directory / "study.json").read_text("utf-8"))
-    dataset = xarray.open_zarr(directory / RESULTS, group=group).load()
+    record, commits = verified(directory)
+    if group is not None and group not in groups(commits):
+        raise FileNotFoundError(f"{directory} has no group {group!r}")
+    dataset = stored_dataset(directory, record, commits, group or "").load()
     named = {axis.removesuffix("_component"): axis for axis in dataset.dims}
     names = {named[axis]: names for axis, names in record["axes"].items() if axis in named}
     dataset = dataset.assign_coords(names)
@@ -39,16 +50,133 @@ def verify(directory: Path) -> None:
 
     **Raises:** `ValueError` if it is not complete; `OSError` for damage.
     """
+    verified(directory)
+
+
+def verified(directory: Path) -> tuple[dict, list[Commit]]:
+    """Return the record and the commits of a study, checked as by `verify`."""
     commits = Journal(directory / "journal.jsonl").read()
+    record = read_record(Folder(directory))
+    strange = [commit.step for commit in commits if not belongs(commit, record)]
+    if strange:
+        raise OSError(
+            f"{directory / 'journal.jsonl'}: the step {strange[0]!r} names files that are "
+            "none of its own"
+        )
     bad = [path for commit in commits for path in damaged(commit, directory)]
     if bad:
         listed = ", ".join(str(path) for path in bad[:5])
         more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
         raise OSError(f"damaged or missing: {listed}{more}; `--resume` computes them again")
-    if not any(commit.step == "complete" for commit in commits):
+    steps = [commit.step for commit in commits]
+    if not {"start", "complete"} <= set(steps):
         raise ValueError(
             f"the study in {directory} is not complete; end it with `--resume`"
         )
+    chunks = sum(step.startswith("chunk ") for step in steps)
+    wanted = -(-record["samples"] // record["chunk"]) if chunks else 0
+    if (
+        len(set(steps)) < len(steps)
+        or chunks != wanted
+        or _listed(directory)
+        != {
+            file.removeprefix(f"{RESULTS}/").removesuffix(f"/{METADATA}")
+            for commit in commits
+            if commit.step not in ("start", "complete")
+            for file in commit.files
+            if file.endswith(f"/{METADATA}")
+        }
+    ):
+        raise OSError(f"{directory / 'journal.jsonl'} lacks lines; `--resume` mends it")
+    return record, commits
+
+
+def _listed(directory: Path) -> set[str]:
+    """Return the arrays and groups that the results' own metadata list."""
+    found = Folder(directory).read_json(f"{RESULTS}/{METADATA}")
+    listed = found.get("consolidated_metadata")
+    inside = listed.get("metadata") if isinstance(listed, dict) else None
+    return set(inside) if isinstance(inside, dict) else set()
+
+
+def groups(commits: Iterable[Commit]) -> list[str]:
+    """Return the names of the groups inside the results."""
+    return [step for kind, step in _steps(commits) if kind == "group" and step]
+
+
+def stored_dataset(
+    directory: Path, record: Mapping, commits: Iterable[Commit], group: str = ""
+):
+    """Return the arrays of a verified study, or of a group of it, each read when asked for.
+
+    **Raises:** `OSError` for arrays that are not as the record has them.
+    """
+    import xarray
+
+    commits = list(commits)
+    paths = {name: f"{group}/{name}".lstrip("/") for name in array_names(commits, group)}
+    layouts = {path: layout_of(directory, path) for path in paths.values()}
+    check_sizes(directory, layouts)
+    sampled = not group and any(kind == "chunk" for kind, _ in _steps(commits))
+    rows = (record["samples"],), (min(record["chunk"], record["samples"]),)
+    for path, layout in layouts.items():
+        whole = layout.chunks == tuple(max(1, size) for size in layout.shape)
+        if (layout.shape[:1], layout.chunks[:1]) != rows if sampled else not whole:
+            raise OSError(f"{directory / RESULTS / path} has not the samples of the study")
+    attributes = {} if group else {key: record[key] for key in _ABOUT}
+    try:
+        dataset = xarray.Dataset(
+            {
+                name: _variable(directory, path, layouts[path])
+                for name, path in paths.items()
+            },
+            attrs=attributes,
+        )
+        wanted = _coordinates(directory, record, group)
+        return dataset.set_coords([name for name in wanted if name in dataset.variables])
+    except ValueError as error:
+        raise OSError(f"{directory / RESULTS / group} is damaged: {error}") from None
+
+
+_ABOUT = ("title", "analysis", "system")
+
+
+def _steps(commits: Iterable[Commit]):
+    for commit in commits:
+        kind, _, which = commit.step.partition(" ")
+        yield kind, which
+
+
+def _coordinates(directory: Path, record: Mapping, group: str) -> list[str]:
+    if not group:
+        return record["coordinates"]
+    file = f"{RESULTS}/{group}/{METADATA}"
+    attributes = Folder(directory).read_json(file).get("attributes")
+    named = attributes.get("coordinates", "") if isinstance(attributes, dict) else ""
+    return str(named).split(" ")
+
+
+def _variable(directory: Path, path: str, layout):
+    import xarray
+    from xarray.backends import BackendArray
+    from xarray.core import indexing
+
+    class Stored(BackendArray):
+        shape, dtype = layout.shape, layout.dtype
+        values = None
+
+        def __getitem__(self, key):
+            return indexing.explicit_indexing_adapter(
+                key, self.shape, indexing.IndexingSupport.BASIC, self._part
+            )
+
+        def _part(self, key) -> np.ndarray:
+            if self.values is None:
+                self.values = read_array(directory, path)
+            return np.asarray(self.values[key])
+
+    values = indexing.LazilyIndexedArray(Stored())
+    return xarray.Variable(layout.axes, values, dict(layout.attributes))
 
 
 def on_grid(dataset, grid: dict[str, int]):

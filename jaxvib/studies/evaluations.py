@@ -13,7 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from .folder import NO_LINK, Folder, json_table, write_all
+
 FILE = "evaluations.jsonl"
+_LARGEST = 1 << 32  # bytes
+_APPEND = os.O_WRONLY | os.O_APPEND | NO_LINK
 _SYNC = 1.0  # s: what a killed machine loses at most
 
 
@@ -25,13 +29,14 @@ class Evaluations:
     """
 
     def __init__(self, directory: Path):
+        self._folder = Folder(directory)
         self._path = directory / FILE
-        self._whose = _whose(directory)
+        self._whose = _whose(self._folder)
         self._kept = self._read()
         self._synced = time.monotonic()
         lines = [_line({"study": self._whose})]
         lines += [_line({"key": key, "arrays": kept}) for key, kept in self._kept.items()]
-        self._path.write_bytes(b"".join(lines))
+        self._folder.write(FILE, b"".join(lines))
 
     def get(self, key: str) -> list[np.ndarray] | None:
         """Return the arrays under a key, or `None` if there are none."""
@@ -41,9 +46,8 @@ class Evaluations:
     def put(self, key: str, arrays: list[np.ndarray]) -> None:
         """Keep arrays under a key."""
         kept = [_entry(np.asarray(array)) for array in arrays]
-        with self._path.open("ab") as stream:
-            stream.write(_line({"key": key, "arrays": kept}))
-            stream.flush()
+        with open(os.open(self._path, _APPEND), "wb", buffering=0) as stream:
+            write_all(stream, _line({"key": key, "arrays": kept}))
             if time.monotonic() - self._synced > _SYNC:
                 os.fsync(stream.fileno())
                 self._synced = time.monotonic()
@@ -53,18 +57,20 @@ class Evaluations:
         self._path.unlink(missing_ok=True)
 
     def _read(self) -> dict[str, list]:
-        if not self._path.exists():
+        if self._folder.kind(FILE) != "file":
             return {}
         found: dict[str, list] = {}
-        lines = self._path.read_bytes().split(b"\n")[:-1]
+        lines = self._folder.read(FILE, _LARGEST).split(b"\n")[:-1]
         for number, line in enumerate(lines):
             guard, _, text = line.partition(b" ")
             if guard != b"%08x" % zlib.crc32(text):
                 break  # half written, or damaged: what follows is computed anew
-            entry = json.loads(text)
+            entry = json_table(text, self._path)
             if number == 0 and entry != {"study": self._whose}:
                 break
             if number:
+                if not _is_evaluation(entry):
+                    break
                 found[entry["key"]] = entry["arrays"]
         return found
 
@@ -84,8 +90,8 @@ class Under:
         self._evaluations.put(f"{self._name}/{key}", arrays)
 
 
-def _whose(directory: Path) -> int:
-    record = json.loads((directory / "study.json").read_text("utf-8"))
+def _whose(folder: Folder) -> int:
+    record = folder.read_json("study.json")
     record["config"].pop("output", None)
     parts = {key: record[key] for key in ("config", "versions", "fingerprint")}
     return zlib.crc32(json.dumps(parts, sort_keys=True).encode())
@@ -94,6 +100,15 @@ def _whose(directory: Path) -> int:
 def _entry(array: np.ndarray) -> list:
     text = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
     return [array.dtype.str, list(array.shape), text]
+
+
+def _is_evaluation(entry: dict) -> bool:
+    try:
+        arrays = [_array(each) for each in entry["arrays"]]
+    except (KeyError, TypeError, ValueError):
+        return False
+    numbers = all(array.dtype.kind in "biufc" for array in arrays)
+    return isinstance(entry.get("key"), str) and numbers
 
 
 def _array(entry: list) -> np.ndarray:

@@ -1,7 +1,7 @@
 """What a study found, in a few lines for the terminal."""
 
 import csv
-import json
+import io
 from collections import Counter
 from pathlib import Path
 
@@ -9,8 +9,10 @@ import numpy as np
 
 from .config import Study
 from .execute import failed
+from .folder import Folder
 from .kinds import ANALYSES
-from .store import RESULTS, read_array
+from .stored import RESULTS, read_array
+from .times import read_times
 
 FAILURES = "failed.csv"
 
@@ -41,7 +43,7 @@ def summary(study: Study, directory: Path) -> tuple[list[str], int]:
 
 
 def _time(directory: Path) -> str:
-    sessions = json.loads((directory / "times.json").read_text())["sessions"]
+    sessions = read_times(directory)["sessions"]
     seconds = sum(session["seconds"] for session in sessions)
     compiling = sum(session["compile_seconds"] for session in sessions)
     return f"in {seconds:.0f} s, {compiling:.0f} s of it compiling"
@@ -51,10 +53,11 @@ def _list_failures(study: Study, file: Path, codes, bad, read) -> None:
     from ..ensemble import reason
 
     columns = {path: read(path) for path in study.paths}
-    with file.open("w", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["sample", *columns, "code", "reason"])
-        for sample in np.flatnonzero(bad):
-            values = [float(column[sample]) for column in columns.values()]
-            code = int(codes[sample])
-            writer.writerow([int(sample), *values, code, reason(code)])
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(["sample", *columns, "code", "reason"])
+    for sample in np.flatnonzero(bad):
+        values = [float(column[sample]) for column in columns.values()]
+        code = int(codes[sample])
+        writer.writerow([int(sample), *values, code, reason(code)])
+    Folder(file.parent).write(file.name, text.getvalue().encode(), sync=False)

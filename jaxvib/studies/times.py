@@ -1,5 +1,9 @@
-"""How long a study took and where: `times.json`, all that differs from run to run."""
+"""How long a study took and where: `times.json`, all that differs from run to run.
 
+Nothing else needs it: one that is missing or damaged has no sessions.
+"""
+
+import contextlib
 import datetime
 import json
 import os
@@ -8,7 +12,28 @@ import time
 from pathlib import Path
 from typing import Any
 
+from .folder import Folder
+
+FILE = "times.json"
+_NUMBERS = ("samples", "seconds", "startup_seconds", "compile_seconds")
 _COMPILING = "/jax/core/compile/backend_compile_duration"
+
+
+def read_times(directory: Path) -> dict[str, list[dict]]:
+    """Return what `times.json` says, without what it cannot mean."""
+    try:
+        sessions = Folder(directory).read_json(FILE).get("sessions")
+    except OSError:
+        sessions = None
+    if not isinstance(sessions, list):
+        sessions = []
+    return {"sessions": [each for each in sessions if _is_session(each)]}
+
+
+def _is_session(found) -> bool:
+    return isinstance(found, dict) and all(
+        type(found.get(key)) in (int, float) and 0 <= found[key] < 1e12 for key in _NUMBERS
+    )
 
 
 class Times:
@@ -20,10 +45,10 @@ class Times:
     def __init__(self, directory: Path, started: float):
         import jax
 
-        self._path = directory / "times.json"
+        self._folder = Folder(directory)
         self._started = started
         self._computing = time.monotonic()
-        before = json.loads(self._path.read_text()) if self._path.exists() else {}
+        before = read_times(directory)
         began = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         session: dict[str, Any] = {
             "started": began,
@@ -31,7 +56,7 @@ class Times:
             "cores": os.cpu_count(),
         }
         session |= {"samples": 0, "compile_seconds": 0.0}
-        self.sessions = [*before.get("sessions", []), session]
+        self.sessions = [*before["sessions"], session]
         self._monitoring = jax.monitoring
 
     def __enter__(self) -> "Times":
@@ -50,9 +75,9 @@ class Times:
         session["samples"] += samples
         session["seconds"] = round(now - self._started, 3)
         session["startup_seconds"] = round(self._computing - self._started, 3)
-        new = self._path.with_suffix(".new")
-        new.write_text(json.dumps({"sessions": self.sessions}, indent=2) + "\n")
-        new.replace(self._path)
+        text = json.dumps({"sessions": self.sessions}, indent=2) + "\n"
+        with contextlib.suppress(OSError):  # no result hangs on it
+            self._folder.write(FILE, text.encode(), sync=False)
 
     def _listen(self, event: str, duration_secs: float, **kwargs: str | int) -> None:
         if event == _COMPILING:

@@ -112,3 +112,25 @@ def test_a_damaged_or_missing_study_is_named(map_study, tmp_path):
     chunk.write_bytes(chunk.read_bytes()[:-1] + b"\0")
     with pytest.raises(OSError, match="contacts"):
         write_report(damaged)
+
+
+def test_a_report_is_put_in_its_place_at_once_and_follows_no_link(map_study, tmp_path):
+    study = tmp_path / "study"
+    shutil.copytree(map_study, study)
+    write_report(study)
+    before = (study / "report.html").read_bytes()
+    (tmp_path / "mine").write_text("mine")
+    picture = sorted((study / "pictures").iterdir())[0]
+    for file in (study / "report.html", picture):
+        file.unlink()
+        file.symlink_to(tmp_path / "mine")
+    write_report(study)
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert (study / "report.html").read_bytes() == before
+    assert not picture.is_symlink()
+    shutil.rmtree(study / "pictures")
+    (tmp_path / "folder").mkdir()
+    (study / "pictures").symlink_to(tmp_path / "folder")
+    with pytest.raises(OSError, match="is a link, where a folder belongs"):
+        write_report(study)
+    assert list((tmp_path / "folder").iterdir()) == []
