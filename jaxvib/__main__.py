@@ -1,5 +1,15 @@
-"""`python -m jaxvib` is the `jaxvib` command."""
+"""The `jaxvib` command, as `python -m jaxvib` too."""
 
-from .cli import main
+from ._ending import heed
 
-main(prog_name="jaxvib")
+
+def main() -> None:
+    """Run the command, ready to be stopped before anything else is imported."""
+    heed()
+    from .cli import main as command
+
+    command(prog_name="jaxvib")
+
+
+if __name__ == "__main__":
+    main()

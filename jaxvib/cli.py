@@ -1,5 +1,6 @@
 """The `jaxvib` command. Everything heavy is imported only by the command that needs it."""
 
+import os
 import shlex
 import sys
 import time
@@ -7,10 +8,12 @@ from pathlib import Path
 
 import click
 
-from . import __version__
+from . import __version__, _ending
 from ._environment import use_compilation_cache
+from ._words import plain, printable
 
 BAD_INPUT, BROKEN_OFF, INTERRUPTED = 2, 3, 130
+_TRACEBACK = "JAXVIB_TRACEBACK"
 
 
 class Refusal(click.ClickException):
@@ -20,30 +23,52 @@ class Refusal(click.ClickException):
 
     def show(self, file=None) -> None:
         """Print the message and where all keys are listed."""
-        click.echo(f"jaxvib: {self.message}", err=True)
+        click.echo(f"jaxvib: {plain(self.message)}", err=True)
         click.echo("every key: jaxvib schema; ready studies: jaxvib new", err=True)
 
 
 class BrokenOff(click.ClickException):
-    """A store or a worker that failed; what is done stays."""
+    """A store or a worker that failed; what is done stays.
+
+    **Arguments:** `advice`: how to go on, if there is a way.
+    """
 
     exit_code = BROKEN_OFF
+
+    def __init__(self, fault: object, advice: str = ""):
+        super().__init__(plain(fault) + printable(advice))
 
     def show(self, file=None) -> None:
         """Print the message."""
         click.echo(f"jaxvib: {self.message}", err=True)
 
 
-class _Ordered(click.Group):
-    """Commands in the order in which a newcomer needs them."""
+class _Commands(click.Group):
+    """Commands in the order in which a newcomer needs them, which end with our codes."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in order of definition."""
         return list(self.commands)
 
+    def invoke(self, ctx: click.Context):
+        """Run a command. A fault of our own ends it with one line: 1 is failed samples."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except BrokenPipeError:  # `jaxvib schema | head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise click.exceptions.Exit(BROKEN_OFF) from None
+        except Exception as error:
+            if _TRACEBACK in os.environ:
+                raise
+            words = f"{type(error).__name__}: {error}"
+            advice = f"; a fault of jaxvib: {_TRACEBACK}=1 shows where, for a report"
+            raise BrokenOff(words, advice) from None
+
 
 @click.group(
-    cls=_Ordered,
+    cls=_Commands,
     invoke_without_command=True,
     epilog="Try: jaxvib run quick",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 92},
@@ -68,7 +93,7 @@ _set = click.option(
 
 @main.command(
     epilog="Ends with 0: done, 1: some samples failed, 2: bad input, 3: broken off by a "
-    "failure, 130: by Ctrl-C."
+    "failure, 130: by Ctrl-C, 143 and 129: by SIGTERM and SIGHUP."
 )
 @_config
 @_set
@@ -81,16 +106,20 @@ def run(config: str, assignments: tuple[str, ...], out: Path | None, resume: boo
     use_compilation_cache()
     from .session import Session
 
-    session = Session(study, config, assignments, out or study.directory, started)
-    try:
-        system, store = _prepare(session, resume)
-        session.compute(system, store)
-        code = session.report()
-    except (OSError, MemoryError, RuntimeError) as error:
-        again = session.command("--resume")
-        raise BrokenOff(f"{error}; what is done stays; go on with: {again}") from None
-    except KeyboardInterrupt:
-        session.leave(INTERRUPTED)
+    with Session(study, config, assignments, out or study.directory, started) as session:
+        again = f"; what is done stays; go on with: {session.command('--resume')}"
+        try:
+            system, store = _prepare(session, resume)
+        except OSError as error:
+            # Where the very same command has failed just now, it is not advised.
+            raise BrokenOff(error, "" if resume else again) from None
+        try:
+            session.compute(system, store)
+            code = session.report()
+        except (OSError, MemoryError, RuntimeError) as error:
+            raise BrokenOff(error, again) from None
+        except KeyboardInterrupt:
+            _ending.leave(INTERRUPTED)
     sys.exit(code)
 
 
@@ -105,7 +134,7 @@ def check(config: str, assignments: tuple[str, ...]) -> None:
     study = _loaded(config, assignments)
     try:
         for line in estimate(study, study.directory):
-            click.echo(line)
+            click.echo(printable(line))
     except ValueError as error:
         raise Refusal(str(error)) from None
 
@@ -115,14 +144,16 @@ def check(config: str, assignments: tuple[str, ...]) -> None:
 @click.argument("other", type=click.Path(path_type=Path), required=False)
 def report(directory: Path, other: Path | None) -> None:
     """Draw a study's report anew, or compare two studies."""
+    both = [str(each) for each in (directory, other) if each is not None]
+    _ending.say(lambda: f"again: {shlex.join(['jaxvib', 'report', *both])}")
     from .reports import write_report
 
     try:
-        click.echo(write_report(directory, other))
+        click.echo(printable(str(write_report(directory, other))))
     except (FileNotFoundError, ValueError) as error:
         raise Refusal(str(error)) from None
     except OSError as error:
-        raise BrokenOff(str(error)) from None
+        raise BrokenOff(error) from None
 
 
 @main.command()
@@ -175,7 +206,9 @@ def cite() -> None:
 def _prepare(session, resume: bool):
     try:
         return session.prepare(resume=resume)
-    except (ValueError, FileExistsError, NotADirectoryError, PermissionError) as error:
+    except (
+        ValueError, FileExistsError, NotADirectoryError, PermissionError, BlockingIOError,
+    ) as error:  # fmt: skip
         raise Refusal(str(error)) from None
 
 

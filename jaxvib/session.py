@@ -3,14 +3,16 @@
 import concurrent.futures
 import os
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from . import _ending
+from ._words import printable
 from .studies.config import Study
 from .studies.kinds import SYSTEMS
+from .studies.lock import Lock
 
 DONE, SAMPLES_FAILED = 0, 1
 _TICK = 0.2  # s, from one look at the clock to the next
@@ -37,28 +39,43 @@ class Session:
         self._assignments = assignments
         self._started = started
         self._begun = False
+        self._lock = Lock(directory)
+
+    def __enter__(self) -> "Session":
+        _ending.say(self._parting)
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._lock.release()
 
     def prepare(self, *, resume: bool):
         """Return the system and its store, begun or to be gone on with.
 
-        **Raises:** `ValueError` and `FileExistsError` for what cannot be run; nothing
-        is written then. `OSError` for a store that cannot be trusted or written to.
+        **Raises:** `ValueError` and `FileExistsError` for what cannot be run and
+        `BlockingIOError` for a folder that another run is at; nothing is written then.
+        `OSError` for a store that cannot be trusted or written to.
         """
-        from .studies.store import has_study
+        from .studies.store import check_free, has_study
 
-        if has_study(self.directory) and not resume:
+        if not has_study(self.directory):
+            check_free(self.directory)
+        elif not resume:
             raise FileExistsError(
                 f"{self.directory} holds a study already; go on with it by --resume, or "
                 "choose another folder by --out"
             )
-        click.echo(f"{self.study.title}: {self.study.described()}")
+        else:
+            self._lock.take()
+        say(f"{self.study.title}: {self.study.described()}")
         from .studies import execute  # from here on JAX is imported
         from .studies.device import choose
 
         device, line = choose(self.study.run.device)
-        click.echo(f"{line}, {os.cpu_count()} cores; results go to {self.directory}")
+        say(f"{line}, {os.cpu_count()} cores; results go to {self.directory}")
         system = execute.build(self.study)
         self._begun = True
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self._lock.take()
         store = execute.open_store(self.study, self.directory, device, resume=resume)
         return system, store
 
@@ -91,7 +108,7 @@ class Session:
 
             lines.append(f"report     {write_report(self.directory)}")
         for line in [*lines, f"next       {self._next()}"]:
-            click.echo(line)
+            say(line)
         return SAMPLES_FAILED if failed else DONE
 
     def command(self, *options: str) -> str:
@@ -103,17 +120,10 @@ class Session:
         words = ["jaxvib", "run", self._config, *sets, "--out", str(directory), *options]
         return shlex.join(words)
 
-    def leave(self, code: int) -> None:
-        """End the process at once, after Ctrl-C, whatever its threads are at."""
+    def _parting(self) -> str:
         if self._begun:
-            done = f"what is done stays; go on with: {self.command('--resume')}"
-        else:
-            done = "nothing was written"
-        click.echo(f"\nbroken off; {done}", err=True)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        # Threads in compiled code cannot be stopped; the store is whole at any moment.
-        os._exit(code)
+            return f"what is done stays; go on with: {self.command('--resume')}"
+        return "nothing was written"
 
     def _next(self) -> str:
         variation = SYSTEMS[self.study.system.kind].variation(self.study.system)
@@ -122,3 +132,8 @@ class Session:
             return shlex.join(["jaxvib", "report", str(self.directory)])
         kept = [each for each in self._assignments if each.partition("=")[0] != path]
         return self._command([*kept, variation], Path(f"{self.directory}-2"))
+
+
+def say(line: str) -> None:
+    """Print a line, whatever the config or a folder's name may hold."""
+    click.echo(printable(line))

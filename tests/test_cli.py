@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from click.testing import CliRunner
 import jaxvib as jv
 from jaxvib import cli
 from jaxvib.studies import ready
+from jaxvib.studies.lock import Lock
 
 from .studies.pushed import CONFIG, PushedKind, accelerations, install
 
@@ -275,3 +277,118 @@ def test_ctrl_c_while_it_compiles_ends_at_once_and_says_how_to_go_on(tmp_path):
     assert process.returncode == 130
     again = "jaxvib run quick --out results/quick --resume"
     assert errors == f"\nbroken off; what is done stays; go on with: {again}\n"
+
+
+def test_a_second_run_in_the_same_folder_is_refused_and_told_who_is_there():
+    jaxvib("run", "pushed.toml", "--out", "there")
+    Path("empty").mkdir()
+    for folder in ("there", "empty"):
+        before = {path: path.stat().st_mtime for path in Path(folder).rglob("*")}
+        lock = Lock(Path(folder))
+        lock.take()
+        done = jaxvib("run", "pushed.toml", "--out", folder, "--resume")
+        assert done.exit_code == 2
+        assert f"{folder} is being computed by process {os.getpid()} on" in done.output
+        lock.release()
+        assert {path: path.stat().st_mtime for path in Path(folder).rglob("*")} == before
+        assert jaxvib("run", "pushed.toml", "--out", folder, "--resume").exit_code == 0
+        assert not Path(folder, "run.lock").exists()
+
+
+@pytest.mark.parametrize("resume", [[], ["--resume"]])
+@pytest.mark.parametrize("name", ["config.toml", "report.html", "pictures"])
+def test_files_of_ones_own_are_never_written_over(resume, name):
+    Path(name).write_text(CONFIG)
+    before = sorted(Path().rglob("*"))
+    done = jaxvib("run", "pushed.toml", "--out", ".", *resume)
+    assert done.exit_code == 2
+    assert f"{name} is there already and of no study; choose another folder" in done.output
+    assert Path(name).read_text() == CONFIG
+    assert sorted(Path().rglob("*")) == before
+
+
+def test_no_command_is_advised_that_has_just_failed():
+    jaxvib("run", "pushed.toml", "--out", "there")
+    Path("there/study.json").write_text("{}")
+    done = jaxvib("run", "pushed.toml", "--out", "there", "--resume")
+    assert done.exit_code == 3
+    assert "study.json is damaged or missing" in done.output.splitlines()[-1]
+    assert "--resume" not in done.output
+
+
+@pytest.mark.parametrize("content", [None, "", "[]", '{"sessions": [{"seconds": "x"}]}'])
+def test_times_are_never_needed(content):
+    jaxvib("run", "pushed.toml", "--out", "there")
+    times = Path("there/times.json")
+    times.unlink()
+    if content is not None:
+        times.write_text(content)
+    assert jaxvib("run", "pushed.toml", "--out", "there", "--resume").exit_code == 0
+    assert len(json.loads(times.read_text())["sessions"]) == 1
+
+
+def test_a_fault_of_our_own_ends_with_code_3_and_one_line(monkeypatch):
+    def fail(self, read, study):
+        raise KeyError("\x1b[31mred")
+
+    monkeypatch.setattr(PushedKind, "summary", fail)
+    done = jaxvib("run", "pushed.toml", "--out", "there")
+    assert done.exit_code == 3
+    assert done.output.splitlines()[-1] == (
+        "jaxvib: KeyError: '\\x1b[31mred'; a fault of jaxvib: JAXVIB_TRACEBACK=1 shows "
+        "where, for a report"
+    )
+
+
+def test_a_terminal_is_never_sent_control_characters():
+    title = r'title="\u001b]0;owned\u0007"'
+    done = jaxvib("run", "pushed.toml", "--out", "there", "--set", title)
+    assert done.exit_code == 0
+    assert all(line.isprintable() for line in done.output.split("\n"))
+    for bad in (r'system."\u001b[31m"=1', f"gap={'9' * 5000}", "gap=" + "\x1b" * 5000):
+        done = jaxvib("run", "pushed.toml", "--set", bad)
+        assert done.exit_code == 2
+        assert all(line.isprintable() for line in done.output.split("\n"))
+        assert max(map(len, done.output.split())) <= 201
+
+
+def test_a_journal_never_makes_a_run_remove_files_outside():
+    jaxvib("run", "pushed.toml", "--out", "there")
+    Path("mine").write_text("mine")
+    before = array_files("there")
+    journal = Path("there/journal.jsonl")
+    lines = journal.read_bytes()
+    for name in ("../mine", str(Path("mine").resolve()), "results.zarr/../../mine"):
+        text = json.dumps({"files": {name: 1}, "step": "chunk 1"}).encode()
+        guard = zlib.crc32(text, int(lines.splitlines()[-1][:8], 16))
+        journal.write_bytes(lines + b"%08x %s\n" % (guard, text))
+        assert jaxvib("report", "there").exit_code == 3
+        assert jaxvib("run", "pushed.toml", "--out", "there", "--resume").exit_code == 0
+        assert Path("mine").read_text() == "mine"
+        assert array_files("there") == before
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)]
+)
+def test_a_signal_ends_at_once_with_one_line_and_its_code(name, code):
+    words = [sys.executable, "-m", "jaxvib", "run", "quick", "--out", "there"]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        process.stdout.readline()  # JAX is being imported now
+        process.send_signal(getattr(signal, name))
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert errors == "\nbroken off; nothing was written\n"
+    assert not Path("there").exists()
+
+
+def test_signals_are_heeded_before_anything_is_imported():
+    heavy = {"click", "numpy", "pydantic", "tomllib", "pathlib", "jaxvib.cli"}
+    code = f"import sys, jaxvib.__main__; print({heavy} & set(sys.modules))"
+    root = Path(jv.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code], capture_output=True, text=True, cwd=root
+    )
+    assert done.stdout == "set()\n", done.stderr
