@@ -1,7 +1,11 @@
 """The one place where jaxvib sets up JAX: float64 from here on, and enough threads."""
 
 import os
+import re
 import sys
+import warnings
+
+_BROKEN = re.compile(r"Error reading persistent compilation cache entry for '([^']+)'")
 
 
 def use_float64() -> None:
@@ -47,6 +51,37 @@ def use_compilation_cache() -> None:
         except OSError:
             return  # a home that cannot be written to: compiled anew each time
         os.environ["JAX_COMPILATION_CACHE_DIR"] = folder
+    _replace_broken_programs()
+
+
+def _replace_broken_programs() -> None:
+    # JAX warns of an entry that it cannot read, compiles anew and keeps the broken one,
+    # to warn of it for ever. Removed at the warning, it is replaced by what is compiled.
+    show = warnings.showwarning
+
+    def remove_or_show(message, category, filename, lineno, file=None, line=None):
+        found = _BROKEN.match(str(message))
+        if found is None or not _removed(found[1]):
+            show(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = remove_or_show  # ty: ignore
+
+
+def _removed(program: str) -> bool:
+    import pathlib
+
+    folder = pathlib.Path(os.environ["JAX_COMPILATION_CACHE_DIR"])
+    entries = [
+        entry
+        for entry in folder.glob("*-cache")
+        if entry.name == f"{program}-cache" or entry.name.startswith(f"{program}-")
+    ]
+    try:
+        for entry in entries:
+            entry.unlink(missing_ok=True)
+    except OSError:
+        return False
+    return bool(entries)
 
 
 def cache_folder() -> str:
