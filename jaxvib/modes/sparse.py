@@ -4,38 +4,72 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from scipy.sparse import csc_array, diags_array
-from scipy.sparse.linalg import eigsh
 
 from .._quantity import Range, check_range
-from ..systems.assembly import Assembled
+from ..systems.chain import BeamChain
+from ..systems.roles import Linear
+from .linear_part import check_natural, linear_part
+from .modal import natural_frequencies
+from .slicing import lowest_from
+
+_DENSE = 500  # freedoms; up to here LAPACK is as fast
+_SAME = 1e-12  # a frequency this near below a shift is at it
 
 
 def lowest_frequencies(
-    system: Assembled, count: int, *, shift: float = 0.0
+    system: Linear, count: int, *, shift: float = 0.0
 ) -> Float[Array, " count"]:
     r"""Return the natural frequencies nearest above `shift` (rad/s), ascending.
 
-    Lanczos iteration on $(C - \sigma M)^{-1} M$ by one sparse factorisation, $\sigma$ a
-    little below `shift` squared so that a free system has an inverse too: for many
-    thousands of freedoms. Motions without strain are 0. On the host. **Raises:**
-    `ValueError` for a count that is not in [1, n - 1).
+    Those of `natural_frequencies` that are not below `shift`, for many thousands of
+    freedoms: from sparse factors of $C - \sigma M$, whose pivots count how many there are
+    (`modes.slicing`), so that none is missed, however often it repeats. Motions without
+    strain are 0; those that fall over are NaN and come first where `shift` is 0. NaN also
+    ends the list where there are fewer above `shift`. On the host.
+
+    **Raises:** `ValueError` for a count that is not in [1, n], a shift below 0, or matrices
+    that are not symmetric; `RuntimeError` where rounding leaves the count open.
     """
-    size = len(system.names)
-    check_range("count", count, "", Range(at_least=1, below=size - 1))
+    system = linear_part(system)
+    names = getattr(system, "names", None)
+    size = len(system.matrices()[0] if names is None else names)
+    check_range("count", count, "", Range(at_least=1, at_most=size))
+    if count != int(count):
+        raise ValueError(f"count = {count} is not a whole number")
     check_range("shift", shift, "rad/s", Range(at_least=0.0))
-    mass, _, stiffness = system.sparse_matrices()
+    count = int(count)
+    if size <= _DENSE:
+        every = np.asarray(natural_frequencies(system))
+        found = every[every >= shift * (1 - _SAME)] if shift > 0 else every
+    else:
+        found = _by_counting(system, count, float(shift))
+    listed = np.full(count, np.nan)
+    listed[: len(found)] = found[:count]
+    return jnp.asarray(listed)
+
+
+def _by_counting(system, count: int, shift: float) -> np.ndarray:
+    system = system.assembled() if isinstance(system, BeamChain) else system
+    if hasattr(system, "sparse_matrices"):
+        mass, _, stiffness = system.sparse_matrices()
+    else:
+        mass, _, stiffness = (np.asarray(matrix) for matrix in system.matrices())
+        check_natural(mass, stiffness)
     # Scaled by the masses, so that light bodies and heavy ones count alike.
     scale = diags_array(1 / np.sqrt(mass.diagonal()))
-    mass, stiffness = csc_array(scale @ mass @ scale), csc_array(scale @ stiffness @ scale)
-    largest = abs(stiffness).sum(0).max()
-    below = shift**2 - 1e-6 * largest
-    start = np.ones(size)  # not random: the same call gives the same bits
-    start[::2] = 0.5
-    squares = eigsh(
-        stiffness, count, mass, sigma=below, v0=start, return_eigenvectors=False, tol=1e-14
-    )
-    squares = np.sort(squares)
-    still = np.abs(squares) < 1e-13 * largest
-    roots = np.sqrt(np.where(still, 0.0, squares), out=np.full(count, np.nan),
-                    where=still | (squares > 0))  # fmt: skip
-    return jnp.asarray(roots)
+    mass, stiffness = (csc_array(scale @ csc_array(m) @ scale) for m in (mass, stiffness))
+    noise = 1e-13 * abs(stiffness).sum(0).max()
+    floor = (shift * (1 - _SAME)) ** 2 if shift > 0 else -noise
+    found = lowest_from(stiffness, mass, floor, count)
+    falling = min(found.below, count) if shift == 0 else 0
+    strains = system.sparse_strains() if hasattr(system, "sparse_strains") else None
+    still = np.abs(found.values) <= noise
+    frequencies = np.sqrt(np.where(still, 0.0, found.values))
+    if strains is not None:
+        # Strains keep what the stiffness matrix has lost to rounding: slow motions of
+        # long assemblies come from them in full.
+        weights, rows = strains
+        strained = rows @ (scale @ found.vectors[:, ~still])
+        speeds = np.linalg.svd(np.sqrt(weights)[:, None] * strained, compute_uv=False)
+        frequencies[~still] = np.sort(speeds)
+    return np.append(np.full(falling, np.nan), frequencies)

@@ -55,9 +55,10 @@ class Assembled(Printed):
         from scipy.sparse import coo_array
 
         size = len(self.names) + 1
+        groups = list(_groups(self))
         found = []
         for part in ("kinetic", "dissipation", "potential"):
-            rows, columns, values = _triplets(self, part)
+            rows, columns, values = _triplets(groups, part)
             whole = coo_array((values, (rows, columns)), shape=(size, size)).tocsc()
             found.append(whole[1:, 1:])
         return tuple(found)
@@ -85,6 +86,23 @@ class Assembled(Printed):
 
         As `strain_rows`; `part` is `"potential"`, `"kinetic"` or `"dissipation"`.
         """
+        weights, place, coefficients, owners = self._squares(part)
+        shape = (len(owners), len(self.names) + 1)
+        return weights, _scattered(place, coefficients, shape)[:, 1:], owners
+
+    def sparse_strains(self) -> tuple | None:
+        """Return `strains` with the rows as a scipy sparse array."""
+        from scipy.sparse import coo_array
+
+        if not all(module.semidefinite for module in self.modules):
+            return None
+        weights, place, coefficients, owners = self._squares("potential")
+        shape = (len(owners), len(self.names) + 1)
+        rows = coo_array((np.asarray(coefficients), place), shape=shape).tocsc()
+        return np.asarray(weights), rows[:, 1:]
+
+    def _squares(self, part: str):
+        """Return weights, the places (row, column) of coefficients, those, and owners."""
         weights, rows, columns, coefficients, owners = [], [], [], [], []
         count = 0
         for template, places, members in _groups(self):
@@ -98,12 +116,12 @@ class Assembled(Printed):
                         rows.append(mine)
                         columns.append(column)
                         coefficients.append(coefficient + 0 * weight)
+        none = np.zeros(0, int)
         if not weights:
-            none = np.zeros(0, int)
-            return jnp.zeros(0), jnp.zeros((0, len(self.names))), none
+            return jnp.zeros(0), (none, none), np.zeros(0), none
         place = np.concatenate(rows), np.concatenate(columns)
-        whole = _scattered(place, _join(coefficients), (count, len(self.names) + 1))
-        return jnp.asarray(_join(weights)), whole[:, 1:], np.concatenate(owners)
+        whole = jnp.asarray(_join(weights)), place, _join(coefficients)
+        return *whole, np.concatenate(owners)
 
     def direction(self, place: str | Mapping[str, float]) -> Float[Array, " n"]:
         """Return the direction of a freedom, or of several with their coefficients.
@@ -152,7 +170,7 @@ class Assembled(Printed):
 
     def _dense(self, part: str):
         size = len(self.names) + 1  # the ground is row and column 0, dropped at the end
-        rows, columns, values = _triplets(self, part)
+        rows, columns, values = _triplets(_groups(self), part)
         return _scattered((rows, columns), values, (size, size))[1:, 1:]
 
 
@@ -235,10 +253,10 @@ def _stack(values):
     return np.stack([np.asarray(value) for value in values])
 
 
-def _triplets(system, part: str):
+def _triplets(groups, part: str):
     """Return rows, columns and values of one matrix, the same place more than once."""
     rows, columns, values = [], [], []
-    for template, places, _ in _groups(system):
+    for template, places, _ in groups:
         for (i, j), value in entries(getattr(template, part)()).items():
             rows.append(places[:, i])
             columns.append(places[:, j])
@@ -289,7 +307,7 @@ def _check_bodies(system) -> None:
 
 
 def _check_masses(system) -> None:
-    rows, columns, values = _triplets(system, "kinetic")
+    rows, columns, values = _triplets(_groups(system), "kinetic")
     if not isinstance(values, np.ndarray):
         return  # traced: there is no number to look at yet
     size = len(system.names) + 1

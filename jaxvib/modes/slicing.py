@@ -1,0 +1,223 @@
+r"""Eigenvalues of large sparse symmetric pencils $(C, M)$, none of them missed.
+
+Those around a shift $\sigma$ come from block Krylov spaces of $(C - \sigma M)^{-1} M$, each
+beside what was found before, so that values that repeat come as often as they occur. How
+many there are below a number says Sylvester's law of inertia: as many as there are negative
+pivots in $C - \sigma M = L D L^T$. **Source:** Parlett, *The Symmetric Eigenvalue Problem*,
+chapters 3 and 13; Grimes, Lewis and Simon, *SIAM J. Matrix Anal. Appl.* 15 (1994) 228.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csc_array
+from scipy.sparse.linalg import splu
+
+_BLOCK = 8  # vectors; values that repeat more often take another round
+_LEAST_BASIS = 120
+_ROUNDS = 300
+_CONVERGED = 1e-10  # residual of 1/(value - shift), relative: values have its square
+_SPAN = 1e-5  # of 1/(value - shift): smaller ones lose digits beside the largest
+_CLEAR = 50.0  # times that a pivot's rounding is below the distance to an eigenvalue
+_TRIES = 12
+
+
+class Slice(NamedTuple):
+    """Eigenvalues from a floor on, ascending, their vectors, and how many are below."""
+
+    values: np.ndarray
+    vectors: np.ndarray
+    below: int
+
+
+class _Factor(NamedTuple):
+    """C - shift M in factors: how many eigenvalues are below the shift."""
+
+    lu: Any
+    shift: float
+    below: int
+
+
+def lowest_from(stiffness, mass, floor: float, count: int) -> Slice:
+    """Return the `count` lowest eigenvalues of (C, M) that are not below a floor.
+
+    Fewer where there are no more. The mass matrix has a unit diagonal. **Raises:**
+    `RuntimeError` where they cannot be told apart from rounding.
+    """
+    size = mass.shape[0]
+    largest = float(abs(stiffness).sum(0).max())
+    step = 1e-8 * largest + 1e-7 * abs(floor)
+    base = _factor(stiffness, mass, floor - step, -step, step)
+    near, sought = base, count
+    rng = np.random.default_rng(0)  # the same call gives the same bits
+    values, vectors = np.zeros(0), np.zeros((size, 0))
+    for _ in range(_ROUNDS):
+        above = np.sort(values[values > base.shift])
+        between = int(np.sum(above < floor))
+        wanted = min(count + between, size - base.below)
+        if len(above) >= wanted:
+            missing = _missing(stiffness, mass, base, above, wanted)
+            if not missing:
+                order = np.argsort(values)
+                order = order[values[order] >= floor][:count]
+                return _slice(stiffness, vectors[:, order], base.below + between)
+        else:
+            missing = wanted - len(above)
+        if near is base and np.sum(values < base.shift) > 2 * sought + 40:
+            near = _nearer(stiffness, mass, base, sought, step)
+        found, new = _leading(near, mass, vectors, missing, rng)
+        values, vectors = np.append(values, found), np.hstack([vectors, new])
+    raise RuntimeError(f"{len(values)} eigenvalues were found, but not the {count} wanted")
+
+
+def _slice(stiffness, vectors, below: int) -> Slice:
+    """Return eigenpairs by Rayleigh and Ritz: values have the vectors' error squared."""
+    values, turn = np.linalg.eigh(vectors.T @ (stiffness @ vectors))
+    return Slice(values, vectors @ turn, below)
+
+
+def _missing(stiffness, mass, base: _Factor, above, wanted: int) -> int:
+    """Return how many eigenvalues were passed over below the last one that is wanted.
+
+    Counted in the last gap before it: of copies of its own there are enough already.
+    """
+    if wanted == mass.shape[0] - base.below:
+        return 0  # there are no more
+    edges = np.append(base.shift, above[:wanted])
+    gaps = np.diff(edges)
+    clear = 1e-11 * max(float(abs(stiffness).sum(0).max()), abs(edges[-1]))
+    for last in range(wanted - 1, -1, -1):
+        if gaps[last] < clear:
+            continue
+        between = _factor(
+            stiffness, mass, edges[last] + gaps[last] / 2, gaps[last] / 30, gaps[last] / 2
+        )
+        passed = between.below - base.below - int(np.sum(above < between.shift))
+        if passed < 0:
+            raise RuntimeError(f"eigenvalues near {base.shift:g} cannot be counted")
+        return passed
+    raise RuntimeError(f"eigenvalues near {edges[-1]:g} cannot be told apart")
+
+
+def _factor(stiffness, mass, shift: float, step: float, distance: float) -> _Factor:
+    """Return factors at a shift, moved on by `step` while they are not good enough.
+
+    Their rounding has to stay far below the `distance` to the next eigenvalue.
+    """
+    for number in range(_TRIES):
+        # There and back in a gap, ever farther below the floor.
+        here = shift + step * (number if step < 0 else (-1) ** number * ((number + 1) // 2))
+        try:
+            lu = splu(
+                csc_array(stiffness - here * mass),
+                permc_spec="MMD_AT_PLUS_A",
+                diag_pivot_thresh=0.0,
+                options={"SymmetricMode": True, "Equil": False},
+            )
+        except RuntimeError:
+            continue  # singular: an eigenvalue
+        # Rows and columns in the same order: only then are these the pivots of L D L^T.
+        if not np.array_equal(lu.perm_r, lu.perm_c):
+            continue
+        grown = (abs(lu.L) @ (abs(lu.U) @ np.ones(mass.shape[0]))).max()
+        if _CLEAR * np.finfo(float).eps * grown < distance:
+            return _Factor(lu, here, int(np.sum(lu.U.diagonal() < 0)))
+    raise RuntimeError(f"C - s M has no stable factors near s = {shift:g}")
+
+
+def _nearer(stiffness, mass, base: _Factor, count: int, step: float) -> _Factor:
+    """Return factors at a shift among the `count` first eigenvalues above another one."""
+
+    def at(shift):
+        return _factor(stiffness, mass, shift, 1e-6 * step, step)
+
+    reach = step
+    high = at(base.shift + reach)
+    while high.below == base.below:
+        reach *= 2
+        high = at(base.shift + reach)
+    low = base
+    while high.below - base.below > count and high.shift - low.shift > 4 * step:
+        middle = at((low.shift + high.shift) / 2)
+        low, high = (middle, high) if middle.below == base.below else (low, middle)
+    return high
+
+
+def _leading(factor: _Factor, mass, known, wanted: int, rng):
+    """Return eigenvalues around a shift and their vectors beside those that are known.
+
+    `wanted` of them above the shift, if that many converge in one space: at least one.
+    """
+    size = mass.shape[0]
+    free = size - known.shape[1]
+    most = min(free, max(_LEAST_BASIS, 3 * wanted + 60))
+    width = min(_BLOCK, free)
+    basis = np.empty((size, most))
+    projected = np.zeros((most, most))
+    block = rng.standard_normal((size, width))
+    for _ in range(_ROUNDS):
+        block, _ = _beside(block, mass, known)
+        used = 0
+        while True:
+            here = slice(used, used + block.shape[1])
+            basis[:, here], used = block, here.stop
+            image = factor.lu.solve(mass @ block)
+            rest, weights = _beside(image, mass, known, basis[:, :used])
+            projected[:used, here] = basis[:, :used].T @ (mass @ image)
+            inverses, turn = np.linalg.eigh(projected[:used, :used], UPLO="U")
+            order = np.argsort(-np.abs(inverses))
+            inverses, turn = inverses[order], turn[:, order]
+            left = np.linalg.norm(weights @ turn[here], axis=0)
+            size_of = np.abs(inverses)
+            fine = (left <= _CONVERGED * size_of) & (size_of > _SPAN * size_of[0])
+            good = len(fine) if fine.all() else int(np.argmin(fine))
+            if not rest.shape[1]:  # nothing leads out of this space
+                rest, _ = _beside(
+                    rng.standard_normal((size, width)), mass, known, basis[:, :used]
+                )
+            ends = used + rest.shape[1] > most or not rest.shape[1]
+            if good and (ends or np.sum(inverses[:good] > 0) >= wanted):
+                found = _sharpened(factor, mass, basis[:, :used] @ turn[:, :good])
+                return factor.shift + 1 / inverses[:good], _beside(found, mass, known)[0]
+            if ends:
+                break
+            block = rest
+        block = basis[:, :used] @ turn[:, :width]
+    raise RuntimeError(f"no eigenvalue near {factor.shift:g} converges")
+
+
+def _sharpened(factor: _Factor, mass, vectors):
+    """Return vectors after a step of inverse iteration, of the same length.
+
+    What is left in them of values farther from the shift would grow again in what is
+    looked for beside them.
+    """
+    nearer = factor.lu.solve(mass @ vectors)
+    return nearer / np.sqrt(np.sum(nearer * (mass @ nearer), 0))
+
+
+def _beside(block, mass, *others):
+    """Return an M-orthonormal basis of a block beside others, and the block in it."""
+    for _ in range(2):
+        for other in others:
+            block = block - other @ (other.T @ (mass @ block))
+    width = block.shape[1]
+    norms = np.sqrt(np.sum(block * (mass @ block), 0))
+    basis, images = np.empty_like(block), np.empty_like(block)
+    weights = np.zeros((width, width))
+    used = 0
+    for column in range(width):
+        vector = block[:, column]
+        for _ in range(2):
+            for other in others:
+                vector = vector - other @ (other.T @ (mass @ vector))
+            share = images[:, :used].T @ vector
+            vector = vector - basis[:, :used] @ share
+            weights[:used, column] += share
+        image = mass @ vector
+        norm = np.sqrt(vector @ image)
+        if norm > 1e-14 * norms.max():  # else it leads nowhere new
+            basis[:, used], images[:, used] = vector / norm, image / norm
+            weights[used, column] = norm
+            used += 1
+    return basis[:, :used], weights[:used]
