@@ -54,10 +54,11 @@ class Lock:
     def release(self) -> None:
         """Let others in; nothing where the lock is not held."""
         if self._file is not None:
+            file, self._file = self._file, None
             with contextlib.suppress(OSError):
                 self._folder.path(FILE).unlink()
-            os.close(self._file)
-            self._file = None
+            with contextlib.suppress(OSError):
+                os.close(file)
 
 
 def _is_free(file: int) -> bool:

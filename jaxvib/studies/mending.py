@@ -40,7 +40,7 @@ def mended(directory: Path, record: Mapping, config: str) -> list[Commit] | None
     """Return the steps of a study that need not be done again; `None` if there are none.
 
     The folder holds nothing else afterwards, its journal and `config.toml` are whole, and
-    a study with nothing done is removed. **Raises:** `OSError` and `ValueError` as
+    results that were only begun are removed. **Raises:** `OSError` and `ValueError` as
     `Store.resume`, and has changed nothing then.
     """
     folder, journal = Folder(directory), Journal(directory / "journal.jsonl")
@@ -52,10 +52,11 @@ def mended(directory: Path, record: Mapping, config: str) -> list[Commit] | None
     before = _record_of(folder, commits)
     commits = [commit for commit in commits if belongs(commit, before)]
     kept = [commit for commit in commits if not damaged(commit, directory)]
-    kept += _whole_chunks(directory, before, commits, {each.step for each in kept})
+    kept += _whole_chunks(directory, before, commits)
     done = [commit for commit in kept if commit.step.startswith(("chunk", "group"))]
     if not done and folder.kind(_ROOT) != "file":
-        _remove_study(folder)
+        folder.remove(RESULTS)
+        folder.remove(journal.path.name)
         return None
     _refuse_differences(directory, before, record)
     whole = _is_sound(journal) and _whole(kept, commits, before)
@@ -111,18 +112,20 @@ def _whole(kept: list[Commit], commits: list[Commit], record: Mapping) -> bool:
 
 
 def _whole_chunks(
-    directory: Path, record: Mapping, told: Iterable[Commit], known: Collection[str]
+    directory: Path, record: Mapping, told: Collection[Commit]
 ) -> list[Commit]:
-    """Return commits of chunks that lie there whole although no line says so.
+    """Return commits of chunks that lie there whole although no line tells of them.
 
-    **Arguments:** `told`: what the journal says; `known`: the steps that are whole by it.
+    Of those that one does tell of, the line knows better: the bytes of another chunk, in
+    its place, would be whole too.
     """
     try:
         layouts = {name: layout_of(directory, name) for name in _arrays(directory, told)}
     except OSError:
         return []
+    steps = {commit.step for commit in told}
     numbers = range(-(-record["samples"] // record["chunk"])) if layouts else ()
-    unknown = [number for number in numbers if f"chunk {number}" not in known]
+    unknown = [number for number in numbers if f"chunk {number}" not in steps]
     found = (_whole_chunk(directory, number, layouts, record) for number in unknown)
     return [commit for commit in found if commit]
 
@@ -170,11 +173,6 @@ def _whole_chunk(
     except OSError:
         return None
     return Commit(f"chunk {number}", content) if content else None
-
-
-def _remove_study(folder: Folder) -> None:
-    for name in (RESULTS, RECORD, "config.toml", "journal.jsonl"):
-        folder.remove(name)
 
 
 def _refuse_differences(directory: Path, record: Mapping, wanted: Mapping) -> None:

@@ -79,6 +79,10 @@ class Store:
         """
         check_free(directory)
         directory.mkdir(parents=True, exist_ok=True)
+        return cls._begin(directory, record, config)
+
+    @classmethod
+    def _begin(cls, directory: Path, record: Mapping, config: str) -> "Store":
         store = cls(directory, record, ())
         store._write(RECORD, record_text(record))
         store._write("config.toml", config.encode())
@@ -94,9 +98,11 @@ class Store:
         would get other bytes on this machine or with these versions; `OSError` where its
         `study.json` or its journal is lost.
         """
-        commits = mended(directory, record, config) if has_study(directory) else None
-        if commits is None:
+        if not has_study(directory):
             return cls.create(directory, record, config)
+        commits = mended(directory, record, config)
+        if commits is None:
+            return cls._begin(directory, record, config)
         return cls(directory, record, commits)
 
     def append(self, chunk: int, fields: Mapping[str, Variable]) -> None:

@@ -208,3 +208,27 @@ def test_a_store_that_says_more_than_its_files_can_hold_is_not_read(tmp_path):
         store.append(chunk, {"states": type(field)(field.axes, zeros)})
     with pytest.raises(OSError, match=r"claims 0\.56 GB in files of 0\.\d+ MB"):
         store.read("states")
+
+
+def test_the_bytes_of_another_chunk_are_not_taken_for_those_of_this_one(tmp_path):
+    record = {**RECORD, "samples": 8, "grid": None}
+    store = Store.create(tmp_path / "study", record, CONFIG)
+    for chunk in range(2):
+        store.append(chunk, part(0))
+    store.finish()
+    before = array_files(tmp_path / "study")
+    phase = tmp_path / "study/results.zarr/load.amplitude/c"
+    (phase / "1").write_bytes((phase.parents[1] / "load.frequency/c/1").read_bytes())
+    store = Store.resume(tmp_path / "study", record, CONFIG)
+    assert store.done == {"start", "chunk 0"}
+    store.append(1, part(0))
+    store.finish()
+    assert array_files(tmp_path / "study") == before
+
+
+def test_a_study_killed_before_its_first_chunk_begins_anew(tmp_path, study):
+    store = Store.create(tmp_path / "killed", RECORD, CONFIG)
+    (tmp_path / "killed" / "times.json").write_text("{}")
+    store._write("results.zarr/period/zarr.json", b"{}")
+    assert mend(tmp_path / "killed") == [0, 1]
+    assert array_files(tmp_path / "killed") == array_files(study)
