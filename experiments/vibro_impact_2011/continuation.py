@@ -47,7 +47,7 @@ def steps(stiffness: float, sizes=(20.0, 5.0, 1.0)) -> dict:
     """Return how far the paper's own step drifts from the branch, for steps in N."""
     system = jv.two_body_impact(contact=jv.HertzContact(stiffness))
     orbit = jv.periodic_orbit(system)
-    corrected = jv.continue_orbit(system, orbit, PATH, (100.0, 1000.0))
+    corrected = jv.continue_orbit(system, orbit, PATH, (100.0, 1000.0), "natural")
     report = {
         "five Cauchy problems": five_cauchy_problems(stiffness, orbit.state),
         "with correction": {
@@ -62,8 +62,8 @@ def steps(stiffness: float, sizes=(20.0, 5.0, 1.0)) -> dict:
     }
     for size in sizes:
         own = jv.continue_orbit(
-            system, orbit, PATH, (100.0, 1000.0), correct=False, first_step=size,
-            most_points=2000,
+            system, orbit, PATH, (100.0, 1000.0), "natural", correct=False,
+            first_step=size, most_points=2000,
         )  # fmt: skip
         deviation = {}
         for amplitude in (1000.0, 700.0, 300.0, 200.0, 140.0):
@@ -162,7 +162,7 @@ def without_transients(stiffness: float) -> dict:
     orbit = jv.periodic_orbit(system)
 
     def follow():
-        return jv.continue_orbit(system, orbit, PATH, (200.0, 1000.0))
+        return jv.continue_orbit(system, orbit, PATH, (200.0, 1000.0), "natural")
 
     branch, seconds = timed(follow)
     first = int(np.argmin(np.abs(branch.parameter - 500.0)))

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._quantity import Range, check_range
-from ..dynamics.flow import STEPPED, check_engine
 from ..ensemble import Reason, reason
 from ..orbits.periodic_orbit import PeriodicOrbit, evidence_factor
 from ..orbits.regimes import batched
@@ -31,9 +30,8 @@ def continue_orbit(
     orbit: PeriodicOrbit,
     path: str,
     bounds: tuple[float, float],
-    method: str = "natural",
+    method: str = "arclength",
     *,
-    engine: str = "auto",
     segments: int = 1,
     first_step: float | None = None,
     smallest_step: float | None = None,
@@ -48,23 +46,22 @@ def continue_orbit(
 ) -> Branch:
     r"""Follow a periodic motion along a parameter, both ways from its own value.
 
-    The step of Pogorelova and Postnikova: a change $\delta p$ of the parameter changes
-    the state by
+    Steps are measured along the branch (`branches.arclength`) and go round its folds,
+    until it reaches a bound or comes back to where it began. Where points are to lie
+    closer together than the branch asks for, up to 32 are corrected together. Where the
+    branch changes its kind on the way is in `.bifurcations` (`branches.crossings`).
+
+    `method="natural"` is the step of Pogorelova and Postnikova: a change $\delta p$ of
+    the parameter changes the state by
 
     $$(M - I)\,\delta s = -r - \frac{\partial\varphi^{nT}}{\partial p}\,\delta p,$$
 
     both columns from `jax.jacfwd` of the flow, where the paper solves five Cauchy
     problems. Newton's method then corrects it; the next step is chosen so that the
-    predicted state misses by 0.3 % of the motion's size. With `correct=False` the
+    predicted state misses by 0.3 % of the motion's size. It cannot pass a fold, where
+    M - I is singular: it stops there with the reason `SINGULAR`. With `correct=False` the
     paper's own step is taken as it is, in steps of `first_step`: nothing is corrected,
     and each point's `residual` and `state_error` say how far it has drifted.
-
-    Natural continuation cannot pass a fold, where M - I is singular: it stops there
-    with the reason `SINGULAR`. `method="arclength"` goes round folds, until it
-    reaches a bound or comes back to where it began; its steps are measured along the
-    branch (`branches.arclength`). Where points are to lie closer together than the
-    branch asks for, up to 32 are corrected together. Where the branch changes its kind
-    on the way is in `.bifurcations` (`branches.crossings`).
 
     **Arguments:** `orbit`: of `system` as it is. `path`, `bounds`: the parameter and
     the values to stop at; the system's own value lies between them. Steps are in the
@@ -79,7 +76,6 @@ def continue_orbit(
 
     **Source:** Pogorelova and Postnikova (2011).
     """
-    check_engine(engine, STEPPED)
     if method not in METHODS:
         raise ValueError(f"method = {method!r}; allowed: {', '.join(METHODS)}")
     declared = known_parameter(system, path)
@@ -91,7 +87,10 @@ def continue_orbit(
     if stop_at and method != "arclength":
         raise ValueError(f"stop_at = {stop_at}; allowed: with method = 'arclength' only")
     if method == "arclength" and not correct:
-        raise ValueError(f"method = {method!r} corrects its steps; allowed: correct = True")
+        raise ValueError(
+            f"method = {method!r} corrects its steps; allowed: correct = "
+            "True, or method = 'natural'"
+        )
     if method == "natural" and segments > 1:
         raise ValueError(f"segments = {segments}; allowed: 1 with method = 'natural'")
     if int(orbit.result) != Reason.SUCCESS:
@@ -153,9 +152,9 @@ def continue_orbits(
 ) -> list[Branch]:
     """Follow many periodic motions at once along a parameter, each both ways.
 
-    Every branch is the one that `continue_orbit` finds with `method="arclength"` from
-    its own sample, with steps, ends and bifurcations of its own; those that have ended
-    leave the others going on.
+    Every branch is the one that `continue_orbit` finds by arclength from its own sample,
+    with steps, ends and bifurcations of its own; those that have ended leave the others
+    going on.
 
     **Arguments:** `samples`: values by parameter path, each of shape (branches,);
     `orbits`: of the samples, with a leading axis, from `regimes` or a `vmap` of

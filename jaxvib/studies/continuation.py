@@ -28,7 +28,7 @@ class ContinuationOptions(Table):
     )
     bounds: Bounds = Field(description="values of the parameter to stop at")
     method: Literal["natural", "arclength"] = Field(
-        default="natural",
+        default="arclength",
         description="steps in the parameter itself, or along the branch round its folds",
     )
     correct: bool = Field(
@@ -80,6 +80,8 @@ class ContinuationKind:
             raise ValueError(
                 f"stop_at = {options.stop_at}; allowed: with method = 'arclength' only"
             )
+        if not options.correct and options.method != "natural":
+            raise ValueError("correct = false; allowed: with method = 'natural' only")
         if bool(options.second_path) != (options.second_bounds is not None):
             raise ValueError("second_path and second_bounds; allowed: both or neither")
         if options.second_path:
@@ -103,7 +105,11 @@ class ContinuationKind:
         from ..systems import parameters
 
         start = periodic_orbit(
-            system, periods=options.periods, rtol=run.rtol, evidence=run.evidence
+            system,
+            periods=options.periods,
+            rtol=run.rtol,
+            evidence=run.evidence,
+            throw=False,
         )
         if int(start.result):
             raise RuntimeError(f"no orbit to start from: {reason(start.result)}")

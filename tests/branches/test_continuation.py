@@ -1,10 +1,13 @@
 """Checked against: orbits found one by one, direct integration, and the step's order."""
 
+import inspect
+
 import numpy as np
 import pytest
 
 import jaxvib as jv
 from jaxvib.ensemble import Reason
+from jaxvib.studies.continuation import ContinuationOptions
 from tests.independent import TwoBody, periodic_orbit
 
 SOFT = 35041219.07
@@ -19,7 +22,7 @@ def orbit():
 
 @pytest.fixture(scope="module")
 def branch(orbit):
-    return jv.continue_orbit(system, orbit, "load.amplitude", (50.0, 1000.0))
+    return jv.continue_orbit(system, orbit, "load.amplitude", (50.0, 1000.0), "natural")
 
 
 def test_it_stops_at_the_fold_and_at_the_bound_and_says_why(branch):
@@ -54,8 +57,9 @@ def test_the_paper_s_own_step_drifts_with_the_square_of_its_length(orbit):
     drifts = []
     for step in (20.0, 10.0):
         plain = jv.continue_orbit(
-            system, orbit, "load.amplitude", (500.0, 600.0), correct=False, first_step=step
-        )
+            system, orbit, "load.amplitude", (500.0, 600.0), "natural", correct=False,
+            first_step=step,
+        )  # fmt: skip
         np.testing.assert_allclose(np.diff(plain.parameter), step)
         drifts.append(plain.residual[1:].max())
     # Each step removes the drift of the one before: what is left is that of one step.
@@ -77,3 +81,15 @@ def test_bad_arguments_are_named(orbit, arguments, message):
     usual = {"path": "load.amplitude", "bounds": (400.0, 600.0)}
     with pytest.raises(ValueError, match=message):
         jv.continue_orbit(system, orbit, **(usual | arguments))
+
+
+def test_unless_told_otherwise_a_branch_goes_round_its_folds():
+    parameters = inspect.signature(jv.continue_orbit).parameters
+    assert parameters["method"].default == "arclength"
+    assert "engine" not in parameters  # it was checked and never used
+    assert ContinuationOptions.model_fields["method"].default == "arclength"
+
+
+def test_the_paper_s_own_step_is_natural(orbit):
+    with pytest.raises(ValueError, match="allowed: correct = True, or method = 'natural'"):
+        jv.continue_orbit(system, orbit, "load.amplitude", (400.0, 600.0), correct=False)
