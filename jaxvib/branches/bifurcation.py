@@ -4,6 +4,8 @@ The point solves the equations of `branches.extended`, and is differentiable by 
 function theorem.
 """
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -13,8 +15,9 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 from .._nearest import nearest
 from .._quantity import reported
 from ..dynamics.flow import checked_state
-from ..ensemble import Reason, reason
+from ..ensemble import Reason, raise_if_empty, reason
 from ..orbits.implicit import implicit_root
+from ..orbits.multipliers import floquet_multipliers
 from ..orbits.periodic_orbit import PeriodicOrbit, check_periods
 from ..systems.parameters import parameters, unknown_key
 from .extended import (
@@ -22,6 +25,7 @@ from .extended import (
     Setting,
     beginning,
     equations,
+    has_torus,
     section,
     state_at_start,
     with_values,
@@ -66,10 +70,12 @@ class BifurcationPoint(eqx.Module):
 
 def bifurcation_point(
     system: eqx.Module,
-    guess: PeriodicOrbit | BifurcationPoint | Real[ArrayLike, " n"],
+    guess: PeriodicOrbit | BifurcationPoint | Real[ArrayLike, " n"] | Sequence,
     kind: str,
     path: str,
     periods: int = 1,
+    *,
+    throw: bool = True,
 ) -> BifurcationPoint:
     """Return the bifurcation of a kind near a motion, in the parameter at `path`.
 
@@ -82,7 +88,9 @@ def bifurcation_point(
     start. `periods`: of the load in one of the motion, where the guess is a state.
 
     **Raises:** `ValueError` for an unknown kind or path, a system that cannot have such
-    a point, or an orbit that was not found. What goes wrong later is in `.result`.
+    a point, or an orbit that was not found; `RuntimeError` with the reason where a single
+    call finds no point, unless `throw=False`: then, and under transformations, it is in
+    `.result`. A pair of real multipliers whose product is 1 is no torus.
     """
     if kind not in KINDS:
         near = nearest(kind, KINDS)
@@ -105,7 +113,10 @@ def bifurcation_point(
         state, count = checked_state(system, guess), jnp.asarray(periods, jnp.int32)
     if kind == "neimark_sacker" and state.shape[0] < 2:
         raise ValueError("kind = 'neimark_sacker'; the system has fewer than two states")
-    return _found(system, *jax.lax.stop_gradient((state, count, value)), kind, path)
+    start = jax.lax.stop_gradient((state, count, value))
+    found = _found(system, *start, kind, path)
+    raise_if_empty(f"bifurcation_point: {kind}", throw, found.result)
+    return found
 
 
 @eqx.filter_jit
@@ -124,6 +135,10 @@ def _found(system, state, count, value, kind: str, path: str) -> BifurcationPoin
         return both(x, arguments)[0]
 
     found, left, steps, code = _newton(map_, start / units, (frozen, setting))
+    if kind == "neimark_sacker":
+        monodromy = both(found, (frozen, setting))[1]
+        turns = (code != Reason.SUCCESS) | has_torus(floquet_multipliers(monodromy))
+        code = jnp.where(turns, code, Reason.NO_BIFURCATION)
     solved = implicit_root(map_, found, (leaves, setting)) * units
     size = state.shape[0]
     there = with_values(eqx.combine(leaves, static), (path,), solved[-1:])

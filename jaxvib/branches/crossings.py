@@ -24,10 +24,9 @@ from ..ensemble import Reason, map_samples
 from ..orbits.periodic_orbit import PeriodicOrbit
 from .bifurcation import BifurcationPoint
 from .branch import BranchEvent
+from .extended import NEAR
 from .one_way import Place
 
-# A multiplier this near to where it should be is there.
-_NEAR = 1e-4
 # Beside a branch point its neighbours are taken, at these parts of the chord...
 _BESIDE = np.array([-0.01, -0.005, 0.005, 0.01])
 # ... and before a grazing those that do not touch yet, where the gap changes smoothly:
@@ -305,4 +304,4 @@ def _distance(kind: str, multipliers):
     else:
         torus = np.where(multipliers.imag != 0, np.abs(np.abs(multipliers) - 1), np.inf)
         wrong = torus.min()
-    return wrong, wrong < _NEAR
+    return wrong, wrong < NEAR

@@ -30,6 +30,7 @@ from .touching import past_touch
 
 KINDS = ("fold", "period_doubling", "neimark_sacker", "grazing")
 RTOL = 1e-11
+NEAR = 1e-4  # to where a multiplier should be is there
 _SAMPLES = 2001  # of a period, among which contacts are looked for
 
 
@@ -122,6 +123,15 @@ def second_compound(matrix: Float[Array, "n n"]) -> Float[Array, "m m"]:
         matrix[i[:, None], i] * matrix[j[:, None], j]
         - matrix[i[:, None], j] * matrix[j[:, None], i]
     )
+
+
+def has_torus(multipliers):
+    """Return whether a complex pair of multipliers (..., n) is on the unit circle.
+
+    Two real ones whose product is 1 solve the same equation: a neutral saddle.
+    """
+    apart = jnp.abs(jnp.abs(multipliers) - 1)
+    return jnp.any((multipliers.imag != 0) & (apart < NEAR), axis=-1)
 
 
 def section(system, state, periods) -> Section:

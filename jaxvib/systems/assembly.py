@@ -46,6 +46,10 @@ class Assembled(Printed):
         """The stiffness matrix C."""
         return self._dense("potential")
 
+    def __check_init__(self):
+        _check_bodies(self)
+        _check_masses(self)
+
     def matrices(self) -> tuple[Float[Array, "n n"], ...]:
         """Return (M, D, C)."""
         return self.mass, self.damping, self.stiffness
@@ -198,10 +202,7 @@ def assemble(modules: Sequence[Module]) -> Assembled:
                     f"module {module.name!r} takes {name!r} for a {kind}; it is a "
                     f"{known} in module {where!r}"
                 )
-    system = Assembled(tuple(modules), tuple(kinds))
-    _check_bodies(system)
-    _check_masses(system)
-    return system
+    return Assembled(tuple(modules), tuple(kinds))
 
 
 def direction(names: Sequence[str], place: str | Mapping[str, float]):

@@ -46,13 +46,20 @@ class Contact(Printed):
     **Fields:** `direction` $n$, shape (n,): +1 at the freedom that moves into the
     contact and -1 at the one that it hits (none for a fixed stop); `gap` $g$ (m) at
     static equilibrium; `law`: a contact law, from penetration to force; `name`: on
-    parameter paths, instead of the position among the contacts.
+    parameter paths, instead of the position among the contacts. **Raises:** `ValueError`
+    for a direction of zeros.
     """
 
     direction: Float[Array, " n"] = quantity("direction", "", "direction of the contact")
     gap: Float[Array, ""] = quantity("gap", "m", "gap at static equilibrium")
     law: ContactLaw
     name: str | None = eqx.field(default=None, static=True)
+
+    def __check_init__(self):
+        traced = isinstance(self.direction, jax.core.Tracer)
+        if not traced and not np.asarray(self.direction).any():
+            raise ValueError("direction of a contact = 0 in every freedom; allowed: a "
+                             "direction in which the system can move")  # fmt: skip
 
 
 class AppliedLoad(Printed):

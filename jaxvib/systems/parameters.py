@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -44,7 +45,8 @@ def replace(system: System, values: Mapping[str, object]) -> System:
     optimised.
 
     **Raises:** `ValueError` for an unknown path (naming the nearest one), a value out
-    of its range or of another shape.
+    of its range or of another shape, and for whatever the changed parts and those that
+    hold them refuse when they are built. Traced values cannot be looked at.
     """
     known = {".".join(keys): found for keys, found in _walk(system).items()}
     news: dict[tuple, object] = {}
@@ -59,9 +61,22 @@ def replace(system: System, values: Mapping[str, object]) -> System:
             new = jnp.asarray(news.get(where, entry.value)).at[entry_of].set(new)
         news[where] = new
     places = list(news)
-    return eqx.tree_at(
+    changed = eqx.tree_at(
         lambda tree: [_get(tree, where) for where in places], system, list(news.values())
     )
+    holding = {where[:depth] for where in places for depth in range(len(where))}
+    for where in sorted(holding, key=len, reverse=True):
+        _check_as_built(_get(changed, where))
+    return changed
+
+
+def _check_as_built(part) -> None:
+    """Raise what a module's own checks raise, unless it holds a traced value."""
+    checks = [kind.__dict__.get("__check_init__") for kind in type(part).__mro__]
+    traced = (isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(part))
+    if isinstance(part, eqx.Module) and any(checks) and not any(traced):
+        for check in filter(None, checks):
+            check(part)
 
 
 def _whole_path(path: str, known) -> tuple[str, tuple[int, ...]]:

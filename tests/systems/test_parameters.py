@@ -153,3 +153,32 @@ def test_entries_of_arrays_are_replaced_by_their_position():
     for path in ("positions.2", "mass.0", "positions.x", "beam.length.0"):
         with pytest.raises(ValueError, match=path):
             jv.replace(system, {path: 0.1})
+
+
+def test_what_no_constructor_takes_no_replacing_makes():
+    linear = jv.LinearSystem(np.eye(2), np.zeros((2, 2)), np.eye(2))
+    for path, value in (("mass.0.0", -1.0), ("mass.0.1", 0.5), ("mass", np.ones((2, 2)))):
+        with pytest.raises(ValueError, match="mass is not a symmetric positive definite"):
+            jv.replace(linear, {path: value})
+    stop = jv.Contact([1.0, 0.0], 0.1, jv.LinearContact(1.0), "stop")
+    held = jv.ImpactSystem(linear, (stop,))
+    with pytest.raises(ValueError, match="direction of a contact = 0"):
+        jv.replace(held, {"contacts.stop.direction": [0.0, 0.0]})
+    with pytest.raises(ValueError, match="direction of a contact = 0"):
+        jv.Contact([0.0, 0.0], 0.1, jv.LinearContact(1.0))
+    with pytest.raises(ValueError, match="mass is not a symmetric positive definite"):
+        jv.replace(held, {"linear.mass.1.1": 0.0})
+    cart = jv.assemble([jv.TranslationTranslation("ground", "cart", mass=1.0)])
+    with pytest.raises(ValueError, match="names 'cart', which no module gives a mass"):
+        jv.replace(cart, {"modules.ground-cart.mass": 0.0})
+    carried = jv.oscillators_on_beam(jv.Beam(1.0, 2.0, 3.0), [0.7], [1.0], [3.0])
+    with pytest.raises(ValueError, match=r"positions = 0.7 m is not in \[0, 0.5\]"):
+        jv.replace(carried, {"beam.length": 0.5})
+    both = jv.replace(carried, {"beam.length": 0.5, "positions.0": 0.4})
+    assert float(both.beam.length) == 0.5
+
+
+def test_traced_values_are_replaced_unseen():
+    linear = jv.LinearSystem(np.eye(2), np.zeros((2, 2)), np.eye(2))
+    changed = jax.jit(lambda value: jv.replace(linear, {"mass.0.0": value}).mass)(-1.0)
+    assert float(changed[0, 0]) == -1.0
