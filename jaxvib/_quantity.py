@@ -55,6 +55,19 @@ def real_array(value):
     )
 
 
+def floats(name: str, values):
+    """Return numbers as an array of floats, from a list of them (traced ones too) as well.
+
+    **Raises:** `ValueError` for what is no array of numbers.
+    """
+    try:
+        values = jnp.asarray(values)
+        return values.astype(jnp.result_type(float, values))
+    except (TypeError, ValueError) as error:
+        shown = f"{values!r}"[:200]
+        raise ValueError(f"{name} = {shown} is no array of numbers") from error
+
+
 def check_fields(module: eqx.Module, whose: str) -> None:
     """Raise `ValueError`, saying whose it is, unless each field is within its range."""
     for field in dataclasses.fields(module):

@@ -117,7 +117,7 @@ def _top(frame, carried, start, value):
     span = float(_span(*frame, value))
     times = np.linspace(0.0, span, _SAMPLES)
     system = at(system_of(course, static), path, value)
-    states = simulate(system, start, times, rtol=course.tight).states
+    states = simulate(system, start, times, rtol=course.tight, throw=False).states
     depths, heights, _ = _parabolas(*frame, states, value, times)
     # Once a period; its first time is that before the last one.
     before, after = np.roll(depths[:-1], 1, 0), depths[1:]

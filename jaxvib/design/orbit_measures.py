@@ -41,7 +41,7 @@ class OrbitAnalysis:
     def __call__(self, system, memory) -> Outcome:
         """Return the motion near the one before."""
         orbit = periodic_orbit(
-            system, memory, self.periods, rtol=self.rtol, evidence="quick"
+            system, memory, self.periods, rtol=self.rtol, evidence="quick", throw=False
         )
         margin = orbit.grazing_margin / jnp.max(orbit.amplitude)
         return Outcome(orbit, orbit.state, orbit.result, margin, orbit.contacts)
@@ -100,7 +100,7 @@ class ImpulseAnalysis:
         counted = _Counted(system)
         contacts = counted.rest().shape[0] - orbit.state.shape[0]
         start = jnp.concatenate([orbit.state, jnp.zeros(contacts)])
-        end = flow(counted, start, 0.0, orbit.period)
+        end = flow(counted, start, 0.0, orbit.period, throw=False)
         return found._replace(result=end[orbit.state.shape[0] :])
 
 
@@ -166,7 +166,7 @@ class BifurcationAnalysis:
 
         **Raises:** `LostError` if the branch has no such point.
         """
-        first = periodic_orbit(system, periods=self.periods)
+        first = periodic_orbit(system, periods=self.periods, throw=False)
         code = Reason(int(first.result))
         if code != Reason.SUCCESS:
             raise LostError(
@@ -195,7 +195,7 @@ class BifurcationAnalysis:
         orbit = eqx.tree_at(
             lambda o: o.period, orbit, orbit.periods.astype(float) * there.period()
         )
-        point = bifurcation_point(there, orbit, self.kind, self.path)
+        point = bifurcation_point(there, orbit, self.kind, self.path, throw=False)
         after = (eqx.tree_at(lambda o: o.state, orbit, point.state), point.parameter)
         nothing = jnp.asarray(0, jnp.int32)
         return Outcome(point, after, point.result, jnp.asarray(jnp.inf), nothing)

@@ -1,5 +1,7 @@
 """An assembled system in motion: its freedoms over time, the energy of each module."""
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, Real
@@ -39,8 +41,8 @@ class AssemblyMotion(eqx.Module):
 
 def assembly_motion(
     system: Assembled,
-    state: Real[ArrayLike, " state"],
-    times: Real[ArrayLike, " times"],
+    state: Real[ArrayLike, " state"] | Sequence,
+    times: Real[ArrayLike, " times"] | Sequence,
     *,
     loads: tuple[AppliedLoad, ...] = (),
 ) -> AssemblyMotion:

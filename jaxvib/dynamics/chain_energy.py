@@ -1,5 +1,7 @@
 """Energy along a chain, its flux, moments in the beams, and where energy settles."""
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -32,7 +34,9 @@ class KineticSplit(eqx.Module):
     rotational: Float[Array, "..."] = reported("rotational share")
 
 
-def energy_field(chain: BeamChain, state: Float[ArrayLike, "4 bodies"]) -> EnergyField:
+def energy_field(
+    chain: BeamChain, state: Real[ArrayLike, "4 bodies"] | Sequence
+) -> EnergyField:
     r"""Return the energy of each body and the flux through each beam.
 
     Half of a beam's energy counts to either of its bodies ($e_i$). With $P^l$, $P^r$ the
@@ -54,7 +58,7 @@ def energy_field(chain: BeamChain, state: Float[ArrayLike, "4 bodies"]) -> Energ
 
 
 def beam_shapes(
-    chain: BeamChain, state: Float[ArrayLike, "4 bodies"], points: int = 9
+    chain: BeamChain, state: Real[ArrayLike, "4 bodies"] | Sequence, points: int = 9
 ) -> BeamShapes:
     r"""Return the cubic of every beam, its moment $E J_b y''$ and shear $E J_b y'''$."""
     state = jnp.asarray(state, float)
@@ -74,7 +78,7 @@ def beam_shapes(
 
 def kinetic_split(
     chain: BeamChain,
-    times: Real[ArrayLike, "..."],
+    times: Real[ArrayLike, "..."] | Sequence,
     rotational: Real[ArrayLike, ""] | float = 0.0,
     *,
     points: int = 4096,

@@ -1,5 +1,7 @@
 """Many random chains: how their energy is shared out over time."""
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -47,7 +49,7 @@ class EnsembleSplit(eqx.Module):
 
 def ensemble_split(
     chain: BeamChain,
-    times: Real[ArrayLike, " times"],
+    times: Real[ArrayLike, " times"] | Sequence,
     *,
     chains: int = 256,
     rotational: Real[ArrayLike, ""] | float = 0.0,

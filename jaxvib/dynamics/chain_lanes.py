@@ -6,6 +6,7 @@ over them. That is three to six times as fast as chains one after another.
 """
 
 import concurrent.futures
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax
@@ -37,7 +38,7 @@ class Stencil(eqx.Module):
 
 def step_chains(
     chain: BeamChain,
-    states: Real[ArrayLike, "chains 4 bodies"],
+    states: Real[ArrayLike, "chains 4 bodies"] | Sequence,
     duration: Real[ArrayLike, ""] | float,
     steps: int,
     *,

@@ -1,5 +1,7 @@
 """One chain in motion: its energies over time, their means and fluctuations, its fields."""
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -82,8 +84,8 @@ def energy_statistics(energies: ChainEnergies) -> EnergyStatistics:
 
 def chain_motion(
     chain: BeamChain,
-    state: Real[ArrayLike, "4 bodies"],
-    times: Real[ArrayLike, " times"],
+    state: Real[ArrayLike, "4 bodies"] | Sequence,
+    times: Real[ArrayLike, " times"] | Sequence,
     *,
     forces: tuple[eqx.Module, ...] = (),
     step: Real[ArrayLike, ""] | float | None = None,
@@ -115,8 +117,8 @@ def chain_motion(
 
 def chain_fields(
     chain: BeamChain,
-    state: Real[ArrayLike, "4 bodies"],
-    times: Real[ArrayLike, " times"],
+    state: Real[ArrayLike, "4 bodies"] | Sequence,
+    times: Real[ArrayLike, " times"] | Sequence,
     frames: int = 121,
     *,
     forces: tuple[eqx.Module, ...] = (),

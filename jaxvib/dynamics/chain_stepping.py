@@ -1,11 +1,13 @@
 """Symplectic steps of a chain, for springs and stops that are not linear."""
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from .._quantity import Range, check_range, quantity
+from .._quantity import Range, check_range, floats, quantity
 from ..systems.chain import BeamChain
 from ..systems.roles import ContactLaw
 
@@ -59,7 +61,7 @@ class Stop(eqx.Module):
 
 def step_chain(
     chain: BeamChain,
-    state: Real[ArrayLike, "4 bodies"],
+    state: Real[ArrayLike, "4 bodies"] | Sequence,
     duration: Real[ArrayLike, ""] | float,
     steps: Real[ArrayLike, ""] | int,
     *,
@@ -78,7 +80,7 @@ def step_chain(
     """
     check_order(order)
     check_range("steps", steps, "", Range(at_least=1))
-    state = jnp.asarray(state, jnp.result_type(float, state))
+    state = floats("state", state)
     if state.shape != (4, chain.bodies):
         raise ValueError(f"state has shape {state.shape}; allowed: (4, {chain.bodies})")
     step = jnp.asarray(duration, float) / steps

@@ -1,6 +1,7 @@
 """Steps of one long chain by tiles that stay in the processor's cache."""
 
 import functools
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax
@@ -18,7 +19,7 @@ _PARTS = 4  # of the chain, shared out over the cores
 
 def step_long_chain(
     chain: BeamChain,
-    state: Real[ArrayLike, "4 bodies"],
+    state: Real[ArrayLike, "4 bodies"] | Sequence,
     duration: Real[ArrayLike, ""] | float,
     steps: int,
     *,

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
-from .._quantity import Range, check_range, reported
-from ..ensemble import Reason
+from .._quantity import Range, check_range, floats, reported
+from ..ensemble import Reason, raise_if_empty
 from .events import travel, travel_columns, travel_problem, why_not, why_only
 from .lanes import step_lanes
 from .observables import Watched, start_watching, steps_over_contact, watch_step
@@ -55,20 +55,22 @@ def tolerances(rtol) -> Tolerance:
 
 def flow(
     system: eqx.Module,
-    state: Real[ArrayLike, " state"],
+    state: Real[ArrayLike, " state"] | Sequence,
     t0: Real[Array, ""] | float,
     t1: Real[Array, ""] | float,
     *,
     rtol: Real[Array, ""] | float = 1e-10,
     engine: str = "auto",
     precision: str = "float64",
+    throw: bool = True,
 ) -> Float[Array, " state"]:
     r"""Return the state at time `t1` (s) of the motion that is in `state` at `t0`.
 
     It works under `jit`, `vmap` and differentiation of any order, forward and
     reverse, with respect to the state, the times and every physical parameter.
     `jax.jacfwd` of it over one period is the monodromy matrix, its columns integrated
-    under the same error control as the state. A solve that fails gives NaN.
+    under the same error control as the state. A solve that fails gives NaN in a batch
+    and under transformations; a single call raises unless `throw=False`.
 
     `engine="event"` goes from contact to contact (`dynamics.events`): several times as
     fast, but slower to compile; "auto" takes it for ensembles and for hard stops, see
@@ -79,13 +81,14 @@ def flow(
 
     **Raises:** `ValueError` for a state of the wrong shape, a tolerance out of range,
     an unknown engine, one that the system cannot be taken by, or float32 where the error
-    does not allow it.
+    does not allow it; `RuntimeError` with the reason why a single solve failed.
     """
     check_precision(precision, system, engine, rtol)
     engine, _ = engine_for(system, engine, lanes=1)
     solution = solve_system(
         system, state, t0, t1, rtol=rtol, engine=engine, precision=precision
     )
+    raise_if_empty("flow", throw, solution.result, solution.state)
     return solution.state
 
 
@@ -136,18 +139,20 @@ def _by_events(system, engine: str) -> bool:
 
 def simulate(
     system: eqx.Module,
-    state: Real[ArrayLike, " state"],
+    state: Real[ArrayLike, " state"] | Sequence,
     times: Sequence[float] | Array | np.ndarray,
     rtol: Real[Array, ""] | float = 1e-10,
     *,
     engine: str = "auto",
+    throw: bool = True,
 ) -> Trajectory:
     """Return the motion from `state` at `times[0]`, sampled at ascending `times` (s).
 
     The force of a hard stop is that with which it holds; its impulses have none.
 
     **Raises:** `ValueError` for a state of the wrong shape, times that do not ascend,
-    a tolerance out of range or an unknown engine.
+    a tolerance out of range or an unknown engine; `RuntimeError` with the reason where
+    a single call fails before its second time, unless `throw=False`.
     """
     check_engine(engine, STEPPED)
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
@@ -158,9 +163,10 @@ def simulate(
     if not isinstance(times, jax.core.Tracer) and not bool(jnp.all(jnp.diff(times) > 0)):
         raise ValueError("times do not ascend; allowed: ascending times, s")
     rtol = jnp.asarray(rtol, float)
-    if _by_events(system, engine):
-        return _travel_by(system, state, times, rtol)
-    return _simulate(system, state, times, rtol)
+    run = _travel_by if _by_events(system, engine) else _simulate
+    found = run(system, state, times, rtol)
+    raise_if_empty("simulate", throw, found.result, found.states[1:])
+    return found
 
 
 @eqx.filter_jit
@@ -295,7 +301,7 @@ def problem_of(system, engine="diffrax", precision="float64") -> tuple[Problem, 
 
 def checked_state(system, state) -> Float[Array, " state"]:
     """Return the state as floats; raise `ValueError` if its shape is not the system's."""
-    state = jnp.asarray(state, jnp.result_type(float, state))
+    state = floats("state", state)
     expected = jax.eval_shape(system.rest).shape
     if state.shape != expected:
         raise ValueError(f"state has shape {state.shape}; allowed: {expected}")

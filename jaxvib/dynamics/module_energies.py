@@ -1,5 +1,7 @@
 """Where the energy of a motion is: in which modules of an assembled system."""
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
@@ -17,7 +19,7 @@ class ModuleEnergies(eqx.Module):
 
 
 def module_energies(
-    system: Assembled, states: Real[ArrayLike, "*n state"]
+    system: Assembled, states: Real[ArrayLike, "*n state"] | Sequence
 ) -> ModuleEnergies:
     r"""Return the energies of each module at states $(q, \dot q)$; leading axes are kept.
 

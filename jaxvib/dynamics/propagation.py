@@ -1,10 +1,13 @@
 """Exact motion of linear systems: its cost does not grow with time."""
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
+from .._quantity import floats
 from ..systems.chain import BeamChain
 from ..systems.load import HarmonicLoad
 from ..systems.roles import Linear
@@ -12,8 +15,8 @@ from ..systems.roles import Linear
 
 def propagate(
     system: Linear,
-    state: Real[ArrayLike, "..."],
-    times: Real[ArrayLike, " times"] | list[float],
+    state: Real[ArrayLike, "..."] | Sequence,
+    times: Real[ArrayLike, " times"] | Sequence,
 ) -> Float[Array, "..."]:
     r"""Return the exact motion of a linear system from `state` at t = 0 at `times` (s).
 
@@ -28,7 +31,7 @@ def propagate(
     load that is not harmonic.
     """
     times = jnp.asarray(times, float)
-    state = jnp.asarray(state, jnp.result_type(float, state))
+    state = floats("state", state)
     shape = (4, system.bodies) if isinstance(system, BeamChain) else None
     if shape is None:
         _check_linear(system)

@@ -2,6 +2,9 @@
 
 import enum
 
+import jax
+import numpy as np
+
 
 class Reason(enum.IntEnum):
     """Why a sample has the result it has; 0 is success, others say what happened."""
@@ -59,6 +62,20 @@ _TEXTS = {
     Reason.GRAZING: "meets a grazing, where a contact has no depth",
     Reason.NOT_CERTIFIED: "the count by the argument principle does not agree",
 }
+
+
+def raise_if_empty(verb: str, throw: bool, code, *answer) -> None:
+    """Raise `RuntimeError` where a single call has no answer but its reason code.
+
+    The rule of all verbs with `throw=True`: one call, with numbers known, of whose answer
+    no number is finite. Samples of a batch and calls under `jit`, `vmap` and
+    differentiation keep their codes and their NaN, so that none spoils its neighbours.
+    """
+    known = not any(isinstance(leaf, jax.core.Tracer) for leaf in (code, *answer))
+    if not throw or not known or np.ndim(code) or int(code) == Reason.SUCCESS:
+        return
+    if not any(np.isfinite(np.asarray(part)).any() for part in answer):
+        raise RuntimeError(f"{verb}: {reason(code)}; throw=False gives NaN instead")
 
 
 def reason(code) -> str:

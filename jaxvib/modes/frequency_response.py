@@ -1,20 +1,21 @@
 """Frequency response: the steady motion under a unit harmonic force."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Complex, Float, Real
 
+from .._quantity import floats
 from ..systems.roles import Linear
 from .linear_part import linear_part
 
-Place = str | int | Mapping[str, float] | Real[ArrayLike, " n"]
+Place = str | int | Mapping[str, float] | Real[ArrayLike, " n"] | Sequence
 
 
 def frequency_response(
     system: Linear,
-    frequencies: Real[ArrayLike, "..."] | list[float],
+    frequencies: Real[ArrayLike, "..."] | Sequence,
     *,
     force: Place,
     at: Place | None = None,
@@ -62,6 +63,7 @@ def _direction(system, place: Place, size: int) -> Float[Array, " n"]:
         if not 0 <= place < size:
             raise ValueError(f"freedom {place} is not in [0, {size})")
         return jnp.zeros(size).at[place].set(1.0)
-    if jnp.shape(place) != (size,):
-        raise ValueError(f"direction has shape {jnp.shape(place)}; allowed: ({size},)")
-    return jnp.asarray(place, float)
+    place = floats("direction", place)
+    if place.shape != (size,):
+        raise ValueError(f"direction has shape {place.shape}; allowed: ({size},)")
+    return place

@@ -95,7 +95,7 @@ def state_grid(
     return states
 
 
-def attractors(system: Periodic, starts: np.ndarray, **options) -> Attractors:
+def attractors(system: Periodic, starts: np.ndarray | Sequence, **options) -> Attractors:
     """Return the attractors that motions from `starts` (starts, n) settle on.
 
     The options, and what may go wrong, are those of `basins`.
@@ -105,7 +105,7 @@ def attractors(system: Periodic, starts: np.ndarray, **options) -> Attractors:
 
 def basins(
     system: Periodic,
-    starts: np.ndarray,
+    starts: np.ndarray | Sequence,
     *,
     max_periods: int = LONGEST_PERIOD,
     transient: int = 512,

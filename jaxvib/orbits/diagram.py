@@ -83,7 +83,7 @@ def bifurcation_diagram(
     path: str,
     values: Sequence[float] | np.ndarray,
     *,
-    state: Real[ArrayLike, " state"] | None = None,
+    state: Real[ArrayLike, " state"] | Sequence | None = None,
     follow: bool = False,
     transient: int = 256,
     points: int = 64,

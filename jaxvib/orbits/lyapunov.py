@@ -1,5 +1,7 @@
 """Lyapunov exponents: how fast neighbours of a motion part or come together."""
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -8,7 +10,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
 from ..dynamics.flow import check_engine, checked_state, solve_system
-from ..ensemble import Reason
+from ..ensemble import Reason, raise_if_empty
 from ..systems.roles import Periodic
 from .settling import strobe
 from .shooting import scales
@@ -44,13 +46,14 @@ class LyapunovExponents(eqx.Module):
 
 def lyapunov_exponents(
     system: Periodic,
-    state: Real[ArrayLike, " state"],
+    state: Real[ArrayLike, " state"] | Sequence,
     periods: int = 512,
     count: int | None = None,
     *,
     skip: int = 64,
     rtol: Real[Array, ""] | float = 1e-8,
     engine: str = "auto",
+    throw: bool = True,
 ) -> LyapunovExponents:
     r"""Return the `count` largest Lyapunov exponents of the motion from a state.
 
@@ -69,7 +72,8 @@ def lyapunov_exponents(
     the motion settles and the frame turns to where it belongs.
 
     **Raises:** `ValueError` for an argument out of its range or a state of the wrong
-    shape. A motion that fails has NaN, and its reason code.
+    shape; `RuntimeError` with the reason where the motion of a single call fails, unless
+    `throw=False`: then it has NaN, and its reason code.
 
     **Source:** Benettin, Galgani, Giorgilli and Strelcyn, *Meccanica* 15 (1980) 9;
     Shimada and Nagashima, *Prog. Theor. Phys.* 61 (1979) 1605.
@@ -81,7 +85,9 @@ def lyapunov_exponents(
     check_range("count", count, "", Range(at_least=1, at_most=size))
     check_range("periods", periods, "", Range(at_least=2 * _BLOCKS))
     check_range("skip", skip, "", Range(at_least=0))
-    return _exponents(system, state, periods, count, skip, jnp.asarray(rtol), engine)
+    found = _exponents(system, state, periods, count, skip, jnp.asarray(rtol), engine)
+    raise_if_empty("lyapunov_exponents", throw, found.result, found.exponents)
+    return found
 
 
 @eqx.filter_jit
@@ -149,12 +155,13 @@ class Section(eqx.Module):
 
 def poincare_section(
     system: Periodic,
-    state: Real[ArrayLike, " state"],
+    state: Real[ArrayLike, " state"] | Sequence,
     periods: int = 512,
     skip: int = 64,
     *,
     rtol: Real[Array, ""] | float = 1e-8,
     engine: str = "auto",
+    throw: bool = True,
 ) -> Section:
     """Return a motion's states at the end of each of `periods` periods of the load.
 
@@ -162,13 +169,16 @@ def poincare_section(
     where a motion fails on its states are NaN.
 
     **Raises:** `ValueError` for an argument out of its range or a state of the wrong
-    shape.
+    shape; `RuntimeError` with the reason where a single call has no state to show, unless
+    `throw=False`.
     """
     check_engine(engine)
     state = checked_state(system, state)
     check_range("periods", periods, "", Range(at_least=1))
     check_range("skip", skip, "", Range(at_least=0))
-    return _section(system, state, periods, skip, jnp.asarray(rtol), engine)
+    found = _section(system, state, periods, skip, jnp.asarray(rtol), engine)
+    raise_if_empty("poincare_section", throw, found.result, found.states)
+    return found
 
 
 @eqx.filter_jit

@@ -1,6 +1,6 @@
 """A periodic motion with its stability and the evidence for both."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -11,7 +11,7 @@ from jaxtyping import Array, ArrayLike, Complex, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
 from ..dynamics.flow import checked_state, engine_for, flow
-from ..ensemble import Reason, reason
+from ..ensemble import Reason, raise_if_empty, reason
 from .implicit import implicit_root, with_derivative_of
 from .multipliers import STABLE, UNSTABLE, floquet_multipliers, multiplier_error, verdict
 from .settling import settle
@@ -100,12 +100,13 @@ class PeriodicOrbit(eqx.Module):
 
 def periodic_orbit(
     system: eqx.Module,
-    guess: Real[ArrayLike, " n"] | None = None,
+    guess: Real[ArrayLike, " n"] | Sequence | None = None,
     periods: int | None = 1,
     *,
     engine: str = "auto",
     rtol: Real[Array, ""] | float = 1e-8,
     evidence: str = "checked",
+    throw: bool = True,
 ) -> PeriodicOrbit:
     r"""Return the periodic motion near a guess, or the one that a transient leads to.
 
@@ -121,12 +122,20 @@ def periodic_orbit(
     Newton's method and of the evidence, see `flow`; derivatives are diffrax's wherever it
     can take the system.
 
-    **Raises:** `ValueError` for an argument out of its range. What goes wrong later is
-    in `.result`: diverged, too many iterations, singular M - I (a fold), an orbit that
-    repeats after a shorter period than asked for.
+    **Raises:** `ValueError` for an argument out of its range; `RuntimeError` with the
+    reason where a single call finds no orbit, unless `throw=False`: then, in a batch and
+    under transformations the reason is in `.result` (diverged, too many iterations) and
+    the numbers are NaN. An orbit that is there and has a reason keeps both: singular M - I
+    (a fold), one that repeats after a shorter period than asked for.
 
     **Source:** Pogorelova and Postnikova (2011) for the method; the evidence is ours.
     """
+    found = _found(system, guess, periods, engine, rtol, evidence)
+    raise_if_empty("periodic_orbit", throw, found.result, found.largest_multiplier)
+    return found
+
+
+def _found(system, guess, periods, engine, rtol, evidence) -> PeriodicOrbit:
     engine_for(system, engine, lanes=1)
     check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-2))
     # As arrays, so that another value is not another compilation.

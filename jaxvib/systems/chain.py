@@ -1,6 +1,6 @@
 """A chain of bodies joined by Euler-Bernoulli beams without mass."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import equinox as eqx
 import jax
@@ -206,7 +206,7 @@ class BeamChain(Printed):
             push = push.at[0].set(0.0).at[-1].set(0.0)
         return jnp.stack([push, turn])
 
-    def energies(self, state: Float[ArrayLike, "... 4 bodies"]) -> ChainEnergies:
+    def energies(self, state: Real[ArrayLike, "... 4 bodies"] | Sequence) -> ChainEnergies:
         """Return the energies of states; leading axes, times say, are kept."""
         state = jnp.asarray(state)
         _check_state(self, state)
@@ -222,7 +222,7 @@ class BeamChain(Printed):
             / 2,
         )
 
-    def bands(self, wave_numbers: Real[ArrayLike, "..."]) -> Bands:
+    def bands(self, wave_numbers: Real[ArrayLike, "..."] | Sequence) -> Bands:
         r"""Return both branches of an infinite uniform chain at wave numbers $q$ (rad).
 
         $$W_1^2 + W_2^2 = 4 s^2 + 2 \gamma (3 - 2 s^2), \qquad

@@ -1,0 +1,75 @@
+"""Checked against: x' = x^2 with its motion 1/(1 - t), and x' = 1, which never repeats."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxvib as jv
+from jaxvib.ensemble import Reason, raise_if_empty
+
+
+def growing(power):
+    return jv.forced_system(
+        lambda t, x, p: [p["rate"] * x[0] ** power],
+        parameters={"rate": 1.0}, period=1.0, dimension=1,
+    )  # fmt: skip
+
+
+explosive, drifting = growing(2), growing(0)
+GONE = "the state runs away|used up its steps"
+
+
+def test_a_flow_that_fails_alone_raises_its_reason():
+    with pytest.raises(RuntimeError, match=f"flow: .*({GONE})"):
+        jv.flow(explosive, [1.0], 0.0, 2.0)
+    assert np.isnan(jv.flow(explosive, [1.0], 0.0, 2.0, throw=False)).all()
+    np.testing.assert_allclose(jv.flow(explosive, [1.0], 0.0, 0.5), [2.0], rtol=1e-8)
+
+
+def test_under_transformations_a_flow_that_fails_is_nan():
+    def end(start):
+        return jv.flow(explosive, start, 0.0, 0.75)[0]
+
+    starts = jnp.array([[1.0], [2.0]])
+    found = jax.vmap(end)(starts)
+    np.testing.assert_allclose(found, [4.0, np.nan], rtol=1e-7)
+    assert np.isnan(jax.jit(end)(starts[1]))
+    assert np.isnan(jax.jacfwd(end)(starts[1])).all()
+
+
+def test_a_motion_that_ends_on_the_way_keeps_what_there_was():
+    found = jv.simulate(explosive, [1.0], [0.0, 0.5, 2.0])
+    assert Reason(int(found.result)).failed
+    np.testing.assert_allclose(found.states[:, 0], [1.0, 2.0, np.nan], rtol=1e-7)
+    with pytest.raises(RuntimeError, match=f"simulate: .*({GONE})"):
+        jv.simulate(explosive, [1.0], [0.0, 2.0, 3.0])
+    with pytest.raises(RuntimeError, match=f"poincare_section: .*({GONE})"):
+        jv.poincare_section(explosive, [1.0], periods=2, skip=2)
+
+
+def test_an_orbit_that_is_not_there_raises_its_reason():
+    with pytest.raises(RuntimeError, match=r"periodic_orbit: .*; throw=False"):
+        jv.periodic_orbit(drifting, [0.0])
+    found = jv.periodic_orbit(drifting, [0.0], throw=False)
+    assert int(found.result) != 0
+    assert np.isnan(found.largest_multiplier)
+    with pytest.raises(RuntimeError, match="settled on no motion"):
+        jv.periodic_orbit(drifting, periods=None)
+
+    @jax.jit
+    def code(rate):
+        return jv.periodic_orbit(jv.replace(drifting, {"rate": rate}), [0.0]).result
+
+    assert int(code(1.0)) != 0
+
+
+def test_what_has_numbers_is_an_answer_whatever_its_reason():
+    code = Reason.SHORTER_PERIOD
+    raise_if_empty("periodic_orbit", True, code, np.array([np.nan, 1.0]))
+    raise_if_empty("periodic_orbit", False, code)
+    raise_if_empty("periodic_orbit", True, np.array([code, 0]))
+    raise_if_empty("periodic_orbit", True, Reason.SUCCESS)
+    jax.jit(lambda code: raise_if_empty("periodic_orbit", True, code))(int(code))
+    with pytest.raises(RuntimeError, match="periodic_orbit: the orbit repeats after"):
+        raise_if_empty("periodic_orbit", True, code, np.array([np.nan, np.inf]))
