@@ -13,6 +13,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from .._quantity import Range, check_range, floats, reported
 from ..ensemble import Reason, raise_if_empty
+from . import exponential
 from .events import travel, travel_columns, travel_problem, why_not, why_only
 from .lanes import step_lanes
 from .observables import Watched, start_watching, steps_over_contact, watch_step
@@ -98,6 +99,9 @@ def solve_system(
     """Return `flow` together with its reason code and the number of steps."""
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     state = checked_state(system, state)
+    if isinstance(system, exponential.Decoupled):
+        found = exponential.travel(system, state, t0, t1, rtol)
+        return Solution(found.state, found.result, found.steps)
     problem, parameters = problem_of(system, engine, precision)
     if _by_events(system, engine):
         return travel_problem(problem.prepare, state, parameters, t0, t1, rtol)
@@ -225,6 +229,11 @@ def observe(
     `watched`: what is known from before t0. The result is not differentiable; `flow`
     to a watched time is.
     """
+    if isinstance(system, exponential.Decoupled):
+        found = exponential.travel(
+            system, state, t0, t1, rtol, grazing=grazing, watched=watched, columns=True
+        )
+        return Observation(found.state, found.columns, found.watched, found.result)
     problem, parameters = problem_of(system, engine)
     if _by_events(system, engine):
         equation = problem.prepare(parameters)
@@ -243,6 +252,9 @@ def watch(
     system, state, t0, t1, *, rtol, grazing, engine="auto"
 ) -> tuple[Array, Watched, Array]:
     """Return `observe` without a monodromy: state, what was watched, reason code."""
+    if isinstance(system, exponential.Decoupled):
+        found = exponential.travel(system, state, t0, t1, rtol, grazing=grazing)
+        return found.state, found.watched, found.result
     problem, parameters = problem_of(system, engine)
     equation = problem.prepare(parameters)
     if _by_events(system, engine):

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Complex, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
+from ..dynamics.exponential import decoupled
 from ..dynamics.flow import checked_state, engine_for, flow
 from ..ensemble import Reason, raise_if_empty, reason
 from .implicit import implicit_root, with_derivative_of
@@ -136,20 +137,22 @@ def periodic_orbit(
 
 
 def _found(system, guess, periods, engine, rtol, evidence) -> PeriodicOrbit:
-    engine_for(system, engine, lanes=1)
+    blocks = decoupled(jax.tree.map(_stopped, system)) if engine == "auto" else None
+    if blocks is None:
+        engine_for(system, engine, lanes=1)
     check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-2))
     # As arrays, so that another value is not another compilation.
     rtol, factor = jnp.asarray(rtol, float), jnp.asarray(evidence_factor(evidence))
     if periods is not None:
         check_periods(periods)
+    settings = rtol, factor, engine, blocks
     if guess is not None:
         guess = checked_state(system, guess)
         if periods is None:
-            return _shortest(system, guess, rtol, factor, engine)
+            return _shortest(system, guess, *settings)
         count = jnp.asarray(periods, jnp.int32)
-        return orbit_from_guess(system, guess, count, rtol, factor, engine)
-    state, nearest, result = _settled(system)
-    settings = rtol, factor, engine
+        return orbit_from_guess(system, guess, count, *settings)
+    state, nearest, result = _settled(system if blocks is None else blocks)
     if periods is not None:
         count = jnp.asarray(periods, jnp.int32)
         return _failed_if(orbit_from_guess(system, state, count, *settings), result)
@@ -183,23 +186,23 @@ def _settled(system):
     )
 
 
-def _shortest(system, guess, rtol, factor, engine) -> PeriodicOrbit:
+def _shortest(system, guess, *settings) -> PeriodicOrbit:
     """Return the orbit of the smallest number of periods that has one near a guess."""
     orbit = None
     for periods in range(1, LONGEST_PERIOD + 1):
         count = jnp.asarray(periods, jnp.int32)
-        orbit = orbit_from_guess(system, guess, count, rtol, factor, engine)
+        orbit = orbit_from_guess(system, guess, count, *settings)
         if int(orbit.result) == Reason.SUCCESS:
             return orbit
     return orbit
 
 
-def _first_stable(system, state, nearest, result, rtol, factor, engine) -> PeriodicOrbit:
+def _first_stable(system, state, nearest, result, *settings) -> PeriodicOrbit:
     """Return the first stable orbit among the periods that a motion nearly recurs in."""
     order = [n for n in range(1, LONGEST_PERIOD + 1) if nearest[n - 1] < 1e-2]
     for periods in order or [1]:
         count = jnp.asarray(periods, jnp.int32)
-        orbit = orbit_from_guess(system, state, count, rtol, factor, engine)
+        orbit = orbit_from_guess(system, state, count, *settings)
         near = orbit.result == Reason.SUCCESS and bool(
             jnp.max(jnp.abs(orbit.state - state) / scales(system, state)) < 0.1
         )
@@ -210,18 +213,27 @@ def _first_stable(system, state, nearest, result, rtol, factor, engine) -> Perio
 
 
 @eqx.filter_jit
-def orbit_from_guess(system, guess, periods, rtol, factor, engine="auto") -> PeriodicOrbit:
-    """Return the orbit of `periods` periods that Newton's method finds from a guess."""
-    frozen = jax.tree.map(_stopped, system)
+def orbit_from_guess(
+    system, guess, periods, rtol, factor, engine="auto", blocks=None
+) -> PeriodicOrbit:
+    """Return the orbit of `periods` periods that Newton's method finds from a guess.
+
+    `blocks`: the system once more, decoupled, if that is how it is followed.
+    """
+    frozen = jax.tree.map(_stopped, system) if blocks is None else blocks
     guess = jax.lax.stop_gradient(guess)
     shot = shoot(frozen, guess, periods, rtol, rtol * factor, GRAZING, engine)
-    return examined(system, shot, periods, rtol * factor, factor < 1)
+    return examined(system, shot, periods, rtol * factor, factor < 1, frozen)
 
 
-def examined(system, shot: Shot, periods, tight, looked) -> PeriodicOrbit:
-    """Return a shot's orbit with its evidence, which there is if it was `looked` at."""
+def examined(system, shot: Shot, periods, tight, looked, frozen=None) -> PeriodicOrbit:
+    """Return a shot's orbit with its evidence, which there is if it was `looked` at.
+
+    `frozen`: the system as it was followed, without derivatives.
+    """
     parameters, static = eqx.partition(system, eqx.is_inexact_array)
-    frozen = eqx.combine(jax.lax.stop_gradient(parameters), static)
+    if frozen is None:
+        frozen = eqx.combine(jax.lax.stop_gradient(parameters), static)
     span = periods.astype(float) * frozen.period()
     units = scales(frozen, shot.state)
     found = shot.result == Reason.SUCCESS
@@ -396,12 +408,11 @@ def _failed_if(orbit: PeriodicOrbit, code, keep_state=False) -> PeriodicOrbit:
 
 def _without_derivative(value, parameters):
     """Return a value whose derivative, which is not computed, is NaN and not 0."""
-    total = sum(jnp.sum(leaf) for leaf in jax.tree.leaves(parameters))
-    return with_derivative_of(_nan_slope, value, (total,))
+    return with_derivative_of(_nan_slope, value, (parameters,))
 
 
-def _nan_slope(total):
-    return total * jnp.nan
+def _nan_slope(parameters):
+    return sum(jnp.sum(leaf) for leaf in jax.tree.leaves(parameters)) * jnp.nan
 
 
 def _stopped(leaf):

@@ -1,0 +1,347 @@
+r"""A linear system's motion in blocks of two, and the tables of its exact steps."""
+
+from typing import NamedTuple
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ...systems.contact import RestitutionContact
+from ...systems.impact import EquationOfMotion, equation_of_motion
+from ...systems.load import HarmonicLoad
+
+# Freedoms up to which motions are integrated as they stand: faster for so few.
+FEW = 8
+# The tables of a step grow with the square of the number of contacts.
+MOST_CONTACTS = 16
+# Eigenvectors closer to each other than this lose digits; so do resonances as sharp.
+_WORST_CONDITION = 1e6
+# What may be left of a matrix that modes make diagonal, in units of its size.
+_ROUNDING = 1e-12
+# Steps are a quarter of the period, halved this often at most.
+LEVELS = 32
+# A mode may decay by exp(-this) in a step, so that its inverse is a number.
+MOST_DECAY = 60.0
+
+_TABLEAU = diffrax.Dopri8.tableau
+STAGES = len(_TABLEAU.c) + 1
+NODES = np.concatenate([[0.0], _TABLEAU.c])
+COEFFICIENTS = np.zeros((STAGES, STAGES))
+for _i, _row in enumerate(_TABLEAU.a_lower):
+    COEFFICIENTS[_i + 1, : len(_row)] = _row
+WEIGHTS, ERROR_WEIGHTS = COEFFICIENTS[-1], np.asarray(_TABLEAU.b_error)
+
+
+class Turn(NamedTuple):
+    r"""$e^{\Lambda t} - 1$: what each pair (p, q) of a block gains, shape (n,) each.
+
+    The 1 is left out as its rounding, the same in each of thousands of short steps,
+    would add up.
+    """
+
+    pp: Array
+    pq: Array
+    qp: Array
+    qq: Array
+
+    def __call__(self, y):
+        """Return a vector (2n,), or columns (2n, m), after the time of the turn."""
+        p, q = jnp.split(y, 2)
+        wide = (...,) + (None,) * (y.ndim - 1)
+        pp, pq, qp, qq = (part[wide] for part in self)
+        return y + jnp.concatenate([pp * p + pq * q, qp * p + qq * q])
+
+
+class Step(NamedTuple):
+    r"""An explicit Runge-Kutta step of length h in $e^{-\Lambda t} y$, as matrices.
+
+    With the forces F of c contacts at all S stages, penetrations are `gaps` y + loads -
+    `echo` F, and the end is `turn`(y) - `push` F. The error's estimate is `miss` F.
+    Shapes: `gaps` (S, c, 2n), `echo` (S, c, S, c), `push` and `miss` (2n, S, c).
+    """
+
+    length: Array
+    turn: Turn
+    gaps: Array
+    echo: Array
+    push: Array
+    miss: Array
+
+
+class Decoupled(eqx.Module):
+    r"""A vibro-impact system whose linear part is blocks of two.
+
+    $$s = R y + s_p(t), \qquad \dot y = \Lambda y - \sum_c \beta_c F_c(\nu_c^T y + \dots),$$
+
+    with $s_p$ the linear steady state under harmonic loads. A block of $\Lambda$ is
+    $[[a, b], [-b, a]]$ for a pair of complex eigenvalues and diagonal for two real
+    ones; p and q of block k are components k and n + k of y. The length of y is the
+    square root of twice the energy, or nearly. It offers what `Periodic` does.
+
+    **Fields:** `decay` (2n,) a, `angular` (n,) b, `forced` (2, loads, 2n) the parts of
+    $s_p$ with cosine and sine of `frequency` t + `phase` (loads,), `steps`: tables of
+    T/4, T/8, ... with a leading axis.
+    """
+
+    motion: EquationOfMotion
+    repeats: Float[Array, ""]
+    to_state: Float[Array, "state state"]
+    to_blocks: Float[Array, "state state"]
+    decay: Float[Array, " state"]
+    angular: Float[Array, " n"]
+    forced: Float[Array, "2 loads state"]
+    frequency: Float[Array, " loads"]
+    phase: Float[Array, " loads"]
+    steps: Step
+
+    has_contacts = True
+
+    def equation(self) -> EquationOfMotion:
+        """Return the equation of motion, ready to be evaluated."""
+        return self.motion
+
+    def period(self) -> Float[Array, ""]:
+        """Return the common period of the loads, s."""
+        return self.repeats
+
+    def rest(self) -> Float[Array, " state"]:
+        """Return the state at rest in static equilibrium."""
+        return jnp.concatenate([self.motion.offset, jnp.zeros_like(self.motion.offset)])
+
+    def turn(self, time) -> Turn:
+        """Return the exact motion of all blocks over a time, s."""
+        return _turn(self.decay, self.angular, time)
+
+    def rates(self, rows: Float[Array, "rows state"]) -> Float[Array, "rows state"]:
+        """Return the rows that give d/dt of what `rows` gives, without contacts."""
+        p, q = jnp.split(rows, 2, axis=-1)
+        a, d = jnp.split(self.decay[None], 2, axis=-1)
+        b = self.angular[None]
+        return jnp.concatenate([p * a - q * b, p * b + q * d], axis=-1)
+
+    def gap_rows(self) -> Float[Array, "contacts state"]:
+        """Return the rows that give penetrations, up to gaps and loads."""
+        return _gap_rows(self.motion, self.to_state)
+
+    def pushes(self) -> Float[Array, "state contacts"]:
+        """Return what a unit of each contact's force takes from the rates of y."""
+        return _pushes(self.motion, self.to_blocks)
+
+    def carried(self, time) -> Float[Array, " state"]:
+        """Return the linear steady state, without offset."""
+        angle = self.frequency * time + self.phase
+        return jnp.tensordot(jnp.stack([jnp.cos(angle), jnp.sin(angle)]), self.forced, 2)
+
+    def full(self, y, time) -> Float[Array, " state"]:
+        """Return the state of blocks y at a time."""
+        return self.to_state @ y + self.carried(time) + self.rest()
+
+    def blocks(self, state, time) -> Float[Array, " state"]:
+        """Return the blocks of a state at a time."""
+        return self.to_blocks @ (state - self.rest() - self.carried(time))
+
+
+def decoupled(system) -> Decoupled | None:
+    """Return a large system with its linear part in blocks, or None.
+
+    None for few freedoms, for many contacts, hard stops, loads that are not harmonic or
+    parameters that are traced; also where eigenvectors do not tell motions apart (modes
+    that are critically damped, bodies that nothing holds, an undamped resonance).
+    """
+    known = all(hasattr(system, name) for name in ("matrices", "contacts", "loads"))
+    leaves = jax.tree.leaves(eqx.filter(system, eqx.is_array))
+    if not known or any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+        return None
+    hard = any(isinstance(c.law, RestitutionContact) for c in system.contacts)
+    laws = [load.law for load in system.loads if isinstance(load.law, HarmonicLoad)]
+    harmonic = len(laws) == len(system.loads) > 0
+    if hard or not harmonic or len(system.contacts) > MOST_CONTACTS:
+        return None
+    matrices = [np.asarray(matrix) for matrix in system.matrices()]
+    if matrices[0].shape[0] <= FEW or not all(np.isfinite(m).all() for m in matrices):
+        return None
+    try:
+        split = _split(*matrices)
+        forced = None if split is None else _forced(*matrices, system.loads, laws)
+    except np.linalg.LinAlgError:  # vectors that are the same to the last digit
+        return None
+    if split is None or forced is None:
+        return None
+    motion = equation_of_motion(
+        [jnp.asarray(m) for m in matrices], system.contacts, system.loads
+    )
+    numbers = [jnp.asarray(part) for part in (*split, forced)]
+    waves = [jnp.stack([getattr(law, k) for law in laws]) for k in ("frequency", "phase")]
+    return _with_steps(motion, jnp.asarray(system.period()), *numbers, *waves)
+
+
+def _split(mass, damping, stiffness):
+    """Return (R, R^-1, decay, angular) of a linear system, None if there is no such."""
+    root = np.linalg.cholesky(mass)
+
+    def normed(matrix):
+        half = np.linalg.solve(root, matrix)
+        return np.linalg.solve(root, half.T).T
+
+    stiff, damped = normed(stiffness), normed(damping)
+    squares, modes = np.linalg.eigh((stiff + stiff.T) / 2)
+    stiff, damped = modes.T @ stiff @ modes, modes.T @ damped @ modes
+    size = np.abs(squares).max()
+    pace = np.sqrt(np.maximum(np.abs(squares), 1e-12 * size))
+    if _diagonal(stiff, size) and _diagonal(damped, np.sqrt(size)):
+        found = _modes_of_pairs(pace, np.diag(stiff), np.diag(damped))
+    else:
+        # In units in which a shift and a speed of equal energy are equal.
+        zero = np.zeros_like(stiff)
+        matrix = np.block([[zero, np.diag(pace)], [-stiff / pace, -damped]])
+        found = _modes_of(matrix)
+    if found is None:
+        return None
+    blocks, decay, angular = found
+    inverse = np.linalg.inv(blocks)
+    if not _condition(blocks, inverse) < _WORST_CONDITION:
+        return None
+    shapes = np.linalg.solve(root.T, modes)  # of unit mass
+    back = modes.T @ root.T
+    to_state = np.concatenate([shapes / pace, shapes], 1)
+    half = len(pace)
+    to_state = np.concatenate(
+        [to_state[:, :half] @ blocks[:half], to_state[:, half:] @ blocks[half:]]
+    )
+    to_blocks = np.concatenate(
+        [inverse[:, :half] @ (pace[:, None] * back), inverse[:, half:] @ back], 1
+    )
+    return to_state, to_blocks, decay, angular
+
+
+def _condition(matrix, inverse) -> float:
+    """Return a condition number for which no singular values are needed."""
+    return float(np.linalg.norm(matrix, 1) * np.linalg.norm(inverse, 1))
+
+
+def _diagonal(matrix, size) -> bool:
+    rest = matrix - np.diag(np.diag(matrix))
+    return bool(np.abs(rest).max() <= _ROUNDING * size)
+
+
+def _modes_of_pairs(pace, stiff, damped):
+    """Return blocks, decay and angular frequency of modes that nothing couples."""
+    discriminant = damped**2 / 4 - stiff
+    root = np.sqrt(np.abs(discriminant))
+    turns = discriminant < 0
+    outer = -damped / 2 - np.where(damped >= 0, root, -root)
+    inner = np.where(outer == 0, 0.0, stiff / np.where(outer == 0, 1.0, outer))
+    first = np.where(turns, -damped / 2, inner)
+    second = np.where(turns, -damped / 2, outer)
+    angular = np.where(turns, root, 0.0)
+    # Columns (pace, lambda): real and imaginary parts, or one for each real value.
+    columns = np.array(
+        [[pace, first], [np.where(turns, 0.0, pace), np.where(turns, root, second)]]
+    )
+    whole, each = np.linalg.norm(columns, axis=(0, 1)), np.linalg.norm(columns, axis=1)
+    columns = columns / np.where(turns, whole, each)[:, None]
+    blocks = np.block([[np.diag(part) for part in row] for row in columns.swapaxes(0, 1)])
+    return blocks, np.concatenate([first, second]), angular
+
+
+def _modes_of(matrix):
+    """Return blocks, decay and angular frequency of a whole matrix."""
+    values, vectors = np.linalg.eig(matrix)
+    upper, real = values.imag > 0, values.imag == 0
+    if 2 * upper.sum() + real.sum() != len(values) or real.sum() % 2:
+        return None
+    ranked = np.flatnonzero(real)[np.argsort(values.real[real])]
+    first, second = ranked[::2], ranked[1::2]
+    if not np.allclose(matrix @ vectors, vectors * values, atol=1e-9 * abs(values).max()):
+        return None
+    blocks = np.concatenate(
+        [
+            vectors.real[:, upper],
+            vectors.real[:, first],
+            vectors.imag[:, upper],
+            vectors.real[:, second],
+        ],
+        1,
+    )
+    decay = np.concatenate([values.real[part] for part in (upper, first, upper, second)])
+    return blocks, decay, np.concatenate([values.imag[upper], np.zeros(len(first))])
+
+
+def _forced(mass, damping, stiffness, loads, laws):
+    """Return the linear steady state's parts (2, loads, 2n), None if there is none."""
+    parts = []
+    for load, law in zip(loads, laws, strict=True):
+        frequency = float(law.frequency)
+        matrix = stiffness - frequency**2 * mass + 1j * frequency * damping
+        inverse = np.linalg.inv(matrix)
+        if not _condition(matrix, inverse) < 1 / _ROUNDING:
+            return None
+        shift = inverse @ (float(law.amplitude) * np.asarray(load.direction))
+        whole = np.concatenate([shift, 1j * frequency * shift])
+        parts.append(np.stack([whole.real, -whole.imag]))  # Re(S exp(i angle))
+    return np.stack(parts, axis=1)
+
+
+@eqx.filter_jit
+def _with_steps(
+    motion, period, to_state, to_blocks, decay, angular, forced, frequency, phase
+) -> Decoupled:
+    """Return the whole with the tables of its steps."""
+    whole = motion, period, to_state, to_blocks, decay, angular, forced, frequency, phase
+    lengths = period * jnp.asarray(0.25 * 0.5 ** np.arange(LEVELS))
+    rows = _gap_rows(motion, to_state)
+    pushes = _pushes(motion, to_blocks)
+    steps = jax.lax.map(lambda h: step_of(decay, angular, rows, pushes, h), lengths)
+    return Decoupled(*whole, steps)
+
+
+def step_of(decay, angular, rows, pushes, length) -> Step:
+    """Return a step's matrices from the rows of gaps and the columns of forces."""
+    times = jnp.asarray(NODES) * length
+    after = jax.vmap(lambda t: _turn(decay, angular, t))(times)
+    # A mode that decays by more has no inverse; a step as long is not taken.
+    kept = jnp.maximum(decay, -MOST_DECAY / length)
+    before = jax.vmap(lambda t: _turn(kept, angular, -t))(times)
+    columns = jax.vmap(lambda turn: turn(pushes))(before)  # (S, 2n, c)
+    gaps = jax.vmap(lambda turn: _transposed(turn)(rows.T).T)(after)  # (S, c, 2n)
+    stages, count, size = gaps.shape
+    flat = columns.transpose(1, 0, 2).reshape(size, stages * count)
+    echo = (gaps.reshape(stages * count, size) @ flat).reshape(stages, count, stages, count)
+    weights = jnp.asarray(COEFFICIENTS) * length
+    echo = echo * weights[:, None, :, None]
+    last = Turn(*[part[-1] for part in after])
+    ends = last(flat).reshape(size, stages, count)
+    push = ends * (jnp.asarray(WEIGHTS) * length)[None, :, None]
+    miss = ends * (jnp.asarray(ERROR_WEIGHTS) * length)[None, :, None]
+    return Step(length, last, gaps, echo, push, miss)
+
+
+def _turn(decay, angular, time) -> Turn:
+    first, second = jnp.split(jnp.expm1(decay * time), 2)
+    cosine, sine = jnp.cos(angular * time), jnp.sin(angular * time)
+    less = -2 * jnp.sin(angular * time / 2) ** 2  # cosine - 1
+    return Turn(
+        first * cosine + less, (1 + first) * sine, -(1 + second) * sine,
+        second * cosine + less,
+    )  # fmt: skip
+
+
+def _transposed(turn: Turn) -> Turn:
+    return Turn(turn.pp, turn.qp, turn.pq, turn.qq)
+
+
+def _gap_rows(motion: EquationOfMotion, to_state):
+    half = to_state.shape[0] // 2
+    if not motion.contacts:
+        return jnp.zeros((0, 2 * half))
+    return jnp.stack([contact.direction for contact in motion.contacts]) @ to_state[:half]
+
+
+def _pushes(motion: EquationOfMotion, to_blocks):
+    half = to_blocks.shape[0] // 2
+    if not motion.contacts:
+        return jnp.zeros((2 * half, 0))
+    return to_blocks[:, half:] @ jnp.stack(motion.contact_responses, axis=1)

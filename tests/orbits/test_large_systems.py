@@ -1,0 +1,168 @@
+"""Checked against: scipy's DOP853 and matrix exponential on equations by hand, and flow."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.linalg
+from scipy.integrate import solve_ivp
+
+import jaxvib as jv
+from jaxvib.dynamics.exponential import decoupled
+
+TIGHT = {"method": "DOP853", "rtol": 1e-13, "atol": 1e-15}
+PERIOD = 2 * np.pi / 12.0
+
+
+def row(bodies, stiffness=1e6, damping=2.0, damper=300.0, force=60.0):
+    """Bodies in a row, each on a spring of its own, five of them beside a stop.
+
+    A strong damper on one body couples all modes; some are overdamped.
+    """
+    modules = []
+    for i in range(bodies):
+        left = f"b{i - 1}" if i else "ground"
+        modules.append(
+            jv.TranslationTranslation(
+                left, f"b{i}", mass=1.0, stiffness=2000.0, damping=damping
+            )
+        )
+        modules.append(
+            jv.TranslationTranslation(
+                "ground", f"b{i}", mass=0.0, stiffness=200.0, damping=damper * (i == 3)
+            )
+        )
+    linear = jv.assemble(modules)
+    places = np.linspace(0, bodies - 1, 5).round().astype(int)
+    stops = tuple(
+        jv.Contact(linear.direction(f"b{p}"), 0.01 + 0.001 * j, jv.HertzContact(stiffness))
+        for j, p in enumerate(places)
+    )
+    pushes = tuple(
+        jv.AppliedLoad(linear.direction(f"b{p}"), jv.HarmonicLoad(force, 12.0))
+        for p in places[:2]
+    )
+    return jv.ImpactSystem(linear, stops, pushes), places
+
+
+def by_hand(system, places, start, duration=PERIOD, stiffness=1e6, force=60.0):
+    """Return scipy's state after a time, and the largest contact force on the way."""
+    _, damping, springs = (np.asarray(m) for m in system.matrices())
+    gaps = 0.01 + 0.001 * np.arange(5)
+    n = len(springs)
+
+    def rates(time, state):
+        x, v = state[:n], state[n:]
+        push = -springs @ x - damping @ v
+        push[places] -= stiffness * np.maximum(x[places] - gaps, 0) ** 1.5
+        push[places[:2]] += force * np.cos(12.0 * time)
+        return np.concatenate([v, push])
+
+    times = np.linspace(0.0, duration, 20001)
+    found = solve_ivp(rates, (0, duration), start, t_eval=times, **TIGHT)
+    depths = found.y[places] - gaps[:, None]
+    contact, at = np.unravel_index(np.argmax(depths), depths.shape)
+    before, depth, after = depths[contact, at - 1 : at + 2]
+    # The vertex of the parabola through three samples.
+    depth += (after - before) ** 2 / (8 * (2 * depth - before - after))
+    return found.y[:, -1], stiffness * max(depth, 0.0) ** 1.5
+
+
+@pytest.fixture(scope="module")
+def twelve():
+    system, places = row(12)
+    return system, places, jv.periodic_orbit(system)
+
+
+def test_an_orbit_of_twelve_bodies_closes_under_another_integration(twelve):
+    system, places, orbit = twelve
+    assert int(orbit.result) == 0
+    state = np.asarray(orbit.state)
+    end, force = by_hand(system, places, state)
+    size = np.abs(state).max()
+    np.testing.assert_allclose(end, state, rtol=0, atol=1e-10 * size)
+    assert int(orbit.contacts) >= 3
+    np.testing.assert_allclose(float(orbit.max_contact_force), force, rtol=1e-6)
+
+
+def test_its_monodromy_matrix_is_a_difference_of_another_integration(twelve):
+    system, places, orbit = twelve
+    state = np.asarray(orbit.state)
+    direction = np.random.default_rng(3).normal(size=state.size)
+    direction[:12] /= 12.0
+    step = 1e-7
+    there, back = (
+        by_hand(system, places, state + sign * step * direction)[0] for sign in (1, -1)
+    )
+    moved = np.asarray(orbit.monodromy) @ direction
+    difference = (there - back) / (2 * step)
+    np.testing.assert_allclose(moved, difference, atol=1e-5 * np.abs(moved).max())
+
+
+@pytest.mark.parametrize("damper", [0.0, 300.0])
+def test_blocks_of_two_turn_as_the_matrix_exponential_does(damper):
+    system, _ = row(12, damper=damper)
+    blocks = decoupled(system)
+    mass, damping, springs = (np.asarray(m) for m in system.matrices())
+    inverse = np.linalg.inv(mass)
+    matrix = np.block(
+        [[np.zeros((12, 12)), np.eye(12)], [-inverse @ springs, -inverse @ damping]]
+    )
+    for time in (1e-6, 0.01, 1.0):
+        moved = blocks.to_state @ blocks.turn(time)(blocks.to_blocks)
+        expected = scipy.linalg.expm(matrix * time)
+        np.testing.assert_allclose(moved, expected, atol=1e-11 * np.abs(expected).max())
+
+
+def test_what_has_no_such_blocks_has_none():
+    system, _ = row(12)
+    small, _ = row(8)
+    assert decoupled(small) is None
+    hard = jv.Contact(system.contacts[0].direction, 0.01, jv.RestitutionContact(0.5))
+    assert decoupled(jv.ImpactSystem(system.linear, (hard,), system.loads)) is None
+    names = [f"b{i}" for i in range(12)]
+    # Every body alone, critically damped: one eigenvector for two equal eigenvalues.
+    alone = jv.assemble(
+        [
+            jv.TranslationTranslation("ground", n, mass=1.0, stiffness=25.0, damping=10.0)
+            for n in names
+        ]
+    )
+    load = jv.AppliedLoad(alone.direction("b0"), jv.HarmonicLoad(1.0, 12.0))
+    assert decoupled(jv.ImpactSystem(alone, (), (load,))) is None
+    traced = jax.eval_shape(
+        lambda scale: jnp.zeros(
+            1 if decoupled(jv.replace(system, {"contacts.0.gap": scale})) is None else 2
+        ),
+        jnp.asarray(0.01),
+    )
+    assert traced.shape == (1,)
+
+
+@pytest.mark.slow
+def test_an_orbit_of_two_hundred_bodies_closes_under_simulate():
+    system, _ = row(200, damper=0.0)
+    orbit = jv.periodic_orbit(system)
+    assert int(orbit.result) == 0
+    assert int(orbit.contacts) >= 2
+    state = np.asarray(orbit.state)
+    times = np.array([0.0, PERIOD])
+    end = np.asarray(jv.simulate(system, state, times, rtol=1e-12).states[-1])
+    np.testing.assert_allclose(end, state, rtol=0, atol=1e-9 * np.abs(state).max())
+    # M along two directions, by central differences of that motion.
+    rng = np.random.default_rng(5)
+    for _ in range(2):
+        direction = rng.normal(size=400)
+        direction[:200] /= 12.0
+        ends = [
+            np.asarray(
+                jv.simulate(system, state + move * direction, times, rtol=1e-12).states[-1]
+            )
+            for move in (1e-6, -1e-6)
+        ]
+        moved = np.asarray(orbit.monodromy) @ direction
+        difference = (ends[0] - ends[1]) / 2e-6
+        np.testing.assert_allclose(moved, difference, atol=1e-5 * np.abs(moved).max())
+    assert abs(float(orbit.determinant_defect)) < 1e-6
+    assert orbit.floquet_multipliers.shape == (400,)
+    assert int(orbit.stable) == 1
