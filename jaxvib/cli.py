@@ -154,6 +154,13 @@ def report(directory: Path, other: Path | None) -> None:
         raise Refusal(str(error)) from None
     except OSError as error:
         raise BrokenOff(error) from None
+    except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
+        if _TRACEBACK in os.environ:
+            raise
+        words = f"{directory} cannot be drawn: {type(error).__name__}: {error}"
+        raise BrokenOff(
+            words, "; either its record is none, or a fault of jaxvib"
+        ) from None
 
 
 @main.command()

@@ -14,6 +14,7 @@ from .journal import Commit, Journal, checksum, damaged
 from .stored import (
     RECORD,
     RESULTS,
+    array_names,
     belongs,
     chunk_file,
     layout_of,
@@ -51,7 +52,7 @@ def mended(directory: Path, record: Mapping, config: str) -> list[Commit] | None
     commits = journal.sound()
     before = _record_of(folder, commits)
     commits = [commit for commit in commits if belongs(commit, before)]
-    kept = [commit for commit in commits if not damaged(commit, directory)]
+    kept = [commit for commit in commits if _is_intact(directory, commit)]
     kept += _whole_chunks(directory, before, commits)
     done = [commit for commit in kept if commit.step.startswith(("chunk", "group"))]
     if not done and folder.kind(_ROOT) != "file":
@@ -87,6 +88,22 @@ def _record_of(folder: Folder, commits: Iterable[Commit]) -> dict:
     if other:
         raise OSError(f"{path} is damaged or missing, and tells what the rest is; {_NEW}")
     return found
+
+
+def _is_intact(directory: Path, commit: Commit) -> bool:
+    """Return whether a commit's files are as it says, and its arrays such as we write."""
+    if damaged(commit, directory):
+        return False
+    names = array_names([commit])
+    kind, _, group = commit.step.partition(" ")
+    if kind == "group" and group:
+        names = [f"{group}/{name}" for name in array_names([commit], group)]
+    try:
+        for name in names:
+            layout_of(directory, name)
+    except OSError:
+        return False
+    return True
 
 
 def _is_sound(journal: Journal) -> bool:
