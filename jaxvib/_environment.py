@@ -20,6 +20,18 @@ def use_float64() -> None:
         os.environ["JAX_ENABLE_X64"] = "1"  # read by JAX when it is imported
 
 
+def require_float64() -> None:
+    """Raise `ValueError` if float64 was switched off after jaxvib had switched it on.
+
+    In float32 a solver would blame its tolerance, its steps or its start.
+    """
+    if not sys.modules["jax"].config.jax_enable_x64:
+        raise ValueError(
+            "jax_enable_x64 = False, so that all numbers are float32; allowed: True, by "
+            'jax.config.update("jax_enable_x64", True)'
+        )
+
+
 def use_enough_threads() -> None:
     """Give XLA's pool more threads than matrices can keep waiting at the same time.
 

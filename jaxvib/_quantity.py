@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._environment import require_float64
 from ._range import Range as Range
 
 
@@ -47,6 +48,7 @@ def reported(description: str, unit: str = "", axes: tuple[str, ...] = ()):
 
 def real_array(value):
     """Return numbers as an array, of float64 unless they have a real type of their own."""
+    require_float64()
     if not isinstance(value, jax.Array):
         value = np.asarray(value)
     # Given outright even if it is its own: that makes a weak type a strong one.
@@ -60,9 +62,11 @@ def floats(name: str, values):
 
     **Raises:** `ValueError` for what is no array of numbers.
     """
+    require_float64()
     try:
         values = jnp.asarray(values)
-        return values.astype(jnp.result_type(float, values))
+        inexact = jnp.issubdtype(values.dtype, jnp.inexact)
+        return jnp.asarray(values, values.dtype if inexact else float)
     except (TypeError, ValueError) as error:
         shown = f"{values!r}"[:200]
         raise ValueError(f"{name} = {shown} is no array of numbers") from error

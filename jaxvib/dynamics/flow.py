@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
+from .._environment import require_float64
 from .._quantity import Range, check_range, floats, reported
 from ..ensemble import Reason, raise_if_empty
 from . import exponential
@@ -290,6 +291,7 @@ def _watch(problem, start, prepared, equation, state_of, t0, t1, rtol, grazing, 
 
 def problem_of(system, engine="diffrax", precision="float64") -> tuple[Problem, Any]:
     """Return a system's initial value problem for an engine, and its parameters."""
+    require_float64()
     parameters, static = eqx.partition(system, eqx.is_inexact_array)
     touches = bool(getattr(system, "has_contacts", False))
 

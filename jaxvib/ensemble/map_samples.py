@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from .._environment import require_float64
 from .._machine import usable_cores
 from .blas import one_blas_thread
 
@@ -48,6 +49,7 @@ def map_samples(
     along a leading axis, as numpy arrays. **Raises:** `ValueError` for no samples,
     arrays of unequal lengths, a chunk below 1 or `least` below 2.
     """
+    require_float64()
     number = _number(samples, cost)
     if chunk < 1:
         raise ValueError(f"chunk = {chunk} is not in [1, inf)")

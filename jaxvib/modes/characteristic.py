@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float
 
+from .._environment import require_float64
 from ..systems.beam import BeamWithBodies, ElasticSupport
 from .bare_beam import bare_end
 
@@ -77,6 +78,7 @@ def dimensionless(system: BeamWithBodies) -> Dimensionless:
 
     Numbers stay on the host, where a system of another size has nothing to compile.
     """
+    require_float64()
     traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(system))
     system, xp = (system, jnp) if traced else (jax.tree.map(np.asarray, system), np)
     beam = system.beam

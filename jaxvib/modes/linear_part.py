@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 
+from .._environment import require_float64
 from ..systems.symmetry import check_mass, check_symmetric, lopsided
 
 _ADVICE = "; it has no natural modes, but may have those of `damped_modes`"
@@ -13,6 +14,7 @@ def linear_part(system):
 
     **Raises:** `ValueError` for a system that has none.
     """
+    require_float64()
     system = getattr(system, "linear", system)
     if not hasattr(system, "matrices"):
         raise ValueError(
