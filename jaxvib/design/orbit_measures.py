@@ -20,7 +20,7 @@ from .variables import entry_at
 # A design needs no second look at each of its orbits, but all the digits of one.
 _RTOL = 1e-10
 _TRANSIENT_RTOL = 1e-7
-_MOST_TRANSIENT_PERIODS = 512
+_LEAST_TRANSIENT = 512
 _LONGEST_PERIOD = 8
 _RECURS = 1e-5
 
@@ -50,7 +50,7 @@ class OrbitAnalysis:
 @eqx.filter_jit
 def _after_transient(system):
     return settle(
-        system, system.rest(), _LONGEST_PERIOD, _MOST_TRANSIENT_PERIODS, _RECURS,
+        system, system.rest(), _LONGEST_PERIOD, _LEAST_TRANSIENT, _RECURS,
         _TRANSIENT_RTOL,
     )[0]  # fmt: skip
 

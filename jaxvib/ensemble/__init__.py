@@ -5,3 +5,4 @@ from .map_samples import map_samples as map_samples
 from .reasons import Reason as Reason
 from .reasons import raise_if_empty as raise_if_empty
 from .reasons import reason as reason
+from .reasons import undecided as undecided

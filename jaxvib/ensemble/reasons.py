@@ -23,6 +23,10 @@ class Reason(enum.IntEnum):
     QUASI_PERIODIC = 20
     CHAOTIC = 21
     UNSETTLED = 22
+    UNDECIDED_MOTION = 23
+    TRANSIENT = 24
+    LONGER_PERIOD = 25
+    UNDAMPED = 26
     PARAMETER_BOUND = 40
     POINT_LIMIT = 41
     CLOSED = 42
@@ -37,6 +41,26 @@ class Reason(enum.IntEnum):
         """Whether the sample has no usable result; classed motions are results."""
         return 0 < self < self.QUASI_PERIODIC or self is self.NOT_CERTIFIED
 
+    @property
+    def undecided(self) -> bool:
+        """Whether it is not known what the sample settles on, if it does."""
+        return self.motion.endswith("(undecided)")
+
+    @property
+    def motion(self) -> str:
+        """What a motion that is not periodic is called, in a few words; else nothing."""
+        return _MOTIONS.get(self, "")
+
+
+_MOTIONS = {
+    Reason.QUASI_PERIODIC: "quasi-periodic",
+    Reason.CHAOTIC: "chaotic",
+    Reason.LONGER_PERIOD: "longer period",
+    Reason.UNSETTLED: "not settled (undecided)",
+    Reason.UNDECIDED_MOTION: "cannot tell (undecided)",
+    Reason.TRANSIENT: "transient not over (undecided)",
+    Reason.UNDAMPED: "not damped (undecided)",
+}
 
 _TEXTS = {
     Reason.SUCCESS: "success",
@@ -53,6 +77,11 @@ _TEXTS = {
     Reason.QUASI_PERIODIC: "settled on a quasi-periodic motion",
     Reason.CHAOTIC: "settled on a chaotic motion",
     Reason.UNSETTLED: "settled on no motion of as few periods as were looked for",
+    Reason.UNDECIDED_MOTION: "cannot tell: neither quasi-periodic nor chaotic "
+    "beyond its errors",
+    Reason.TRANSIENT: "its transient was not over when it had run for its longest",
+    Reason.LONGER_PERIOD: "settled on a motion of a longer period than was looked for",
+    Reason.UNDAMPED: "its free motion is not damped: no steady state attracts",
     Reason.PARAMETER_BOUND: "reached the end of the parameter's range",
     Reason.POINT_LIMIT: "reached the greatest number of points",
     Reason.CLOSED: "came back to where it began",
@@ -81,3 +110,16 @@ def raise_if_empty(verb: str, throw: bool, code, *answer) -> None:
 def reason(code) -> str:
     """Return the text of a result's reason code."""
     return _TEXTS[Reason(int(code))]
+
+
+def undecided(result, stable=None) -> np.ndarray:
+    """Return which samples are undecided: what they settle on, or whether it is stable.
+
+    The one count for terminal and page. **Arguments:** `result`: reason codes, (samples,).
+    `stable`: verdicts, 1, 0 or -1, which count where the result is a success; `None`
+    where there are none.
+    """
+    result = np.atleast_1d(result)
+    open_ = [code for code in Reason if code.undecided]
+    verdictless = (result == Reason.SUCCESS) & (np.asarray(stable) == -1)
+    return np.isin(result, open_) | (verdictless if stable is not None else False)

@@ -8,9 +8,8 @@ import numpy as np
 from jaxtyping import Complex, Float, Int
 
 from .._quantity import reported
-from ..ensemble import Reason, reason
+from ..ensemble import Reason
 
-POINTS = 512  # of a motion without a period that are kept
 # A motion is an attractor's where it is this near, in units of the motion's size.
 CLOSE = 1e-4
 _SAME = 1e-5  # two orbits that are nearer are one
@@ -86,7 +85,7 @@ class Attractors(eqx.Module):
 def named(code: int, periods: int, contacts: int) -> str:
     """Return what a motion is, in words: its period and contacts, or its class."""
     if code != Reason.SUCCESS:
-        return reason(code).removeprefix("settled on a ").removesuffix(" motion")
+        return Reason(code).motion
     return f"period {periods}, {contacts} contact{'' if contacts == 1 else 's'}"
 
 
@@ -129,8 +128,9 @@ def periodic_motion(orbit, points: np.ndarray, units: np.ndarray) -> Found:
     return Found(fields, points, units, CLOSE, int(orbit.stable) != 0)
 
 
-def wandering_motion(watched, code: int, points: np.ndarray, units: np.ndarray) -> Found:
-    """Return what is known of a motion without a period, by its states, (points, n)."""
+def wandering_motion(watched, period: float, units: np.ndarray) -> Found:
+    """Return what is known of a motion of no short period, one row of `Watched`."""
+    points = watched.trail
     size = points.shape[1]
     apart = distances(points, points, units)
     np.fill_diagonal(apart, np.inf)
@@ -145,9 +145,9 @@ def wandering_motion(watched, code: int, points: np.ndarray, units: np.ndarray) 
         "stable": -1,
         "amplitude": np.asarray(watched.amplitude),
         "max_contact_force": float(watched.max_contact_force),
-        "lyapunov_exponent": float(watched.exponent),
-        "lyapunov_error": float(watched.exponent_error),
-        "result": int(code),
+        "lyapunov_exponent": float(watched.exponent) / period,
+        "lyapunov_error": float(watched.error) / period,
+        "result": int(watched.code),
     }
     return Found(fields, points, units, max(_WITHIN * spacing, _CLOUD), True)
 

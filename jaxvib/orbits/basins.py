@@ -13,8 +13,9 @@ from .._quantity import Range, check_range, reported
 from ..dynamics.flow import engine_for
 from ..ensemble import Reason, map_samples
 from ..systems.roles import Periodic
+from .aperiodic import watch_out
 from .attractors import (
-    POINTS,
+    CLOSE,
     Attractors,
     Found,
     belongs,
@@ -26,15 +27,19 @@ from .attractors import (
     same,
     wandering_motion,
 )
-from .lyapunov import motion_class
-from .periodic_orbit import GRAZING, LONGEST_PERIOD, orbit_from_guess
-from .settling import recurrences, strobe, wander
+from .linear_end import (
+    linear_but_for_contacts,
+    linear_end,
+    never_settles,
+    stays_apart,
+    transient_periods,
+)
+from .periodic_orbit import LONGEST_PERIOD, orbit_from_guess
+from .settling import recurrences, strobe
 from .shooting import scales
 
 _SEGMENT = 16  # periods after which it is seen who has settled
 _LIKELY = 4  # what has not settled after these segments may have no period
-_WATCHED_PERIODS = 256
-_WATCHED_RTOL = 1e-9
 _MOST_ORBITS = 64  # that are looked for in one segment
 _MOST_FAILED = 4  # motions that turn out to be on their way still
 # A motion that recurs this closely is one that Newton's method is tried on, in units of
@@ -120,9 +125,12 @@ def basins(
     Motions run on, 16 periods of the load at a time, until they are within 1e-4 of an
     attractor that is known (in units of its size). One that recurs elsewhere leads
     Newton's method to its orbit, with its multipliers; an orbit that repels is
-    remembered, so that what passes it goes on. What has not settled in `transient`
-    periods is classed by its largest Lyapunov exponent, and is told from others like it
-    by the states it goes through. `batch` states at a time are held in memory.
+    remembered, so that what passes it goes on. Where a system is linear but for its
+    contacts, what closes no gap any more is in its steady state. What has not settled in
+    `transient` periods, or 12 decay times of such a system where these are longer, is
+    watched until there is evidence for what it is (`evidence_of`), and is told from
+    others like it by the states it goes through. `batch` states at a time are held in
+    memory.
 
     **Arguments:** `starts`: states at t = 0, (starts, n). `max_periods`: longest motion
     looked for, in periods of the load. `chunk`: lanes that run together. `progress`: is
@@ -175,6 +183,11 @@ class _Search:
         self.period = float(system.period())
         self.longest, self.transient, self.chunk = max_periods, transient, chunk
         self.rtol, self.engine = rtol, engine
+        self.end = None
+        if linear_but_for_contacts(system):
+            self.end = numbers(eqx.filter_jit(linear_end)(system))
+            limit = transient_periods(self.end, self.period, transient)
+            self.transient = int(limit)
         self.attractors: list[Found] = []
         self.repelling: list[Found] = []
 
@@ -192,6 +205,7 @@ class _Search:
         stage = _settle_stage(self.static, self.longest, self.engine)
         segments = -(-self.transient // _SEGMENT)
         for segment in range(segments):
+            waiting = self._linear(states, label, result, waiting, tell)
             if not waiting.size:
                 return label, result, run
             trail, nearest, codes = self._run(stage, states[waiting])
@@ -206,7 +220,8 @@ class _Search:
                     break
                 self._new_orbit(trail[new[0]], nearest[new[0]])
                 found = self._known(trail)
-            if last or segment >= _LIKELY:
+            # Watching takes thousands of periods: it is not tried in each segment.
+            if last or (segment >= _LIKELY and segment & (segment - 1) == 0):
                 found = self._wandering(trail, nearest, codes, found, last)
             label[waiting] = found
             going = (found < 0) & (codes == 0)
@@ -215,6 +230,30 @@ class _Search:
         result[waiting] = Reason.UNSETTLED
         tell(waiting.size)
         return label, result, run
+
+    def _linear(self, states, label, result, waiting, tell) -> np.ndarray:
+        """Decide motions on which no gap closes any more; return the others."""
+        if self.end is None or not waiting.size:
+            return waiting
+        apart, free = (
+            np.asarray(which(self.end, states[waiting])) for which in (_apart, _free)
+        )
+        result[waiting[free]] = Reason.UNDAMPED
+        if apart.any():
+            label[waiting[apart]] = self._position_of(self.end.state)
+            apart = label[waiting] >= 0
+        tell(int((apart | free).sum()))
+        return waiting[~apart & ~free]
+
+    def _position_of(self, state) -> int:
+        """Return the position of the attractor that passes a steady state, -1 if none."""
+        for known in (False, True):
+            for i, each in enumerate(self.attractors):
+                if distances(state[None], each.points, each.units).min() < CLOSE:
+                    return i
+            if not known:
+                self._new_orbit(state[None], np.zeros(1))
+        return -1
 
     def _run(self, stage, states):
         everywhere = jax.tree.map(
@@ -287,16 +326,17 @@ class _Search:
 
     def _watched(self, state) -> Found | None:
         """Return the motion without a period from a state, None if it is not settled."""
-        stage = _wander_stage(self.static, self.engine)
-        trail, watched = jax.tree.map(
-            lambda leaf: leaf[0], self._run(stage, np.stack([state, state]))
-        )
-        code = int(motion_class(watched.exponent, watched.exponent_error, self.period))
-        if int(watched.result) != 0 or code == Reason.UNSETTLED:
+        leaves = jax.tree.map(lambda leaf: np.asarray(leaf)[None], self.leaves)
+        watched = watch_out(
+            leaves, self.static, state[None], engine=self.engine,
+            longest=self.longest, chunk=self.chunk,
+        )  # fmt: skip
+        one = jax.tree.map(lambda leaf: leaf[0], watched)
+        if not Reason(one.code).motion or Reason(one.code).undecided:
             return None
-        some = trail[:: len(trail) // 16]
+        some = one.trail[:: len(one.trail) // 16]
         units = np.max([_units(self.system, point) for point in some], axis=0)
-        return wandering_motion(watched, code, trail, units)
+        return wandering_motion(one, self.period, units)
 
 
 @eqx.filter_jit
@@ -324,20 +364,5 @@ def _settle_stage(static, longest, engine):
     return stage
 
 
-@functools.lru_cache(maxsize=32)
-def _wander_stage(static, engine):
-    def stage(lane):
-        leaves, state, rtol = lane
-        system = eqx.combine(leaves, static)
-        trail, _ = strobe(system, state, POINTS, rtol, engine)
-        grazing = GRAZING * scales(system, trail[-1])[0]
-        return trail, wander(
-            system,
-            trail[-1],
-            _WATCHED_PERIODS,
-            jnp.minimum(rtol, _WATCHED_RTOL),
-            grazing,
-            engine,
-        )
-
-    return stage
+_apart = jax.jit(jax.vmap(stays_apart, (None, 0)))
+_free = jax.jit(jax.vmap(never_settles, (None, 0)))

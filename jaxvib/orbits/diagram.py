@@ -14,10 +14,10 @@ from .._quantity import Range, check_range, reported
 from ..dynamics.flow import checked_state, engine_for, observe
 from ..ensemble import Reason, map_samples
 from ..systems.parameters import replace
-from .lyapunov import motion_class
-from .periodic_orbit import GRAZING, LONGEST_PERIOD
+from .aperiodic import watch_out
+from .periodic_orbit import LONGEST_PERIOD
 from .regimes import batched
-from .settling import recurrences, strobe
+from .settling import GRAZING, recurrences, run_out
 from .shooting import scales
 
 # A motion has a period if it recurs this closely, in units of its own size.
@@ -94,10 +94,12 @@ def bifurcation_diagram(
 ) -> BifurcationDiagram:
     """Return where motions settle at each of the `values` of a parameter.
 
-    Every motion runs for `transient` periods of the load and is then strobed for
+    Every motion runs for `transient` periods of the load, or 12 decay times of a linear
+    system with contacts where these are longer, and is then strobed for
     `points` periods, with a direction that the columns of the flow turn: the rate at
     which its length grows is the largest Lyapunov exponent. It has a period if its last
-    state recurs within `max_periods`; others are classed by the exponent.
+    state recurs within `max_periods`; others are watched for 512 to 3584 periods more
+    and told by what these show, as in `regimes`.
 
     **Arguments:** `state`: where each motion starts, at rest unless given. `follow`:
     start the first motion there, and each other one in the state in which the motion
@@ -125,12 +127,11 @@ def bifurcation_diagram(
         starts = _starts(system, path, values, state)
         lanes = leaves, starts, tolerance
         found = map_samples(stage, lanes, progress=progress)
-    code = found.result
     recurs = found.nearest < RECURS
     periods = np.where(recurs.any(axis=1), recurs.argmax(axis=1) + 1, 0)
-    classed = motion_class(found.exponent, found.exponent_error, found.period)
-    periods = np.where(code == 0, periods, 0).astype(np.int32)
-    result = np.where((code == 0) & (periods == 0), classed, code).astype(np.int32)
+    periods = np.where(found.result == 0, periods, 0).astype(np.int32)
+    found = _watched_out(found, periods, leaves, static, engine, max_periods)
+    result = code = found.result
     onsets = np.where(code == 0, found.contacts_per_period, 0.0) * periods
     contacts = np.where(periods > 0, np.rint(onsets), -1).astype(np.int32)
     beyond = (np.arange(points) >= periods[:, None]) & (periods > 0)[:, None]
@@ -146,6 +147,35 @@ def bifurcation_diagram(
         found.exponent_error,
         result,
     )
+
+
+def _watched_out(found, periods, leaves, static, engine, longest):
+    """Return what was found, of motions without a period what watching them tells.
+
+    `periods` is changed where it turns out that a motion has one.
+    """
+    lanes = np.flatnonzero((periods == 0) & (found.result == Reason.SUCCESS))
+    if not lanes.size:
+        return found
+    some = jax.tree.map(lambda leaf: leaf[lanes], leaves)
+    watched = watch_out(some, static, found.state[lanes], engine=engine, longest=longest)
+    known = watched.code == Reason.SUCCESS
+    periods[lanes[known]] = watched.repeats[known]
+    points = found.trail.shape[1]
+    changes = {
+        "exponent": watched.exponent / found.period[lanes],
+        "exponent_error": watched.error / found.period[lanes],
+        "contacts_per_period": watched.contacts_per_period,
+        "max_contact_force": watched.max_contact_force,
+        "amplitude": watched.amplitude,
+        "result": watched.code,
+    }
+    if points <= watched.trail.shape[1]:
+        changes["trail"] = watched.trail[:, -points:]
+    found = found._replace(**{name: getattr(found, name).copy() for name in changes})
+    for name, values in changes.items():
+        getattr(found, name)[lanes] = values
+    return found
 
 
 def _starts(system, path: str, values: np.ndarray, state) -> np.ndarray:
@@ -208,8 +238,8 @@ def _stage(static, transient, points, longest, engine):
     def stage(lane):
         leaves, state, rtol = lane
         system = eqx.combine(leaves, static)
-        settled, result = strobe(system, state, transient, rtol, engine)
-        return _watch(system, settled[-1], result, points, longest, rtol, engine)
+        settled, result = run_out(system, state, transient, rtol, engine)
+        return _watch(system, settled, result, points, longest, rtol, engine)
 
     return stage
 

@@ -185,14 +185,3 @@ def poincare_section(
 def _section(system, state, periods, skip, rtol, engine) -> Section:
     states, result = strobe(system, state, skip + periods, rtol, engine)
     return Section(states[skip:], result)
-
-
-def motion_class(exponent, error, period) -> np.ndarray:
-    """Return the reason codes of motions without a period, by their largest exponent.
-
-    `CHAOTIC` above 0 by three standard errors (and by 5e-3 a period), `QUASI_PERIODIC`
-    within them, `UNSETTLED` below: it is still on its way to where it settles.
-    """
-    doubt = np.maximum(3 * np.asarray(error), 5e-3 / np.asarray(period))
-    code = np.where(exponent > doubt, Reason.CHAOTIC, Reason.QUASI_PERIODIC)
-    return np.where(exponent < -doubt, Reason.UNSETTLED, code).astype(np.int32)

@@ -15,16 +15,15 @@ from ..dynamics.flow import checked_state, engine_for, flow
 from ..ensemble import Reason, raise_if_empty, reason
 from .implicit import implicit_root, with_derivative_of
 from .multipliers import STABLE, UNSTABLE, floquet_multipliers, multiplier_error, verdict
+from .settling import GRAZING as GRAZING
 from .settling import settle
 from .shooting import Shot, scales, shoot
 
 # How much tighter than the solver's tolerance an orbit is looked at once more.
 EVIDENCE = {"quick": 1.0, "checked": 1e-2, "strict": 1e-4}
 LONGEST_PERIOD = 8
-# A touch that is shallower than this part of the amplitude is not counted.
-GRAZING = 1e-9
 _TRANSIENT_RTOL = 1e-7
-_MOST_TRANSIENT_PERIODS = 512
+_LEAST_TRANSIENT = 512
 
 
 class PeriodicOrbit(eqx.Module):
@@ -180,7 +179,7 @@ def _settled(system):
         frozen,
         frozen.rest(),
         LONGEST_PERIOD,
-        _MOST_TRANSIENT_PERIODS,
+        _LEAST_TRANSIENT,
         1e-5,
         _TRANSIENT_RTOL,
     )

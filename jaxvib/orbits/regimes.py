@@ -13,28 +13,36 @@ from .._quantity import check_range
 from ..dynamics.flow import engine_for, simulate
 from ..ensemble import Reason, compile_ahead, map_samples
 from ..systems.parameters import parameters, replace
-from .lyapunov import motion_class
+from .aperiodic import Watched, limit_of, wander_stage, watch_out
+from .linear_end import (
+    LinearEnd,
+    linear_but_for_contacts,
+    linear_end,
+    never_settles,
+    stays_apart,
+    transient_periods,
+)
 from .multipliers import UNSTABLE
 from .periodic_orbit import (
-    GRAZING,
     LONGEST_PERIOD,
     PeriodicOrbit,
     evidence_factor,
     orbit_from_guess,
 )
-from .settling import recurrences, strobe, wander
+from .settling import recurrences, strobe
 from .shooting import scales
 
 # A motion has settled on a period where it recurs this closely, in units of its own
 # size; Newton's method takes over from there.
 CLOSE = 1e-4
-# It is tried with every period in which it recurs at least this closely.
+# Then it is tried with every period in which it recurs at least this closely.
 PLAUSIBLE = 1e-2
 TRANSIENT_RTOL = 1e-7
 _SEGMENT = 32
 _LIKELY = 3  # what has not settled after these segments most likely never does
-_WATCHED_PERIODS = 256
-_WATCHED_RTOL = 1e-9
+_NEAR = 0.1  # an orbit that is farther from its guess is another one
+_FAR = 0.1  # a motion that recurs no better draws near to nothing yet
+_FOLLOWED = 8  # periods of the load of a motion whose own period is not known
 _TRACE_STEPS = 64  # from one time that is stored to the next
 
 
@@ -60,11 +68,15 @@ def regimes(
 ) -> PeriodicOrbit:
     """Return the motion on which each sample settles from rest.
 
-    Every sample runs until it recurs within `max_periods` (up to `transient`) periods
-    of its load; Newton's method then finds its orbit, with the evidence of
-    `periodic_orbit`. A motion that settles on no stable orbit is watched for 256
-    periods more and classed by its largest Lyapunov exponent: `QUASI_PERIODIC`,
-    `CHAOTIC` or `UNSETTLED`, which are results and no failures.
+    A system that is linear but for its contacts, and closes no gap from rest on, is in
+    its steady state. Any other sample runs until it recurs within `max_periods` periods
+    of its load, or closes no gap any more: for `transient` periods at the most, or 12 of
+    the slowest decay times of the linear system where these are longer. Newton's method
+    then finds its orbit, with the evidence of `periodic_orbit`. A motion that settles on
+    no stable orbit is watched for 512 to 3584 periods more, in which Newton's method is
+    tried where it would end, and told what it is by evidence alone (`evidence_of`):
+    `QUASI_PERIODIC`, `CHAOTIC`, `LONGER_PERIOD`, or undecided for the reason `TRANSIENT`,
+    `UNDECIDED_MOTION` or `UNDAMPED`. These are results and no failures.
 
     **Arguments:** `samples`: values by parameter path, each of shape (samples,).
     `engine`: see `engine_for`; where "auto" takes events, orbits and their monodromy
@@ -74,57 +86,92 @@ def regimes(
     **Returns:** a `PeriodicOrbit` of numpy arrays with a leading axis of samples.
     **Raises:** `ValueError` for an unknown path or a value out of its range.
     """
-    factor = evidence_factor(evidence)
     leaves, static = batched(system, samples)
-    orbit_stage = _orbit_stage(static, "event" if engine == "event" else "auto")
+    factor = evidence_factor(evidence)
+    shooting = _orbit_stage(static, "event" if engine == "event" else "auto")
     engine, _ = engine_for(system, engine, len(jax.tree.leaves(leaves)[0]))
     run = functools.partial(map_samples, chunk=chunk)
-    settle_stage = _settle_stage(static, max_periods, engine)
-    state = run(_rest_stage(static), leaves)
-    number = len(state)
-    one = jax.tree.map(lambda leaf: leaf[0], (leaves, state))
+    start = run(_rest_stage(static), leaves)
+    one = jax.tree.map(lambda leaf: leaf[0], (leaves, start.state))
     settings = np.asarray(1, np.int32), np.asarray(rtol), np.asarray(factor)
-    compile_ahead(orbit_stage, (*one, *settings), number, chunk=chunk)
-    nearest = np.full((number, max_periods), np.inf)
-    result = np.zeros(number, np.int32)
-
-    waiting = np.arange(number)
-    for segment in range(-(-transient // _SEGMENT)):
-        # Lanes that settled leave; the others are put together anew.
-        found = run(settle_stage, (_take(leaves, waiting), state[waiting]))
-        state[waiting], nearest[waiting], result[waiting] = found
-        unsettled = (nearest[waiting].min(axis=1) > CLOSE) & (result[waiting] == 0)
-        waiting = waiting[unsettled]
-        if not waiting.size:
-            break
-        if segment == _LIKELY:
-            stage = _wander_stage(static, engine)
-            compile_ahead(stage, one, len(waiting), chunk=chunk)
-
-    orbits = _blank(system, number)
-    orbits.result[:] = result
+    compile_ahead(shooting, (*one, *settings), len(start.state), chunk=chunk)
     tell = progress or (lambda done: None)
+    state, nearest, result = _settled(
+        run, leaves, static, start, transient, max_periods, engine, chunk
+    )
+    found = _Found(system, leaves, result, run, shooting, rtol, factor, tell)
     tell(int(np.sum(result != 0)))
-    pending = np.flatnonzero(result == 0)
+    settled = np.flatnonzero((result == 0) & (nearest.min(axis=1) < CLOSE))
     for periods in range(1, max_periods + 1):
-        tried = pending[nearest[pending, periods - 1] < PLAUSIBLE]
-        if not tried.size:
-            continue
-        lanes = _take(leaves, tried), state[tried], np.full(tried.size, periods, np.int32)
-        settings = np.full(tried.size, rtol), np.full(tried.size, factor)
-        found, distance = run(orbit_stage, (*lanes, *settings))
-        success = (found.result == Reason.SUCCESS) & (distance < 0.1)
+        tried = settled[nearest[settled, periods - 1] < PLAUSIBLE]
+        if tried.size:
+            done = found.shoot(tried, state[tried], periods)
+            settled = np.setdiff1d(settled, tried[done], assume_unique=True)
+    pending = np.flatnonzero(found.orbits.result < 0)
+    if not pending.size:
+        return found.orbits
+    watched = watch_out(
+        _take(leaves, pending), static, state[pending], engine=engine, chunk=chunk,
+        longest=max_periods,
+        find_orbits=lambda lanes, *motions: found.ends_of(
+            pending[lanes], *motions, max_periods
+        ),
+    )  # fmt: skip
+    others = watched.code != Reason.SUCCESS
+    pending, watched = pending[others], _take(watched, others)
+    classed = _classed(found.orbits, pending, watched, start.period[pending])
+    _put(found.orbits, pending, classed)
+    tell(pending.size)
+    return found.orbits
+
+
+class _Found:
+    """The orbits of all samples, as far as they are known; -1 where a result is open."""
+
+    def __init__(self, system, leaves, result, run, stage, rtol, factor, tell):
+        self.leaves, self.run, self.stage, self.tell = leaves, run, stage, tell
+        self.settings = rtol, factor
+        self.orbits = _blank(system, len(result))
+        self.orbits.result[:] = np.where(result == 0, -1, result)
+
+    def shoot(self, lanes, guesses, periods, fits=None) -> np.ndarray:
+        """Put stable orbits near guesses in their places; return which lanes have one.
+
+        `fits(place, state)`: whether the orbit with a state is that of a lane's motion.
+        """
+        size = lanes.size
+        settings = (np.full(size, value) for value in self.settings)
+        counts = np.full(size, periods, np.int32)
+        sampled = _take(self.leaves, lanes), guesses, counts, *settings
+        found, distance = self.run(self.stage, sampled)
+        success = (found.result == Reason.SUCCESS) & (distance < _NEAR)
         accepted = success & (found.stable != UNSTABLE)
-        _put(orbits, tried[accepted], _take(found, accepted))
-        tell(int(accepted.sum()))
-        pending = np.setdiff1d(pending, tried[accepted], assume_unique=True)
-    if pending.size:
-        watched = run(
-            _wander_stage(static, engine), (_take(leaves, pending), state[pending])
-        )
-        _put(orbits, pending, _classed(orbits, leaves, static, pending, watched))
-        tell(pending.size)
-    return orbits
+        if fits is not None:
+            accepted &= [fits(place, state) for place, state in enumerate(found.state)]
+        _put(self.orbits, lanes[accepted], _take(found, accepted))
+        self.tell(int(accepted.sum()))
+        return accepted
+
+    def ends_of(self, lanes, trails, units, repeats, longest) -> np.ndarray:
+        """Look for the orbits that motions draw near to, from where they would end."""
+        done = np.zeros(lanes.size, bool)
+        rows = list(zip(trails, units, strict=True))
+        likely = [
+            _likely_periods(*row, number, longest)
+            for row, number in zip(rows, repeats, strict=True)
+        ]
+        for periods in range(1, longest + 1):
+            places = np.flatnonzero([periods in each for each in likely] & ~done)
+            if places.size:
+                some = [rows[place] for place in places]
+                guesses = np.stack([limit_of(*row, periods) for row in some])
+                done[places] = self.shoot(
+                    lanes[places], guesses, periods,
+                    lambda place, state, some=some, periods=periods: _draws_near(
+                        *some[place], periods, state
+                    ),
+                )  # fmt: skip
+        return done
 
 
 def orbit_traces(
@@ -136,11 +183,12 @@ def orbit_traces(
     """Return each sample's motion over one period of its orbit, at `points` times.
 
     Half of the times are spread evenly, the others go where the acceleration changes
-    most: into the contacts, which may last a thousandth of the period. A motion that is
-    not periodic is followed over eight periods of its load.
+    most: into the contacts, which may last a thousandth of the period. A motion of no
+    short period is followed over eight periods of its load.
     """
     leaves, static = batched(system, samples)
-    spans = np.where(np.isfinite(orbits.period), orbits.period, 1.0)
+    share = _FOLLOWED / np.maximum(orbits.periods, _FOLLOWED)
+    spans = np.where(np.isfinite(orbits.period), orbits.period * share, 1.0)
     run = functools.partial(map_samples, _trace_stage(static))
     lanes = leaves, np.asarray(orbits.state)
     # The same number of times in both passes, so that one program serves them.
@@ -175,9 +223,75 @@ def batched(system: eqx.Module, samples: Mapping[str, Sequence[float] | np.ndarr
     return leaves, static
 
 
+class _Start(NamedTuple):
+    """Where a sample begins: its state at rest, its period, its `LinearEnd` or None."""
+
+    state: np.ndarray
+    period: np.ndarray
+    end: LinearEnd | None
+
+
 @functools.lru_cache(maxsize=32)
 def _rest_stage(static):
-    return lambda leaves: eqx.combine(leaves, static).rest()
+    def stage(leaves):
+        system = eqx.combine(leaves, static)
+        end = linear_end(system) if linear_but_for_contacts(system) else None
+        return _Start(system.rest(), system.period(), end)
+
+    return stage
+
+
+def _settled(run, leaves, static, start: _Start, least, longest, engine, chunk):
+    """Return where transients from rest lead, how closely they recur, and reason codes.
+
+    They end where they recur, in the steady state where no gap closes any more, or after
+    12 decay times.
+    """
+    state, number = np.array(start.state), len(start.state)
+    nearest, result = np.full((number, longest), np.inf), np.zeros(number, np.int32)
+    limit = np.full(number, least)
+    if start.end is not None:
+        limit = run(_limit_stage, (start.end, start.period, limit))
+    settle_stage = _settle_stage(static, longest, engine)
+    waiting = np.arange(number)
+    for segment in range(1, -(-int(limit.max()) // _SEGMENT) + 1):
+        if start.end is not None:
+            ends = _take(start.end, waiting)
+            apart, free = run(_apart_stage, (ends, state[waiting]))
+            there = waiting[apart]
+            state[there], nearest[there, 0] = ends.state[apart], 0.0
+            result[waiting[free]] = Reason.UNDAMPED
+            waiting = waiting[~apart & ~free]
+            if not waiting.size:
+                break
+        # Lanes that settled leave; the others are put together anew.
+        found = run(settle_stage, (_take(leaves, waiting), state[waiting]))
+        state[waiting], nearest[waiting], result[waiting] = found
+        unsettled = (nearest[waiting].min(axis=1) > CLOSE) & (result[waiting] == 0)
+        waiting = waiting[unsettled & (segment * _SEGMENT < limit[waiting])]
+        if not waiting.size:
+            break
+        if segment == _LIKELY:
+            stage = wander_stage(static, engine)
+            one = jax.tree.map(lambda leaf: leaf[0], (leaves, state, state))
+            compile_ahead(stage, one, len(waiting), chunk=chunk)
+    near = nearest.min(axis=1)
+    going = np.flatnonzero((near > 0) & (near < CLOSE) & (result == 0))
+    if engine == "event" and going.size:
+        # A segment more costs a hundredth of the step of Newton's method that it saves.
+        found = run(settle_stage, (_take(leaves, going), state[going]))
+        state[going], nearest[going], result[going] = found
+    return state, nearest, result
+
+
+def _limit_stage(lane):
+    end, period, least = lane
+    return transient_periods(end, period, least)
+
+
+def _apart_stage(lane):
+    end, state = lane
+    return stays_apart(end, state), never_settles(end, state)
 
 
 @functools.lru_cache(maxsize=32)
@@ -198,17 +312,6 @@ def _orbit_stage(static, engine):
         system = eqx.combine(leaves, static)
         orbit = orbit_from_guess(system, state, periods, rtol, factor, engine)
         return orbit, jnp.max(jnp.abs(orbit.state - state) / scales(system, state))
-
-    return stage
-
-
-@functools.lru_cache(maxsize=32)
-def _wander_stage(static, engine):
-    def stage(lane):
-        leaves, state = lane
-        system = eqx.combine(leaves, static)
-        grazing = GRAZING * scales(system, state)[0]
-        return wander(system, state, _WATCHED_PERIODS, _WATCHED_RTOL, grazing, engine)
 
     return stage
 
@@ -237,33 +340,51 @@ def _telling_times(times, states):
     return np.stack([np.interp(*lane) for lane in lanes])
 
 
-def _classed(orbits, leaves, static, lanes, watched) -> PeriodicOrbit:
+def _likely_periods(trail, units, repeats, longest) -> set[int]:
+    """Return the periods that the orbit may have to which a motion draws near."""
+    if repeats:
+        return {int(repeats)}
+    earlier = trail[-1 - longest : -1][::-1]
+    nearest = np.max(np.abs(trail[-1] - earlier) / units, axis=1)
+    best = int(np.argmin(nearest)) + 1
+    if nearest[best - 1] > _FAR:
+        return set()
+    # What spirals in recurs more closely after some of its periods than after one.
+    likely = {periods for periods in range(1, best + 1) if best % periods == 0}
+    return likely | set((np.flatnonzero(nearest < PLAUSIBLE) + 1).tolist())
+
+
+def _draws_near(trail, units, periods, state) -> bool:
+    """Return whether a motion, every so many periods, comes nearer to an orbit's state."""
+    begin = len(trail) - 1 - periods * (len(trail) // 2 // periods)
+    before, now = (np.max(np.abs(trail[i] - state) / units) for i in (begin, -1))
+    return bool(now < PLAUSIBLE / 10 or now < 0.9 * before)
+
+
+def _classed(orbits, lanes, watched: Watched, period) -> PeriodicOrbit:
     """Return what is known of motions that are not periodic, as orbits without one."""
-    period = np.asarray(
-        jax.vmap(lambda leaf: eqx.combine(leaf, static).period())(_take(leaves, lanes))
-    )
-    code = motion_class(watched.exponent, watched.exponent_error, period)
-    code = np.where(watched.result == 0, code, watched.result)
-    classed = _take(orbits, lanes)
+    repeats = np.where(watched.code == Reason.LONGER_PERIOD, watched.repeats, -1)
     return eqx.tree_at(
         lambda o: (
             o.state,
             o.period,
+            o.periods,
             o.contacts_per_period,
             o.max_contact_force,
             o.amplitude,
             o.lyapunov_exponent,
             o.result,
         ),
-        classed,
+        _take(orbits, lanes),
         (
             watched.state,
-            8 * period,
+            np.where(repeats > 0, repeats, _FOLLOWED) * period,
+            repeats.astype(np.int32),
             watched.contacts_per_period,
             watched.max_contact_force,
             watched.amplitude,
-            watched.exponent,
-            code.astype(np.int32),
+            watched.exponent / period,
+            watched.code.astype(np.int32),
         ),
     )
 

@@ -9,10 +9,19 @@ from jaxtyping import Array, Float, Int
 from ..dynamics.flow import solve_system, watch
 from ..ensemble import Reason
 from ..systems.roles import Periodic
+from .linear_end import (
+    linear_but_for_contacts,
+    linear_end,
+    stays_apart,
+    transient_periods,
+)
 from .shooting import scales
 
+# A touch that is shallower than this part of the amplitude is not counted.
+GRAZING = 1e-9
 # Distance of the neighbour that measures a Lyapunov exponent, per size of the motion.
 _NEIGHBOUR = 1e-6
+_MET = 1e-16
 
 
 def strobe(system: Periodic, state, count: int, rtol, engine="auto") -> tuple[Array, Array]:
@@ -44,14 +53,55 @@ def recurrences(system: Periodic, states, longest: int) -> Float[Array, " longes
     return jnp.max(jnp.abs(states[-1:] - earlier) / units[None], axis=-1)
 
 
+def run_out(system: Periodic, state, least: int, rtol, engine="auto"):
+    """Return the state, and a reason code, after a transient of `least` periods or more.
+
+    A linear system with contacts is followed for 12 of its slowest decay times at least,
+    or until no gap closes any more: it is then in its steady state.
+    """
+    period = system.period()
+    end = linear_end(system) if linear_but_for_contacts(system) else None
+    most = least if end is None else transient_periods(end, period, least)
+
+    def go_on(carry):
+        state, periods, result = carry
+        apart = False if end is None else stays_apart(end, state)
+        return (periods < most) & (result == Reason.SUCCESS) & jnp.logical_not(apart)
+
+    def step(carry):
+        state, periods, _ = carry
+        solution = solve_system(system, state, 0.0, period, rtol=rtol, engine=engine)
+        return solution.state, periods + 1, solution.result
+
+    first = jnp.asarray(state, float), 0, jnp.asarray(0, jnp.int32)
+    last, _, result = jax.lax.while_loop(go_on, step, first)
+    if end is not None:
+        last = jnp.where(stays_apart(end, last), end.state, last)
+    return last, result
+
+
 def settle(
-    system: Periodic, state, longest: int, most: int, close: float, rtol
+    system: Periodic, state, longest: int, least: int, close: float, rtol
 ) -> tuple[Array, Array, Array]:
     """Run a transient out until a state recurs within `longest` periods.
 
-    **Returns:** the last state, its `recurrences`, and a reason code; after `most`
-    periods it gives up, and the recurrences tell how near it came.
+    A linear system with contacts is followed for 12 of its slowest decay times, `least`
+    periods at least; from where no gap closes any more it is in its steady state.
+
+    **Returns:** the last state, its `recurrences`, and a reason code; where the transient
+    was too long the recurrences tell how near it came.
     """
+    start = jnp.asarray(state, float)
+    count = 2 * longest
+    end = linear_end(system) if linear_but_for_contacts(system) else None
+    most = least if end is None else transient_periods(end, system.period(), least)
+
+    def arrived(state, nearest):
+        """Return the steady state where nothing else is to come."""
+        if end is None:
+            return state, nearest
+        apart = stays_apart(end, state)
+        return jnp.where(apart, end.state, state), jnp.where(apart, 0.0, nearest)
 
     def go_on(carry):
         _, nearest, periods, result = carry
@@ -59,50 +109,47 @@ def settle(
         return unsettled & (periods < most) & (result == Reason.SUCCESS)
 
     def segment(carry):
-        states, _, periods, _ = carry
-        states, result = strobe(system, states[-1], 2 * longest, rtol)
-        return states, recurrences(system, states, longest), periods + 2 * longest, result
+        state, _, periods, _ = carry
+        states, result = strobe(system, state, count, rtol)
+        state, nearest = arrived(states[-1], recurrences(system, states, longest))
+        return state, nearest, periods + count, result
 
-    start = jnp.broadcast_to(jnp.asarray(state, float), (2 * longest, state.shape[0]))
-    first = start, jnp.full(longest, jnp.inf), 0, jnp.asarray(0, jnp.int32)
-    states, nearest, _, result = jax.lax.while_loop(go_on, segment, first)
-    return states[-1], nearest, result
+    first = *arrived(start, jnp.full(longest, jnp.inf)), 0, jnp.asarray(0, jnp.int32)
+    state, nearest, _, result = jax.lax.while_loop(go_on, segment, first)
+    return state, nearest, result
 
 
-class Wandering(NamedTuple):
-    """A motion that is not periodic, watched over many periods.
+class Window(NamedTuple):
+    """A motion watched over some periods: where it ends, and the records of each period.
 
-    The largest Lyapunov `exponent` (1/s) and its standard error; the mean number of
-    contacts a period; the largest contact force (N); highest and lowest displacement.
+    `direction` of the neighbour, of length 1 in units of the motion. `records`: states at
+    the end of each period, growth of the neighbour's distance (its logarithm), onsets of
+    contact, the largest contact force (N), highest and lowest displacement.
     """
 
-    exponent: Float[Array, ""]
-    exponent_error: Float[Array, ""]
-    contacts_per_period: Float[Array, ""]
-    max_contact_force: Float[Array, ""]
-    amplitude: Float[Array, " freedoms"]
     state: Float[Array, " n"]
+    direction: Float[Array, " n"]
+    records: tuple[Array, ...]
     result: Int[Array, ""]
 
 
-def wander(
-    system: Periodic, state, periods: int, rtol, grazing, engine="auto"
-) -> Wandering:
-    r"""Watch a motion over `periods` periods and return its largest Lyapunov exponent.
+def wander(system: Periodic, state, direction, periods: int, rtol, engine="auto") -> Window:
+    r"""Watch a motion, and a neighbour of it, over `periods` periods.
 
-    $$\lambda = \frac{1}{nT} \sum_k \ln\frac{\lVert\varphi^T(s_k + \epsilon v_k) -
+    The largest Lyapunov exponent is the average of the neighbour's growth,
+
+    $$g_k = \ln\frac{\lVert\varphi^T(s_k + \epsilon v_k) -
       \varphi^T(s_k)\rVert}{\epsilon},$$
 
-    with a neighbour that each period brings back to the distance $\epsilon$ (1e-6 of
-    the motion's size) along the direction in which it has gone; the standard error is
-    that of the means of eight blocks. In rigid contact two states cost far less than a
-    state with a column, whose rates are not smooth at onset.
+    which each period brings back to the distance $\epsilon$ (1e-6 of the motion's size)
+    along the direction in which it has gone. In rigid contact two states cost far less
+    than a state with a column, whose rates are not smooth at onset.
     **Source:** Benettin, Galgani and Strelcyn, *Phys. Rev. A* 14 (1976) 2338.
     """
     period = system.period()
     equation = system.equation()
     units = scales(system, state)
-    size = state.shape[0]
+    grazing = GRAZING * units[0]
 
     def step(carry, _):
         state, direction, result = carry
@@ -115,31 +162,20 @@ def wander(
         result = jnp.where(result == Reason.SUCCESS, code, result)
         apart = (there - image) / units
         distance = jnp.linalg.norm(apart)
+        # Neighbours that a hard contact holds have met: their direction is lost.
+        met = distance < _MET
+        direction = jnp.where(met, direction, apart / jnp.where(met, 1.0, distance))
         force = jnp.max(equation.contact_forces(watched.deepest), initial=0.0)
-        report = (
-            jnp.log(distance / _NEIGHBOUR),
-            jnp.sum(watched.onsets),
+        records = (
+            image,
+            jnp.log(jnp.maximum(distance, _MET) / _NEIGHBOUR),
+            jnp.sum(watched.onsets).astype(float),
             force,
             watched.highest,
             watched.lowest,
         )
-        return (image, apart / distance, result), report
+        return (image, direction, result), records
 
-    start = (
-        jnp.asarray(state, float),
-        jnp.ones(size) / jnp.sqrt(size),
-        jnp.asarray(0, jnp.int32),
-    )
-    (last, _, result), (growth, onsets, force, high, low) = jax.lax.scan(
-        step, start, length=periods
-    )
-    blocks = jnp.mean(growth.reshape(8, -1), axis=1) / period
-    return Wandering(
-        jnp.mean(blocks),
-        jnp.std(blocks, ddof=1) / jnp.sqrt(8.0),
-        jnp.mean(onsets.astype(float)),
-        jnp.max(force),
-        (jnp.max(high, axis=0) - jnp.min(low, axis=0)) / 2,
-        last,
-        result,
-    )
+    start = jnp.asarray(state, float), direction, jnp.asarray(0, jnp.int32)
+    (last, turned, result), records = jax.lax.scan(step, start, length=periods)
+    return Window(last, turned, records, result)

@@ -11,7 +11,7 @@ _PERIODIC = {
     3: ("#9afdca", "#345c47"),  # up to 3, more
     4: ("#9f84b2", "#5c1890"),  # up to 4, more
 }
-_LONGER = "#bd7668"
+LONGER = "#bd7668"
 _FIRST_SHADE = {1: 0, 2: 1, 3: 3, 4: 4}
 
 QUASI_PERIODIC = "#f4e838"
@@ -51,7 +51,7 @@ SCALES = {
 def regime_colour(periods: int, contacts: int) -> str:
     """Return the colour of a period-n regime with k contacts per orbit."""
     if periods not in _PERIODIC:
-        return _LONGER
+        return LONGER
     shades = _PERIODIC[periods]
     shade = contacts - _FIRST_SHADE[periods]
     return shades[min(max(shade, 0), len(shades) - 1)]
@@ -65,7 +65,7 @@ def class_colours() -> dict[str, str]:
         for i, colour in enumerate(shades)
     }
     return colours | {
-        "longer periods": _LONGER,
+        "longer periods": LONGER,
         "quasi-periodic": QUASI_PERIODIC,
         "chaotic": CHAOTIC,
         "undecided": UNDECIDED,

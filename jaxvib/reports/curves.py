@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..ensemble import Reason
+from ..ensemble import undecided
 from .picture import Axis, Chart, Choice, Line, Picture, Points
 from .planes import Plane, axis, long_paths, planes
 from .reading import Run
@@ -125,7 +125,7 @@ def _lines(run: Run, number: int, x: Axis, field: str, number_of_runs: int):
 
 
 def _settled(run: Run) -> np.ndarray:
-    return ~run.failed & (run.field("result") != Reason.UNSETTLED)
+    return ~run.failed & ~undecided(run.field("result"))
 
 
 def _top(lines) -> float:

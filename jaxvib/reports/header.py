@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..citation import citation
-from ..ensemble import Reason, reason
+from ..ensemble import Reason, reason, undecided
 from .reading import Run
 from .regimes import periodic
 
@@ -68,7 +68,7 @@ def _facts(run: Run) -> dict[str, str]:
         facts |= {
             "stable": _share((verdicts == 1).sum(), run.size),
             "unstable": f"{(verdicts == 0).sum()}",
-            "undecided": f"{undecided(run)}",
+            "undecided": f"{_undecided(run).sum()}",
         }
     if run.has("certified"):
         facts["certified"] = _share(run.field("certified").sum(), run.size)
@@ -122,13 +122,9 @@ def times(run: Run) -> dict[str, float]:
     }
 
 
-def undecided(run: Run) -> int:
-    """Return how many samples have no regime or no stability verdict."""
-    return int((run.field("result") == Reason.UNSETTLED).sum()) + _verdictless(run)
-
-
-def _verdictless(run: Run) -> int:
-    return int((periodic(run) & (run.field("stable") == -1)).sum())
+def _undecided(run: Run) -> np.ndarray:
+    """Return which samples have no regime or no stability verdict."""
+    return undecided(run.field("result"), run.field("stable"))
 
 
 def _shortfalls(runs: Sequence[Run]) -> str:
@@ -138,10 +134,10 @@ def _shortfalls(runs: Sequence[Run]) -> str:
         tag = f"{_text(run.name)}: " if len(runs) > 1 else ""
         counts = Counter(np.atleast_1d(run.field("result")).tolist())
         for code, number in sorted(counts.items()):
-            if Reason(code).failed or code == Reason.UNSETTLED:
+            if Reason(code).failed or Reason(code).undecided:
                 word = "failed" if Reason(code).failed else "undecided"
                 items.append(f"<li>{tag}{number} {word}: {_text(reason(code))}</li>")
-        if run.has("stable") and (verdictless := _verdictless(run)):
+        if run.has("stable") and (verdictless := (_undecided(run) & periodic(run)).sum()):
             items.append(
                 f"<li>{tag}{verdictless} undecided: the largest multiplier is nearer to 1 "
                 "than its error</li>"

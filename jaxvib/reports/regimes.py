@@ -10,11 +10,15 @@ from . import colours
 from .picture import Classes, Share
 from .reading import Run
 
-_MOTIONS = {
-    Reason.QUASI_PERIODIC: ("quasi-periodic", colours.QUASI_PERIODIC),
-    Reason.CHAOTIC: ("chaotic", colours.CHAOTIC),
-    Reason.UNSETTLED: ("not settled (undecided)", colours.UNDECIDED),
+_COLOURS = {
+    Reason.QUASI_PERIODIC: colours.QUASI_PERIODIC,
+    Reason.CHAOTIC: colours.CHAOTIC,
+    Reason.LONGER_PERIOD: colours.LONGER,
 }
+_MOTIONS = {
+    code: (code.motion, _COLOURS.get(code, colours.UNDECIDED))
+    for code in Reason if code.motion
+}  # fmt: skip
 _FAILED = ("failed", colours.FAILED)
 
 _VERDICTS = {

@@ -148,16 +148,12 @@ class BifurcationDiagramKind:
 
 def class_names(codes: np.ndarray, periods: np.ndarray) -> list[str]:
     """Return what each motion is: of period n, chaotic, ..., or why it failed."""
-    from ..ensemble import Reason, reason
+    from ..ensemble import Reason
 
     names = []
     for code, number in zip(codes.tolist(), periods.tolist(), strict=True):
         if code == 0:
             names.append(f"period {number}")
-        elif Reason(code).failed:
-            names.append("failed")
-        elif code == Reason.UNSETTLED:
-            names.append("not settled (undecided)")
         else:
-            names.append(reason(code).removeprefix("settled on a ").removesuffix(" motion"))
+            names.append(Reason(code).motion or "failed")
     return names

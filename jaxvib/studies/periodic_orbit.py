@@ -95,7 +95,7 @@ class PeriodicOrbitKind:
 
     def summary(self, read: Callable, study) -> list[str]:
         """Return the regimes and their shares, and the best and the worst sample."""
-        from ..ensemble import reason
+        from ..ensemble import undecided
 
         codes = read("result")
         kinds, counts = np.unique(
@@ -103,35 +103,56 @@ class PeriodicOrbitKind:
         )
         shares: Counter[str] = Counter()
         for kind, count in zip(kinds.T.tolist(), counts.tolist(), strict=True):
-            shares[_regime(*kind, reason)] += count
+            shares[_regime(*kind)] += count
         most = shares.most_common(5)
         listed = [f"{count / len(codes):.1%} {name}" for name, count in most]
         rest = len(codes) - sum(count for _, count in most)
         listed += [f"{rest / len(codes):.1%} {len(shares) - 5} others"] * bool(rest)
         stable, largest = read("stable"), read("largest_multiplier")
-        periodic = codes == 0
-        undecided = int(np.sum(periodic & (stable == -1)))
+        open_ = undecided(codes, stable)
         lines = [
             f"regimes    {', '.join(listed)}",
             f"stability  {np.mean(stable == 1):.1%} stable, {np.mean(stable == 0):.1%} "
-            f"unstable, {undecided} undecided (|multiplier| within its error of 1)",
+            f"unstable, {int(open_.sum())} undecided{_why(codes[open_])}",
         ]
-        if periodic.any():
-            best = int(np.nanargmin(np.where(periodic, largest, np.nan)))
-            force = read("max_contact_force")
-            worst = int(np.nanargmax(np.where(periodic, force, np.nan)))
-            at_best, at_worst = (_at(study, read, sample) for sample in (best, worst))
+        # Over all samples that have the number: motions without a period have forces too.
+        force = read("max_contact_force")
+        if np.isfinite(largest).any():
+            best = int(np.nanargmin(largest))
             lines.append(
-                f"best       largest |multiplier| {largest[best]:.3g} at {at_best}"
+                f"best       largest |multiplier| {largest[best]:.3g} at "
+                f"{_at(study, read, best)}"
             )
-            lines.append(f"worst      contact force {force[worst]:.4g} N at {at_worst}")
+        if np.isfinite(force).any():
+            worst = int(np.nanargmax(force))
+            lines.append(
+                f"worst      contact force {force[worst]:.4g} N at "
+                f"{_at(study, read, worst)}"
+            )
         return lines
 
 
-def _regime(code, periods, contacts, reason) -> str:
-    text = reason(code).removeprefix("settled on ")
+def _why(codes) -> str:
+    """Return the reasons why samples are undecided, each with their number."""
+    from ..ensemble import Reason
+
+    counts = Counter(codes.tolist())
+    words = {Reason.SUCCESS: "|multiplier| within its error of 1"}
+    listed = [
+        f"{count} {words.get(code) or Reason(code).motion.removesuffix(' (undecided)')}"
+        for code, count in sorted(counts.items())
+    ]
+    return f" ({', '.join(listed)})" if listed else ""
+
+
+def _regime(code, periods, contacts) -> str:
+    from ..ensemble import Reason, reason
+
     if code:
-        return text if text != reason(code) else "failed"
+        if Reason(code).undecided:
+            return "undecided"
+        text = reason(code)
+        return text.removeprefix("settled on ") if Reason(code).motion else "failed"
     return f"period {periods} with {contacts} contact{'' if contacts == 1 else 's'}"
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
+from jaxvib.ensemble import undecided
 
 
 @pytest.mark.parametrize("code", list(jv.Reason))
@@ -19,9 +20,22 @@ def test_success_is_zero_and_no_failure():
     assert not jv.Reason.SUCCESS.failed
 
 
-@pytest.mark.parametrize("name", ["QUASI_PERIODIC", "CHAOTIC"])
+@pytest.mark.parametrize("name", ["QUASI_PERIODIC", "CHAOTIC", "LONGER_PERIOD"])
 def test_classed_motions_are_results(name):
     assert not jv.Reason[name].failed
+    assert not jv.Reason[name].undecided
+
+
+@pytest.mark.parametrize("name", ["UNSETTLED", "UNDECIDED_MOTION", "TRANSIENT", "UNDAMPED"])
+def test_the_undecided_are_no_failures(name):
+    assert jv.Reason[name].undecided
+    assert not jv.Reason[name].failed
+
+
+def test_a_verdict_that_is_open_is_undecided_where_there_is_an_orbit():
+    codes = [0, 0, jv.Reason.CHAOTIC, jv.Reason.TRANSIENT]
+    assert undecided(codes, [1, -1, -1, -1]).tolist() == [False, True, False, True]
+    assert undecided(codes).tolist() == [False, False, False, True]
 
 
 @pytest.mark.parametrize("name", ["STEP_LIMIT", "DIVERGED", "SINGULAR", "BAD_PARAMETER"])

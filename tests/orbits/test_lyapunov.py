@@ -7,7 +7,6 @@ import pytest
 
 import jaxvib as jv
 from jaxvib.ensemble import Reason
-from jaxvib.orbits.lyapunov import motion_class
 
 TAU = 2 * np.pi
 
@@ -115,11 +114,6 @@ def test_a_section_of_a_linear_motion_is_the_matrix_exponential():
     matrix = jax.scipy.linalg.expm(TAU * jnp.array([[0.0, 1.0], [-1.0, -0.2]]))
     expected = [np.linalg.matrix_power(matrix, n) @ start for n in range(3, 9)]
     np.testing.assert_allclose(section.states, expected, atol=1e-7)
-
-
-def test_a_motion_is_classed_by_three_of_its_errors():
-    codes = motion_class(np.array([0.1, 0.01, -0.1]), np.array([0.02, 0.02, 0.02]), 1.0)
-    assert codes.tolist() == [Reason.CHAOTIC, Reason.QUASI_PERIODIC, Reason.UNSETTLED]
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Checked against: single orbits, and the independent integration's transients."""
+"""Checked against: single orbits, independent transients, the linear response."""
 
 import jax
 import numpy as np
@@ -97,3 +97,53 @@ def test_both_engines_settle_on_the_same_motions():
         np.testing.assert_allclose(
             getattr(other, field)[5], getattr(one, field)[5], rtol=rtol
         )
+
+
+def light(damping=0.006):
+    """Return a body of 1 kg on 1 N/m with a stop: 0.6 % of critical damping."""
+    linear = jv.LinearSystem(np.eye(1), 2 * damping * np.eye(1), np.eye(1))
+    stop = jv.Contact(np.ones(1), 1.0, jv.LinearContact(100.0), "stop")
+    load = jv.AppliedLoad(np.ones(1), jv.HarmonicLoad(1.0, 5.0), "push")
+    return jv.ImpactSystem(linear, (stop,), (load,))
+
+
+FREQUENCIES = np.array([4.3, 5.0, 5.9])
+STEADY = 1 / (1 - FREQUENCIES**2 + 0.012j * FREQUENCIES)
+
+
+@pytest.fixture(scope="module")
+def lightly_damped():
+    """Return regimes of three motions that never touch and three that touch at first.
+
+    The free motion, which dies out, is larger than the steady one by the frequency.
+    """
+    samples = {
+        "loads.push.law.frequency": np.tile(FREQUENCIES, 2),
+        "contacts.stop.gap": np.repeat([9.0, 3.0], 3) * np.tile(abs(STEADY), 2),
+    }
+    return regimes(light(), samples)
+
+
+def test_what_never_touches_is_of_period_1(lightly_damped):
+    # 384 periods are three decay times: it was called quasi-periodic.
+    some = jax.tree.map(lambda leaf: leaf[:3], lightly_damped)
+    assert (some.result == 0).all()
+    assert (some.periods == 1).all()
+    assert (some.contacts == 0).all()
+    assert (some.stable == 1).all()
+    expected = np.stack([STEADY.real, -FREQUENCIES * STEADY.imag], axis=1)
+    np.testing.assert_allclose(some.state, expected, atol=1e-9)
+
+
+def test_what_touches_at_first_only_is_of_period_1_too(lightly_damped):
+    some = jax.tree.map(lambda leaf: leaf[3:], lightly_damped)
+    assert (some.result == 0).all()
+    assert (some.contacts == 0).all()
+    np.testing.assert_allclose(some.amplitude[:, 0], abs(STEADY), rtol=1e-6)
+
+
+def test_without_damping_nothing_is_called_a_regime():
+    samples = {"loads.push.law.frequency": FREQUENCIES}
+    found = regimes(light(damping=0.0), samples)
+    assert (found.result == Reason.UNDAMPED).all()
+    assert not np.isfinite(found.lyapunov_exponent).any()

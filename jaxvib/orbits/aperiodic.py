@@ -1,0 +1,309 @@
+"""Motions of no short period: watched until there is evidence for what they are."""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..ensemble import Reason, map_samples
+from .linear_end import attracts, linear_but_for_contacts, linear_end
+from .settling import wander
+from .shooting import scales
+
+WINDOW = 256  # periods of the load that are watched at a time
+WATCHED_RTOL = 1e-9
+# A motion is judged after 2, 6, 14 and 30 windows, by its last 512, 1024, 2048 and 4096
+# periods: the last time only where a linear system's decay times ask for it, of which
+# a chaotic motion must not have come to rest in so many.
+LOOKS = ((2, 2), (6, 4), (14, 8), (30, 16))
+_USUAL = 14  # windows, after which what is open stays so
+_DECAY_TIMES = 80.0
+# Averages of the two halves of a quasi-periodic motion agree this closely, in standard
+# deviations; those of chaotic ones by one over the root of their points.
+_CONVERGED = 1e-3
+# ... and its largest exponent, per period of the load, is 0 within three of its errors,
+# which are no larger than this and not known to be smaller than that.
+_LARGEST_ERROR = 3e-4
+_LEAST_ERROR = 5e-6
+# The exponent of a chaotic motion is above 0 by four of its errors and by this, a period.
+_CLEAR = 4e-3
+# States that come back this closely, period after period, are those of one orbit, ...
+_RECURS = 1e-6
+# ... and so are states that come back this closely and ever nearer, as the exponent says.
+_NEARING = 1e-3
+_GROWS = 1.5  # a motion that is larger by this in its second half runs away
+
+
+class Evidence(NamedTuple):
+    """What a window of a motion tells: its class, and by which numbers.
+
+    `code`: a reason code, SUCCESS where the motion recurs after `repeats` periods of the
+    load (0: it does not); `exponent`: the largest one, per period, with its `error`;
+    `spread`: by how much averages of the two halves differ, in standard deviations.
+    """
+
+    code: Reason
+    repeats: int
+    exponent: float
+    error: float
+    spread: float
+
+
+def evidence_of(states: np.ndarray, growth: np.ndarray, units: np.ndarray) -> Evidence:
+    r"""Return what states once a period, (N, n), and the growth between them, (N,), tell.
+
+    `growth` is the logarithm by which the distance to a neighbour grows in a period;
+    `units`, (n,), what states are measured in. Averages are weighted,
+
+    $$\bar f = \sum_k w(k/N) f_k, \qquad w(\tau) \propto e^{-1/(\tau (1 - \tau))},$$
+
+    which converge faster than any power of N where a motion is quasi-periodic, and as
+    $N^{-1/2}$ where it is chaotic: the two halves of the window tell the one from the
+    other, as do those of the exponent, which is 0 of the first within a small error.
+    A motion whose exponent is negative settles on an orbit: it has, where it recurs, and
+    it will, where it recurs the more closely the longer it goes, at the exponent's rate.
+
+    **Source:** Das, Sander and Yorke, *Nonlinearity* 30 (2017) 4111.
+    """
+    half = len(growth) // 2
+    points = states / units
+    moments = np.concatenate([points, np.sin(3 * points)], axis=1)
+    first, second = (_average(part) for part in (moments[:half], moments[half:]))
+    spread = float(np.max(np.abs(first - second) / np.maximum(moments.std(0), 1e-300)))
+    begin, end, whole = (_average(g) for g in (growth[:half], growth[half:], growth))
+    error = max(abs(begin - end), abs(whole - begin), abs(whole - end), _LEAST_ERROR)
+    falls = max(begin, end, whole) < -3 * _LEAST_ERROR and whole < -3 * error
+    repeats = _repeats(points, float(end) if falls else 0.0)
+    if repeats:
+        return Evidence(Reason.SUCCESS, repeats, whole, error, spread)
+    if abs(whole) < 3 * error and error < _LARGEST_ERROR and spread < _CONVERGED:
+        return Evidence(Reason.QUASI_PERIODIC, 0, whole, error, spread)
+    blocks = growth[: 8 * (len(growth) // 8)].reshape(8, -1).mean(axis=1)
+    mean, deviation = float(blocks.mean()), float(blocks.std(ddof=1) / np.sqrt(8.0))
+    clear = max(4 * deviation, _CLEAR)
+    held = np.abs(points[half:]).max() < _GROWS * np.abs(points[:half]).max()
+    if min(begin, end, mean) > _CLEAR and mean > clear and spread > 1e-5 and held:
+        return Evidence(Reason.CHAOTIC, 0, mean, deviation, spread)
+    code = Reason.TRANSIENT if falls else Reason.UNDECIDED_MOTION
+    return Evidence(code, 0, whole, error, spread)
+
+
+def _average(values: np.ndarray):
+    """Return the weighted average over the first axis."""
+    place = (np.arange(len(values)) + 0.5) / len(values)
+    weights = np.exp(-1 / (place * (1 - place)))
+    return np.tensordot(weights / weights.sum(), values, axes=(0, 0))
+
+
+def _repeats(points: np.ndarray, rate: float) -> int:
+    """Return after how many periods a motion recurs, 0 if it does not.
+
+    `rate`: the exponent per period at which it draws near to an orbit, 0 if unknown.
+    """
+    number, half = len(points), len(points) // 2
+    # The eight last points, against those before them.
+    last = np.arange(number - 8, number)
+    periods = np.arange(1, half - 8)
+    apart = np.abs(points[last][None] - points[last[None, :] - periods[:, None]])
+    near = periods[apart.max(axis=(1, 2)) < _NEARING]
+    if not near.size:
+        return 0
+    # The shortest one: what spirals into an orbit recurs more closely after some of its
+    # periods, those in which it goes nearly round.
+    period = int(near[0])
+    if apart[period - 1].max() < _RECURS:
+        return period
+    if rate >= 0 or period > half // 2:
+        return 0
+    late = apart[period - 1].max()
+    early = np.abs(
+        points[half + 1 : half + 9] - points[half + 1 - period : half + 9 - period]
+    )
+    shrinks = np.log(late / early.max()) / (rate * (number - 9 - half))
+    return period if 0.5 < shrinks < 2 else 0
+
+
+def limit_of(states: np.ndarray, units: np.ndarray, periods: int) -> np.ndarray:
+    r"""Return where the last of states once a period, (N, n), draws to every `periods`.
+
+    Of $s_{k+1} - s^* = A (s_k - s^*)$ the combination of states whose weights add up to
+    1, and make that of their differences least, is the limit, by as many states as there
+    are components and one more. **Source:** Sidi, *Vector Extrapolation Methods* (2017).
+    """
+    size = states.shape[1]
+    count = min(2 * size, (len(states) - 1) // periods)
+    last = states[len(states) - 1 - count * periods :: periods] / units
+    steps = np.diff(last, axis=0)
+    if count < 2:
+        return states[-1]
+    turns = np.diff(steps, axis=0)
+    weights, *_ = np.linalg.lstsq(turns.T, -steps[-1], rcond=1e-8)
+    return (last[-1] + weights @ steps[1:]) * units
+
+
+class Watched(NamedTuple):
+    """Motions that were watched, one row each, and what they are.
+
+    Numbers are those of the window that each was judged by: `exponent` and its `error`,
+    1/s per period of the load; the mean number of contacts a period; the largest contact
+    force, N; half of highest minus lowest displacement, m; `trail`: the last 512 states
+    once a period; `state`: the last one.
+    """
+
+    code: np.ndarray
+    repeats: np.ndarray
+    exponent: np.ndarray
+    error: np.ndarray
+    contacts_per_period: np.ndarray
+    max_contact_force: np.ndarray
+    amplitude: np.ndarray
+    trail: np.ndarray
+    state: np.ndarray
+
+
+def watch_out(
+    leaves,
+    static,
+    states: np.ndarray,
+    *,
+    engine: str,
+    longest: int,
+    chunk: int = 64,
+    find_orbits: Callable | None = None,
+) -> Watched:
+    """Watch motions until it is known what they are, or for 14 windows of 256 periods.
+
+    Those of a linear system with contacts are watched for 80 of its slowest decay times
+    at least, 30 windows at most, before they are called chaotic or quasi-periodic: what
+    is lightly damped may be chaotic for a long time before it settles.
+
+    **Arguments:** `leaves`, `static`: the parameters of each lane's system, and the rest.
+    `states`: (lanes, n). `longest`: the most periods of a motion that is looked for.
+    `find_orbits(lanes, trails, units, repeats)`: looks for the orbits of lanes that draw
+    near to one, and returns which it found; those are watched no longer.
+    **Returns:** the codes are SUCCESS where an orbit was found, or where a motion
+    recurs within `longest` periods and none are looked for.
+    """
+    number, size = states.shape
+    stage = wander_stage(static, engine)
+    units, least = map_samples(_units_stage(static), (leaves, states), chunk=chunk)
+    least = np.minimum(least, LOOKS[-1][0] * WINDOW)
+
+    def go_on(lanes, states, directions):
+        some = jax.tree.map(lambda leaf: np.asarray(leaf)[lanes], leaves)
+        return map_samples(stage, (some, states, directions), chunk=chunk)
+
+    now, directions = states.copy(), np.full((number, size), size**-0.5)
+    seen: list[list] = [[] for _ in range(number)]
+    rows: list = [None] * number
+    failed = np.zeros(number, np.int32)
+    open_, done = np.arange(number), 0
+    for windows, judged in LOOKS:
+        for _ in range(windows - done):
+            part = go_on(open_, now[open_], directions[open_])
+            now[open_], directions[open_] = part.state, part.direction
+            failed[open_] = part.result
+            for row, lane in enumerate(open_):
+                seen[lane].append([leaf[row] for leaf in part.records])
+            open_ = open_[failed[open_] == Reason.SUCCESS]
+            if not open_.size:
+                break
+        done = windows
+        for lane in open_:
+            rows[lane] = _judged(seen[lane][-judged:], units[lane], longest)
+        repeats = np.array([rows[lane].repeats for lane in open_])
+        codes = np.array([rows[lane].code for lane in open_])
+        found = np.zeros(len(open_), bool)
+        nearing = np.isin(codes, (Reason.SUCCESS, Reason.TRANSIENT))
+        if find_orbits is not None and nearing.any():
+            trails = [rows[lane].trail for lane in open_[nearing]]
+            lanes = open_[nearing]
+            found[nearing] = find_orbits(lanes, trails, units[lanes], repeats[nearing])
+            for lane in open_[nearing & ~found]:
+                if rows[lane].code == Reason.SUCCESS:  # it recurs, and no orbit is there
+                    rows[lane] = rows[lane]._replace(code=Reason.UNDECIDED_MOTION)
+            for lane in open_[found]:
+                rows[lane] = rows[lane]._replace(code=Reason.SUCCESS)
+        codes = np.array([rows[lane].code for lane in open_], int)
+        known = ~np.isin(codes, _OPEN) if done < _USUAL else np.ones(len(open_), bool)
+        seen_enough = (done * WINDOW >= least[open_]) | np.isin(codes, _CERTAIN)
+        open_ = open_[~(known & seen_enough)]
+        if not open_.size:
+            break
+    for lane in np.flatnonzero(failed):
+        row = rows[lane] or _judged(seen[lane], units[lane], longest)
+        rows[lane] = row._replace(code=failed[lane])
+    columns = [np.stack(column) for column in zip(*rows, strict=True)]
+    return Watched(*columns, now)
+
+
+@functools.lru_cache(maxsize=32)
+def wander_stage(static, engine):
+    """Return the function that watches one lane for one window more."""
+
+    def stage(lane):
+        leaves, state, direction = lane
+        system = eqx.combine(leaves, static)
+        return wander(system, state, direction, WINDOW, WATCHED_RTOL, engine)
+
+    return stage
+
+
+@functools.lru_cache(maxsize=32)
+def _units_stage(static):
+    def stage(lane):
+        leaves, state = lane
+        system = eqx.combine(leaves, static)
+        least = jnp.zeros(())
+        if linear_but_for_contacts(system):
+            end = linear_end(system)
+            decays = _DECAY_TIMES * end.decay / system.period()
+            least = jnp.where(attracts(end), decays, 0.0)
+        return scales(system, state), least
+
+    return stage
+
+
+_OPEN = (Reason.UNDECIDED_MOTION, Reason.TRANSIENT)
+_CERTAIN = (Reason.SUCCESS, Reason.LONGER_PERIOD)  # a stable orbit is there
+
+
+class _Row(NamedTuple):
+    """A row of `Watched`, but for its last state."""
+
+    code: int
+    repeats: int
+    exponent: float
+    error: float
+    contacts_per_period: float
+    max_contact_force: float
+    amplitude: np.ndarray
+    trail: np.ndarray
+
+
+def _judged(windows: list, units: np.ndarray, longest: int) -> _Row:
+    columns = [np.concatenate(parts) for parts in zip(*windows, strict=True)]
+    states, growth, contacts, force, highest, lowest = columns
+    trail = states[-2 * WINDOW :]
+    if not np.isfinite(growth).all():
+        nothing = np.full(highest.shape[1], np.nan)
+        return _Row(0, 0, np.nan, np.nan, np.nan, np.nan, nothing, np.resize(
+            trail * np.nan, (2 * WINDOW, states.shape[1])))  # fmt: skip
+    found = evidence_of(states, growth, units)
+    code = found.code
+    if code == Reason.SUCCESS and found.repeats > longest:
+        code = Reason.LONGER_PERIOD
+    return _Row(
+        int(code),
+        found.repeats,
+        found.exponent,
+        found.error,
+        float(contacts.mean()),
+        float(force.max()),
+        (highest.max(axis=0) - lowest.min(axis=0)) / 2,
+        trail,
+    )

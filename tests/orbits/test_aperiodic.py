@@ -1,0 +1,104 @@
+"""Checked against: maps whose motions and exponents are known in closed form."""
+
+import numpy as np
+import pytest
+
+from jaxvib.ensemble import Reason
+from jaxvib.orbits.aperiodic import evidence_of, limit_of
+
+GOLDEN = (np.sqrt(5) - 1) / 2
+UNITS = np.ones(2)
+COUNTS = pytest.mark.parametrize("count", [512, 1024, 2048])
+
+
+def torus(count, decay=0.0):
+    """Return states on a smooth closed curve, with the growth along its tangent."""
+    angle = 2 * np.pi * GOLDEN * np.arange(count + 1)
+    states = np.stack([np.cos(angle) + 0.2 * np.cos(2 * angle), np.sin(angle)], axis=1)
+    speed = np.log(np.hypot(np.sin(angle) + 0.4 * np.sin(2 * angle), np.cos(angle)))
+    size = np.exp(-decay * np.arange(count))
+    return states[1:] * size[:, None], np.diff(speed) - decay
+
+
+def logistic(rate, count, start=0.3, skip=2000):
+    states, growth = np.empty(count), np.empty(count)
+    x = start
+    for k in range(-skip, count):
+        slope, x = abs(rate * (1 - 2 * x)), rate * x * (1 - x)
+        if k >= 0:
+            states[k], growth[k] = x, np.log(max(slope, 1e-12))
+    return np.stack([states, states**2], axis=1), growth
+
+
+@COUNTS
+def test_a_torus_is_quasi_periodic(count):
+    found = evidence_of(*torus(count), UNITS)
+    assert found.code == Reason.QUASI_PERIODIC
+    assert abs(found.exponent) < 1e-5
+
+
+@COUNTS
+@pytest.mark.parametrize(("rate", "exponent"), [(4.0, np.log(2)), (3.9, 0.4945)])
+def test_a_chaotic_map_is_chaotic(count, rate, exponent):
+    found = evidence_of(*logistic(rate, count), UNITS)
+    assert found.code == Reason.CHAOTIC
+    assert abs(found.exponent - exponent) < 5 * found.error + 1e-3
+
+
+@pytest.mark.parametrize(("rate", "repeats"), [(3.83, 3), (3.5, 4), (3.74, 5), (3.554, 8)])
+def test_windows_of_a_map_recur(rate, repeats):
+    found = evidence_of(*logistic(rate, 512), UNITS)
+    assert (found.code, found.repeats) == (Reason.SUCCESS, repeats)
+
+
+@pytest.mark.parametrize("decay", [1e-4, 1e-3])
+def test_a_beat_that_dies_out_slowly_is_no_torus(decay):
+    found = evidence_of(*torus(512, decay), UNITS)
+    assert found.code == Reason.TRANSIENT
+    np.testing.assert_allclose(found.exponent, -decay, rtol=0.05)
+
+
+def spiral(count, multiplier, periods=1):
+    """Return states that spiral into an orbit of some periods, and where it is."""
+    k = np.arange(count)
+    turns = multiplier ** (k // periods)
+    orbit = np.stack([np.cos(2 * np.pi * k / periods), np.sin(2 * np.pi * k / periods)], 1)
+    orbit = 2 * orbit if periods > 1 else np.tile([1.0, 2.0], (count, 1))
+    apart = 0.1 * np.stack([turns.real, turns.imag], axis=1)
+    return orbit + apart, orbit
+
+
+@pytest.mark.parametrize("periods", [1, 3])
+def test_a_slow_spiral_is_seen_to_end_in_its_orbit(periods):
+    states, orbit = spiral(512, 0.999 * np.exp(0.7j), periods)
+    guess = limit_of(states, np.full(2, 2.0), periods)
+    np.testing.assert_allclose(guess, orbit[-1], atol=1e-7)
+    growth = np.full(512, np.log(0.999) / periods)
+    assert evidence_of(states, growth, np.full(2, 2.0)).code != Reason.QUASI_PERIODIC
+
+
+def test_a_real_multiplier_is_seen_through_too():
+    states, orbit = spiral(512, 0.9995 + 0j)
+    np.testing.assert_allclose(limit_of(states, UNITS, 1), orbit[-1], atol=1e-6)
+
+
+def test_what_runs_away_is_not_chaotic():
+    states, _ = torus(512)
+    growth = np.full(512, 0.02)
+    runs = states * np.exp(0.02 * np.arange(512))[:, None]
+    assert evidence_of(runs, growth, UNITS).code == Reason.UNDECIDED_MOTION
+
+
+def test_noise_about_zero_is_undecided():
+    draw = np.random.default_rng(7)
+    states = draw.normal(size=(512, 2))
+    found = evidence_of(states, draw.normal(size=512), UNITS)
+    assert found.code == Reason.UNDECIDED_MOTION
+
+
+def test_a_spiral_that_goes_nearly_round_in_eleven_periods_is_not_of_period_eleven():
+    # After eleven periods it recurs to 1e-7, after one to 1e-5 only.
+    states, _ = spiral(1536, 0.995 * np.exp(2j * np.pi / 11 * (1 + 1e-5)))
+    growth = np.full(512, np.log(0.995))
+    found = evidence_of(states[-512:], growth, np.full(2, 2.0))
+    assert found.repeats in (0, 1)

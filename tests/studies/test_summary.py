@@ -1,0 +1,59 @@
+"""Checked against: counts and extremes of samples that are written down by hand."""
+
+import types
+
+import numpy as np
+import pytest
+
+from jaxvib.ensemble import Reason, undecided
+from jaxvib.reports.header import head
+from jaxvib.reports.reading import Run
+from jaxvib.studies.kinds import ANALYSES
+
+FIELDS = {
+    "result": [0, 0, Reason.CHAOTIC, Reason.UNDECIDED_MOTION, Reason.TRANSIENT, 0,
+               Reason.LONGER_PERIOD, Reason.STEP_LIMIT, Reason.UNDAMPED],
+    "periods": [1, 2, -1, -1, -1, 1, 14, -1, -1],
+    "contacts": [0, 3, -1, -1, -1, 1, -1, -1, -1],
+    "stable": [1, -1, -1, -1, -1, 1, -1, -1, -1],
+    "largest_multiplier": [0.5, 1.0, np.nan, np.nan, np.nan, 0.25, np.nan, np.nan, np.nan],
+    "max_contact_force": [0.0, 10.0, 301.0, 25.0, 7.0, 9.0, 200.0, np.nan, np.nan],
+    "load.amplitude": np.arange(9.0),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def lines():
+    study = types.SimpleNamespace(paths=["load.amplitude"])
+    kind = ANALYSES["periodic_orbit"]
+    return kind.summary(lambda name: np.asarray(FIELDS[name]), study)
+
+
+def test_best_and_worst_are_of_all_samples_that_have_the_number(lines):
+    assert lines[2] == "best       largest |multiplier| 0.25 at load.amplitude = 5"
+    # The largest force is a chaotic motion's.
+    assert lines[3] == "worst      contact force 301 N at load.amplitude = 2"
+
+
+def test_the_terminal_and_the_page_count_the_same_undecided(lines):
+    count = int(undecided(FIELDS["result"], FIELDS["stable"]).sum())
+    assert count == 4
+    assert " 4 undecided (1 |multiplier| within its error of 1, 1 cannot tell" in lines[1]
+    assert f"<dt>undecided</dt><dd>{count}</dd>" in page_head()
+
+
+def page_head():
+    import xarray
+
+    columns = {name: ("sample", np.asarray(values)) for name, values in FIELDS.items()}
+    study = {"analysis": "periodic_orbit", "system": "", "coordinates": ["load.amplitude"],
+             "title": "by hand"}  # fmt: skip
+    return head([Run("by hand", xarray.Dataset(columns), None, study, {}, "")])
+
+
+def test_the_undecided_are_no_failures_and_have_their_reasons(lines):
+    assert "44.4% undecided" not in lines[0]
+    assert "33.3% undecided" in lines[0]
+    text = page_head()
+    assert "1 undecided: its transient was not over" in text
+    assert "1 undecided: the largest multiplier is nearer to 1" in text
