@@ -1,7 +1,8 @@
-"""Lanes compared with themselves elsewhere in a chunk.
+"""Lanes of a plain `vmap` compared with themselves elsewhere in it.
 
-Up to JAX 0.10 no bit of a lane depends on its place. Later versions compute a chunk's last
-few lanes in a loop of their own, whose sums are rounded differently.
+Up to JAX 0.10 no bit of a lane depends on its place. Later versions compute the last few
+lanes in a loop of their own, whose sums are rounded differently; in `map_samples` those
+are copies.
 """
 
 import jax

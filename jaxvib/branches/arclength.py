@@ -3,9 +3,11 @@
 Each branch is walked from one orbit both ways, every walk with a step and an end of its
 own (`branches.one_way`); all that still go on are corrected together
 (`branches.corrector`). A course is what a corrector needs to know of a branch, or of a
-curve (`branches.curve_equations`).
+curve (`branches.curve_equations`); `correct` maps one over lanes (courses, predicted
+points, normals), see `together`.
 """
 
+import functools
 from collections.abc import Sequence
 
 import jax
@@ -14,8 +16,14 @@ import numpy as np
 from ..ensemble import Reason, map_samples
 from .one_way import GOING, Place, Surroundings, Walk, axis_of
 
-# Lanes that a corrector is compiled for where points lie close: enough for a branch.
-_LANES = 8
+# Lanes that a corrector is compiled for: enough for a branch, and for many.
+_OF_ONE, _OF_MANY = 8, 64
+
+
+def together(corrector, branches: int):
+    """Return the map of a corrector for so many branches, from their start to their end."""
+    chunk = _OF_ONE if branches == 1 else _OF_MANY
+    return functools.partial(map_samples, corrector, chunk=chunk)
 
 
 def both_ways(correct, courses, starts: np.ndarray, arounds: Sequence[Surroundings]):
@@ -25,10 +33,7 @@ def both_ways(correct, courses, starts: np.ndarray, arounds: Sequence[Surroundin
     the surroundings of each.
     """
     normals = np.tile(axis_of(starts.shape[1], -1), (len(starts), 1))
-    limits = arounds[0].limits
-    together = int(limits.first_step / limits.largest_step)
-    least = min(max(2, together), _LANES)
-    found = map_samples(correct, (courses, starts, normals), least=least)
+    found = correct((courses, starts, normals))
     up = found.tangent * np.sign(found.tangent[:, -1:])
     pairs = []
     for i, (start, around) in enumerate(zip(starts, arounds, strict=True)):
@@ -56,7 +61,7 @@ def walk(correct, courses, pairs, most_points: int, tell):
         predicted, normals = (np.concatenate(part) for part in zip(*plans, strict=True))
         lanes = np.repeat([lane for lane, _, _ in going], sizes)
         some = jax.tree.map(lambda leaf, lanes=lanes: leaf[lanes], courses)
-        found = map_samples(correct, (some, predicted, normals))
+        found = correct((some, predicted, normals))
         ends = np.cumsum(sizes)
         for (_, one, _), size, end in zip(going, sizes, ends, strict=True):
             tell(one.take(found._make(leaf[end - size : end] for leaf in found)))
@@ -74,7 +79,7 @@ def correct_some(correct, course, predicted: np.ndarray, normals: np.ndarray):
     """Return several predictions of one branch, corrected."""
     number = len(predicted)
     courses = jax.tree.map(lambda leaf: np.stack([leaf] * number), course)
-    return map_samples(correct, (courses, predicted, normals))
+    return correct((courses, predicted, normals))
 
 
 def _points(pair) -> int:

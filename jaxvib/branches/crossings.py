@@ -178,7 +178,7 @@ class _Search:
         chords = self.chords[which]
         normals = chords / np.linalg.norm(chords, axis=-1, keepdims=True)
         predicted = self.paths(share[:, None], which)
-        return map_samples(self.correct, (courses, predicted, normals))
+        return self.correct((courses, predicted, normals))
 
     def paths(self, share, which):
         """Return the cubics through both ends of chords, along the tangents there."""

@@ -12,7 +12,7 @@ from jaxtyping import Array, Complex, Float, Int
 from .._quantity import Range, check_range, reported
 from ..ensemble import Reason, map_samples, reason
 from ..systems.parameters import parameters, unknown_key
-from .arclength import both_ways, correct_some, walk
+from .arclength import both_ways, correct_some, together, walk
 from .bifurcation import BifurcationPoint
 from .branch import Branch
 from .curve_equations import CurveCourse, curve_corrector, curve_looker
@@ -125,7 +125,7 @@ def continue_bifurcation(
     scaled = tuple(map(tuple, pairs / ranges[:, None]))
     limits = Limits(scaled, first_step, smallest_step, largest_step, most_points)
     courses = jax.tree.map(lambda leaf: np.asarray(leaf)[None], course)
-    correct = curve_corrector(static, point.kind, paths)
+    correct = together(curve_corrector(static, point.kind, paths), 1)
     around = Surroundings(limits, functools.partial(correct_some, correct, course))
     walks = both_ways(correct, courses, np.asarray(x)[None], [around])
     if walks[0][0].code == Reason.DIVERGED:

@@ -12,7 +12,7 @@ import numpy as np
 from ..ensemble import Reason, compile_ahead, map_samples
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..orbits.shooting import scales
-from .arclength import both_ways, correct_some, lane_of, walk
+from .arclength import both_ways, correct_some, lane_of, together, walk
 from .bifurcation import BifurcationPoint
 from .branch import Branch, BranchEvent, branch_of
 from .corners import corner_near, has_corners
@@ -23,8 +23,6 @@ from .jumps import jump_near
 from .one_way import Limits, Place, Surroundings
 from .refinement import in_small_steps
 
-# Points that what examines them is compiled for, while the branch is followed.
-_POINTS = 128
 # Times that chords over a corner are cut into smaller ones.
 _ROUNDS = 3
 
@@ -36,10 +34,12 @@ class Frame:
     static: Any
     path: str
     courses: Course
+    number: int  # of branches that are followed together
 
     def corrector(self):
-        """Return the function of a lane that brings a prediction onto its branch."""
-        return corrector(self.static, self.path, self.courses.units.shape[-1])
+        """Return what brings predictions onto their branches, see `arclength.together`."""
+        unknowns = self.courses.units.shape[-1]
+        return together(corrector(self.static, self.path, unknowns), self.number)
 
     @functools.cached_property
     def has_corners(self) -> bool:
@@ -59,7 +59,7 @@ class Frame:
     def alone(self, lane: int) -> "Frame":
         """Return the frame of one branch."""
         one = jax.tree.map(lambda leaf: leaf[lane : lane + 1], self.courses)
-        return Frame(self.static, self.path, one)
+        return Frame(self.static, self.path, one, self.number)
 
     def looker(self):
         """Return the function of a lane that examines a point of its branch."""
@@ -84,7 +84,7 @@ def frame_of(lanes, static, path, span, periods, rtol, factor, segments) -> Fram
     whole = np.full(number, periods, np.int32)
     rtols = np.full(number, rtol, float)
     course = Course(lanes[0], units, whole, rtols, rtols * factor, 30 * rtols)
-    return Frame(static, path, course)
+    return Frame(static, path, course, number)
 
 
 def arcs(
@@ -102,7 +102,7 @@ def arcs(
 def walked(frame: Frame, pairs, limits: Limits, tell, watch: Watch) -> list[Branch]:
     """Return the branches that pairs of walks follow, every point examined."""
     one = lane_of(frame.courses, 0), pairs[0][0].start.x
-    compile_ahead(frame.looker(), one, _POINTS)
+    compile_ahead(frame.looker(), one)
     found_ways = walk(frame.corrector(), frame.courses, pairs, limits.most_points, tell)
     every = _examined(frame, [places for places, _ in found_ways], limits, watch)
     whole = []

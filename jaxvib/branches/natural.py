@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from ..ensemble import Reason
+from ..ensemble import Reason, recalled
 from ..orbits.periodic_orbit import PeriodicOrbit, orbit_from_guess
 from ..orbits.shooting import scales
 from .point import Linearised, Point, at, linearised, look
@@ -70,7 +70,7 @@ class Follower:
             value = target
             there = at(self.system, self.path, value)
             tight = self.rtol * self.factor
-            seen = look(there, state, self.periods, self.rtol, tight)
+            seen = recalled(look, there, state, self.periods, self.rtol, tight)
             if int(seen.result) != Reason.SUCCESS:
                 return points, Reason(int(seen.result))
             points.append(Point(value, seen, float("nan")))
@@ -79,11 +79,14 @@ class Follower:
 
     def _find(self, value, guess) -> PeriodicOrbit:
         system = at(self.system, self.path, value)
-        return orbit_from_guess(system, guess, self.periods, self.rtol, self.factor)
+        tolerances = self.rtol, self.factor
+        return recalled(orbit_from_guess, system, guess, self.periods, *tolerances)
 
     def _linearised(self, value, state) -> Linearised:
         tight = self.rtol * self.factor
-        return linearised(self.system, self.path, value, state, self.periods, tight)
+        return recalled(
+            linearised, self.system, self.path, value, state, self.periods, tight
+        )
 
     def _slope(self, point):
         here = self._linearised(point.value, point.orbit.state)

@@ -1,8 +1,11 @@
 """One map over samples and the reason codes they end with; knows no physics."""
 
+from .map_samples import SPARE as SPARE
 from .map_samples import compile_ahead as compile_ahead
 from .map_samples import map_samples as map_samples
 from .reasons import Reason as Reason
 from .reasons import raise_if_empty as raise_if_empty
 from .reasons import reason as reason
 from .reasons import undecided as undecided
+from .recall import recalled as recalled
+from .recall import recalling as recalling

@@ -11,11 +11,14 @@ import numpy as np
 from .._environment import require_float64
 from .._machine import usable_cores
 from .blas import one_blas_thread
+from .recall import current
 
 PyTree = Any
 
-# Rounds of narrower chunks that take less time than compiling a wider one.
-_ROUNDS = 4
+# Lanes at the end of every chunk that hold copies. From JAX 0.11 on, what is left over of
+# a loop over the lanes runs in code of its own, whose products and sums are fused
+# otherwise: at most the last 8 lanes of float32, and 4 of float64.
+SPARE = 8
 
 _COMPILER = concurrent.futures.ThreadPoolExecutor(1)
 _DONE: concurrent.futures.Future = concurrent.futures.Future()
@@ -28,7 +31,6 @@ def map_samples(
     cost=None,
     *,
     chunk: int = 64,
-    least: int = 2,
     progress: Callable[[int], None] | None = None,
 ) -> PyTree:
     """Map a function of one sample over the leading axis of all samples.
@@ -37,56 +39,57 @@ def map_samples(
     since XLA runs a chunk's loops on a single core. Where there are several devices, each
     runs a chunk of its own, all at the same time. Each lane of a chunk waits for its
     slowest neighbour, so samples of similar `cost` (shape (samples,), any unit) are
-    put together. A chunk is never narrower than `least` lanes (short ones are padded),
-    so that calls with few samples and with some more share one compiled form. What its
-    neighbours are changes no bit of a sample's result; its place in a chunk may change
-    the last ones from JAX 0.11 on, so that the same samples in the same order give the
-    same bits.
+    put together. Every chunk has the same number of lanes, however few samples there
+    are: short ones are filled up with copies, and so are the last lanes of all. So a
+    sample's result hangs on the sample, the function and `chunk` alone: its
+    neighbours, its place, the number of samples and that of cores change no bit of it.
 
     **Arguments:** `function`: of one sample, jittable; keep the same function object
-    between calls and its compiled form is kept too. `progress`: is called with the
-    number of samples done since the last call. **Returns:** the results, stacked
-    along a leading axis, as numpy arrays. **Raises:** `ValueError` for no samples,
-    arrays of unequal lengths, a chunk below 1 or `least` below 2.
+    between calls and its compiled form is kept too. `chunk`: smaller ones are for calls
+    with few samples. `progress`: is called with the number of samples done since the
+    last call. **Returns:** the results, stacked along a leading axis, as numpy arrays.
+    **Raises:** `ValueError` for no samples, arrays of unequal lengths or a chunk below 1.
     """
     require_float64()
     number = _number(samples, cost)
     if chunk < 1:
         raise ValueError(f"chunk = {chunk} is not in [1, inf)")
-    if least < 2:
-        raise ValueError(f"least = {least} is not in [2, inf)")
     order = np.arange(number) if cost is None else np.argsort(cost, kind="stable")
-    compiled, widths = _compiled(function)
-    available = _workers()
-    rounds = -(-number // (available * chunk))
-    share = -(-number // (available * rounds))  # every core gets as much as the others
-    needed = max(least, min(chunk, share))
-    devices = len(jax.local_devices())
-    # A width that is compiled already costs less than a new one that fits better.
-    enough = [w for w in widths if w >= needed or number <= _ROUNDS * available * w]
-    width = min(enough, key=lambda w: (w < needed, abs(w - needed)), default=needed)
-    ready = widths.get(width)
+    compiled, ahead = _compiled(function)
+    ready = ahead.get(chunk)
     if ready is not None:
         ready.result()
-
-    stride = width * devices
+    devices = len(jax.local_devices())
+    stride = chunk * devices
+    recall = current()
+    name = recall.begin() if recall else ""
 
     def run(start: int) -> PyTree:
         lanes = order[start : start + stride]
-        padded = np.resize(lanes, stride)
-        result = compiled(jax.tree.map(lambda leaf: np.asarray(leaf)[padded], samples))
-        result = jax.tree.map(lambda leaf: np.asarray(leaf)[: len(lanes)], result)
+        filled = np.resize(lanes, stride).reshape(devices, chunk)
+        filled = filled[:, np.arange(chunk + SPARE) % chunk].ravel()
+        given = jax.tree.map(lambda leaf: np.asarray(leaf)[filled], samples)
+        if recall is None:
+            result = compiled(given)
+        else:
+            result = recall.take(f"{name}/{start}", compiled, given)
+
+        def kept(leaf):
+            each = np.asarray(leaf).reshape(devices, -1, *leaf.shape[1:])[:, :chunk]
+            return each.reshape(stride, *leaf.shape[1:])[: len(lanes)]
+
+        result = jax.tree.map(kept, result)
         if progress is not None:
             progress(len(lanes))
         return result
 
     starts = range(0, number, stride)
     parts = []
-    workers = 1 if devices > 1 else available
+    workers = 1 if devices > 1 else usable_cores()
     with one_blas_thread(), concurrent.futures.ThreadPoolExecutor(workers) as pool:
         if ready is None:  # alone, so that one thread compiles
             parts.append(run(0))
-            widths[width] = _DONE
+            ahead[chunk] = _DONE
         # The costliest chunks last would leave cores idle at the end.
         rest = list(pool.map(run, reversed(starts[len(parts) :])))[::-1]
     inverse = np.argsort(order, kind="stable")
@@ -94,25 +97,24 @@ def map_samples(
 
 
 def compile_ahead(
-    function: Callable[[PyTree], PyTree], sample: PyTree, number: int, *, chunk: int = 64
+    function: Callable[[PyTree], PyTree], sample: PyTree, *, chunk: int = 64
 ) -> None:
-    """Start to compile a function for maps over up to `number` samples, beside other work.
+    """Start to compile a function for maps in such chunks, beside other work.
 
     `sample`: one of them, or its shapes. `map_samples` waits for what has begun.
     """
-    compiled, widths = _compiled(function)
-    width = max(2, min(chunk, -(-number // _workers())))
-    if any(known >= width for known in widths):
+    compiled, ahead = _compiled(function)
+    if chunk in ahead:
         return
 
     def widened(leaf):
-        lanes = width * len(jax.local_devices())
+        lanes = (chunk + SPARE) * len(jax.local_devices())
         return jax.ShapeDtypeStruct((lanes, *np.shape(leaf)), leaf.dtype)
 
     def prepare() -> None:
         compiled.lower(jax.tree.map(widened, sample)).compile()
 
-    widths[width] = _COMPILER.submit(prepare)
+    ahead[chunk] = _COMPILER.submit(prepare)
 
 
 def _number(samples, cost) -> int:
@@ -139,9 +141,3 @@ def _compiled(function) -> tuple[Any, dict[int, concurrent.futures.Future]]:
         mapped, mesh=mesh, in_specs=lanes, out_specs=lanes, check_vma=False
     )
     return jax.jit(spread), {}
-
-
-def _workers() -> int:
-    """Return how many chunks run at the same time."""
-    devices = len(jax.local_devices())
-    return devices if devices > 1 else usable_cores()

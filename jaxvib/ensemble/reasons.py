@@ -20,6 +20,7 @@ class Reason(enum.IntEnum):
     UNSEEN_CONTACT = 8
     NO_BIFURCATION = 9
     LIMIT_VIOLATED = 10
+    COMPUTATION_FAILED = 11
     QUASI_PERIODIC = 20
     CHAOTIC = 21
     UNSETTLED = 22
@@ -74,6 +75,7 @@ _TEXTS = {
     Reason.UNSEEN_CONTACT: "the motion has a contact that its solver stepped over",
     Reason.NO_BIFURCATION: "the branch has no bifurcation of the kind that is looked for",
     Reason.LIMIT_VIOLATED: "the design violates a limit",
+    Reason.COMPUTATION_FAILED: "its computation broke off with an error",
     Reason.QUASI_PERIODIC: "settled on a quasi-periodic motion",
     Reason.CHAOTIC: "settled on a chaotic motion",
     Reason.UNSETTLED: "settled on no motion of as few periods as were looked for",

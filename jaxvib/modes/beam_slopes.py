@@ -14,11 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Complex
 
+from ..ensemble import SPARE
+from ..ensemble.blas import one_blas_thread
 from ..systems.beam import BeamWithBodies
 from .characteristic import dimensionless, equilibrated, matrix, mixing
 from .fast_spectrum import null_vectors
 
-_CHUNK = 64
+_CHUNK = 56
 _TOGETHER = 1e-9  # values nearer than this have no derivatives of their own
 
 
@@ -38,9 +40,11 @@ def beam_slopes(
     number = len(values)
     chunks = []
     for start in range(0, number, _CHUNK):
-        lanes = np.minimum(np.arange(start, start + _CHUNK), number - 1)
+        lanes = np.minimum(np.arange(start, start + _CHUNK + SPARE), number - 1)
         chunk = {name: np.asarray(column)[lanes] for name, column in samples.items()}
-        chunks.append(jax.tree.map(np.asarray, slopes(chunk, values[lanes])))
+        with one_blas_thread():
+            found = slopes(chunk, values[lanes])
+            chunks.append(jax.tree.map(lambda leaf: np.asarray(leaf)[:_CHUNK], found))
     return jax.tree.map(lambda *parts: np.concatenate(parts)[:number], *chunks)
 
 

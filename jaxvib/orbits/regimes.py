@@ -64,6 +64,7 @@ def regimes(
     evidence: str = "checked",
     engine: str = "auto",
     chunk: int = 64,
+    number: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> PeriodicOrbit:
     """Return the motion on which each sample settles from rest.
@@ -81,7 +82,8 @@ def regimes(
     **Arguments:** `samples`: values by parameter path, each of shape (samples,).
     `engine`: see `engine_for`; where "auto" takes events, orbits and their monodromy
     matrices are still diffrax's. Those of "event" are found in a tenth of the time and
-    compiled in twice. `progress`: is called with the number of samples finished since its
+    compiled in twice. `number`: of all samples, where these are a part of them: "auto" goes
+    by it. `progress`: is called with the number of samples finished since its
     last call.
     **Returns:** a `PeriodicOrbit` of numpy arrays with a leading axis of samples.
     **Raises:** `ValueError` for an unknown path or a value out of its range.
@@ -89,12 +91,12 @@ def regimes(
     leaves, static = batched(system, samples)
     factor = evidence_factor(evidence)
     shooting = _orbit_stage(static, "event" if engine == "event" else "auto")
-    engine, _ = engine_for(system, engine, len(jax.tree.leaves(leaves)[0]))
+    engine, _ = engine_for(system, engine, number or len(jax.tree.leaves(leaves)[0]))
     run = functools.partial(map_samples, chunk=chunk)
     start = run(_rest_stage(static), leaves)
     one = jax.tree.map(lambda leaf: leaf[0], (leaves, start.state))
     settings = np.asarray(1, np.int32), np.asarray(rtol), np.asarray(factor)
-    compile_ahead(shooting, (*one, *settings), len(start.state), chunk=chunk)
+    compile_ahead(shooting, (*one, *settings), chunk=chunk)
     tell = progress or (lambda done: None)
     state, nearest, result = _settled(
         run, leaves, static, start, transient, max_periods, engine, chunk
@@ -274,7 +276,7 @@ def _settled(run, leaves, static, start: _Start, least, longest, engine, chunk):
         if segment == _LIKELY:
             stage = wander_stage(static, engine)
             one = jax.tree.map(lambda leaf: leaf[0], (leaves, state, state))
-            compile_ahead(stage, one, len(waiting), chunk=chunk)
+            compile_ahead(stage, one, chunk=chunk)
     near = nearest.min(axis=1)
     going = np.flatnonzero((near > 0) & (near < CLOSE) & (result == 0))
     if engine == "event" and going.size:
