@@ -1,5 +1,6 @@
 """The processor that programs are compiled for and run on."""
 
+import contextlib
 import os
 import platform
 import re
@@ -30,3 +31,37 @@ def usable_cores() -> int:
     """Return how many cores this process may run on."""
     affinity = getattr(os, "sched_getaffinity", None)  # not everywhere
     return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def memory() -> float:
+    """Return the memory that this process may have, bytes; inf where nothing tells.
+
+    That of the machine, or the least limit of the control groups that the process is in.
+    """
+    try:
+        found = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):  # not everywhere
+        found = float("inf")
+    return min([found, *_group_limits()])
+
+
+def _group_limits() -> list[float]:
+    try:
+        groups = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in groups:
+        _, controllers, name = line.split(":", 2)
+        old = "memory" in controllers.split(",")
+        if controllers and not old:
+            continue
+        top = Path("/sys/fs/cgroup/memory" if old else "/sys/fs/cgroup")
+        file = "memory.limit_in_bytes" if old else "memory.max"
+        inside = top / name.lstrip("/")
+        for folder in (inside, *inside.parents):
+            with contextlib.suppress(OSError, ValueError):  # "max" is no limit
+                found.append(float((folder / file).read_text()))
+            if folder == top:
+                break
+    return found

@@ -11,6 +11,7 @@ V[f]$ (with all that it does together with others).
 from collections.abc import Callable, Mapping
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.stats
@@ -18,7 +19,7 @@ from jaxtyping import Array, Float, Int
 from scipy.stats import qmc
 
 from .._quantity import Range, check_range, reported
-from ..ensemble import Reason, map_samples
+from ..ensemble import Reason, map_samples, recalled
 from ..systems.parameters import replace
 from .evaluation import Evaluator
 from .measure import Direct, Measure, as_measure
@@ -134,12 +135,17 @@ def sobol_indices(
               "f_AB": np.moveaxis(parts[:, 2:], 1, 0)},
         n=samples,
     )  # fmt: skip
-    spread = found.bootstrap(confidence_level=_LEVEL, n_resamples=_RESAMPLES)
+    # Not by `found.bootstrap`, which draws from a generator that nobody has seeded.
+    spread = scipy.stats.bootstrap(
+        [np.arange(samples)],
+        lambda chosen: _shares(parts[..., chosen]),
+        method="BCa",
+        confidence_level=_LEVEL,
+        n_resamples=_RESAMPLES,
+        rng=np.random.default_rng(seed),
+    )
     both = parts[:, :2].reshape(len(parts), -1)
-
-    def interval(part):
-        ends = part.confidence_interval.low, part.confidence_interval.high
-        return jnp.asarray(np.stack([np.atleast_2d(end) for end in ends], axis=-1))
+    first_bounds, total_bounds = np.stack(spread.confidence_interval, axis=-1)
 
     return SobolIndices(
         paths,
@@ -147,11 +153,20 @@ def sobol_indices(
         jnp.asarray(both.var(axis=1)),
         jnp.asarray(np.atleast_2d(found.first_order)),
         jnp.asarray(np.atleast_2d(found.total_order)),
-        interval(spread.first_order),
-        interval(spread.total_order),
+        jnp.asarray(first_bounds),
+        jnp.asarray(total_bounds),
         jnp.asarray(0, jnp.int32),
         jnp.asarray(Reason.SUCCESS, jnp.int32),
     )
+
+
+def _shares(parts: np.ndarray) -> np.ndarray:
+    """Return both orders, (2, numbers, variables), of parts (numbers, rows, samples)."""
+    parts = parts - parts[:, :2].mean(axis=(1, 2), keepdims=True)
+    one, other, mixed = parts[:, 0, None], parts[:, 1, None], parts[:, 2:]
+    first = np.mean(other * (mixed - one), axis=-1)
+    total = np.mean((one - mixed) ** 2, axis=-1) / 2
+    return np.stack([first, total]) / np.var(parts[:, :2], axis=(1, 2))[:, None]
 
 
 def _without_indices(paths, numbers: int, lost: int) -> SobolIndices:
@@ -181,4 +196,10 @@ def _looking(measure: Measure, system, variables, progress) -> Callable:
         # Motions wait for the longest of their chunk; functions are done all alike.
         chunk = 512 if isinstance(analysis, Direct) else 64
         return lambda shares: map_samples(one, shares, chunk=chunk, progress=progress)
-    return lambda shares: np.stack([np.asarray(one(jnp.asarray(row))) for row in shares])
+
+    def one_by_one(shares):
+        array = jax.tree.structure(0)
+        rows = [recalled(one, row, structure=array) for row in jnp.asarray(shares)]
+        return np.stack([np.asarray(row) for row in rows])
+
+    return one_by_one

@@ -11,14 +11,15 @@ import numpy as np
 from jaxtyping import Bool, Complex, Float, Int
 
 from .._quantity import reported
-from ..ensemble.reasons import Reason
+from ..ensemble import SPARE, Reason
+from ..ensemble.blas import one_blas_thread
 from ..systems.beam import BeamWithBodies
 from .beam_spectrum import certified_spectrum
 from .characteristic import Dimensionless, Numbers, dimensionless, mixing
 from .fast_spectrum import ROUNDED, first_starts, judged, split, step_of, sweep
 from .ritz import all_starts, ritz_problem
 
-_CHUNK = 128
+_CHUNK = 120
 _TOGETHER, _SWEEPS = 2, 8  # steps of all roots, and at most of those that go on
 
 
@@ -61,7 +62,8 @@ def beam_spectra(
     roots that have not settled then go on in chunks of their own, and all designs are
     judged; those whose starts were too rough begin again with better
     ones. What is left without certificate is done again one by one, and what then has
-    none is marked in `certified` and `result`. `progress` is called with the number of
+    none is marked in `certified` and `result`; so is, as `BAD_PARAMETER`, a design whose
+    matrices are not finite. `progress` is called with the number of
     designs done.
     """
     samples = {name: np.asarray(column) for name, column in samples.items()}
@@ -88,14 +90,20 @@ def beam_spectra(
     values = found.roots[:, :count] / time[:, None]
     residuals, certified = found.sizes[:, :count].copy(), found.certified.copy()
     radius = found.radius / time
+    overflown = np.zeros(len(every), bool)
     for place in np.flatnonzero(repeated[rough]):
         index, one = rough[place], alone[place]
+        if not np.isfinite(better[place]).any():
+            overflown[index] = True
+            continue
         spectrum = certified_spectrum(one, count, None)
         values[index] = spectrum.values / one.time
         residuals[index] = spectrum.backward_errors
         certified[index] = spectrum.certified
         radius[index] = (spectrum.radius or np.nan) / one.time
+    values[overflown], residuals[overflown], radius[overflown] = np.nan, np.nan, np.nan
     result = np.where(certified, int(Reason.SUCCESS), int(Reason.NOT_CERTIFIED))
+    result[overflown] = Reason.BAD_PARAMETER
     return BeamSpectra(values, residuals, certified, radius, repeated, result)
 
 
@@ -164,9 +172,11 @@ def _in_chunks(program, rows, *given, progress=None):
     """
     parts = []
     for start in range(0, len(rows), _CHUNK):
-        chunk = rows[np.minimum(np.arange(start, start + _CHUNK), len(rows) - 1)]
-        found = program(*_some(given, chunk))
-        parts.append(jax.tree.map(np.asarray, found))
+        lanes = np.arange(start, start + _CHUNK + SPARE)
+        chunk = rows[np.minimum(lanes, len(rows) - 1)]
+        with one_blas_thread():
+            found = program(*_some(given, chunk))
+            parts.append(jax.tree.map(lambda leaf: np.asarray(leaf)[:_CHUNK], found))
         if progress is not None:
             progress(min(_CHUNK, len(rows) - start))
     return jax.tree.map(lambda *each: np.concatenate(each)[: len(rows)], *parts)

@@ -40,7 +40,10 @@ class Spectrum:
 def certified_spectrum(
     system: Dimensionless, count: int | None, radius: float | None
 ) -> Spectrum:
-    """Return the first `count` roots, or all within a dimensionless `radius`."""
+    """Return the first `count` roots, or all within a dimensionless `radius`.
+
+    **Raises:** `ValueError` for a system whose matrices are not finite.
+    """
     system = jax.tree.map(np.asarray, system)
     modes = _modes_needed(system, count, radius)
     wanted = 0 if count is None else count
@@ -48,6 +51,8 @@ def certified_spectrum(
     extra = np.zeros(0, complex)
     for attempt in range(_ATTEMPTS):
         starts = all_starts(ritz_problem(whole, modes, np))
+        if not starts.size:
+            raise ValueError("a parameter is so large that the matrices are not finite")
         zeros, sure = zeros_at_origin(system, starts)
         starts = np.concatenate([starts[zeros:], extra])
         starts = starts[np.argsort(np.abs(starts), kind="stable")]

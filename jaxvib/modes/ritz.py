@@ -92,14 +92,19 @@ def all_starts(problem: RitzProblem, shift: float = 1.0) -> Complex[np.ndarray, 
     """Return every finite eigenvalue of a Ritz problem, on the host, by modulus.
 
     Eigenvalues of 1/(lambda - shift): small ones keep their digits next to links of
-    any stiffness, and a singular mass matrix is allowed.
+    any stiffness, and a singular mass matrix is allowed. None where numbers overflow.
     """
     mass, damping, stiffness = (
         np.asarray(part) for part in (problem.mass, problem.damping, problem.stiffness)
     )
     size = len(mass)
-    shifted = stiffness + shift * (damping + shift * mass)
-    slope = np.linalg.solve(shifted, np.hstack([damping + 2 * shift * mass, mass]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        shifted = stiffness + shift * (damping + shift * mass)
+        change = np.hstack([damping + 2 * shift * mass, mass])
+        finite = np.isfinite(shifted).all() and np.isfinite(change).all()
+        slope = np.linalg.solve(shifted, change) if finite else np.full_like(change, np.nan)
+    if not np.isfinite(slope).all():
+        return np.zeros(0, complex)
     companion = np.block([[-slope], [np.eye(size), np.zeros((size, size))]])
     inverse = np.linalg.eigvals(companion)
     inverse = inverse[np.abs(inverse) > 1e-13]

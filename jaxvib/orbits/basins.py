@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from .._quantity import Range, check_range, reported
 from ..dynamics.flow import engine_for
-from ..ensemble import Reason, map_samples
+from ..ensemble import Reason, map_samples, recalled
 from ..systems.roles import Periodic
 from .aperiodic import watch_out
 from .attractors import (
@@ -282,7 +282,9 @@ class _Search:
         """Look for the orbit on which a motion (times, n) recurs, and remember it."""
         for periods in np.flatnonzero(nearest < _PLAUSIBLE) + 1:
             orbit, points, units = numbers(
-                _orbit(self.system, trail[-1], periods.astype(np.int32), self.rtol)
+                recalled(
+                    _orbit, self.system, trail[-1], periods.astype(np.int32), self.rtol
+                )
             )
             points = points[:periods]
             apart = distances(trail[-1:], points, units).min()

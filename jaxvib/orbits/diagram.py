@@ -12,7 +12,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
 from ..dynamics.flow import checked_state, engine_for, observe
-from ..ensemble import Reason, map_samples
+from ..ensemble import Reason, map_samples, recalled
 from ..systems.parameters import replace
 from .aperiodic import watch_out
 from .periodic_orbit import LONGEST_PERIOD
@@ -195,7 +195,7 @@ def _followed(stage, leaves, tolerance, state, progress):
         wanted = np.arange(first, first + _FOLLOWED_AT_A_TIME)
         lanes = np.minimum(wanted, number - 1)
         some = jax.tree.map(lambda leaf, lanes=lanes: leaf[lanes], leaves)
-        state, found = run(state, (some, tolerance[lanes]))
+        state, found = recalled(run, state, (some, tolerance[lanes]))
         kept = int(np.sum(wanted < number))
         parts.append(jax.tree.map(lambda leaf, k=kept: np.asarray(leaf)[:k], found))
         if progress is not None:

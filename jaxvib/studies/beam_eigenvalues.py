@@ -81,12 +81,16 @@ class BeamEigenvaluesKind:
         grid = sampling.grid_of(study.sampling, study.paths)
         options = study.analysis
         chosen = sampling.evenly_chosen(study.samples, grid, options.shapes)
-        rows = [
-            _shapes(replace(system, {p: v[i] for p, v in samples.items()}), options)
-            for i in chosen
-        ] or [_shapes(system, options)]
+        there = np.isfinite(read("values")).all(axis=1)
+        found = {
+            i: _shapes(replace(system, {p: v[i] for p, v in samples.items()}), options)
+            for i in np.asarray(chosen)[there[chosen]].tolist()
+        }
+        blank = next(iter(found.values()), None) or _shapes(system, options)
+        blank = {key: np.full_like(array, np.nan) for key, array in blank.items()}
+        rows = [found.get(i, blank) for i in np.asarray(chosen).tolist()] or [blank]
         stacked = {
-            key: np.stack([row[key] for row in rows])[: len(chosen)] for key in rows[0]
+            key: np.stack([row[key] for row in rows])[: len(chosen)] for key in blank
         }
         described = {
             "values": (("value",), "rad/s", "eigenvalues"),

@@ -13,6 +13,7 @@ from . import samples
 from .catalogue import Declared
 from .kinds import ANALYSES, SYSTEMS
 from .reading import Document, read
+from .room import MOST_SAMPLES, fitting_chunk
 from .samples import Sampling, Values
 from .tables import Table, flattened, shown, validated
 
@@ -32,7 +33,11 @@ class Run(Table):
         default=1e-8, ge=1e-13, le=1e-2, description="relative tolerance of the solver"
     )
     chunk: int = Field(
-        default=1024, ge=2, le=1_000_000, description="samples that are stored at a time"
+        default=MOST_SAMPLES,
+        ge=2,
+        le=1_000_000,
+        description="samples that are stored at a time; fewer by default where many need "
+        "too much memory",
     )
     seed: int = Field(
         default=0, ge=0, lt=1 << 32, description="of random and Sobol samples"
@@ -154,6 +159,9 @@ def load(path: Path, assignments: Sequence[str] = ()) -> Study:
         check_name(path.stem)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+    run = validated(Run, tables.get("run", {}), "run", document)
+    if "chunk" not in run.model_fields_set:
+        run = run.model_copy(update={"chunk": fitting_chunk(analysis, run)})
     study = Study(
         path.stem,
         title.title or path.stem,
@@ -162,7 +170,7 @@ def load(path: Path, assignments: Sequence[str] = ()) -> Study:
         sampling,
         paths,
         number,
-        validated(Run, tables.get("run", {}), "run", document),
+        run,
         validated(Output, tables.get("output", {}), "output", document),
     )
     try:

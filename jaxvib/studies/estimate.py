@@ -4,12 +4,13 @@ import os
 import time
 from pathlib import Path
 
+from .._machine import memory
 from .config import Study
+from .room import needed, size, too_large
 
 # What `_probe` took on the machine on which the costs of the kinds were measured: two
 # cores of an AMD EPYC with AVX-512, otherwise idle.
 _PROBE_THERE = 0.0145
-_BASE_MEMORY = 1.0e9  # of Python, JAX and its compiler
 
 
 def estimate(study: Study, directory: Path) -> list[str]:
@@ -35,6 +36,7 @@ def estimate(study: Study, directory: Path) -> list[str]:
     compiling = 0.0 if _is_cached(cost.programs) else slower * cost.compile
     rest = slower * (cost.start + cost.end)
     stored = study.samples * cost.sample_bytes
+    fits = "" if too_large(study) is None else f": more than the {size(memory())} here"
     number = len(chunks(study))
     place = "holds a study already" if has_study(directory) else "is free"
     return [
@@ -42,7 +44,7 @@ def estimate(study: Study, directory: Path) -> list[str]:
         f"work       {study.analysis.kind}, evidence {study.run.evidence}, rtol "
         f"{study.run.rtol:g}; stored in {number} chunk{'s' * (number > 1)}",
         f"device     {device}, {cores} cores",
-        f"memory     about {_size(_BASE_MEMORY + 4 * stored)}, and {_size(stored)} on disk",
+        f"memory     about {size(needed(study))}{fits}, and {size(stored)} on disk",
         f"time       about {_duration(rest + compiling + computing)}: computing "
         f"{_duration(computing)}, compiling {_duration(compiling)}, start and report "
         f"{_duration(rest)}",
@@ -84,11 +86,3 @@ def _duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def _size(number: float) -> str:
-    for unit in ("kB", "MB", "GB"):
-        number /= 1000
-        if number < 1000:
-            return f"{number:.3g} {unit}"
-    return f"{number / 1000:.3g} TB"

@@ -1,15 +1,18 @@
 """Running a study: the system built once, its samples computed and stored by chunks."""
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
 
 from . import samples
+from .computing import compute_chunk
 from .config import Study
 from .evaluations import Evaluations, Under
 from .fields import Variable, with_coordinates
 from .kinds import ANALYSES, SYSTEMS
 from .record import record
+from .room import too_large
 from .store import Store
 from .times import Times
 from .writing import to_toml
@@ -19,8 +22,11 @@ def open_store(study: Study, directory: Path, device: str, *, resume: bool) -> S
     """Return the store of a study, new or begun earlier.
 
     **Raises:** `FileExistsError` for a new study where there is one; `ValueError` for
-    one that was begun otherwise; `OSError` for one that cannot be trusted or written.
+    one that was begun otherwise, or that this machine has no memory for; `OSError` for
+    one that cannot be trusted or written.
     """
+    if why := too_large(study):
+        raise ValueError(why)
     begin = Store.resume if resume else Store.create
     resolved = study.resolved()
     resolved["output"]["directory"] = str(directory)
@@ -41,7 +47,7 @@ def execute(study: Study, system, store: Store, progress, started: float) -> Non
         run(study, system, store, progress, times)
         if "complete" not in store.done:
             store.finish()
-        if getattr(kind, "remembers", False):
+        if run is _run_whole or getattr(kind, "remembers", False):
             Evaluations(store.directory).forget()
 
 
@@ -87,27 +93,31 @@ def _run_samples(study, system, store, progress, times: Times) -> None:
     for number, part in chunks(study):
         if f"chunk {number}" in store.done:
             continue
-        here = {path: column[part] for path, column in values.items()}
         more = _remembered(kind, store, f"chunk {number}")
-        fields = kind.compute(
-            system, here, study.analysis, study.run, progress.advance, **more
-        )
+        fields = compute_chunk(study, system, values, part, progress, **more)
+        here = {path: column[part] for path, column in values.items()}
         store.append(number, with_coordinates(fields, _coordinates(here, declared)))
         progress.fail(int(np.sum(failed(fields["result"].values))))
         times.note(part.stop - part.start)
     for group in kind.groups:
         if f"group {group}" not in store.done:
             fields = kind.group(group, system, values, study, store.read)
-            store.add_group(group, fields, kind.groups[group])
+            if fields:
+                store.add_group(group, fields, kind.groups[group])
 
 
 def _run_whole(study, system, store, progress, times: Times) -> None:
+    from ..ensemble import recalling
+
     kind = ANALYSES[study.analysis.kind]
     if "group " not in store.done:
-        more = _remembered(kind, store, "whole")
-        fields = kind.compute(
-            system, {}, study.analysis, study.run, progress.advance, **more
-        )
+        memory = Under(Evaluations(store.directory), "whole")
+        own = getattr(kind, "remembers", False)
+        more = {"remember": memory} if own else {}
+        with contextlib.nullcontext() if own else recalling(memory):
+            fields = kind.compute(
+                system, {}, study.analysis, study.run, progress.advance, **more
+            )
         store.add_group("", fields)
         progress.fail(int(np.sum(failed(fields["result"].values))))
         times.note(1)

@@ -70,7 +70,9 @@ class AnalysisKind(Protocol):
 
     **Fields:** `sampled`: whether it is done for each sample of a sweep (`True`), once
     for the system (`False`) or either (`None`); `groups`: what it stores beside the
-    results, by name, with the names of the coordinates in there.
+    results, by name, with the names of the coordinates in there; `counts`: whether
+    `compute` is told the `number` of all samples; `remembers`: whether it is given a
+    memory to go on from.
     """
 
     name: str

@@ -36,6 +36,7 @@ class PeriodicOrbitKind:
 
     name = "periodic_orbit"
     sampled = True
+    counts = True
     groups: Mapping[str, tuple[str, ...]] = {"traces": ("sample",)}
 
     def options(self) -> type[Table]:
@@ -49,12 +50,17 @@ class PeriodicOrbitKind:
         """Return no coordinates beside the swept paths."""
         return []
 
-    def compute(self, system, samples, options, run, progress) -> dict[str, Variable]:
-        """Return the orbits of samples, each field along the axis `sample`."""
+    def compute(
+        self, system, samples, options, run, progress, number=None
+    ) -> dict[str, Variable]:
+        """Return the orbits of samples, each field along the axis `sample`.
+
+        `number`: of all samples, of which these are a part; it decides on the engine.
+        """
         from ..dynamics.flow import engine_for
         from ..orbits import regimes
 
-        number = len(next(iter(samples.values())))
+        number = number or len(next(iter(samples.values())))
         engine, why = engine_for(system, options.engine, number)
         orbits = regimes(
             system,
@@ -63,6 +69,7 @@ class PeriodicOrbitKind:
             max_periods=options.max_periods,
             rtol=run.rtol,
             evidence=run.evidence,
+            number=number,
             progress=progress,
         )
         fields = variables(orbits, ("sample",))
@@ -75,11 +82,16 @@ class PeriodicOrbitKind:
         return Cost(8.0, 18.0, 0.012 * more, 5.0, 700.0, ("stage",))
 
     def group(self, name, system, values, study, read) -> dict[str, Variable]:
-        """Return the course of evenly chosen motions over one of their periods."""
+        """Return the course of evenly chosen motions over one of their periods.
+
+        Nothing where none is asked for.
+        """
         from ..orbits import PeriodicOrbit, orbit_traces
 
         grid = samples.grid_of(study.sampling, study.paths)
         chosen = samples.evenly_chosen(study.samples, grid, study.analysis.traces)
+        if not chosen.size:
+            return {}
         names = [field.name for field in dataclasses.fields(PeriodicOrbit)]
         orbits = PeriodicOrbit(**{field: read(field)[chosen] for field in names})
         here = {path: column[chosen] for path, column in values.items()}

@@ -1,6 +1,7 @@
 """How far a study is: a bar on a terminal, nothing where the output is piped."""
 
 import shutil
+import sys
 import threading
 
 # The rate stays samples/s below one a second, where tqdm would turn it round.
@@ -47,6 +48,11 @@ class Progress:
         with self._lock:
             self._failed += samples
             self._bar.set_postfix(failed=self._failed, refresh=False)
+
+    def say(self, line: str) -> None:
+        """Print a line above the bar, as an error."""
+        with self._lock:
+            self._bar.write(line, file=sys.stderr)
 
     def refresh(self) -> None:
         """Let the clock move on."""

@@ -14,6 +14,7 @@ from pydantic import Field
 
 import jaxvib as jv
 from jaxvib._quantity import reported
+from jaxvib.studies.cost import Cost
 from jaxvib.studies.fields import Variable, variables
 from jaxvib.studies.kinds import ANALYSES
 from jaxvib.studies.tables import Table
@@ -80,6 +81,9 @@ class PushedKind:
             return push(jv.replace(system, values), options.fail_above)
 
         return variables(jv.map_samples(one, samples, progress=progress), ("sample",))
+
+    def cost(self, options, run):
+        return Cost(1.0, 1.0, 1e-6, 1.0, 24.0, ("one",))
 
     def group(self, name, system, samples, study, read):
         first = read("acceleration")[:2]

@@ -116,3 +116,25 @@ def test_one_design_is_a_study_too(tmp_path):
     np.testing.assert_array_equal(results["values"][0], modes.values)
     shapes = jv.open_study(tmp_path / "out", "mode_shapes")
     assert shapes["shapes"].shape == (1, 4, 11)
+
+
+def test_numbers_that_overflow_have_no_starts_and_say_so():
+    system = build(load(FILE, ["system.link_damping=[1e308, 0.1, 0.1]"]))
+    with pytest.raises(ValueError, match="so large that the matrices are not finite"):
+        jv.beam_eigenvalues(system, count=3)
+
+
+@pytest.mark.slow
+def test_a_sample_that_overflows_loses_no_other(tmp_path):
+    sets = ["analysis.count=3", "analysis.shapes=4", "output.report=false"]
+    good, bad = [0.05, 0.1, 0.2, 0.3], [0.05, 0.1, 1e308, 0.3]
+    for name, column in (("good", good), ("bad", bad)):
+        done = run(FILE, tmp_path / name, *sets, f"sweep={{link_damping.0={column}}}")
+        assert done.exit_code == (name == "bad"), done.output
+    one, other = (jv.open_study(tmp_path / name) for name in ("good", "bad"))
+    assert other["result"].values.tolist() == [0, 0, jv.Reason.BAD_PARAMETER, 0]
+    assert np.isnan(other["values"].values[2]).all()
+    for field in ("values", "residuals", "radius"):
+        np.testing.assert_array_equal(
+            other[field].values[[0, 1, 3]], one[field].values[[0, 1, 3]]
+        )
