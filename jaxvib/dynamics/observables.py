@@ -74,14 +74,17 @@ def watch_step(watched: Watched, grazing, t0, t1, start, end, equation) -> Watch
     )
 
 
-def watch_path(watched: Watched, grazing, length, time_at, depth, displacement) -> Watched:
+def watch_path(
+    watched: Watched, grazing, length, time_at, depth, displacement, closed=None
+) -> Watched:
     """Return what is known after a step that took `length` seconds.
 
     `depth`, `displacement`: polynomials of all contacts and of all freedoms, with
     their (value, slope) at the start and at the end; `time_at`: the time at a fraction
-    of the step. An onset is counted when its contact ends, or at the step that reaches
-    more than the `grazing` depth, m, whichever comes first: shallower ones are not
-    contacts.
+    of the step; `closed`: which contacts are so all the step long, where steps end as
+    contacts begin and end. An onset is counted when its contact ends, or at the step that
+    reaches more than the `grazing` depth, m, whichever comes first: shallower ones are
+    not contacts.
     """
     path, left, right = displacement
     depth, before, after = depth
@@ -93,6 +96,7 @@ def watch_path(watched: Watched, grazing, length, time_at, depth, displacement) 
     hops = turns & (before[0] <= 0) & (after[0] <= 0) & (peak > 0)
     inside = jnp.where(after[0] > 0, 1 - crossing, crossing)
     share = jnp.where(crosses, inside, (before[0] > 0).astype(length.dtype))
+    share = share if closed is None else closed.astype(length.dtype)
 
     entered = ((before[0] <= 0) & (after[0] > 0)) | hops
     previous = jnp.where(entered, 0.0, watched.excursion)

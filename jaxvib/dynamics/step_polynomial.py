@@ -6,8 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-# Steps follow the motion closely: after the secant the error falls as e^2, e^4, ...
-_NEWTON_STEPS = 4
+# After the secant, and a bisection or two of a step that turns by more than it ends with,
+# the error falls as e^2, e^4, ...
+_NEWTON_STEPS = 6
 
 
 class Polynomial(NamedTuple):
@@ -47,10 +48,14 @@ class Polynomial(NamedTuple):
     def crossing(self):
         """Return the tau where a value that changes sign over the step is 0."""
         left, right = self.coefficients[0], sum(self.coefficients)
-        tau = left / _safe(left - right)
+        tau = jnp.clip(left / _safe(left - right), 0.0, 1.0)
+        low, high = jnp.zeros_like(tau), jnp.ones_like(tau)
         for _ in range(_NEWTON_STEPS):
             value, slope = _value_and_slope(self.coefficients, tau)
-            tau = jnp.clip(tau - value / _safe(slope), 0.0, 1.0)
+            ahead = (value > 0) == (left > 0)
+            low, high = jnp.where(ahead, tau, low), jnp.where(ahead, high, tau)
+            new = tau - value / _safe(slope)
+            tau = jnp.where((low <= new) & (new <= high), new, (low + high) / 2)
         return tau
 
 

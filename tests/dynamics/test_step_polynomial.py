@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxvib.dynamics.step_polynomial import cubic_defect, step_polynomial
+from jaxvib.dynamics.step_polynomial import Polynomial, cubic_defect, step_polynomial
 
 numbers = st.floats(-3, 3)
 
@@ -60,3 +60,21 @@ def test_the_crossing_of_a_sine_is_found_and_gets_better_with_the_step():
         errors.append(abs(float(quintic.crossing()) - 0.3) * length)
     assert errors[0] < 1e-7
     assert errors[1] < errors[0] / 30  # sixth order gives 64
+
+
+@given(st.lists(st.floats(0.1, 1.0), min_size=3, max_size=3), st.integers(0, 10_000))
+def test_the_crossing_of_a_step_that_turns_by_two_radians_is_found(rates, seed):
+    # Three swings, whose rates come to 2 a step: the longest that is watched.
+    rng = np.random.default_rng(seed)
+    rates = 2 * np.array(rates) / sum(rates)
+    sizes, phases = rng.normal(size=3), rng.uniform(0, 2 * np.pi, 3)
+    orders = np.arange(19)
+    turned = np.cos(phases[:, None] + orders * np.pi / 2)
+    factorials = np.cumprod(np.maximum(orders, 1.0))
+    signal = (sizes[:, None] * rates[:, None] ** orders * turned).sum(axis=0) / factorials
+    signal[0] -= rng.uniform(-1, 1) * np.abs(sizes).sum() / 2
+    ours = Polynomial(tuple(jnp.asarray(signal)))
+    if signal[0] * signal.sum() >= 0:
+        return
+    left = float(ours.value(ours.crossing()))
+    assert abs(left) < 1e-12 * np.abs(sizes).sum()

@@ -10,10 +10,12 @@ from jaxtyping import Array, Float, Int
 from ...ensemble import Reason
 from ..observables import Watched, start_watching, watch_path
 from ..step_polynomial import Polynomial, RootPath
+from . import flight, touch
 from .flight import ONSET, fly
 from .motion import Motion, along, gap, motion_of, why_only
 from .onset import at_onset, later
-from .series import any_of, largest, log2, settled, slope, value, value_and_slope
+from .rates import contact_rate, impact_size, longest_turn, motion_rate, motion_speed
+from .series import any_of, largest, settled, slope, value, value_and_slope
 from .stop import Struck, accelerations, start_holding, strike
 from .touch import press
 
@@ -58,6 +60,8 @@ class _Context(NamedTuple):
     end: Any
     rtol: Any
     rate: Any
+    longest: Any
+    turn: Any
     grazing: Any
     integrand: Any
 
@@ -87,7 +91,7 @@ def travel(
     grazing=None,
     watched=None,
     integrand=None,
-    one=1.0,
+    one=None,
     steady: bool = False,
 ) -> Travel:
     r"""Return the state at t1 of a linear system with contacts and harmonic loads.
@@ -101,7 +105,9 @@ def travel(
     the way, beside what was `watched` before. The `integrand`, a function of time and
     state, is integrated along the motion.
 
-    `one`: a 1, whose tangent `travel_problem` sets where columns are taken.
+    `one`: a 1, whose tangent `travel_problem` sets where columns are taken. Flights then
+    have shorter steps: the series that columns follow can go on where the motion's own
+    have ended.
 
     `steady`: whether first derivatives are all that is asked for. They then follow the
     linear equations along the motion, at half the cost: the time that passes in a Hertz
@@ -114,17 +120,25 @@ def travel(
         jnp.stack([jnp.all(jnp.isfinite(x)) for x in [*numbers, state, t0, t1]])
     ) & (t1 >= t0)
     steady = steady and not why_only(equation)
+    columns, one = one is not None, 1.0 if one is None else one
     motion = motion_of(equation, jnp.where(finite, one, jnp.nan), steady)
     # A lane that cannot be integrated takes no step, so that it holds up no other.
     end = jnp.where(finite, jnp.asarray(t1, float), t0)
-    rate = _rate(motion, end - t0)
+    rate = motion_rate(motion, end - t0)
     if grazing is not None and watched is None:
         watched = start_watching(t0, jax.lax.stop_gradient(state), equation)
     lane = _start(motion, equation, state, t0, watched)
     if integrand is not None:
         nothing = jax.eval_shape(integrand, lane.time, state)
         lane = lane._replace(integral=jnp.zeros(nothing.shape))
-    context = _Context(motion, equation, end, rtol, rate, grazing, integrand)
+    # What is watched turns once in a step, no more.
+    longest = jnp.inf if watched is None else _TURN / rate
+    turn = jnp.inf
+    if columns:
+        longest = jnp.minimum(longest, longest_turn(rtol, flight.ORDER) / rate)
+        turn = longest_turn(rtol, touch.ORDER)
+    settings = rtol, rate, longest, turn
+    context = _Context(motion, equation, end, *settings, grazing, integrand)
     if motion.hard:
         lane, end, finite = _start_at_stops(motion, lane, end, finite, rtol, rate)
         context = context._replace(end=end)
@@ -175,7 +189,7 @@ def _start(motion: Motion, equation, state, t0, watched) -> Lane:
         if contact.hertz:
             root = jnp.where(closed, jnp.sqrt(jnp.where(closed, depth, 1.0)), 0.0)
             roots.append(motion.still(root))
-            sizes.append(_size(contact, along(contact, velocity)))
+            sizes.append(impact_size(contact, along(contact, velocity)))
     steps = jnp.asarray(0, jnp.int32)
     time = jnp.asarray(t0, float)
     return Lane(position, velocity, time, roots, touching, sizes, steps, watched, None)
@@ -194,7 +208,7 @@ def _start_at_stops(motion: Motion, lane: Lane, end, finite, rtol, rate):
 
 def _slight(motion: Motion, lane: Lane, rtol, rate):
     """Return the motion's speed, m/s, and a height, m, that is below its error."""
-    speed = jax.lax.stop_gradient(_speed(motion, lane, rate))
+    speed = jax.lax.stop_gradient(motion_speed(motion, lane, rate))
     return speed, _REBOUNDS * rtol * speed / rate
 
 
@@ -210,9 +224,7 @@ def _held(motion: Motion, lane: Lane):
 
 def _flight(context: _Context, lane: Lane) -> Lane:
     """Return the lane one step later, with its Hertz contacts open."""
-    motion, _, end, rtol, rate, _, integrand = context
-    # What is watched turns once in a step, no more.
-    longest = jnp.inf if lane.watched is None else _TURN / rate
+    motion, _, end, rtol, rate, longest, _, _, integrand = context
     accuracy = _IN_FLIGHT * rtol
     rows, depths, length, meets, ends = fly(motion, lane, end, accuracy, rate, longest)
     ends_of_rows = [value_and_slope(row, length) for row in rows]
@@ -253,20 +265,24 @@ def _seen_in_flight(context: _Context, lane: Lane, new: Lane, rows, depths, leng
         lambda x: lane.time + x * length,
         _known(motion, lane, new, _with_ends(depth)),
         _with_ends(path),
+        _closed(motion, lane),
     )
     return _with_impacts(motion, lane, watched, struck, grazing, length)
 
 
 def _contact(context: _Context, lane: Lane) -> Lane:
     """Return the lane one step later, with a Hertz contact closed."""
-    motion, _, end, rtol, rate, _, integrand = context
-    speed = jax.lax.stop_gradient(_speed(motion, lane, rate))
+    motion, _, end, rtol, rate, _, turn, _, integrand = context
+    speed = jax.lax.stop_gradient(motion_speed(motion, lane, rate))
+    hertz = [motion.contacts[j] for j in motion.hertz]
     sizes = [
-        jnp.maximum(jnp.maximum(root, size), _SLIGHT * _size(motion.contacts[j], speed))
-        for j, root, size in zip(motion.hertz, lane.roots, lane.sizes, strict=True)
+        jnp.maximum(jnp.maximum(root, size), _SLIGHT * impact_size(contact, speed))
+        for contact, root, size in zip(hertz, lane.roots, lane.sizes, strict=True)
     ]
     scales = jax.lax.stop_gradient((speed, sizes))
-    series, depths, length, meets, ends = press(motion, lane, end, rtol, rate, *scales)
+    longest = turn / jax.lax.stop_gradient(contact_rate(motion, lane, rate, sizes))
+    settings = rtol, rate, longest
+    series, depths, length, meets, ends = press(motion, lane, end, *settings, *scales)
     kinds = series.position, series.velocity, [series.time], series.roots
     position, velocity, (time,), roots = settled(
         [[value(row, length) for row in rows] for rows in kinds], motion.one
@@ -313,6 +329,7 @@ def _seen_in_contact(context: _Context, lane: Lane, new: Lane, kinds, length, st
         lambda x: Polynomial(tuple(c[0] for c in clock.coefficients)).value(x),
         _known(motion, lane, new, _with_ends(RootPath(depth, squared))),
         _with_ends(path),
+        _closed(motion, lane),
     )
     return _with_impacts(motion, lane, watched, struck, grazing, passed)
 
@@ -376,6 +393,15 @@ def _known(motion: Motion, lane: Lane, new: Lane, path):
     return depth, *known
 
 
+def _closed(motion: Motion, lane: Lane):
+    """Return which contacts are closed all the step long; hard ones count by themselves."""
+    closed = [
+        touches & (not contact.hard)
+        for touches, contact in zip(lane.touching, motion.contacts, strict=True)
+    ]
+    return jnp.stack(closed) if closed else None
+
+
 def _with_impacts(
     motion: Motion, lane: Lane, watched, struck: Struck | None, grazing, passed
 ):
@@ -429,7 +455,7 @@ def _after(motion, lane, position, velocity, time, meets, ends, end) -> Lane:
     for j, size in zip(motion.hertz, lane.sizes, strict=True):
         onset = meets[j] & touching[j]
         contact = motion.contacts[j]
-        sizes.append(jnp.where(onset, _size(contact, along(contact, velocity)), size))
+        sizes.append(jnp.where(onset, impact_size(contact, along(contact, velocity)), size))
     # The rounding of a time is no time.
     late = time >= end - 4 * jnp.finfo(float).eps * jnp.abs(end)
     landed = motion.still(end) + (time - motion.still(time)) if motion.steady else end
@@ -445,37 +471,3 @@ def _after(motion, lane, position, velocity, time, meets, ends, end) -> Lane:
         lane.watched,
         lane.integral,
     )
-
-
-def _size(contact, speed):
-    """Return the greatest sqrt(z) of an impact at a relative speed (Hertz's theory)."""
-    mass = 1 / along(contact, contact.response)
-    energy = 5 * mass * speed**2 / (4 * contact.stiffness)
-    energy = jnp.maximum(jax.lax.stop_gradient(energy), jnp.finfo(float).tiny)
-    return jnp.exp2(log2(energy) / 5)
-
-
-def _rate(motion: Motion, span):
-    """Return the order of the greatest rate of a flight, 1/s."""
-    stiff = [sum(jnp.abs(k) for k in row) for row in motion.stiffness]
-    damped = [sum(jnp.abs(d) for d in row) for row in motion.damping]
-    loads = sum(load.frequency for load in motion.loads)
-    stops = [
-        jnp.sqrt(contact.stiffness * along(contact, contact.response))
-        for contact in motion.contacts
-        if contact.linear
-    ]
-    rate = jnp.sqrt(largest(stiff)) + largest(damped) + loads + sum(stops)
-    return jnp.maximum(rate, 1 / jnp.where(span > 0, span, 1.0))
-
-
-def _speed(motion: Motion, lane: Lane, rate):
-    """Return the size of the motion, m/s: of its shifts, its rates and its loads."""
-    loads = [
-        jnp.abs(response) * jnp.abs(load.amplitude) / rate
-        for load in motion.loads
-        for response in load.response
-    ]
-    shifts = [rate * jnp.abs(x) for x in lane.position]
-    speeds = [jnp.abs(v) for v in lane.velocity]
-    return jnp.maximum(largest([*loads, *shifts, *speeds]), jnp.finfo(float).tiny)

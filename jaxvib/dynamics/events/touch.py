@@ -238,11 +238,11 @@ def _chain_term(series: list, order: int):
     return product_term(left, last, order)
 
 
-def press(motion: Motion, lane, end, accuracy, rate, speed, sizes):
+def press(motion: Motion, lane, end, accuracy, rate, longest, speed, sizes):
     """Go on in contact to the next event, or as far as the series are good.
 
     That is where velocities are wrong by `accuracy` times `speed`, each u by that times
-    its size.
+    its size, but not behind the `longest` tau.
 
     **Returns:** the series, those of what each contact is at (u while a Hertz contact
     is closed, else z), how far they were followed in tau, whether each contact begins
@@ -269,7 +269,8 @@ def press(motion: Motion, lane, end, accuracy, rate, speed, sizes):
     signals.append([motion.still(series.time[0] - end), *series.time[1:]])
     rows = [*series.velocity, *series.roots]
     scales = [speed] * len(series.velocity) + sizes
-    reach = jax.lax.stop_gradient(radius(rows, scales, accuracy))
+    reach = jnp.minimum(radius(rows, scales, accuracy), longest)
+    reach = jax.lax.stop_gradient(reach)
     several = len(motion.contacts) > 1
     s, near = first_root(signals, settled(reach, motion.one), motion.one, several)
     meets = first_to_meet(signals, s, near, reach) if several else first_of(near)

@@ -21,7 +21,7 @@ def travel_problem(prepare, state, parameters, t0, t1, rtol) -> Solution:
     minutes to compile.
     """
 
-    def go(state, others, rtol, one=1.0, steady=False):
+    def go(state, others, rtol, one=None, steady=False):
         parameters, t0, t1 = others
         found = travel(prepare(parameters), state, t0, t1, rtol, one=one, steady=steady)
         return found.state, (found.result, found.steps)

@@ -1,0 +1,67 @@
+"""How fast and how large a motion is: what its steps and their errors are measured in."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+
+from .motion import Motion, along
+from .series import largest, log2
+
+# Columns are wrong by this part of the tolerance in a step.
+_OF_COLUMNS = 1e-2
+
+
+def motion_rate(motion: Motion, span):
+    """Return the order of the greatest rate of a flight, 1/s."""
+    stiff = [sum(jnp.abs(k) for k in row) for row in motion.stiffness]
+    damped = [sum(jnp.abs(d) for d in row) for row in motion.damping]
+    loads = sum(load.frequency for load in motion.loads)
+    stops = [
+        jnp.sqrt(contact.stiffness * along(contact, contact.response))
+        for contact in motion.contacts
+        if contact.linear
+    ]
+    rate = jnp.sqrt(largest(stiff)) + largest(damped) + loads + sum(stops)
+    return jnp.maximum(rate, 1 / jnp.where(span > 0, span, 1.0))
+
+
+def contact_rate(motion: Motion, lane, rate, sizes):
+    """Return the order of the greatest rate in contact, in the variable of its series."""
+    pace = 1.0
+    for j, size in zip(motion.hertz, sizes, strict=True):
+        contact = motion.contacts[j]
+        squared = 1.5 * contact.stiffness * size * along(contact, contact.response)
+        rate = rate + jnp.where(lane.touching[j], jnp.sqrt(squared), 0.0)
+        pace = pace * jnp.where(lane.touching[j], size, 1.0)
+    return rate * pace
+
+
+def motion_speed(motion: Motion, lane, rate):
+    """Return the size of the motion, m/s: of its shifts, its rates and its loads."""
+    loads = [
+        jnp.abs(response) * jnp.abs(load.amplitude) / rate
+        for load in motion.loads
+        for response in load.response
+    ]
+    shifts = [rate * jnp.abs(x) for x in lane.position]
+    speeds = [jnp.abs(v) for v in lane.velocity]
+    return jnp.maximum(largest([*loads, *shifts, *speeds]), jnp.finfo(float).tiny)
+
+
+def impact_size(contact, speed):
+    """Return the greatest sqrt(z) of an impact at a relative speed (Hertz's theory)."""
+    mass = 1 / along(contact, contact.response)
+    energy = 5 * mass * speed**2 / (4 * contact.stiffness)
+    energy = jnp.maximum(jax.lax.stop_gradient(energy), jnp.finfo(float).tiny)
+    return jnp.exp2(log2(energy) / 5)
+
+
+def longest_turn(rtol, order: int):
+    r"""Return how far columns may turn in a step: they follow a series of some order.
+
+    Where the motion rests, or hardly moves, its own series would let a step be as long as
+    one likes. Of a column that moves at the rate $\omega$ a step of h leaves out
+    $(\omega h)^N / N!$.
+    """
+    return (_OF_COLUMNS * rtol * math.factorial(order)) ** (1 / order)
