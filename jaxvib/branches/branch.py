@@ -71,7 +71,7 @@ class Branch(eqx.Module):
         "largest component of s(nT) - s(0)", "", ("point",)
     )
     state_error: Float[Array, " points"] = reported(
-        "error bar of the state, (M - I)^-1 r", "", ("point",)
+        "error bar of the state", "", ("point",)
     )
     predictor_error: Float[Array, " points"] = reported(
         "distance from the predicted to the found state, per size", "", ("point",)

@@ -55,14 +55,30 @@ def look(system, state, periods, rtol, tight) -> PeriodicOrbit:
     Its errors are the differences between two tolerances.
     """
     shallow = GRAZING * scales(system, state)[0]
+    identity = jnp.eye(state.shape[0])
 
-    def at_tolerance(rtol):
-        return revolve(system, state, periods, rtol=rtol, grazing=shallow)
+    def revolution(step, setting):
+        tolerance, share = setting
+        there = state + share * step
+        seen = revolve(system, there, periods, rtol=tolerance, grazing=shallow)
+        return jnp.linalg.solve(identity - seen.monodromy, seen.state - there), seen
 
-    # One after the other, so that the revolution is compiled once.
-    both = jax.lax.map(at_tolerance, jnp.stack([jnp.asarray(rtol, float), tight]))
-    coarse, seen = (jax.tree.map(lambda leaf, i=i: leaf[i], both) for i in (0, 1))
+    # The coarser tolerance's own orbit is one step away, where its M is taken. One after
+    # the other, so that the revolution is compiled once.
+    rtol = jnp.asarray(rtol, float)
+    settings = jnp.stack([rtol, rtol, tight]), jnp.array([0.0, 1.0, 0.0])
+    _, every = jax.lax.scan(revolution, jnp.zeros_like(state), settings)
+    first, coarse, seen = (jax.tree.map(lambda leaf, i=i: leaf[i], every) for i in range(3))
+    correction = jnp.linalg.solve(identity - first.monodromy, first.state - state)
     nothing = jnp.asarray(0.0)
-    shot = Shot(state, seen, coarse.monodromy, nothing, nothing.astype(int), seen.result)
+    shot = Shot(
+        state,
+        seen,
+        coarse.monodromy,
+        correction,
+        nothing,
+        nothing.astype(int),
+        seen.result,
+    )
     looked = examined(system, shot, periods, tight, tight < rtol)
     return eqx.tree_at(lambda orbit: orbit.state, looked, state)

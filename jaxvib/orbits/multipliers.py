@@ -5,6 +5,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Complex, Float, Int
 
 STABLE, UNSTABLE, UNDECIDED = 1, 0, -1
+# Of a revolution, in units of a double's; sweeps that balance a matrix well enough.
+_ROUNDINGS = 16
+_SWEEPS = 8
 
 
 def floquet_multipliers(monodromy: Float[Array, "n n"]) -> Complex[Array, " n"]:
@@ -24,30 +27,68 @@ def floquet_multipliers(monodromy: Float[Array, "n n"]) -> Complex[Array, " n"]:
 def multiplier_error(
     monodromy: Float[Array, "n n"], change: Float[Array, "n n"]
 ) -> Float[Array, ""]:
-    r"""Return how far any multiplier moves if M changes by $\delta M$, to second order.
+    r"""Return how far any multiplier moves if M changes by $\delta M$, and by rounding.
 
-    $$|\delta\mu_i| \le |E_{ii}| + \sum_{j \ne i} \frac{|E_{ij} E_{ji}|}{|\mu_i -
-      \mu_j|}, \qquad E = X^{-1} \delta M X,$$
+    With the eigenvectors of the balanced M in X, $E = X^{-1} \delta M X$, the gap
+    $g_{ij} = |\mu_i - \mu_j|$ and $p_{ij} = |E_{ij} E_{ji}|$,
 
-    with the eigenvectors in X. A motion that touches at t = 0 has a monodromy matrix of
-    condition 1e10, and a bound by $\lVert\delta M\rVert$ and the condition of X is then
-    larger than the truth by as much; where two multipliers meet it is the better one,
-    so that the smaller of the two is returned. **Source:** Golub and Van Loan, *Matrix
-    Computations*, section 7.2.
+    $$|\delta\mu_i| \le |E_{ii}| + \sum_{j \ne i} \begin{cases}
+      2 p_{ij} / (g_{ij} + \sqrt{g_{ij}^2 - 4 p_{ij}}) & 4 p_{ij} < g_{ij}^2 \\
+      \sqrt{p_{ij}} & \text{else} \end{cases}
+      + 16 \epsilon \lVert M \rVert \kappa_i,$$
+
+    what each pair of multipliers moves as if it were alone, and what rounding moves one
+    of condition $\kappa_i$. As $\delta M$ is a sample of what M may be wrong by, whose
+    $E_{ii}$ may happen to be small, the largest $\sqrt{p_{ij}}$ is added to the largest
+    of these. A motion that touches at t = 0 has a monodromy matrix of condition 1e10, and
+    a bound by norms alone would be larger than the truth by as much.
+    **Source:** Golub and Van Loan, *Matrix Computations*, section 7.2.
     """
     finite = jnp.all(jnp.isfinite(monodromy)) & jnp.all(jnp.isfinite(change))
     identity = jnp.eye(monodromy.shape[0])
-    values, right = jnp.linalg.eig(jnp.where(finite, monodromy, identity))
+    safe = jnp.where(finite, monodromy, identity)
+    weights = balance(safe)
+    ratio = weights[None] / weights[:, None]
+    safe, change = safe * ratio, change * ratio
+    values, right = jnp.linalg.eig(safe)
     left = jnp.linalg.inv(right)
     moved = jnp.abs(left @ change.astype(right.dtype) @ right)
-    gaps = jnp.abs(values[:, None] - values[None, :]) + jnp.where(
-        identity > 0, jnp.inf, 0.0
-    )
-    second = jnp.sum(moved * moved.T / gaps, axis=1)
-    close = jnp.max(jnp.diagonal(moved) + second)
+    gaps = jnp.abs(values[:, None] - values[None, :])
+    products = jnp.where(identity > 0, 0.0, moved * moved.T)
+    apart = jnp.sqrt(jnp.maximum(gaps**2 - 4 * products, 0.0))
+    alone = 2 * products / jnp.where(gaps > 0, gaps + apart, 1.0)
+    pairs = jnp.where(4 * products < gaps**2, alone, jnp.sqrt(products))
     condition = jnp.linalg.norm(right, axis=0) * jnp.linalg.norm(left, axis=1)
-    wide = jnp.max(condition) * jnp.linalg.norm(change, 2)
-    return jnp.where(finite, jnp.fmin(close, wide), jnp.nan)
+    rounding = _ROUNDINGS * jnp.finfo(float).eps * jnp.linalg.norm(safe) * condition
+    total = jnp.diagonal(moved) + jnp.sum(pairs, axis=1) + rounding
+    sample = jnp.sqrt(jnp.max(products))
+    return jnp.where(finite, jnp.max(total) + sample, jnp.nan)
+
+
+def state_rounding(monodromy, units) -> Float[Array, " n"]:
+    r"""Return how far rounding moves each component of a periodic motion's state.
+
+    $|(I - M)^{-1}|\,\rho$ with what one revolution is rounded by,
+    $\rho = 16 \epsilon (1 + |M|) u$, u the `units` of the motion.
+    """
+    size = jnp.abs(monodromy) @ units + units
+    away = jnp.abs(jnp.linalg.inv(jnp.eye(units.shape[0]) - monodromy))
+    return away @ (_ROUNDINGS * jnp.finfo(float).eps * size)
+
+
+def balance(matrix: Float[Array, "n n"]) -> Float[Array, " n"]:
+    """Return weights w for which rows and columns of w_j M_ij / w_i are as large.
+
+    **Source:** Parlett and Reinsch, *Balancing a matrix* (1969).
+    """
+    apart = jnp.abs(matrix) * (1 - jnp.eye(matrix.shape[0]))
+    tiny = jnp.finfo(float).eps * jnp.max(jnp.abs(matrix))
+    weights = jnp.ones(matrix.shape[0])
+    for _ in range(_SWEEPS):
+        scaled = apart * weights[None] / weights[:, None]
+        rows, columns = jnp.sum(scaled, axis=1), jnp.sum(scaled, axis=0)
+        weights = weights * ((rows + tiny) / (columns + tiny)) ** 0.25
+    return weights
 
 
 def verdict(largest: Float[Array, ""], error: Float[Array, ""]) -> Int[Array, ""]:

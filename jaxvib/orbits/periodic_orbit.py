@@ -14,7 +14,14 @@ from ..dynamics.exponential import decoupled
 from ..dynamics.flow import checked_state, engine_for, flow
 from ..ensemble import Reason, raise_if_empty, reason
 from .implicit import implicit_root, with_derivative_of
-from .multipliers import STABLE, UNSTABLE, floquet_multipliers, multiplier_error, verdict
+from .multipliers import (
+    STABLE,
+    UNSTABLE,
+    floquet_multipliers,
+    multiplier_error,
+    state_rounding,
+    verdict,
+)
 from .settling import GRAZING as GRAZING
 from .settling import settle
 from .shooting import Shot, scales, shoot
@@ -59,7 +66,7 @@ class PeriodicOrbit(eqx.Module):
     residual: Float[Array, ""] = reported(
         "largest component of s(nT) - s(0), tighter tolerance"
     )
-    state_error: Float[Array, ""] = reported("error bar of the state, (M - I)^-1 r")
+    state_error: Float[Array, ""] = reported("error bar of the state")
     monodromy_error: Float[Array, ""] = reported("change of M at the tighter tolerance")
     multiplier_error: Float[Array, ""] = reported("bound on the error of each multiplier")
     determinant_defect: Float[Array, ""] = reported(
@@ -110,11 +117,13 @@ def periodic_orbit(
 ) -> PeriodicOrbit:
     r"""Return the periodic motion near a guess, or the one that a transient leads to.
 
-    Newton's method solves $\varphi^{nT}(s) = s$ with the flow at `rtol`. The orbit is
-    then looked at once more at `rtol`/100 (`evidence="checked"`; /10^4 for "strict",
-    not at all for "quick"): that residual r gives one last Newton step, whose length is
-    the error bar $(M - I)^{-1} r$ of the state before it, and everything reported is
-    taken at the tighter tolerance. Works under `jit`, `vmap`, `jacfwd` and `grad`.
+    Newton's method solves $\varphi^{nT}(s) = s$ with the flow at `rtol`, and takes two
+    steps more with that at `rtol`/100 (`evidence="checked"`; /10^4 for "strict", one at
+    `rtol` for "quick"). What is reported is taken there. How far both tolerances' orbits
+    are apart, and rounding, are the error bar of the state; how far their monodromy
+    matrices are, and rounding, give that of the multipliers, which is infinite where the
+    state is not known well enough to tell a contact from a near miss. Works under `jit`,
+    `vmap`, `jacfwd` and `grad`.
 
     **Arguments:** `guess`: the state at t = 0; `None` runs a transient out from rest.
     `periods`: of the load in one of the motion; `None` takes the smallest number up to
@@ -239,20 +248,26 @@ def examined(system, shot: Shot, periods, tight, looked, frozen=None) -> Periodi
     seen = shot.revolution
     identity = jnp.eye(shot.state.shape[0])
     residual = seen.state - shot.state
-    correction = jnp.linalg.solve(identity - seen.monodromy, residual)
-    converged = shot.state + jnp.where(looked, correction, 0.0)
+    left = jnp.linalg.solve(identity - seen.monodromy, residual)
+    converged = shot.state + jnp.where(looked, left, 0.0)
     condition = jnp.linalg.cond(seen.monodromy - identity)
 
     def unless_quick(value):
         return jnp.where(looked, value, jnp.nan)
 
-    state_error = unless_quick(jnp.max(jnp.abs(correction)))
+    moved = jnp.abs(shot.correction) + jnp.abs(left)
+    moved = moved + state_rounding(seen.monodromy, units)
+    state_error = unless_quick(jnp.max(moved))
     change = unless_quick(seen.monodromy - shot.coarse_monodromy)
     monodromy_error = jnp.linalg.norm(change, 2)
     inverse_norm = jnp.linalg.norm(jnp.linalg.inv(seen.monodromy - identity), jnp.inf)
-    relative_error = jnp.max(jnp.abs(correction) / units)
-    quotient = unless_quick(inverse_norm * shot.bend * relative_error)
+    quotient = unless_quick(inverse_norm * shot.bend * jnp.max(moved / units))
 
+    # No step is short where M - I is singular, though the motion comes back.
+    returns = jnp.max(jnp.abs(residual) / units) < 1e-6
+    found = found | (
+        (shot.result == Reason.ITERATION_LIMIT) & returns & ~(condition < 1e13)
+    )
     singular = found & ~(condition < 1e13)
     result = jnp.where(singular, Reason.SINGULAR, shot.result)
     shorter = (result == Reason.SUCCESS) & seen.repeats
@@ -286,6 +301,9 @@ def examined(system, shot: Shot, periods, tight, looked, frozen=None) -> Periodi
     modulus = jnp.sqrt(jnp.where(squared > 0, squared, 1.0))
     largest = jnp.where(squared > 0, modulus, 0.0)
     error = multiplier_error(jax.lax.stop_gradient(monodromy), change)
+    # Where it cannot be said which contacts there are, derivatives may jump.
+    nearest = jnp.min(seen.watched.nearest, initial=jnp.inf)
+    error = jnp.where(nearest < state_error, jnp.inf, error)
     # Without evidence nothing closer to the unit circle than this is decided.
     band = jnp.where(looked, error, 1e-3)
     watched = seen.watched
@@ -314,7 +332,7 @@ def examined(system, shot: Shot, periods, tight, looked, frozen=None) -> Periodi
         contacts_per_period=contacts / periods,
         max_contact_force=jnp.max(forces, initial=0.0),
         contact_duration=_without_derivative(jnp.sum(watched.duration), parameters),
-        grazing_margin=jnp.min(watched.nearest, initial=jnp.inf),
+        grazing_margin=nearest,
         amplitude=(highest - lowest) / 2,
         lyapunov_exponent=jnp.asarray(jnp.nan),
         residual=jnp.max(jnp.abs(residual)),

@@ -13,6 +13,11 @@ from ..ensemble import Reason
 
 MOST_ITERATIONS = 16
 _SMALLEST_DAMPING = 1 / 64
+# Revolutions at the tighter tolerance, each a step of Newton's method from the last one.
+_LOOKS, _MOST_LOOKS = 2, 4
+# A motion has come back if it is nearer to its start than this part of its size, and
+# Newton's next step is to be as short as this.
+_RETURNS, _CLOSE = 1e-3, 1e-4
 # Two states nearer than this part of the motion's size are taken for the same.
 SAME_STATE = 1e-5
 
@@ -35,13 +40,15 @@ class Shot(NamedTuple):
     """Where Newton's iteration ended: `state`, and what n periods make of it.
 
     `revolution` is integrated at the tighter tolerance; `coarse_monodromy` is that of
-    the iteration; `bend` the largest change of the monodromy per length of a step (an
+    the iteration, and `correction` how far the orbit of the tighter tolerance is from
+    that one's; `bend` the largest change of the monodromy per length of a step (an
     estimate of its Lipschitz constant, in units of the orbit's size).
     """
 
     state: Float[Array, " n"]
     revolution: Revolution
     coarse_monodromy: Float[Array, "n n"]
+    correction: Float[Array, " n"]
     bend: Float[Array, ""]
     iterations: Int[Array, ""]
     result: Int[Array, ""]
@@ -116,8 +123,10 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
 
     A step that does not make the residual smaller is halved. The iteration at
     tolerance `rtol` has converged when a step, or the residual itself, is as small as
-    the tolerance lets it be; the last revolution is then integrated at `tight`. The
-    `grazing` depth is relative to the largest displacement.
+    the tolerance lets it be. It then goes on at `tight`, for two steps or more, so that M
+    is taken at the orbit of that tolerance; it has failed where the motion does not come
+    back, or the steps do not shrink. The `grazing` depth is relative to the largest
+    displacement.
     """
     start = jnp.asarray(guess, float)
     units = scales(system, start)
@@ -125,9 +134,9 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
     identity = jnp.eye(size)
 
     def body(carry):
-        best, least, monodromy, step, damping, bend, *rest = carry
-        iterations, looking, units, result, _ = rest
-        active = result < 0
+        best, least, monodromy, step, damping, bend, correction, *rest = carry
+        iterations, looks, units, result, _ = rest
+        active, looking = result < 0, looks > 0
         state = best + jnp.where(looking, 1.0, damping) * step
         seen = revolve(
             system,
@@ -140,8 +149,8 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
         )
         # A guess may be at rest, or nearly, where the motion is not.
         image = jnp.where(jnp.isfinite(seen.state), seen.state, state)
-        larger = jnp.maximum(units, scales(system, image))
-        units = jnp.where(iterations == 0, larger, units)
+        own = jnp.maximum(scales(system, state), scales(system, image))
+        units = jnp.where(iterations == 0, jnp.maximum(units, own), units)
         residual = seen.state - state
         length = jnp.max(jnp.abs(residual) / units)
         failed = seen.result != Reason.SUCCESS
@@ -153,26 +162,39 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
         notable = better & (travelled > jnp.sqrt(rtol)) & (iterations > 0) & ~looking
         bend = jnp.where(notable, jnp.maximum(bend, turned), bend)
 
-        stride = jnp.max(jnp.abs(new_step) / units)
-        growth = jnp.maximum(1.0, jnp.max(jnp.abs(seen.monodromy)))
-        done = better & ((stride < 30 * rtol) | (length < 3 * rtol * growth))
+        # In what this state is measured in: the guess may have been far larger.
+        stride, miss = (jnp.max(jnp.abs(x) / own) for x in (new_step, residual))
+        growth = jnp.max(jnp.abs(seen.monodromy) * own[None] / own[:, None])
+        growth = jnp.maximum(1.0, growth)
+        # Where neighbours part a million times as far, short steps alone say nothing.
+        returns = miss < _RETURNS
+        done = better & returns & ((stride < 30 * rtol) | (miss < 3 * rtol * growth))
         code = jnp.where(~better & (damping / 2 < _SMALLEST_DAMPING), Reason.DIVERGED, -1)
         code = jnp.where(better & ~jnp.isfinite(stride), Reason.SINGULAR, code)
         code = jnp.where(failed & (iterations == 0), seen.result, code)
         spent = (code < 0) & ~done & (iterations + 1 >= MOST_ITERATIONS)
         code = jnp.where(spent, Reason.ITERATION_LIMIT, code)
-        code = jnp.where(looking, seen.result, code).astype(jnp.int32)
+        shrinks = (length < least / 2) | (miss < 30 * tight * growth)
+        settles = returns & shrinks & (stride < _CLOSE)
+        looked = settles & (looks >= jnp.where(tight < rtol, _LOOKS, 1))
+        last = jnp.where(looks < _MOST_LOOKS, -1, Reason.ITERATION_LIMIT)
+        last = jnp.where(looked, Reason.SUCCESS, last)
+        last = jnp.where(failed, seen.result, last)
+        code = jnp.where(looking, last, code).astype(jnp.int32)
 
+        moves = better | looking
         new = (
-            jnp.where(better | looking, state, best),
-            jnp.where(better, length, least),
+            jnp.where(moves, state, best),
+            # The residuals of another tolerance are compared among themselves.
+            jnp.where(looking | ~done, jnp.where(moves, length, least), jnp.inf),
             jnp.where(better & ~looking, seen.monodromy, monodromy),
-            jnp.where(better & ~looking, new_step, step),
+            jnp.where(moves, new_step, step),
             jnp.where(better, 1.0, damping / 2),
             bend,
+            jnp.where(looks == 1, new_step, correction),
             iterations + 1,
-            looking | done,
-            units,
+            jnp.where(looking | done, looks + 1, 0),
+            jnp.where(done & ~looking, own, units),
             code,
             seen,
         )
@@ -188,12 +210,13 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
         jnp.zeros(size),
         jnp.asarray(1.0),
         jnp.asarray(0.0),
+        jnp.zeros(size),
         jnp.asarray(0, jnp.int32),
-        jnp.asarray(False),
+        jnp.asarray(0, jnp.int32),
         units,
         jnp.asarray(-1, jnp.int32),
         jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), blank),
     )
     last = jax.lax.while_loop(lambda carry: carry[-2] < 0, body, first)
-    state, _, monodromy, _, _, bend, iterations, *_, result, seen = last
-    return Shot(state, seen, monodromy, bend, iterations, result)
+    state, _, monodromy, _, _, bend, correction, iterations, *_, result, seen = last
+    return Shot(state, seen, monodromy, correction, bend, iterations, result)

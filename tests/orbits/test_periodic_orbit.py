@@ -47,6 +47,22 @@ def test_apart_the_orbit_is_the_linear_response():
     assert int(orbit.stable) == 1
 
 
+@pytest.mark.parametrize("far", [1e2, 1e4, 1e6, 1e8])
+def test_a_guess_far_away_leads_to_an_orbit_or_to_a_reason(far):
+    # Newton's method judged itself in the guess's size: 14 of these 16 were no orbits.
+    @jax.jit
+    def find(guess):
+        orbit = jv.periodic_orbit(soft, guess)
+        return orbit, jv.flow(soft, orbit.state, 0.0, soft.period())
+
+    for seed in range(4):
+        orbit, end = find(far * np.random.default_rng(seed).normal(size=4))
+        if int(orbit.result) == Reason.SUCCESS:
+            size = np.abs(orbit.state).max()
+            assert np.abs(end - orbit.state).max() < 1e-7 * size
+            assert float(orbit.state_error) < 1e-6 * size
+
+
 def test_the_transient_leads_to_the_published_orbit():
     orbit = jv.periodic_orbit(soft, periods=None)
     assert int(orbit.periods) == 1
