@@ -169,11 +169,26 @@ def campaign() -> str:
     return table(rows)
 
 
+def apart() -> str:
+    """Return how many motions that close no gap are called what they are."""
+    row = stored("regimes.json")["never touching"]
+    return f"{row['of period 1, without contact']} of {row['samples']}"
+
+
+def regime_map() -> str:
+    """Return rows of the main study's classes, before there was evidence and now."""
+    row = stored("regimes.json")["map"]
+    before, now = row["classes before"], row["classes"]
+    names = [name for name in (now | before) if not name.startswith("period ")]
+    counts = ((str(each.get(name, 0)) for each in (before, now)) for name in names)
+    return table((name, *pair) for name, pair in zip(names, counts, strict=True))
+
+
 _NAMED = {
     function.__name__: function
     for function in (
         bifurcations, two_bodies, unlisted, error_bars, event_error_bars, printed_beam,
-        chains, campaign,
+        chains, campaign, apart, regime_map,
     )
 }  # fmt: skip
 
