@@ -16,7 +16,13 @@ from .bifurcation import BifurcationPoint
 from .branch import Branch, branch_of, stacked
 from .events import watch_of
 from .following import arcs, crossed, frame_of, kinds_and_events, walked
-from .limits import checked_steps, enclosing, known_parameter, limits_of
+from .limits import (
+    check_periods_along,
+    checked_steps,
+    enclosing,
+    known_parameter,
+    limits_of,
+)
 from .natural import Follower
 from .one_way import Place
 from .point import Point
@@ -80,6 +86,7 @@ def continue_orbit(
         raise ValueError(f"method = {method!r}; allowed: {', '.join(METHODS)}")
     declared = known_parameter(system, path)
     low, high = enclosing(declared, path, bounds, declared.value)
+    check_periods_along(system, path, (low, high))
     steps = checked_steps(high - low, first_step, smallest_step, largest_step)
     limits = limits_of(low, high, steps, most_points)
     watch = watch_of(events, stop_at)
@@ -181,6 +188,9 @@ def continue_orbits(
 
     values = np.asarray(jax.vmap(value_of)(leaves))
     low, high = enclosing(declared, path, bounds, values)
+    if number:
+        first = jax.tree.map(lambda leaf: leaf[0], leaves)
+        check_periods_along(eqx.combine(first, static), path, (low, high))
     steps = checked_steps(high - low, first_step, smallest_step, largest_step)
     limits, watch = limits_of(low, high, steps, most_points), watch_of(events, stop_at)
     factor, tell = evidence_factor(evidence), progress or (lambda count: None)
@@ -237,6 +247,7 @@ def switch_branch(
         raise ValueError(f"way = {way}; allowed: 1, -1")
     declared = known_parameter(system, point.path)
     low, high = enclosing(declared, point.path, bounds, point.parameter)
+    check_periods_along(system, point.path, (low, high))
     steps = checked_steps(high - low, first_step, smallest_step, largest_step)
     limits, watch = limits_of(low, high, steps, most_points), watch_of(events, stop_at)
     factor, tell = evidence_factor(evidence), progress or (lambda count: None)

@@ -17,6 +17,7 @@ from .bifurcation import BifurcationPoint
 from .branch import Branch
 from .curve_equations import CurveCourse, curve_corrector, curve_looker
 from .extended import KINDS, Setting, beginning, section, with_values
+from .limits import check_periods_along
 from .one_way import Limits, Surroundings
 from .special import SpecialPoint, special_points, torus_part
 
@@ -114,6 +115,7 @@ def continue_bifurcation(
     pairs = np.array([bounds[path] for path in paths], float)
     for path, pair, value in zip(paths, pairs, start, strict=True):
         _check_bounds(known[path], path, pair, value)
+        check_periods_along(system, path, pair)
     steps = {"first": first_step, "smallest": smallest_step, "largest": largest_step}
     for name, step in steps.items():
         check_range(f"{name}_step", step, "", Range(above=0.0, at_most=1.0))

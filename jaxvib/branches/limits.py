@@ -5,8 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from .._quantity import Range, check_range
-from ..systems.parameters import parameters, unknown_key
+from ..systems.parameters import parameters, replace, unknown_key
+from ..systems.periods import check_period
 from .one_way import Limits
+
+_BETWEEN = 0.4142135623730951
 
 
 def checked_steps(span: float, first, smallest, largest) -> dict[str, float]:
@@ -35,6 +38,21 @@ def known_parameter(system, path: str):
     if path not in known:
         raise ValueError(unknown_key("parameter", path, known))
     return known[path]
+
+
+def check_periods_along(system, path: str, bounds) -> None:
+    """Raise `ValueError` if a system has no period at other values of a parameter."""
+    check_period(system)
+    low, high = (float(bound) for bound in bounds)
+    # No value that a user would take: where loads repeat together by chance they do not.
+    value = low + _BETWEEN * (high - low)
+    try:
+        check_period(replace(system, {path: value}))
+    except ValueError as error:
+        raise ValueError(
+            f"bounds of {path}: at {value:.6g}, say, {error}; a parameter that moves all "
+            "loads alike can be followed"
+        ) from None
 
 
 def enclosing(declared, path: str, bounds, values) -> tuple[float, float]:

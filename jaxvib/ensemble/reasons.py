@@ -21,6 +21,8 @@ class Reason(enum.IntEnum):
     NO_BIFURCATION = 9
     LIMIT_VIOLATED = 10
     COMPUTATION_FAILED = 11
+    NO_COMMON_PERIOD = 15
+    FIELD_JUMPS = 16
     QUASI_PERIODIC = 20
     CHAOTIC = 21
     UNSETTLED = 22
@@ -76,6 +78,9 @@ _TEXTS = {
     Reason.NO_BIFURCATION: "the branch has no bifurcation of the kind that is looked for",
     Reason.LIMIT_VIOLATED: "the design violates a limit",
     Reason.COMPUTATION_FAILED: "its computation broke off with an error",
+    Reason.NO_COMMON_PERIOD: "no period: loads have none in common, or a field has not its",
+    Reason.FIELD_JUMPS: "the field jumps in its state, so that its slopes do not tell how "
+    "neighbours part",
     Reason.QUASI_PERIODIC: "settled on a quasi-periodic motion",
     Reason.CHAOTIC: "settled on a chaotic motion",
     Reason.UNSETTLED: "settled on no motion of as few periods as were looked for",

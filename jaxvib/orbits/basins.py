@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from .._quantity import Range, check_range, reported
 from ..dynamics.flow import engine_for
 from ..ensemble import Reason, map_samples, recalled
+from ..systems.periods import check_period
 from ..systems.roles import Periodic
 from .aperiodic import watch_out
 from .attractors import (
@@ -137,6 +138,7 @@ def basins(
     called with the number of states decided since its last call.
     **Raises:** `ValueError` for starts of another shape or an argument out of its range.
     """
+    check_period(system)
     starts = np.asarray(starts, float)
     size = jax.eval_shape(system.rest).shape[0]
     if starts.ndim != 2 or starts.shape[1] != size or not len(starts):

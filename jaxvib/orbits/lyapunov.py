@@ -11,9 +11,10 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 from .._quantity import Range, check_range, reported
 from ..dynamics.flow import check_engine, checked_state, solve_system
 from ..ensemble import Reason, raise_if_empty
+from ..systems.periods import check_period, period_of
 from ..systems.roles import Periodic
 from .settling import strobe
-from .shooting import scales
+from .shooting import no_period, ratios
 
 _BLOCKS = 8  # whose means give the standard error
 
@@ -79,6 +80,7 @@ def lyapunov_exponents(
     Shimada and Nagashima, *Prog. Theor. Phys.* 61 (1979) 1605.
     """
     check_engine(engine)
+    check_period(system)
     state = checked_state(system, state)
     size = state.shape[0]
     count = size if count is None else count
@@ -92,9 +94,9 @@ def lyapunov_exponents(
 
 @eqx.filter_jit
 def _exponents(system, state, periods, count, skip, rtol, engine) -> LyapunovExponents:
-    period = system.period()
+    period = period_of(system)
     # Lengths in units that all components share; only their ratios matter.
-    units = scales(system, jnp.ones_like(state))
+    units = ratios(system, state)
 
     def step(carry, _):
         state, frame, result = carry
@@ -120,6 +122,7 @@ def _exponents(system, state, periods, count, skip, rtol, engine) -> LyapunovExp
     blocks = jnp.mean(growth[:even].reshape(_BLOCKS, -1, count), axis=1) / period
     exponents = jnp.mean(growth, axis=0) / period
     order = jnp.argsort(-exponents)
+    result = no_period(system, period, result)
     return LyapunovExponents(
         exponents[order],
         (jnp.std(blocks, axis=0, ddof=1) / jnp.sqrt(float(_BLOCKS)))[order],
@@ -173,6 +176,7 @@ def poincare_section(
     `throw=False`.
     """
     check_engine(engine)
+    check_period(system)
     state = checked_state(system, state)
     check_range("periods", periods, "", Range(at_least=1))
     check_range("skip", skip, "", Range(at_least=0))

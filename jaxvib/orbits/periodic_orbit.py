@@ -13,6 +13,7 @@ from .._quantity import Range, check_range, reported
 from ..dynamics.exponential import decoupled
 from ..dynamics.flow import checked_state, engine_for, flow
 from ..ensemble import Reason, raise_if_empty, reason
+from ..systems.periods import check_period
 from .implicit import implicit_root, with_derivative_of
 from .multipliers import (
     STABLE,
@@ -145,6 +146,7 @@ def periodic_orbit(
 
 
 def _found(system, guess, periods, engine, rtol, evidence) -> PeriodicOrbit:
+    check_period(system)
     blocks = decoupled(jax.tree.map(_stopped, system)) if engine == "auto" else None
     if blocks is None:
         engine_for(system, engine, lanes=1)

@@ -8,6 +8,7 @@ from jaxtyping import Array, Float, Int
 
 from ..dynamics.flow import solve_system, watch
 from ..ensemble import Reason
+from ..systems.periods import period_of
 from ..systems.roles import Periodic
 from .linear_end import (
     linear_but_for_contacts,
@@ -15,7 +16,7 @@ from .linear_end import (
     stays_apart,
     transient_periods,
 )
-from .shooting import scales
+from .shooting import no_period, scales
 
 # A touch that is shallower than this part of the amplitude is not counted.
 GRAZING = 1e-9
@@ -29,7 +30,7 @@ def strobe(system: Periodic, state, count: int, rtol, engine="auto") -> tuple[Ar
 
     A motion that fails stands still from there on; its states are NaN.
     """
-    period = system.period()
+    period = period_of(system)
 
     def step(carry, _):
         state, result = carry
@@ -40,7 +41,7 @@ def strobe(system: Periodic, state, count: int, rtol, engine="auto") -> tuple[Ar
 
     start = jnp.asarray(state, float), jnp.asarray(0, jnp.int32)
     (_, result), states = jax.lax.scan(step, start, length=count)
-    return states, result
+    return states, no_period(system, period, result)
 
 
 def recurrences(system: Periodic, states, longest: int) -> Float[Array, " longest"]:
@@ -146,7 +147,7 @@ def wander(system: Periodic, state, direction, periods: int, rtol, engine="auto"
     than a state with a column, whose rates are not smooth at onset.
     **Source:** Benettin, Galgani and Strelcyn, *Phys. Rev. A* 14 (1976) 2338.
     """
-    period = system.period()
+    period = period_of(system)
     equation = system.equation()
     units = scales(system, state)
     grazing = GRAZING * units[0]

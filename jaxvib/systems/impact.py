@@ -1,9 +1,7 @@
 """Vibro-impact systems: linear bodies that touch each other or a stop under loads."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Real
 
 from .._quantity import quantity
@@ -11,6 +9,7 @@ from .assembly import GROUND, assemble
 from .contact import HertzContact, RestitutionContact
 from .load import HarmonicLoad
 from .modules import TranslationTranslation
+from .periods import check_period, common_period
 from .printed import Printed
 from .roles import ContactLaw, Linear, LoadLaw
 from .symmetry import check_mass
@@ -79,7 +78,7 @@ class EquationOfMotion(eqx.Module):
     $$\ddot q = -M^{-1} D \dot q - M^{-1} C q - \sum_c M^{-1} n_c F_c(n_c^T q - g_c)
                 + \sum_l M^{-1} r_l f_l(t).$$
 
-    States are $(q + o, \dot q)$ with `offset` $o$, shape (2n,).
+    States are $(q + o, \dot q)$ with `offset` $o$, shape (n,); `inertia`: diagonal of M.
     """
 
     damping: Float[Array, "n n"]
@@ -89,6 +88,7 @@ class EquationOfMotion(eqx.Module):
     loads: tuple[AppliedLoad, ...]
     load_responses: tuple[Float[Array, " n"], ...]
     offset: Float[Array, " n"]
+    inertia: Float[Array, " n"]
 
     def vector_field(self, time, state: Float[Array, " state"]) -> Float[Array, " state"]:
         """Return the state's rate of change at a time, s."""
@@ -141,6 +141,12 @@ class EquationOfMotion(eqx.Module):
             self._along(jnp.split(rate, 2)[1]),
         )
 
+    def contact_reach(self, sizes: Float[Array, " state"]) -> Float[Array, " contacts"]:
+        """Return how far displacements of given sizes move each contact at most, m."""
+        size = jnp.split(sizes, 2)[0]
+        reaches = [_dot(jnp.abs(contact.direction), size) for contact in self.contacts]
+        return jnp.stack(reaches) if reaches else jnp.zeros(0, sizes.dtype)
+
     def _along(self, vector: Float[Array, " n"]) -> Float[Array, " contacts"]:
         rates = [_dot(contact.direction, vector) for contact in self.contacts]
         return jnp.stack(rates) if rates else jnp.zeros(0, vector.dtype)
@@ -159,6 +165,7 @@ def equation_of_motion(matrices, contacts, loads, offset=None) -> EquationOfMoti
         tuple(loads),
         tuple(inverse @ load.direction for load in loads),
         jnp.zeros(size) if offset is None else offset,
+        jnp.diagonal(mass),
     )
 
 
@@ -167,7 +174,8 @@ class ImpactSystem(Printed):
 
     **Fields:** `linear`: a `LinearSystem` or an assembled one; `contacts`; `loads`.
     States are (q, dq/dt) about static equilibrium, taken at t = 0. **Raises:**
-    `ValueError` for directions of another length than the system's.
+    `ValueError` for directions of another length than the system's, or loads that never
+    repeat together.
     """
 
     linear: Linear
@@ -183,8 +191,8 @@ class ImpactSystem(Printed):
                         f"{kind} {position}: direction has shape "
                         f"{jnp.shape(item.direction)}; allowed: ({size},)"
                     )
-        if self.loads:
-            _check_commensurate([load.law for load in self.loads])
+        if len(self.loads) > 1:
+            check_period(self)
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -209,11 +217,10 @@ class ImpactSystem(Printed):
         return jnp.zeros(2 * self.degrees_of_freedom)
 
     def period(self) -> Float[Array, ""]:
-        """Return the common period of the loads, s."""
+        """Return the common period of the loads, s; NaN if they have none."""
         if not self.loads:
             raise ValueError("loads = () is empty; a period needs one load or more")
-        periods = jnp.stack([load.law.period() for load in self.loads])
-        return jnp.max(periods)
+        return common_period(jnp.stack([load.law.period() for load in self.loads]))
 
 
 class Body(Printed):
@@ -326,15 +333,3 @@ def _dot(direction, vector):
     if vector.shape[0] > 8:
         return direction @ vector
     return sum(direction[j] * vector[j] for j in range(vector.shape[0]))
-
-
-def _check_commensurate(laws) -> None:
-    periods = [law.period() for law in laws]
-    if any(isinstance(period, jax.core.Tracer) for period in periods):
-        return
-    ratios = max(periods) / np.asarray(periods)
-    if np.any(np.abs(ratios - np.round(ratios)) > 1e-12 * ratios):
-        raise ValueError(
-            f"loads have periods {[float(period) for period in periods]} s; allowed: "
-            "whole fractions of the longest one"
-        )

@@ -1,0 +1,102 @@
+"""Periods that loads have in common, and fields that repeat as they are said to."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from .load import HarmonicLoad
+
+# Loads repeat together after as many of the longest period, or never.
+MOST_WHOLE = 64
+_COMMENSURATE = 1e-10  # of a ratio of periods
+_REPEATS = 1e-8  # of the largest rate: a period is given to nine digits or more
+_TIMES, _STATES = 8, 6
+
+
+def common_period(periods: Float[Array, " loads"]) -> Float[Array, ""]:
+    """Return the shortest time that is a whole number of each period, NaN if none is.
+
+    It is at most 64 of the longest one.
+    """
+    longest = jnp.max(periods)
+    if periods.shape[0] == 1:
+        return longest
+    wholes = jnp.arange(1.0, MOST_WHOLE + 1)
+    turns = jax.lax.stop_gradient(wholes[:, None] * (longest / periods)[None])
+    fits = jnp.all(jnp.abs(turns - jnp.round(turns)) <= _COMMENSURATE * turns, axis=1)
+    return jnp.where(jnp.any(fits), wholes[jnp.argmax(fits)], jnp.nan) * longest
+
+
+def period_of(system) -> Float[Array, ""]:
+    """Return a system's period, s, or NaN where it has none.
+
+    Loads may have none in common; a field, or a load of a user's own, may not repeat in
+    the time that it says.
+    """
+    period = jnp.asarray(system.period(), float)
+    return jnp.where(_repeats(system, jax.lax.stop_gradient(period)), period, jnp.nan)
+
+
+def check_period(system) -> None:
+    """Raise `ValueError` if a system is known to have no period."""
+    period = system.period()
+    leaves = [leaf for leaf in jax.tree.leaves(system) if hasattr(leaf, "dtype")]
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in (period, *leaves)):
+        return
+    if not np.isfinite(period) and all(np.all(np.isfinite(leaf)) for leaf in leaves):
+        raise ValueError(without_period(getattr(system, "loads", ())))
+    if np.isfinite(period) and not bool(_repeats(system, jnp.asarray(period))):
+        raise ValueError(
+            f"period = {float(period):.10g} s is none: the "
+            f"{'field' if _is_field(system) else 'load'} does not have f(t + T) = f(t); "
+            "allowed: a time in which it repeats, to nine digits"
+        )
+
+
+def without_period(loads) -> str:
+    """Return the message that loads have no period in common."""
+    each = ", ".join(f"{float(load.law.period()):.10g}" for load in loads)
+    return (
+        f"loads have periods {each} s and none in common; allowed: ratios of whole "
+        f"numbers, up to {MOST_WHOLE} of the longest"
+    )
+
+
+def _is_field(system) -> bool:
+    return hasattr(system, "repeats") and hasattr(system, "dimension")
+
+
+def _repeats(system, period) -> Bool[Array, ""]:
+    """Return whether f(t + T, x) = f(t, x) at some times and states, but for rounding."""
+    parts = (np.arange(_TIMES) * 0.6180339887498949 + 0.1) % 1.0
+    times = period * jnp.asarray(parts)
+    if _is_field(system):
+        rng = np.random.default_rng(1)
+        states = rng.normal(size=(_STATES, system.dimension))
+        states *= np.array([0.0, 1e-3, 0.1, 1.0, 1.0, 10.0])[:, None]
+        field = system.equation().vector_field
+
+        def at(times):
+            each = jax.vmap(lambda x: jax.vmap(lambda t: field(t, x))(times))
+            return each(jnp.asarray(states))
+
+        return _same(at(times), at(times + period))
+    loads = getattr(system, "loads", None)
+    laws = [system.load] if loads is None and hasattr(system, "load") else []
+    laws = laws or [load.law for load in loads or ()]
+    every = jnp.asarray(True)
+    for law in laws:
+        if not isinstance(law, HarmonicLoad):
+            force = jax.vmap(law.force)
+            now, later = force(times), force(times + law.period())
+            every = every & _same(now[None, :, None], later[None, :, None])
+    return every
+
+
+def _same(now, later) -> Bool[Array, ""]:
+    """Return whether rates (states, times, n) are the same, as far as they are finite."""
+    known = jnp.isfinite(now) & jnp.isfinite(later)
+    apart = jnp.where(known, jnp.abs(later - now), 0.0)
+    size = jnp.max(jnp.where(known, jnp.abs(now), 0.0), axis=1, keepdims=True)
+    return jnp.all(apart <= _REPEATS * size)
