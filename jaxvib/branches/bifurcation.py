@@ -14,14 +14,16 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from .._nearest import nearest
 from .._quantity import reported
-from ..dynamics.flow import checked_state
+from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, raise_if_empty, reason
 from ..orbits.implicit import implicit_root
 from ..orbits.multipliers import floquet_multipliers
 from ..orbits.periodic_orbit import PeriodicOrbit, check_periods
 from ..systems.parameters import parameters, unknown_key
+from ..systems.periods import check_period
 from .extended import (
     KINDS,
+    RTOL,
     Setting,
     beginning,
     equations,
@@ -34,7 +36,8 @@ from .extended import (
 _MOST_ITERATIONS = 20
 _GOING = -1
 _LONGEST = 0.2  # step of Newton's method, per size
-_ZERO = 1e-10  # values of parameters below it have no size
+# A value below it, or that moves the state by less per size, may have no size of its own.
+_ZERO = 1e-10
 
 
 class BifurcationPoint(eqx.Module):
@@ -96,6 +99,7 @@ def bifurcation_point(
         near = nearest(kind, KINDS)
         hint = f"; did you mean {near!r}?" if near else ""
         raise ValueError(f"kind = {kind!r}; allowed: {', '.join(KINDS)}{hint}")
+    check_period(system)
     known = parameters(system)
     if path not in known:
         raise ValueError(unknown_key("parameter", path, known))
@@ -113,20 +117,22 @@ def bifurcation_point(
         state, count = checked_state(system, guess), jnp.asarray(periods, jnp.int32)
     if kind == "neimark_sacker" and state.shape[0] < 2:
         raise ValueError("kind = 'neimark_sacker'; the system has fewer than two states")
+    sized = not isinstance(value, jax.core.Tracer) and abs(float(value)) > _ZERO
     start = jax.lax.stop_gradient((state, count, value))
-    found = _found(system, *start, kind, path)
+    found = _found(system, *start, kind, path, sized)
     raise_if_empty(f"bifurcation_point: {kind}", throw, found.result)
     return found
 
 
 @eqx.filter_jit
-def _found(system, state, count, value, kind: str, path: str) -> BifurcationPoint:
+def _found(system, state, count, value, kind: str, path: str, sized: bool):
+    """Return the point; `sized`: whether the parameter's value is its own size."""
     leaves, static = eqx.partition(system, eqx.is_inexact_array)
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
     here = with_values(eqx.combine(frozen, static), (path,), value[None])
     periods = count.astype(float)
     cut = section(here, state, periods)
-    range_ = jnp.where(jnp.abs(value) < _ZERO, 1.0, jnp.abs(value))
+    range_ = jnp.abs(value) if sized else _range(here, path, value, periods, cut)
     start, units = beginning(kind, cut, value[None], range_[None])
     setting = Setting(periods, cut.begin, units, cut.contact)
     both = equations(static, kind, (path,))
@@ -157,6 +163,23 @@ def _found(system, state, count, value, kind: str, path: str) -> BifurcationPoin
         iterations=steps,
         result=code,
     )
+
+
+def _range(system, path, value, periods, cut):
+    """Return the size of a parameter: its own, or of what moves the state by its own."""
+
+    def moved(value):
+        there = with_values(system, (path,), value[None])
+        first = cut.begin * periods * there.period()
+        span = periods * there.period()
+        return flow(there, cut.state, first, first + span, rtol=RTOL) / cut.size
+
+    _, column = jax.jvp(moved, (value,), (jnp.ones_like(value),))
+    effect = jnp.max(jnp.abs(column))
+    known = jnp.isfinite(effect) & (effect > 0)
+    other = jnp.where(known, 1 / jnp.where(known, effect, 1.0), 1.0)
+    small = jnp.abs(value) < _ZERO * other
+    return jnp.where(small, other, jnp.abs(value))
 
 
 def _newton(map_, start, arguments):

@@ -157,9 +157,11 @@ def section(system, state, periods) -> Section:
 def beginning(kind: str, cut: Section, values, ranges):
     """Return the first unknowns of all, unscaled, and what they are measured in."""
     grazing = kind == "grazing"
-    time, one = ([cut.turn[None]], [jnp.ones(1)]) if grazing else ([], [])
+    # Displacements per velocity of the same size: times are told in periods of the load.
+    period = 2 * jnp.pi * cut.size[:1] / cut.size[-1:]
+    time, unit = ([cut.turn[None]], [period]) if grazing else ([], [])
     start = jnp.concatenate([cut.state, *time, values])
-    return start, jnp.concatenate([cut.size, *one, ranges])
+    return start, jnp.concatenate([cut.size, *unit, ranges])
 
 
 def _parts(kind: str, unscaled, parameters: int):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..ensemble import Reason, compile_ahead, map_samples
 from ..orbits.periodic_orbit import PeriodicOrbit
-from ..orbits.shooting import scales
+from ..orbits.shooting import is_field, scales
 from .arclength import both_ways, correct_some, lane_of, together, walk
 from .bifurcation import BifurcationPoint
 from .branch import Branch, BranchEvent, branch_of
@@ -72,7 +72,7 @@ def frame_of(lanes, static, path, span, periods, rtol, factor, segments) -> Fram
     def units_of(lane):
         leaves, state, amplitude = lane
         system = eqx.combine(leaves, static)
-        if hasattr(system, "scales"):
+        if is_field(system):
             return scales(system, state)
         # At t = 0 a motion may be small that is large at other times.
         widest = jnp.concatenate([amplitude, jnp.zeros_like(amplitude)])

@@ -18,12 +18,14 @@ from ..orbits.periodic_orbit import (
     evidence_factor,
     orbit_from_guess,
 )
+from ..orbits.shooting import scales
 from .branch import Branch
 from .continuation import continue_orbit
 from .corrector import state_size
-from .limits import enclosing, known_parameter
+from .limits import check_periods_along, enclosing, known_parameter
 from .point import at
 
+_ONE = 1e-6  # of a motion's size: orbits that are nearer are one
 _SAME = 0.02  # of a branch's size, between its points
 
 
@@ -66,6 +68,7 @@ def find_branches(
     check_range("values", values, "", Range(at_least=1))
     check_periods(periods)
     low, high = enclosing(declared, path, bounds, np.mean(bounds))
+    check_periods_along(system, path, (low, high))
     places = low + (high - low) * (np.arange(values) + 0.5) / values
     found = _orbits(system, path, places, starts, periods, rtol, evidence_factor(evidence))
     branches: list[Branch] = []
@@ -89,14 +92,14 @@ def _orbits(system, path, places, starts, periods, rtol, factor):
     number = len(each[0])
     many = jax.tree.map(lambda leaf: np.stack([np.asarray(leaf)] * number), leaves)
     tolerances = np.full(number, rtol), np.full(number, factor)
-    orbits, shifted = map_samples(
+    orbits, shifted, units = map_samples(
         _finder(static, path, periods), (many, *each, *tolerances)
     )
     found = []
     for i in np.flatnonzero(np.asarray(orbits.result) == Reason.SUCCESS):
-        size = np.abs(shifted[i]).max() + np.finfo(float).tiny
         known = (s[2] for s in found if s[0] == each[0][i])
-        if any((np.abs(s - shifted[i][0]).max(axis=1) < 1e-6 * size).any() for s in known):
+        apart = [np.abs((s - shifted[i][0]) / units[i]).max(axis=1).min() for s in known]
+        if apart and min(apart) < _ONE:
             continue
         orbit = jax.tree.map(lambda leaf, i=i: jnp.asarray(leaf[i]), orbits)
         found.append((float(each[0][i]), orbit, shifted[i]))
@@ -105,9 +108,9 @@ def _orbits(system, path, places, starts, periods, rtol, factor):
 
 @functools.lru_cache(maxsize=32)
 def _finder(static, path: str, periods: int):
-    """Return the function of a lane that gives an orbit and its states once a period."""
+    """Return the function of a lane to an orbit, its states once a period, their units."""
 
-    def find(lane) -> tuple[PeriodicOrbit, jax.Array]:
+    def find(lane) -> tuple[PeriodicOrbit, jax.Array, jax.Array]:
         leaves, value, start, rtol, factor = lane
         there = at(eqx.combine(leaves, static), path, value)
         number = jnp.asarray(periods, jnp.int32)
@@ -115,7 +118,7 @@ def _finder(static, path: str, periods: int):
         states = [orbit.state]
         for _ in range(1, periods):
             states.append(flow(there, states[-1], 0.0, there.period(), rtol=rtol))
-        return orbit, jnp.stack(states)
+        return orbit, jnp.stack(states), scales(there, orbit.state)
 
     return find
 

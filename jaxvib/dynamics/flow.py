@@ -17,13 +17,16 @@ from ..ensemble import Reason, raise_if_empty
 from . import exponential
 from .events import travel, travel_columns, travel_problem, why_not, why_only
 from .lanes import step_lanes
+from .looks import LOOKS, LOOKS_OF_A_LANE, has_jump, longest_step, may_jump
 from .observables import Watched, start_watching, steps_over_contact, watch_step
+from .scales import scales_of
 from .single import in_float32
 from .solve import (
     Problem,
     Solution,
     Tolerance,
     augmented,
+    ended,
     integrate,
     reason_of,
     solve,
@@ -44,15 +47,6 @@ class Trajectory(eqx.Module):
         "contact force", "N", ("time", "contact")
     )
     result: Int[Array, ""] = reported("reason code")
-
-
-def tolerances(rtol) -> Tolerance:
-    """Return the tolerances of a solve from its relative one.
-
-    The absolute tolerance is a hundredth of it in SI units: displacements of
-    centimetres are then known to a small part of the penetration of rigid bodies.
-    """
-    return Tolerance(rtol, rtol * 1e-2)
 
 
 def flow(
@@ -106,7 +100,7 @@ def solve_system(
     problem, parameters = problem_of(system, engine, precision)
     if _by_events(system, engine):
         return travel_problem(problem.prepare, state, parameters, t0, t1, rtol)
-    return solve(problem, state, parameters, t0, t1, tolerances(rtol))
+    return solve(problem, state, parameters, t0, t1, Tolerance(rtol))
 
 
 def engine_for(system, engine: str, lanes: int) -> tuple[str, str]:
@@ -198,7 +192,7 @@ def _simulate(system, state, times, rtol) -> Trajectory:
     problem, parameters = problem_of(system)
     equation = problem.prepare(parameters)
     solution, finite = integrate(
-        problem, state, equation, times[0], times[-1], tolerances(rtol),
+        problem, state, equation, times[0], times[-1], Tolerance(rtol),
         diffrax.SaveAt(ts=times),
     )  # fmt: skip
     states = jnp.where(jnp.isfinite(solution.ys), solution.ys, jnp.nan)
@@ -222,13 +216,13 @@ class Observation(NamedTuple):
 
 
 def observe(
-    system, state, t0, t1, *, rtol, grazing, watched=None, engine="auto"
+    system, state, t0, t1, *, rtol, grazing, watched=None, engine="auto", longest=None
 ) -> Observation:
     """Return the flow of a vibro-impact system and what was watched on the way.
 
     `grazing`: the depth (m) up to which a touch is not counted as a contact;
-    `watched`: what is known from before t0. The result is not differentiable; `flow`
-    to a watched time is.
+    `watched`: what is known from before t0; `longest`: the longest step, s, unless one is
+    to be looked for. The result is not differentiable; `flow` to a watched time is.
     """
     if isinstance(system, exponential.Decoupled):
         found = exponential.travel(
@@ -244,8 +238,9 @@ def observe(
     start = state, jnp.eye(state.shape[0])
     prepared = whole.prepare(parameters)
     (final, columns), watched, result = _watch(
-        whole, start, prepared, prepared[0], lambda y: y[0], t0, t1, rtol, grazing, watched
-    )
+        whole, start, prepared, prepared[0], lambda y: y[0], t0, t1,
+        Tolerance(rtol, longest), grazing, watched,
+    )  # fmt: skip
     return Observation(final, columns.T, watched, result)
 
 
@@ -261,12 +256,15 @@ def watch(
     if _by_events(system, engine):
         found = travel(equation, state, t0, t1, rtol, grazing=grazing)
         return found.state, found.watched, found.result
+    tolerance = Tolerance(rtol)
     return _watch(
-        problem, state, equation, equation, lambda y: y, t0, t1, rtol, grazing, None
+        problem, state, equation, equation, lambda y: y, t0, t1, tolerance, grazing, None
     )
 
 
-def _watch(problem, start, prepared, equation, state_of, t0, t1, rtol, grazing, watched):
+def _watch(
+    problem, start, prepared, equation, state_of, t0, t1, tolerance, grazing, watched
+):
     if watched is None:
         watched = start_watching(t0, state_of(start), equation)
 
@@ -276,16 +274,14 @@ def _watch(problem, start, prepared, equation, state_of, t0, t1, rtol, grazing, 
 
     if problem.stepping:
         final, result, _, watched = step_lanes(
-            problem, start, prepared, t0, t1, tolerances(rtol), (watched, update)
+            problem, start, prepared, t0, t1, tolerance, (watched, update)
         )
         return final, watched, result
     saveat = diffrax.SaveAt(t1=True, solver_state=True)
     solution, finite = integrate(
-        problem, start, prepared, t0, t1, tolerances(rtol), saveat, (watched, update)
+        problem, start, prepared, t0, t1, tolerance, saveat, (watched, update)
     )
-    result = reason_of(solution.result, finite)
-    good = result == Reason.SUCCESS
-    final = jax.tree.map(lambda leaf: jnp.where(good, leaf[-1], jnp.nan), solution.ys)
+    final, result = ended(solution, finite)
     return final, solution.solver_state[-1], result
 
 
@@ -301,9 +297,29 @@ def problem_of(system, engine="diffrax", precision="float64") -> tuple[Problem, 
     def field(time, state, equation):
         return equation.vector_field(time, state)
 
-    skips = steps_over_contact if touches else None
+    def scales(t0, t1, state, equation):
+        return scales_of(equation, equation.vector_field, t0, t1, state)
+
     stepping = engine == "stepping"
-    problem = Problem(prepare, field, skips=skips, stepping=stepping)
+
+    def longest(t0, t1, state, equation):
+        looks = LOOKS_OF_A_LANE if stepping else LOOKS
+        return longest_step(equation, equation.vector_field, t0, t1, state, looks)
+
+    def jumps(scales, time, first, last, equation):
+        if not may_jump(equation):
+            return None
+        return has_jump(lambda y: equation.vector_field(time, y), scales.sizes, first, last)
+
+    problem = Problem(
+        prepare,
+        field,
+        scales,
+        skips=steps_over_contact if touches else None,
+        stepping=stepping,
+        longest=longest,
+        jumps=jumps,
+    )
     if precision == "float32":
 
         def period(parameters):

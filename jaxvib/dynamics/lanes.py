@@ -7,6 +7,8 @@ from jax.flatten_util import ravel_pytree
 
 from ..ensemble import Reason
 from .events.series import settled
+from .looks import longest_of
+from .scales import base, begun
 
 _TABLEAU = diffrax.Dopri8.tableau
 _ORDER = 8
@@ -45,17 +47,29 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None):
         rate, _ = ravel_pytree(problem.field(time, tree(parts), prepared))
         return settled(tuple(rate.astype(kind)), one.astype(kind))
 
+    scales = problem.scales(t0, end, base(state), prepared)
+    sizes, length = begun(
+        lambda time, state: problem.field(time, state, prepared),
+        scales, t0, end, state, tolerance.rtol,
+    )  # fmt: skip
+    sizes = tuple(ravel_pytree(sizes)[0])
+
     def scaled(errors, first, last):
-        sizes = [
-            jnp.maximum(jnp.abs(a), jnp.abs(b)) for a, b in zip(first, last, strict=True)
-        ]
-        allowed = [tolerance.atol + tolerance.rtol * size for size in sizes]
+        allowed = scales.allowed_parts(tolerance.rtol, sizes, first, last)
         pairs = zip(errors, allowed, strict=True)
-        relative = [e.astype(size.dtype) / size for e, size in pairs]
-        return problem.norm(tree(relative))
+        return problem.norm(tree([e.astype(size.dtype) / size for e, size in pairs]))
+
+    longest = longest_of(problem, tolerance, t0, end, state, prepared)
+    longest = jnp.inf if longest is None else longest
+    length = jnp.minimum(length, longest)
+
+    def jumps(time, first, last):
+        ends = base(tree(first)), base(tree(last))
+        found = problem.jumps(scales, time, *ends, prepared)
+        return False if found is None else found
 
     def step(carry):
-        time, length, parts, rate, steps, watched = carry
+        time, length, parts, rate, steps, jumped, watched = carry
         active = (time < end) & (steps < tolerance.max_steps) & (length > least)
         near, reach = tuple(x.astype(kind) for x in parts), length.astype(kind)
         stages, change = [rate], parts
@@ -67,7 +81,8 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None):
         ratio = scaled(_change(reach, _TABLEAU.b_error, stages), parts, new)
         first, last = (tree(parts), tree(rate)), (tree(new), tree(stages[-1]))
         if problem.skips is not None:
-            again = problem.skips(length, tolerance.atol, first, last, prepared)
+            slack = scales.slack(tolerance.rtol, base(first[0]), base(last[0]))
+            again = problem.skips(length, slack, first, last, prepared)
             ratio = jnp.where(again, jnp.inf, ratio)
         good = ratio <= 1  # false for NaN too
         ratio = jnp.where(jnp.isnan(ratio), jnp.inf, jnp.maximum(ratio, 1e-10))
@@ -79,7 +94,10 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None):
             watched = _chosen(active & good, seen, watched)
         good = active & good
         time = jnp.where(good, moved, time)
-        length = jnp.where(active, jnp.minimum(length * factor, end - time), length)
+        if problem.has_columns:
+            jumped = jumped | (good & jumps(moved, parts, new))
+        longer = jnp.minimum(jnp.minimum(length * factor, longest), end - time)
+        length = jnp.where(active, longer, length)
         length = jnp.where(time < end, length, jnp.inf)
         return settled(
             (
@@ -88,13 +106,14 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None):
                 _chosen(good, new, parts),
                 _chosen(good, stages[-1], rate),
                 steps + active.astype(steps.dtype),
+                jumped,
                 watched,
             ),
             one,
         )
 
     def unfinished(carry):
-        time, length, _, _, steps, _ = carry
+        time, length, _, _, steps, *_ = carry
         return (time < end) & (steps < tolerance.max_steps) & (length > least)
 
     def turn(carry):
@@ -104,18 +123,20 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None):
 
     parts = tuple(flat)
     rate = rates(t0, parts)
-    sizes = scaled(parts, parts, parts), scaled(rate, parts, parts)
-    length = 0.01 * jnp.maximum(sizes[0], 1e-3) / jnp.maximum(sizes[1], 1e-6)
-    length = jnp.clip(length, 10 * least, end - t0)
     steps = jnp.asarray(0, jnp.int32)
     watched = None if watch is None else watch[0]
-    first = t0, length, parts, rate, steps, watched
-    time, length, parts, _, steps, watched = jax.lax.while_loop(unfinished, turn, first)
+    first = t0, length, parts, rate, steps, jnp.asarray(False), watched
+    last = jax.lax.while_loop(unfinished, turn, first)
+    time, length, parts, _, steps, jumped, watched = last
     code = jnp.where(length > least, Reason.SUCCESS, Reason.STEP_UNDERFLOW)
     code = jnp.where(steps < tolerance.max_steps, code, Reason.STEP_LIMIT)
     code = jnp.where(time < end, code, Reason.SUCCESS)
     code = jnp.where(finite, code, Reason.BAD_PARAMETER).astype(jnp.int32)
-    final = tree([jnp.where(code == Reason.SUCCESS, x, jnp.nan) for x in parts])
+    count = base(state).shape[0]
+    good = code == Reason.SUCCESS
+    known = [good if i < count else good & ~jumped for i in range(len(parts))]
+    final = tree([jnp.where(k, x, jnp.nan) for k, x in zip(known, parts, strict=True)])
+    code = jnp.where(good & jumped, Reason.FIELD_JUMPS, code).astype(jnp.int32)
     return final, code, steps, watched
 
 

@@ -126,18 +126,19 @@ def watch_path(
     )
 
 
-def steps_over_contact(length, shallowest, start, end, equation):
-    """Return whether a step may have passed a contact deeper than `shallowest`, m.
+def steps_over_contact(length, slack, start, end, equation):
+    """Return whether a step may have passed a contact deeper than what is none.
 
     Both ends are apart and the gap closes and opens again in between: its quintic's
-    peak, and what the quintic cannot know, must stay below `shallowest`.
+    peak, and what the quintic cannot know, must stay below the depth that displacements
+    of the sizes `slack` reach.
     """
     before, after = equation.contact_motion(*start), equation.contact_motion(*end)
     apart = (before[0] < 0) & (after[0] < 0) & (before[1] > 0) & (after[1] < 0)
     depth = step_polynomial(length, before, after)
     tau = depth.extremum()
     peak = depth.value(tau) + cubic_defect(length, before, after, tau)
-    return jnp.any(apart & (peak > shallowest))
+    return jnp.any(apart & (peak > equation.contact_reach(slack)))
 
 
 def _displacements(path, turning, before, after):

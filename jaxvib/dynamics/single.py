@@ -6,6 +6,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from .looks import LOOKS_OF_A_LANE, has_jump, longest_step, may_jump
+from .scales import scales_of
 from .solve import Problem
 
 
@@ -28,10 +30,39 @@ def in_float32(problem: Problem, period: Callable[[Any], Any] | None) -> Problem
         rate = problem.field(_narrow(time), state, equation)
         return jax.tree.map(lambda leaf: leaf.astype(float), rate)
 
-    return problem._replace(prepare=prepare, field=field, single=True)
+    def scales(t0, t1, state, prepared):
+        wide = jax.tree.map(_widen, prepared[0])
+        return scales_of(wide, lambda t, y: field(t, y, prepared), t0, t1, state)
+
+    def longest(t0, t1, state, prepared):
+        def narrow(time, state):
+            return field(time, state, prepared)
+
+        wide = jax.tree.map(_widen, prepared[0])
+        return longest_step(wide, narrow, t0, t1, state, LOOKS_OF_A_LANE)
+
+    def jumps(scales, time, first, last, prepared):
+        if not may_jump(prepared[0]):
+            return None
+        return has_jump(lambda y: field(time, y, prepared), scales.sizes, first, last)
+
+    return problem._replace(
+        prepare=prepare,
+        field=field,
+        scales=scales,
+        longest=longest,
+        jumps=jumps,
+        single=True,
+    )
 
 
 def _narrow(leaf):
     if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
         return leaf
     return jnp.asarray(leaf).astype(jnp.float32)
+
+
+def _widen(leaf):
+    if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
+        return leaf
+    return jnp.asarray(leaf).astype(float)

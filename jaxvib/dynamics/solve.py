@@ -13,7 +13,9 @@ import numpy as np
 from ..ensemble import Reason
 from .columns import MOST_COLUMNS, basis_of, contracted, is_zero
 from .lanes import step_lanes
-from .stepper import Stepper
+from .looks import longest_of
+from .scales import Scales, base, begun
+from .stepper import Controller, Stepper
 
 PyTree = Any
 
@@ -32,27 +34,36 @@ class Problem(NamedTuple):
     """What is integrated: dy/dt = field(t, y, prepare(parameters)).
 
     `prepare` is evaluated once before the solve; `norm` maps the scaled errors of a
-    state to the one number that must stay below 1; `skips(h, shallowest, start, end,
-    prepared)` says whether a step of length h between two pairs (state, rate) may have
-    passed a contact deeper than `shallowest` unseen: such a step is taken again;
+    state to the one number that must stay below 1; `scales(t0, t1, state, prepared)`:
+    what errors are measured against; `skips(h, slack, start, end, prepared)` says whether
+    a step of length h between two pairs (state, rate) may have passed a contact unseen,
+    deeper than displacements of sizes `slack` reach: such a step is taken again;
     `has_columns`: whether the state is one with its columns already; `stepping`: whether
-    it is integrated by `lanes` instead of diffrax, and `single`: there in float32.
+    it is integrated by `lanes` instead of diffrax, and `single`: there in float32;
+    `longest(t0, t1, state, prepared)`: the longest step that passes nothing, None for any;
+    `jumps(scales, t, first, last, prepared)`: whether the field jumps between two states.
     """
 
     prepare: Callable[[PyTree], PyTree]
     field: Callable[[Any, PyTree, PyTree], PyTree]
+    scales: Callable[..., Scales]
     norm: Callable[[PyTree], Any] = rms
     skips: Callable[..., Any] | None = None
     has_columns: bool = False
     stepping: bool = False
     single: bool = False
+    longest: Callable[..., Any] = lambda *_: None
+    jumps: Callable[..., Any] = lambda *_: None
 
 
 class Tolerance(NamedTuple):
-    """Relative and absolute tolerance of a step, and the greatest number of steps."""
+    """Tolerance of a step, relative to the motion's `Scales`, and the longest step, s.
+
+    A problem finds the longest step by itself where it is None.
+    """
 
     rtol: Any
-    atol: Any
+    longest: Any = None
     max_steps: int = 1_000_000
 
 
@@ -103,13 +114,27 @@ def _run(problem, state, parameters, t0, t1, tolerance) -> Solution:
     if problem.stepping:
         final, result, steps, _ = step_lanes(problem, state, prepared, t0, t1, tolerance)
         return Solution(final, result, steps)
-    solution, finite = integrate(
-        problem, state, prepared, t0, t1, tolerance, diffrax.SaveAt(t1=True)
-    )
-    result = reason_of(solution.result, finite)
-    good = result == Reason.SUCCESS
-    final = jax.tree.map(lambda leaf: jnp.where(good, leaf[-1], jnp.nan), solution.ys)
+    saveat = diffrax.SaveAt(t1=True, solver_state=problem.has_columns)
+    solution, finite = integrate(problem, state, prepared, t0, t1, tolerance, saveat)
+    final, result = ended(solution, finite)
     return Solution(final, result, solution.stats["num_steps"])
+
+
+def ended(solution, finite) -> tuple[PyTree, Any]:
+    """Return the state at the end of diffrax's solution, and its reason code.
+
+    Where the field jumps the columns are none, and the state is one still.
+    """
+    result = reason_of(solution.result, finite)
+    good = known = result == Reason.SUCCESS
+    if solution.solver_state is not None:
+        jumped = solution.solver_state[2]
+        good = good & ~jumped
+        result = jnp.where(known & jumped, Reason.FIELD_JUMPS, result).astype(jnp.int32)
+    first, *others = jax.tree.leaves(solution.ys)
+    leaves = [jnp.where(known, first[-1], jnp.nan)]
+    leaves += [jnp.where(good, leaf[-1], jnp.nan) for leaf in others]
+    return jax.tree.unflatten(jax.tree.structure(solution.ys), leaves), result
 
 
 def integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
@@ -130,26 +155,45 @@ def integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
     def field(time, state, arrays):
         return problem.field(time, state, eqx.combine(arrays, static))
 
+    scales = jax.lax.stop_gradient(problem.scales(t0, end, base(state), prepared))
+    sizes, first = begun(
+        lambda time, state: field(time, state, arrays),
+        scales,
+        t0,
+        end,
+        state,
+        tolerance.rtol,
+    )
+
+    def relative(error, first, last):
+        allowed = scales.allowed(tolerance.rtol, sizes, first, last)
+        return jax.tree.map(jnp.divide, error, allowed)
+
     def skips(length, start, stop, arrays):
         prepared = eqx.combine(arrays, static)
-        return problem.skips(length, tolerance.atol, start, stop, prepared)
+        slack = scales.slack(tolerance.rtol, base(start[0]), base(stop[0]))
+        return problem.skips(length, slack, start, stop, prepared)
+
+    def jumps(time, start, stop, arrays):
+        prepared = eqx.combine(arrays, static)
+        return problem.jumps(scales, time, base(start), base(stop), prepared)
 
     least = 1e-13 * jnp.abs(end - t0)
+    longest = longest_of(problem, tolerance, t0, end, state, prepared)
+    controller = diffrax.PIDController(
+        0.0, 1.0, norm=problem.norm, dtmin=least, dtmax=longest
+    )
+    looks = jumps if problem.has_columns else None
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(field),
-        Stepper(skips if problem.skips else None, watch, least),
+        Stepper(relative, skips if problem.skips else None, watch, least, looks),
         t0,
         end,
         dt0=None,
         y0=state,
         args=arrays,
         saveat=saveat,
-        stepsize_controller=diffrax.PIDController(
-            tolerance.rtol,
-            tolerance.atol,
-            norm=problem.norm,
-            dtmin=least,
-        ),
+        stepsize_controller=Controller(inner=controller, first=first),
         adjoint=diffrax.ForwardMode(),
         max_steps=tolerance.max_steps,
         throw=False,
@@ -217,17 +261,16 @@ def _differences(problem, tolerance, primals, starts, directions):
     difference of fourth order is right to about 1e-8.
     """
     state, parameters, t0, t1 = primals
-    tight = tolerance._replace(rtol=_TIGHTEST, atol=_TIGHTEST * 1e-2)
-    size = jnp.max(jnp.abs(jax.tree.leaves(state)[0]))
-    size = jnp.where(size > 0, size, 1.0)
+    tight = tolerance._replace(rtol=_TIGHTEST)
+    prepared = problem.prepare(parameters)
+    scales = problem.scales(t0, t1, base(state), prepared)
+    rates = problem.field(t0, state, prepared)
+    sizes = base(scales.least_sizes(state, rates))
 
     def column(start, direction):
-        reach = jnp.max(
-            jnp.stack([jnp.max(jnp.abs(leaf)) for leaf in jax.tree.leaves(start)])
-        )
-        step = _RELATIVE_STEP * jnp.where(
-            reach > 0, size / jnp.where(reach > 0, reach, 1), 1.0
-        )
+        # Per size of the motion; parameters move by a part of themselves.
+        reach = jnp.max(jnp.abs(base(start)) / jnp.where(sizes > 0, sizes, 1.0))
+        step = _RELATIVE_STEP / jnp.where(reach > 0, reach, 1.0)
 
         def shifted(factor):
             moved = jax.tree.map(
@@ -272,15 +315,30 @@ def augmented(problem: Problem, directions: PyTree | None) -> Problem:
         error, columns = errors
         return jnp.maximum(problem.norm(error), jnp.max(jax.vmap(problem.norm)(columns)))
 
-    if problem.skips is None:
-        return Problem(prepare, field, norm, None, True, problem.stepping, problem.single)
-    inner = problem.skips
+    def scales(t0, t1, state, prepared):
+        return problem.scales(t0, t1, state, prepared[0])
 
-    def skips(length, shallowest, start, stop, prepared):
+    def skips(length, slack, start, stop, prepared):
+        assert problem.skips is not None
         first, last = (start[0][0], start[1][0]), (stop[0][0], stop[1][0])
-        return inner(length, shallowest, first, last, prepared[0])
+        return problem.skips(length, slack, first, last, prepared[0])
 
-    return Problem(prepare, field, norm, skips, True, problem.stepping, problem.single)
+    def longest(t0, t1, state, prepared):
+        return problem.longest(t0, t1, state, prepared[0])
+
+    def jumps(scales, time, first, last, prepared):
+        return problem.jumps(scales, time, first, last, prepared[0])
+
+    return problem._replace(
+        prepare=prepare,
+        field=field,
+        scales=scales,
+        longest=longest,
+        jumps=jumps,
+        norm=norm,
+        skips=None if problem.skips is None else skips,
+        has_columns=True,
+    )
 
 
 def _stack(trees):

@@ -17,19 +17,24 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
     coefficients; here each stage is a line of scalars times arrays that XLA fuses with
     the vector field, which is several times faster for the small states of vibration.
 
-    **Fields:** `skips(h, start, end, args)`: whether a step of length h between two
+    **Fields:** `relative(error, start, end)`: the error of a step in parts of what it may
+    be; `skips(h, start, end, args)`: whether a step of length h between two
     pairs (state, rate) must be taken again, smaller; `watch`: a pair (what is known at
     the start, its `update(watched, t0, t1, start, end)` by an accepted step). What was
     watched ends in the solution's `solver_state`. `least`: a step as short as this is
     taken whatever its error, and the next one may be four times as long: where a gap of a
     linear contact is zero to the last digit, the stiffness jumps with every rounding.
+    `jumps(t, start, end, args)`: whether the field jumps between two states, or None if it
+    cannot; whether it did is kept.
 
     **Source:** Prince and Dormand, *J. Comp. Appl. Math.* 7 (1981) 67.
     """
 
+    relative: Callable[..., Any]
     skips: Callable[..., Any] | None = None
     watch: tuple[Any, Callable[..., Any]] | None = None
     least: Any = 0.0
+    jumps: Callable[..., Any] | None = None
 
     term_structure: ClassVar = diffrax.AbstractTerm
     interpolation_cls: ClassVar = diffrax.Dopri8.interpolation_cls
@@ -43,13 +48,13 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
         return terms.vf(t0, y0, args)
 
     def init(self, terms, t0, t1, y0, args):
-        """Return the rate at the start, the least step, what is known before it."""
+        """Return the rate at the start, the least step, no jump, what is known before."""
         known = None if self.watch is None else self.watch[0]
-        return terms.vf(t0, y0, args), jnp.asarray(self.least), known
+        return terms.vf(t0, y0, args), jnp.asarray(self.least), jnp.asarray(False), known
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
-        """Return the state at t1, its error, all stages and the next step's start."""
-        rate, least, watched = solver_state
+        """Return the state at t1, its relative error, its stages and the next start."""
+        rate, least, jumped, watched = solver_state
         length = t1 - t0
         rates = [rate]
         y1 = y0
@@ -57,7 +62,7 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
             y1 = _combined(y0, length, row, rates)
             # Without the barrier XLA computes each stage again in every later one.
             rates.append(_settled(terms.vf(t0 + node * length, y1, args)))
-        error = _combined(None, length, _TABLEAU.b_error, rates)
+        error = self.relative(_combined(None, length, _TABLEAU.b_error, rates), y0, y1)
         forced = length <= 1.1 * least  # the times are rounded
         error = jax.tree.map(lambda e: jnp.where(forced & jnp.isfinite(e), 0.0, e), error)
         least = jnp.maximum(self.least, jnp.where(forced, 4.0, 0.25) * least)
@@ -67,9 +72,38 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
             error = jax.tree.map(lambda e: jnp.where(again, jnp.inf, e), error)
         if self.watch is not None:
             watched = self.watch[1](watched, t0, t1, start, stop)
+        if self.jumps is not None:
+            new = self.jumps(t1, y0, y1, args)
+            jumped = jumped if new is None else jumped | new
         stages = jax.tree.map(lambda *k: jnp.stack(k) * length, *rates)
         dense = {"y0": y0, "y1": y1, "k": stages}
-        return y1, error, dense, (rates[-1], least, watched), diffrax.RESULTS.successful
+        state = rates[-1], least, jumped, watched
+        return y1, error, dense, state, diffrax.RESULTS.successful
+
+
+class Controller(diffrax.AbstractAdaptiveStepSizeController):
+    """Another controller of the steps, with a `first` step that is not in its seconds."""
+
+    inner: diffrax.PIDController
+    first: Any
+    rtol: Any = 0.0
+    atol: Any = 1.0
+    norm: Callable[[Any], Any] = diffrax.PIDController.norm
+
+    def wrap(self, direction):
+        """Return itself: times ascend."""
+        return self
+
+    def init(self, terms, t0, t1, y0, dt0, args, func, error_order):
+        """Return the end of the first step, and the inner controller's state."""
+        return self.inner.init(terms, t0, t1, y0, self.first, args, func, error_order)
+
+    def adapt_step_size(
+        self, t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state
+    ):
+        """Return what the inner controller makes of a step."""
+        step = t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state
+        return self.inner.adapt_step_size(*step)
 
 
 def _combined(start, length, weights, rates):

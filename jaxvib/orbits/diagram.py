@@ -18,7 +18,7 @@ from .aperiodic import watch_out
 from .periodic_orbit import LONGEST_PERIOD
 from .regimes import batched
 from .settling import GRAZING, recurrences, run_out
-from .shooting import scales
+from .shooting import ratios, scales
 
 # A motion has a period if it recurs this closely, in units of its own size.
 RECURS = 1e-4
@@ -248,7 +248,7 @@ def _watch(system, state, result, points, longest, rtol, engine) -> Watch:
     """Follow a motion and one direction with it, which the columns of its flow turn."""
     period = system.period()
     equation = system.equation()
-    units = scales(system, jnp.ones_like(state))
+    units = ratios(system, state)
     grazing = GRAZING * scales(system, state)[0]
     size = state.shape[0]
 

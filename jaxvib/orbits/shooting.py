@@ -8,8 +8,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from ..dynamics.flow import observe
+from ..dynamics.looks import FINE, LOOKS_AT_AN_ORBIT, longest_step
 from ..dynamics.observables import Watched, start_watching
+from ..dynamics.scales import field_scales
 from ..ensemble import Reason
+from ..systems.forced import ForcedSystem
+from ..systems.periods import period_of
 
 MOST_ITERATIONS = 16
 _SMALLEST_DAMPING = 1 / 64
@@ -58,29 +62,60 @@ def scales(system, state) -> Float[Array, " n"]:
     """Return what each component of a state is measured in.
 
     Displacements times the angular frequency of the load are velocities; the largest
-    velocity is the size of the motion. A system that is not mechanical says so itself.
+    velocity is the size of the motion. Components of any other field have the sizes that
+    they give each other in a period of the load, see `dynamics.scales`. A system that is
+    neither says so itself.
     """
     if hasattr(system, "scales"):
         return system.scales(state)
-    frequency = 2 * jnp.pi / system.period()
+    period = system.period()
+    if isinstance(system, ForcedSystem):
+        field = system.equation().vector_field
+        known = field_scales(field, jnp.zeros(()), state, period)
+        size = 2 * jnp.pi * jnp.maximum(known.least, known.sizes(state))
+        return jnp.where(size > 0, size, 1.0)
+    frequency = 2 * jnp.pi / period
     half = state.shape[0] // 2
     weights = jnp.concatenate([jnp.full(half, frequency), jnp.ones(half)])
     size = jnp.max(jnp.abs(state) * weights)
     return jnp.maximum(size, jnp.finfo(state.dtype).tiny) / weights
 
 
+def ratios(system, state) -> Float[Array, " n"]:
+    """Return `scales` of a motion of any size, which may be at rest in a state."""
+    return scales(system, state if is_field(system) else jnp.ones_like(state))
+
+
+def is_field(system) -> bool:
+    """Return whether a state is anything else than displacements and velocities."""
+    return hasattr(system, "scales") or isinstance(system, ForcedSystem)
+
+
+def no_period(system, period, code) -> Int[Array, ""]:
+    """Return a reason code, its own of a sound system that has no `period`."""
+    sound = jnp.asarray(True)
+    for leaf in jax.tree.leaves(system):
+        if eqx.is_inexact_array(leaf):
+            sound = sound & jnp.all(jnp.isfinite(leaf))
+    lacking = jnp.isnan(period) & sound & (code == Reason.BAD_PARAMETER)
+    return jnp.where(lacking, Reason.NO_COMMON_PERIOD, code).astype(jnp.int32)
+
+
 def revolve(
-    system, state, periods, *, rtol, grazing, active=True, engine="auto"
+    system, state, periods, *, rtol, grazing, active=True, engine="auto", longest=None
 ) -> Revolution:
-    """Follow a motion, its columns and its contacts over a whole number of periods."""
-    period = system.period()
+    """Follow a motion, its columns and its contacts over a whole number of periods.
+
+    `longest`: the longest step, s, unless each period is to look for it.
+    """
+    period = period_of(system)
     units = scales(system, state)
     size = state.shape[0]
 
     def one_period(index, carry):
         now, monodromy, watched, repeats, result = carry
         go = active & (result == Reason.SUCCESS) & (index < periods)
-        begin = index.astype(float) * period
+        begin = jnp.where(jnp.isnan(period), 0.0, index.astype(float) * period)
         end = jnp.where(go, begin + period, begin)
         # Columns start from a unit matrix in each period, under an error control of
         # their own.
@@ -93,6 +128,7 @@ def revolve(
             grazing=grazing,
             watched=watched,
             engine=engine,
+            longest=longest,
         )
         divides = (index + 1 < periods) & (periods % (index + 1) == 0)
         near = jnp.max(jnp.abs(seen.state - state) / units) < SAME_STATE
@@ -112,7 +148,19 @@ def revolve(
         jnp.asarray(False),
         jnp.asarray(Reason.SUCCESS, jnp.int32),
     )
-    return Revolution(*jax.lax.fori_loop(0, periods, one_period, first))
+    last = Revolution(*jax.lax.fori_loop(0, periods, one_period, first))
+    return last._replace(result=no_period(system, period, last.result))
+
+
+def _longest_steps(system, state):
+    """Return the longest step of the iteration and that of the last look, None for any.
+
+    The last look takes other steps, which do not jump over what the first ones did.
+    """
+    equation, period = system.equation(), system.period()
+    field = equation.vector_field
+    longest = longest_step(equation, field, 0.0, period, state, LOOKS_AT_AN_ORBIT)
+    return None if longest is None else (longest, jnp.minimum(longest, FINE * period))
 
 
 def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto") -> Shot:
@@ -130,6 +178,7 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
     """
     start = jnp.asarray(guess, float)
     units = scales(system, start)
+    reaches = _longest_steps(system, start)
     size = start.shape[0]
     identity = jnp.eye(size)
 
@@ -146,6 +195,7 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
             grazing=grazing * units[0],
             active=active,
             engine=engine,
+            longest=None if reaches is None else jnp.where(looking, reaches[1], reaches[0]),
         )
         # A guess may be at rest, or nearly, where the motion is not.
         image = jnp.where(jnp.isfinite(seen.state), seen.state, state)

@@ -19,6 +19,8 @@ class ForcedEquation(eqx.Module):
 
     field: Field = eqx.field(static=True)
     named: dict[str, Array]
+    period: Float[Array, ""]
+    largest_step: float | None = eqx.field(static=True, default=None)
 
     def vector_field(self, time, state: Float[Array, " n"]) -> Float[Array, " m"]:
         """Return the state's rate of change at a time, s."""
@@ -68,12 +70,13 @@ class ForcedSystem(Printed):
     field: Field = eqx.field(static=True)
     repeats: Callable[[dict[str, Any]], Any] = eqx.field(static=True)
     dimension: int = eqx.field(static=True)
+    largest_step: float | None = eqx.field(static=True, default=None)
 
     has_contacts = False
 
     def equation(self) -> ForcedEquation:
         """Return the equation of motion, ready to be evaluated."""
-        return ForcedEquation(self.field, self._named())
+        return ForcedEquation(self.field, self._named(), self.period(), self.largest_step)
 
     def rest(self) -> Float[Array, " n"]:
         """Return the state 0, where motions start unless told otherwise."""
@@ -82,12 +85,6 @@ class ForcedSystem(Printed):
     def period(self) -> Float[Array, ""]:
         """Return the period T."""
         return jnp.asarray(self.repeats(self._named()), float)
-
-    def scales(self, state: Float[Array, " n"]) -> Float[Array, " n"]:
-        """Return what each component is measured in: the size of the largest."""
-        rate = self.equation().vector_field(jnp.zeros(()), state)
-        size = jnp.maximum(jnp.max(jnp.abs(state)), jnp.max(jnp.abs(rate)) * self.period())
-        return jnp.full(self.dimension, jnp.where(size > 0, size, 1.0))
 
     def _named(self) -> dict[str, Array]:
         return dict(zip(self.names, self.values, strict=True))
@@ -99,6 +96,7 @@ def forced_system(
     parameters: Mapping[str, Any],
     period: Callable[[dict[str, Any]], Any] | float,
     dimension: int,
+    largest_step: float | None = None,
 ) -> ForcedSystem:
     r"""Build the system $\dot x = f(t, x, p)$ of a vector field that repeats in time.
 
@@ -113,8 +111,11 @@ def forced_system(
     `periodic_orbit`, `continue_orbit`, `bifurcation_point`, sweeps and derivatives.
 
     **Arguments:** `field`: $f$, in JAX, of a time, a state of shape (`dimension`,) and a
-    dict of parameters; it must be smooth. `parameters`: real scalars by name, which are
-    their paths. `period`: $T$, or a function of the parameters' dict.
+    dict of parameters; it must be smooth in the state. `parameters`: real scalars by name,
+    which are their paths. `period`: $T$, or a function of the parameters' dict.
+    `largest_step`: of the solver, in parts of the period. Unless it is given, steps are as
+    long as what the field is seen to do at 512 times of the period allows (2048 of an
+    orbit): a pulse that is shorter than a 340th of the period needs it.
 
     **Raises:** `ValueError` for a parameter that is no finite scalar, a name with a dot,
     a period that is not positive, or a field whose value has another shape.
@@ -130,8 +131,10 @@ def forced_system(
             raise ValueError(f"{name} has shape {values[name].shape}; allowed: ()")
     repeats = period if callable(period) else _Constant(period)
     system = ForcedSystem(
-        tuple(values.values()), tuple(values), field, repeats, int(dimension)
+        tuple(values.values()), tuple(values), field, repeats, int(dimension), largest_step
     )
+    if largest_step is not None:
+        check_range("largest_step", largest_step, "periods", Range(above=0.0, at_most=1.0))
     check_range("period", system.period(), "", Range(above=0.0))
     shape = jax.eval_shape(
         system.equation().vector_field, jnp.zeros(()), system.rest()

@@ -1,7 +1,9 @@
 """Vibro-impact systems: linear bodies that touch each other or a stop under loads."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Real
 
 from .._quantity import quantity

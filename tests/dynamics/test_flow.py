@@ -122,7 +122,7 @@ def test_an_ensemble_equals_a_loop_and_no_lane_feels_a_bad_one():
 
     def one(amplitude, start):
         varied = jv.replace(system, {"load.amplitude": amplitude})
-        return solve_system(varied, start, 0.0, span, rtol=1e-9)
+        return solve_system(varied, start, 0.0, span, rtol=1e-11)
 
     batch = jax.jit(jax.vmap(one))
     whole = batch(amplitudes, starts)

@@ -1,0 +1,237 @@
+r"""What the errors of a motion are measured against: its own sizes, in any units.
+
+A step may err in component $i$ by $r\,(|y_i| + \kappa S_i)$ with $r$ the relative
+tolerance. $S_i$ is the motion's size in the unit of component $i$, so that one that passes
+through zero is not followed to its last digit; and there is no number in metres or in
+seconds. Of a mechanical system with masses $m_i$
+
+$$S_{x_i} = \max(X, V/\omega_1) / \sqrt{m_i}, \qquad
+  S_{v_i} = \max(V, \omega_0 X) / \sqrt{m_i}$$
+
+with $X = \max_j \sqrt{m_j} |x_j|$, $V = \max_j \sqrt{m_j} |v_j|$: a rotation and a
+displacement that store the same energy are as large; $\omega_0$, $\omega_1$ are the lowest
+and the highest of the loads' and of the bodies' own frequencies. Of any other field $f$
+with the Jacobian $J$ at its start it is $S_i = p_i \max_j |y_j| / p_j$,
+
+$$p = (1 + \tau |J|)^{16} (|y| + \tau \overline{|f|}), \qquad
+  1/\tau = \rho(|J|) + 2\pi/T,$$
+
+which is what the components make of each other ($\overline{|f|}$: mean of a period). The
+columns of a motion, its derivatives, have the same ratios between their components.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..systems.impact import EquationOfMotion
+from ..systems.load import HarmonicLoad
+
+# The part of a motion's size that is added to what each component is: accuracy and steps of
+# motions of 0.1 m are then those of an absolute tolerance of a hundredth in metres.
+SHARE = 0.01
+_LOOKED_AT = 32  # times of a load's period, for its greatest force
+_ROUNDING = 1e-15
+_TINY = 1e-300
+
+
+class Scales(NamedTuple):
+    """What components are measured in, what from, and the least sizes.
+
+    `units` (n,): ratios; of a mechanical system those of displacements and those of
+    velocities, the frequencies `slow` and `fast` between them, else None. `pace`: a time
+    in which a rate makes a size. `zero` (n,): the state from which a state is measured;
+    `least` (n,): the size at the start, and of what the loads make of it.
+    """
+
+    units: Float[Array, " n"]
+    slow: Any
+    fast: Any
+    pace: Any
+    zero: Float[Array, " n"]
+    least: Float[Array, " n"]
+
+    def sizes(self, values: Float[Array, "*rows n"]) -> Float[Array, "*rows n"]:
+        """Return what size values, as a state's or a column's, give each component."""
+        units = jnp.broadcast_to(self.units, values.shape)
+        reached = units > 0
+        ratios = jnp.where(reached, jnp.abs(values) / jnp.where(reached, units, 1.0), 0.0)
+        if self.slow is None:
+            return units * jnp.max(ratios, axis=-1, keepdims=True)
+        parts = jnp.split(ratios, 2, axis=-1)
+        x, v = (jnp.max(part, axis=-1, keepdims=True) for part in parts)
+        sizes = jnp.maximum(x, v / self.fast), jnp.maximum(v, x * self.slow)
+        wide = [jnp.broadcast_to(s, parts[0].shape) for s in sizes]
+        return units * jnp.concatenate(wide, axis=-1)
+
+    def least_sizes(self, start, rates):
+        """Return the least sizes of a state, or of one and its columns, from its start.
+
+        Columns by a parameter start at zero: as large as their rates make them, or, where
+        the parameter does not act yet, as the state, whose unit they have.
+        """
+        (state, *columns), (_, *rates) = jax.tree.leaves(start), jax.tree.leaves(rates)
+        sizes = [jnp.maximum(self.least, self.sizes(jnp.abs(state - self.zero)))]
+        for column, rate in zip(columns, rates, strict=True):
+            size = self.sizes(column)
+            if column.ndim == 2:
+                reached = self.pace * self.sizes(rate)
+                state = jnp.broadcast_to(sizes[0], size.shape)
+                reached = jnp.where(_still(reached), state, jnp.minimum(reached, state))
+                size = jnp.where(_still(column), reached, size)
+            sizes.append(size)
+        return jax.tree.unflatten(jax.tree.structure(start), sizes)
+
+    def allowed(self, rtol, least, first, last):
+        """Return the errors that a step between two states (with columns) may make."""
+
+        def of(least, first, last, zero=None):
+            both = jnp.maximum(jnp.abs(first), jnp.abs(last))
+            size = both
+            if zero is not None:
+                size = jnp.maximum(jnp.abs(first - zero), jnp.abs(last - zero))
+            size = size + SHARE * jnp.maximum(self.sizes(size), least)
+            return rtol * size + _ROUNDING * both + _TINY
+
+        leaves = zip(*map(jax.tree.leaves, (least, first, last)), strict=True)
+        parts = [of(*leaf, self.zero if k == 0 else None) for k, leaf in enumerate(leaves)]
+        return jax.tree.unflatten(jax.tree.structure(first), parts)
+
+    def allowed_parts(self, rtol, least, first, last) -> list:
+        """Return `allowed` of scalars: the components of a state and then of its columns.
+
+        Mapped over lanes each is one array, as all that `lanes` steps with.
+        """
+        count, parts = self.units.shape[0], []
+        units, zeros = list(self.units), list(self.zero)
+        for begin in range(0, len(first), count):
+            row = slice(begin, begin + count)
+            shift = [0.0] * count if begin else zeros
+            ends = list(zip(first[row], last[row], strict=True))
+            both = [jnp.maximum(jnp.abs(a), jnp.abs(b)) for a, b in ends]
+            size = both
+            if not begin and self.slow is not None:
+                size = [
+                    jnp.maximum(jnp.abs(a - z), jnp.abs(b - z))
+                    for (a, b), z in zip(ends, shift, strict=True)
+                ]
+            reached = self._reached(size, units)
+            for s, far, low, x in zip(size, reached, least[row], both, strict=True):
+                s = s + SHARE * jnp.maximum(far, low)
+                parts.append(rtol * s + _ROUNDING * x + _TINY)
+        return parts
+
+    def _reached(self, size: list, units: list) -> list:
+        """Return `sizes` of scalars."""
+        ratios = [
+            jnp.where(u > 0, s / jnp.where(u > 0, u, 1.0), 0.0)
+            for s, u in zip(size, units, strict=True)
+        ]
+        if self.slow is None:
+            most = functools.reduce(jnp.maximum, ratios)
+            return [u * most for u in units]
+        half = len(ratios) // 2
+        x, v = (functools.reduce(jnp.maximum, r) for r in (ratios[:half], ratios[half:]))
+        x, v = jnp.maximum(x, v / self.fast), jnp.maximum(v, x * self.slow)
+        return [u * (x if i < half else v) for i, u in enumerate(units)]
+
+    def slack(self, rtol, first, last):
+        """Return the size below which a displacement between two states is none."""
+        size = jnp.maximum(jnp.abs(first - self.zero), jnp.abs(last - self.zero))
+        return rtol * SHARE * jnp.maximum(self.sizes(size), self.least)
+
+
+def scales_of(equation, field, t0, t1, state) -> Scales:
+    """Return the scales of an equation; `field`: how its rates are evaluated."""
+    if isinstance(equation, EquationOfMotion):
+        return mechanical_scales(equation, t1 - t0)
+    return field_scales(field, t0, state, getattr(equation, "period", t1 - t0))
+
+
+def _still(rows):
+    return jnp.all(rows == 0, axis=-1, keepdims=True)
+
+
+def mechanical_scales(equation: EquationOfMotion, span) -> Scales:
+    """Return the scales of a mechanical system for a motion of a time span, s."""
+    size = equation.stiffness.shape[0]
+    own = jnp.abs(jnp.diagonal(equation.stiffness))
+    driven = [2 * jnp.pi / load.law.period() for load in equation.loads]
+    squares = jnp.concatenate([own, jnp.stack(driven) ** 2]) if driven else own
+    there = squares > 0
+    alone = ~jnp.any(there)  # free bodies without a load
+    slow = jnp.sqrt(jnp.min(jnp.where(there, squares, jnp.inf)))
+    fast = jnp.sqrt(jnp.max(squares))
+    span = jnp.where(span > 0, span, 1.0)
+    slow, fast = (jnp.where(alone, 1 / span, x) for x in (slow, fast))
+    inertia = jnp.abs(equation.inertia)
+    units = 1 / jnp.sqrt(jnp.where(inertia > 0, inertia, 1.0))
+    x, v = jnp.zeros(()), jnp.zeros(())
+    for load, response, frequency in zip(
+        equation.loads, equation.load_responses, driven, strict=True
+    ):
+        far = jnp.abs(response) * _amplitude(load.law) / (own + frequency**2) / units
+        x = jnp.maximum(x, jnp.max(far))
+        v = jnp.maximum(v, jnp.max(far) * frequency)
+    units = jnp.concatenate([units, units])
+    least = units * jnp.concatenate([jnp.full(size, x), jnp.full(size, v)])
+    zero = jnp.concatenate([equation.offset, jnp.zeros(size)])
+    return Scales(units, slow, fast, 1 / fast, zero, least)
+
+
+def _amplitude(law):
+    if isinstance(law, HarmonicLoad):
+        return jnp.abs(law.amplitude)
+    times = law.period() * jnp.linspace(0.0, 1.0, _LOOKED_AT, endpoint=False)
+    return jnp.max(jnp.abs(jax.vmap(law.force)(times)))
+
+
+def field_scales(field, t0, state, period) -> Scales:
+    """Return the scales of any field of a time and a state, from its start."""
+    times = t0 + period * jnp.linspace(0.0, 1.0, _LOOKED_AT, endpoint=False)
+    rates = jax.vmap(lambda time: field(time, state))(times)
+    jacobian = jnp.abs(jax.jacfwd(lambda state: field(t0, state))(state))
+    jacobian = jnp.where(jnp.isfinite(jacobian), jacobian, 0.0)
+    power = jacobian @ jacobian
+    power = power @ power
+    radius = jnp.trace(power @ power) ** 0.125  # the spectral one, or a little more
+    period = jnp.where(period > 0, period, 1.0)  # a motion of no length takes no step
+    pace = 1 / (radius + 2 * jnp.pi / period)
+    rate = jnp.mean(jnp.where(jnp.isfinite(rates), jnp.abs(rates), 0.0), axis=0)
+    start = jnp.abs(state) + pace * rate
+    step = jnp.eye(state.shape[0]) + pace * jacobian
+    for _ in range(4):
+        step = step @ step
+    whole = Scales(step @ start, None, None, pace, jnp.zeros_like(state), start)
+    return whole._replace(least=whole.sizes(start))
+
+
+def base(state) -> Float[Array, " n"]:
+    """Return the state itself of one that has its columns with it."""
+    return jax.tree.leaves(state)[0]
+
+
+def begun(field, scales: Scales, t0, t1, state, rtol):
+    """Return the least sizes of a motion from a state, and the length of its first step.
+
+    An eighth-order step of a motion of size S and rates S' and S'' has an error of some
+    rtol where its length is rtol^(1/8) of S / S' and of sqrt(S / S'').
+    """
+    rates = field(t0, state)
+    least = jax.lax.stop_gradient(scales.least_sizes(state, rates))
+    rate, span = base(rates), jnp.abs(t1 - t0)
+    size = base(least) + _TINY
+
+    def pace(change):
+        return jnp.max(jnp.abs(change) / size)
+
+    short = 1e-3 * jnp.minimum(span, 1 / jnp.maximum(pace(rate), _TINY))
+    moved = jax.tree.map(lambda y, k: y + short * k, state, rates)
+    change = (base(field(t0 + short, moved)) - rate) / jnp.where(span > 0, short, 1.0)
+    fastest = jnp.maximum(pace(rate), jnp.sqrt(pace(change)))
+    length = 0.5 * rtol**0.125 / jnp.maximum(fastest, _TINY)
+    length = jnp.where(jnp.isfinite(length), length, 0.0)
+    return least, jnp.clip(length, 1e-12 * span, span)
