@@ -69,10 +69,13 @@ class Session:
         say(f"{self.study.title}: {self.study.described()}")
         from .studies import execute  # from here on JAX is imported
         from .studies.device import choose
+        from .studies.room import too_large
 
         device, line = choose(self.study.run.device)
         say(f"{line}, {os.cpu_count()} cores; results go to {self.directory}")
         system = execute.build(self.study)
+        if why := too_large(self.study):
+            raise ValueError(why)
         self._begun = True
         self.directory.mkdir(parents=True, exist_ok=True)
         self._lock.take()

@@ -12,7 +12,6 @@ from .evaluations import Evaluations, Under
 from .fields import Variable, with_coordinates
 from .kinds import ANALYSES, SYSTEMS
 from .record import record
-from .room import too_large
 from .store import Store
 from .times import Times
 from .writing import to_toml
@@ -22,11 +21,8 @@ def open_store(study: Study, directory: Path, device: str, *, resume: bool) -> S
     """Return the store of a study, new or begun earlier.
 
     **Raises:** `FileExistsError` for a new study where there is one; `ValueError` for
-    one that was begun otherwise, or that this machine has no memory for; `OSError` for
-    one that cannot be trusted or written.
+    one that was begun otherwise; `OSError` for one that cannot be trusted or written.
     """
-    if why := too_large(study):
-        raise ValueError(why)
     begin = Store.resume if resume else Store.create
     resolved = study.resolved()
     resolved["output"]["directory"] = str(directory)
