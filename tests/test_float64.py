@@ -53,5 +53,5 @@ def test_lists_are_states_times_frequencies_and_directions():
     assert chain.bands([0.0, 1.0]).lower.shape == (2,)
     jitted = jax.jit(lambda x: jv.propagate(matrices, [x, 0.0, 0.0, 0.0], [0.0]))
     np.testing.assert_array_equal(jitted(1.0), [[1.0, 0.0, 0.0, 0.0]])
-    with pytest.raises(ValueError, match=r"state = \['a'\] is no array of numbers"):
-        jv.flow(impact, ["a"], 0.0, 1.0)
+    with pytest.raises(ValueError, match=r"state = \['up'\] is no array of numbers"):
+        jv.flow(impact, ["up"], 0.0, 1.0)

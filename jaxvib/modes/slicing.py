@@ -13,6 +13,8 @@ import numpy as np
 from scipy.sparse import csc_array
 from scipy.sparse.linalg import splu
 
+from ..ensemble.blas import one_blas_thread
+
 _BLOCK = 8  # vectors; values that repeat more often take another round
 _LEAST_BASIS = 120
 _ROUNDS = 300
@@ -44,6 +46,11 @@ def lowest_from(stiffness, mass, floor: float, count: int) -> Slice:
     Fewer where there are no more. The mass matrix has a unit diagonal. **Raises:**
     `RuntimeError` where they cannot be told apart from rounding.
     """
+    with one_blas_thread():  # matrices this slim are not worth a second one
+        return _lowest_from(stiffness, mass, floor, count)
+
+
+def _lowest_from(stiffness, mass, floor: float, count: int) -> Slice:
     size = mass.shape[0]
     largest = float(abs(stiffness).sum(0).max())
     step = 1e-8 * largest + 1e-7 * abs(floor)
@@ -198,6 +205,7 @@ def _sharpened(factor: _Factor, mass, vectors):
 
 def _beside(block, mass, *others):
     """Return an M-orthonormal basis of a block beside others, and the block in it."""
+    longest = np.sqrt(np.max(np.sum(block * (mass @ block), 0), initial=0.0))
     for _ in range(2):
         for other in others:
             block = block - other @ (other.T @ (mass @ block))
@@ -208,15 +216,17 @@ def _beside(block, mass, *others):
     used = 0
     for column in range(width):
         vector = block[:, column]
-        for _ in range(2):
-            for other in others:
+        for again in range(2):
+            # What little is left of a vector may lie among the others once more.
+            small = again and np.linalg.norm(vector) < 0.1 * norms[column]
+            for other in others if small else ():
                 vector = vector - other @ (other.T @ (mass @ vector))
             share = images[:, :used].T @ vector
             vector = vector - basis[:, :used] @ share
             weights[:used, column] += share
         image = mass @ vector
         norm = np.sqrt(vector @ image)
-        if norm > 1e-14 * norms.max():  # else it leads nowhere new
+        if norm > 1e-14 * longest:  # else it leads nowhere new
             basis[:, used], images[:, used] = vector / norm, image / norm
             weights[used, column] = norm
             used += 1
