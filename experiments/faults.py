@@ -1,0 +1,131 @@
+"""What jaxvib does when all goes wrong: kills, failing disks, damage, strangers, rivals.
+
+    python -m experiments.faults [--share 0.5] [--jobs 2] [--out FILE]
+
+Each case ends in one of a few ways, which are counted: *same bytes* as a study that nothing
+happened to (config, record and results; a journal tells in which order things were done),
+*refused* with one line and code 2 or 3, and others, none of which may be. The numbers of
+cases at `--share 1` are those that the issue of it asked for. Most cases are the real
+command, with its config, session, store, lock, journal and codes, in processes that are
+forked from one in which all is imported, on a study whose numbers come from numpy; "whole"
+ones are the command as a user has it, with JAX.
+
+Failing operations are those of a library that is preloaded (`faulting/failing.c`), built by
+`cc`; where there is none they are skipped.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import multiprocessing
+import os
+import platform
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "faults.json"
+_BUILT = "JAXVIB_FAULTS"
+# Part: its function, number of cases at --share 1, whether it needs the library.
+PARTS = {
+    "kills at random": ("stores.kills", 1000, False),
+    "kills before each operation on files": ("stores.kills_at_operations", 450, True),
+    "kills of whole commands": ("stores.whole_kills", 20, False),
+    "failing operations": ("stores.failing_operations", 3000, True),
+    "damages": ("stores.damages", 5000, False),
+    "two runs at once": ("stores.rivals", 100, False),
+    "changed configs": ("words.configs", 20_000, False),
+    "names": ("words.names", 1000, False),
+    "hostile stores": ("words.hostile_stores", 300, False),
+}
+GOOD = ("same bytes", "refused", "refused with one line", "taken", "read as what it says")
+
+
+def campaign(share: float, jobs: int, parts: list[str]) -> dict:
+    """Return the counts of each part."""
+    from experiments.faulting import study
+
+    study.install()
+    fork = multiprocessing.get_context("fork")
+    with concurrent.futures.ProcessPoolExecutor(jobs, fork) as pool:
+        waiting = {part: pool.submit(_one, part, share) for part in parts}
+        return {part: result.result() for part, result in waiting.items()}
+
+
+def _one(part: str, share: float) -> dict:
+    from experiments.faulting import stores, study, words
+
+    place, number, needs_library = PARTS[part]
+    if needs_library and os.environ.get(_BUILT) != "yes":
+        return {"cases": 0, "outcomes": {}, "skipped": os.environ.get(_BUILT, "")}
+    module, _, name = place.partition(".")
+    function = getattr({"stores": stores, "words": words}[module], name)
+    began, spent = time.perf_counter(), _processor_time()
+    try:
+        found = function(max(2, round(share * number)), random.Random(part))
+    finally:
+        study.clean()
+    seconds = {
+        "seconds": round(time.perf_counter() - began),
+        "core seconds": round(_processor_time() - spent),
+    }
+    print(f"{part}: {found['outcomes']} {seconds}", flush=True)
+    return found | seconds
+
+
+def _processor_time() -> float:
+    used = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def with_library(folder: Path) -> None:
+    """Go on in a process with the library preloaded, or with the reason why not."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        os.environ[_BUILT] = "no C compiler `cc` here"
+        return
+    built = folder / "failing.so"
+    source = HERE / "faulting" / "failing.c"
+    words = [compiler, "-O1", "-shared", "-fPIC", "-o", built, source, "-ldl"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        os.environ[_BUILT] = f"cc does not build the library: {done.stderr[:200]}"
+        return
+    environment = {**os.environ, _BUILT: "yes", "LD_PRELOAD": str(built)}
+    sys.stdout.flush()
+    again = [sys.executable, "-m", "experiments.faults", *sys.argv[1:]]
+    raise SystemExit(subprocess.run(again, env=environment, check=False).returncode)
+
+
+def main() -> int:
+    """Run the campaign; 1 if a case ended as none may."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--share", type=float, default=0.1, help="of the full numbers")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--parts", nargs="*", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    given = parser.parse_args()
+    if _BUILT not in os.environ:
+        with tempfile.TemporaryDirectory() as folder:
+            with_library(Path(folder))
+    began = time.perf_counter()
+    found = campaign(given.share, given.jobs, given.parts)
+    result = {
+        "python": platform.python_version(),
+        "seconds": round(time.perf_counter() - began),
+        "core seconds": sum(part.get("core seconds", 0) for part in found.values()),
+        "parts": found,
+    }
+    given.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    bad = [part for part, each in found.items() if set(each["outcomes"]) - set(GOOD)]
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
