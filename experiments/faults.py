@@ -44,6 +44,11 @@ PARTS = {
     "names": ("words.names", 1000, False),
     "hostile stores": ("words.hostile_stores", 300, False),
 }
+_COMMAND = "the command, forked"
+_HOW = {
+    place: "the reader" if place in ("words.configs", "words.names") else _COMMAND
+    for place, _, _ in PARTS.values()
+} | {"stores.whole_kills": "the whole command"}
 GOOD = ("same bytes", "refused", "refused with one line", "taken", "read as what it says")
 
 
@@ -54,8 +59,12 @@ def campaign(share: float, jobs: int, parts: list[str]) -> dict:
     study.install()
     fork = multiprocessing.get_context("fork")
     with concurrent.futures.ProcessPoolExecutor(jobs, fork) as pool:
-        waiting = {part: pool.submit(_one, part, share) for part in parts}
-        return {part: result.result() for part, result in waiting.items()}
+        waiting = {pool.submit(_one, part, share): part for part in parts}
+        found = {
+            waiting[done]: done.result()
+            for done in concurrent.futures.as_completed(waiting)
+        }
+    return {part: found[part] for part in parts}
 
 
 def _one(part: str, share: float) -> dict:
@@ -76,7 +85,7 @@ def _one(part: str, share: float) -> dict:
         "core seconds": round(_processor_time() - spent),
     }
     print(f"{part}: {found['outcomes']} {seconds}", flush=True)
-    return found | seconds
+    return {"how": _HOW[place], **found, **seconds}
 
 
 def _processor_time() -> float:

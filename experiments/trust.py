@@ -184,11 +184,28 @@ def regime_map() -> str:
     return table((name, *pair) for name, pair in zip(names, counts, strict=True))
 
 
+def faults() -> str:
+    """Return rows of what went wrong on purpose, and how it ended."""
+    rows = []
+    refused = ("refused", "refused with one line")
+    taken = ("taken", "read as what it says")
+    for part, row in stored("faults.json")["parts"].items():
+        ends = dict(row["outcomes"])
+        columns = [
+            sum(ends.pop(end, 0) for end in named)
+            for named in (("same bytes",), refused, taken)
+        ]
+        how = row.get("skipped") or row["how"]
+        others = ", ".join(f"{count} {end}" for end, count in ends.items()) or "0"
+        rows.append((part, how, str(row["cases"]), *map(str, columns), others))
+    return table(rows)
+
+
 _NAMED = {
     function.__name__: function
     for function in (
         bifurcations, two_bodies, unlisted, error_bars, event_error_bars, printed_beam,
-        chains, campaign, apart, regime_map,
+        chains, campaign, apart, regime_map, faults,
     )
 }  # fmt: skip
 

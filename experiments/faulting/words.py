@@ -23,7 +23,8 @@ _MOST_MEMORY = 1 << 31  # bytes
 _BITS = (
     "[", "]", "{", "}", '"', "'", "=", ".", ",", "\n", "#", "\\", "\0", "\x1b[31m",
     "\u202e", "1e999", "-1", "nan", "inf", "9" * 400, "true", '"""', "[[", "kind", "a/b",
-    '"../x"', "0x", "1_000", "2026-01-01", "\xff", "[sweep]", "[run]\nchunk = 0\n", "a." * 70,
+    '"../x"', "0x", "1_000", "2026-01-01", "\xff", "[sweep]", "[run]\nchunk = 0\n",
+    "a." * 70,
 )  # fmt: skip
 _EVIL = (
     None, True, -1, 0, 1, 2**31, 2**63, 10**30, 1.5, float("inf"), "", "x", "../../mine",
@@ -33,8 +34,8 @@ _EVIL = (
 _NAMES = (
     "../mine", "..", ".", "/etc/passwd", "a/b", "a\\b", "a\0b", "", " ", "x" * 101,
     "é" * 60, "a\nb", "\x1b[2J", "\u202egnp.exe", "C:\\x", "~", "-rf", "nul", "a b",
-    "$(touch mine)", "<script>", "zarr.json", "c", "results.zarr", "😀", "a" * 100, "\x7f", "\u2028",
-    "%2e%2e",
+    "$(touch mine)", "<script>", "zarr.json", "c", "results.zarr", "😀", "a" * 100, "\x7f",
+    "\u2028", "%2e%2e",
 )  # fmt: skip
 _PLACES = (  # study, key in it, what stays before the name
     ("tower_modes", "roof-pendulum", "roof-"), ("tower_with_stop", "push", ""),

@@ -1,6 +1,5 @@
 """The ready studies that come with jaxvib: `configs/`."""
 
-import shutil
 import tomllib
 from pathlib import Path
 
@@ -39,7 +38,9 @@ def copy(name: str, file: Path) -> Path:
     name = name.removesuffix(".toml")
     if name not in known:
         raise ValueError(unknown_key("study", name, known))
-    if file.exists():
-        raise ValueError(f"{file} exists already")
-    shutil.copyfile(folder() / f"{name}.toml", file)
+    try:
+        with file.open("xb") as copied:  # never through a link
+            copied.write((folder() / f"{name}.toml").read_bytes())
+    except FileExistsError:
+        raise ValueError(f"{file} exists already") from None
     return file
