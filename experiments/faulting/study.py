@@ -27,6 +27,7 @@ import numpy as np
 from jaxvib import cli
 from jaxvib.reports import header, report
 from jaxvib.studies import device, execute, record
+from jaxvib.studies.cost import Cost
 from jaxvib.studies.fields import Variable
 from jaxvib.studies.kinds import ANALYSES
 from jaxvib.studies.tables import Table
@@ -96,6 +97,9 @@ class _Counted:
             "numbers": Variable(axes, numbers, "N", "counted"),
             "result": Variable(("sample",), np.zeros(len(force), np.int32)),
         }
+
+    def cost(self, options, run):
+        return Cost(1.0, 1.0, 1e-6, 1.0, 24.0, ("one",))
 
     def group(self, name, system, samples, study, read):
         return {

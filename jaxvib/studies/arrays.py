@@ -55,6 +55,10 @@ class Layout:
         """The size of a chunk in memory."""
         return math.prod(self.chunks) * self.dtype.itemsize
 
+    def holds(self, other: "Layout") -> bool:
+        """Return whether chunks of another layout fit in, whatever is noted about it."""
+        return dataclasses.replace(other, attributes=self.attributes) == self
+
     def document(self) -> dict[str, Any]:
         """Return the metadata as zarr v3 has them."""
         one = np.zeros((), self.dtype).item()

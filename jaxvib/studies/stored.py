@@ -6,13 +6,13 @@ samples and chunks of its record, and their sizes are known before a byte is unp
 """
 
 import math
-import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 
+from .._machine import memory
 from .arrays import METADATA, Layout, read_layout
 from .folder import Folder
 from .journal import Commit
@@ -97,7 +97,7 @@ def check_sizes(directory: Path, layouts: Mapping[str, Layout]) -> None:
         math.prod(max(1, size) for size in layout.shape) * layout.dtype.itemsize
         for layout in layouts.values()
     )
-    if claimed > _memory() // 2:
+    if claimed > memory() // 2:
         raise OSError(f"{directory / RESULTS} would take {claimed / 1e9:.3g} GB of memory")
     if claimed <= _LEAST_SUSPECT:
         return
@@ -142,13 +142,6 @@ def _inner(layout: Layout) -> tuple[slice, ...]:
 def _number(text: str, record: Mapping) -> bool:
     chunks = -(-record["samples"] // record["chunk"])
     return bool(re.fullmatch(r"0|[1-9][0-9]{0,8}", text)) and int(text) < chunks
-
-
-def _memory() -> int:
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return 1 << 34  # on Windows, which does not tell
 
 
 def _check_record(found: Mapping) -> None:
