@@ -175,6 +175,16 @@ def apart() -> str:
     return f"{row['of period 1, without contact']} of {row['samples']}"
 
 
+def regime_classes() -> str:
+    """Return rows of how classes agree with a ten times longer integration."""
+    row = stored("regimes.json")["touching"]
+    names = (
+        "agree", "agree on our attractor, transients lead to another", "disagree",
+        "undecided by jaxvib", "undecided by the longer integration alone",
+    )  # fmt: skip
+    return table((name, f"{row[name]} of {row['samples']}") for name in names)
+
+
 def regime_map() -> str:
     """Return rows of the main study's classes, before there was evidence and now."""
     row = stored("regimes.json")["map"]
@@ -205,7 +215,7 @@ _NAMED = {
     function.__name__: function
     for function in (
         bifurcations, two_bodies, unlisted, error_bars, event_error_bars, printed_beam,
-        chains, campaign, apart, regime_map, faults,
+        chains, campaign, apart, regime_classes, regime_map, faults,
     )
 }  # fmt: skip
 
