@@ -14,14 +14,40 @@ def floquet_multipliers(monodromy: Float[Array, "n n"]) -> Complex[Array, " n"]:
     """Return the eigenvalues of a monodromy matrix, largest modulus first.
 
     Of a conjugate pair the one with positive imaginary part comes first. NaN where
-    the matrix is not finite.
+    the matrix is not finite. First derivatives only: a second one is a `TypeError`.
     """
     finite = jnp.all(jnp.isfinite(monodromy))
     # LAPACK never returns from some matrices of NaN.
     safe = jnp.where(finite, monodromy, jnp.eye(monodromy.shape[0]))
-    values = jnp.linalg.eigvals(safe)
+    values = _eigenvalues(safe)
     order = jnp.lexsort((-values.imag, -jnp.abs(values)))
     return jnp.where(finite, values[jax.lax.stop_gradient(order)], jnp.nan)
+
+
+@jax.custom_jvp
+def _eigenvalues(matrix):
+    return jnp.linalg.eigvals(matrix)
+
+
+@_eigenvalues.defjvp
+def _eigenvalues_rule(primals, tangents):
+    (matrix,), (change,) = primals, tangents
+    values, vectors = _eigen(matrix)
+    moved = jnp.linalg.solve(vectors, change.astype(vectors.dtype) @ vectors)
+    return values, jnp.diagonal(moved)
+
+
+@jax.custom_jvp
+def _eigen(matrix):
+    return tuple(jnp.linalg.eig(matrix))
+
+
+@_eigen.defjvp
+def _eigen_rule(primals, tangents):
+    raise TypeError(
+        "second derivatives of a periodic orbit: take differences of first ones, which "
+        "jax.jacfwd, jax.jacrev and jax.grad give"
+    )
 
 
 def multiplier_error(

@@ -281,22 +281,6 @@ def examined(system, shot: Shot, periods, tight, looked, frozen=None) -> Periodi
     state = implicit_root(maps.residual, converged, arguments)
     monodromy = with_derivative_of(maps.monodromy, seen.monodromy, (state, arguments))
 
-    def along(function, values, times):
-        """Return values found at `times` as functions of the orbit there.
-
-        All are one mapped flow, which is compiled once; of each time's vector one
-        component counts, in turn.
-        """
-        if not values.shape[0]:
-            return values
-
-        def every(state, arguments, times):
-            rows = jax.vmap(lambda time: function(state, arguments, time))(times)
-            places = jnp.arange(rows.shape[0]) % rows.shape[1]
-            return jnp.take_along_axis(rows, places[:, None], axis=1)[:, 0]
-
-        return with_derivative_of(every, values, (state, arguments, times))
-
     multipliers = floquet_multipliers(monodromy)
     # |mu| has no derivative where mu = 0, as after a hard contact.
     squared = multipliers[0].real ** 2 + multipliers[0].imag ** 2
@@ -310,14 +294,7 @@ def examined(system, shot: Shot, periods, tight, looked, frozen=None) -> Periodi
     band = jnp.where(looked, error, 1e-3)
     watched = seen.watched
     equation = frozen.equation()
-    forces = along(
-        maps.force, equation.contact_forces(watched.deepest), watched.deepest_time
-    )
-    extremes = along(
-        maps.displacement,
-        jnp.concatenate([watched.highest, watched.lowest]),
-        jnp.concatenate([watched.highest_time, watched.lowest_time]),
-    )
+    forces, extremes = _peaks(maps.peaks, watched, equation, (state, arguments))
     highest, lowest = jnp.split(extremes, 2)
     expected = jnp.exp(equation.divergence() * span) * equation.contraction(watched.onsets)
     contacts = jnp.sum(watched.onsets, dtype=jnp.int32)
@@ -354,8 +331,7 @@ class _Maps(NamedTuple):
 
     residual: Callable
     monodromy: Callable
-    force: Callable
-    displacement: Callable
+    peaks: Callable
 
 
 def _maps(static) -> _Maps:
@@ -368,23 +344,38 @@ def _maps(static) -> _Maps:
     def monodromy(state, arguments):
         return jax.jacfwd(residual)(state, arguments) + jnp.eye(state.shape[0])
 
-    def force(state, arguments, time):
+    def peaks(state, arguments, time):
         leaves, _, rtol = arguments
         system = eqx.combine(leaves, static)
         equation = system.equation()
         there = flow(system, state, 0.0, time, rtol=rtol)
         rate = equation.vector_field(time, there)
-        return equation.contact_forces(_top(*equation.contact_motion(there, rate)))
+        forces = equation.contact_forces(_top(*equation.contact_motion(there, rate)))
+        return jnp.concatenate([forces, _top(*equation.displacements(time, there, rate))])
 
-    def displacement(state, arguments, time):
-        leaves, _, rtol = arguments
-        system = eqx.combine(leaves, static)
-        equation = system.equation()
-        there = flow(system, state, 0.0, time, rtol=rtol)
-        rate = equation.vector_field(time, there)
-        return _top(*equation.displacements(time, there, rate))
+    return _Maps(residual, monodromy, peaks)
 
-    return _Maps(residual, monodromy, force, displacement)
+
+def _peaks(function, watched, equation, where):
+    """Return the largest forces and the extreme displacements, as functions of the orbit.
+
+    All are one mapped flow to the times where they were seen, which is compiled once; of
+    each time's vector one component counts.
+    """
+    contacts, size = watched.deepest.shape[0], watched.highest.shape[0]
+    places = np.concatenate([np.arange(contacts), contacts + np.arange(2 * size) % size])
+    forces = equation.contact_forces(watched.deepest)
+    values = jnp.concatenate([forces, watched.highest, watched.lowest])
+    times = jnp.concatenate(
+        [watched.deepest_time, watched.highest_time, watched.lowest_time]
+    )
+
+    def every(state, arguments, times):
+        rows = jax.vmap(lambda time: function(state, arguments, time))(times)
+        return jnp.take_along_axis(rows, jnp.asarray(places)[:, None], axis=1)[:, 0]
+
+    found = with_derivative_of(every, values, (*where, times))
+    return found[:contacts], found[contacts:]
 
 
 def _top(value, speed, acceleration):
