@@ -111,6 +111,20 @@ def within_bars(each) -> str:
     return " and ".join(f"{count} of {len(each)}" for count in counts)
 
 
+def random_error_bars() -> str:
+    """Return rows of random orbits held against 18 digits."""
+    rows = []
+    for engine, row in stored("error_bars.json")["engines"].items():
+        for name in ("state", "multipliers"):
+            one = row[name]
+            rows.append((
+                engine, str(row["orbits"]), name, str(one["inside"]),
+                f"{one['largest error in bars']:.2f}", f"{one['median bar / error']:.0f}",
+                str(row["undecided"]), str(row["wrong verdicts"]),
+            ))  # fmt: skip
+    return table(rows)
+
+
 def printed_beam() -> str:
     """Return rows of the beam paper's eigenvalues, printed and compared with."""
     found = stored("beam_with_bodies/results.json")
@@ -215,7 +229,7 @@ _NAMED = {
     function.__name__: function
     for function in (
         bifurcations, two_bodies, unlisted, error_bars, event_error_bars, printed_beam,
-        chains, campaign, apart, regime_classes, regime_map, faults,
+        chains, campaign, apart, regime_classes, regime_map, faults, random_error_bars,
     )
 }  # fmt: skip
 

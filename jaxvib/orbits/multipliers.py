@@ -51,9 +51,11 @@ def _eigen_rule(primals, tangents):
 
 
 def multiplier_error(
-    monodromy: Float[Array, "n n"], change: Float[Array, "n n"]
+    monodromy: Float[Array, "n n"], change: Float[Array, "n n"], noise=0.0
 ) -> Float[Array, ""]:
     r"""Return how far any multiplier moves if M changes by $\delta M$, and by rounding.
+
+    `noise`: what else M may be wrong by, relative to its norm.
 
     With the eigenvectors of the balanced M in X, $E = X^{-1} \delta M X$, the gap
     $g_{ij} = |\mu_i - \mu_j|$ and $p_{ij} = |E_{ij} E_{ji}|$,
@@ -85,7 +87,8 @@ def multiplier_error(
     alone = 2 * products / jnp.where(gaps > 0, gaps + apart, 1.0)
     pairs = jnp.where(4 * products < gaps**2, alone, jnp.sqrt(products))
     condition = jnp.linalg.norm(right, axis=0) * jnp.linalg.norm(left, axis=1)
-    rounding = _ROUNDINGS * jnp.finfo(float).eps * jnp.linalg.norm(safe) * condition
+    relative = _ROUNDINGS * jnp.finfo(float).eps + noise
+    rounding = relative * jnp.linalg.norm(safe) * condition
     total = jnp.diagonal(moved) + jnp.sum(pairs, axis=1) + rounding
     sample = jnp.sqrt(jnp.max(products))
     return jnp.where(finite, jnp.max(total) + sample, jnp.nan)
