@@ -24,7 +24,7 @@ def states_in(states, length, time):
     """Return states (..., 2n) of displacements (m) and velocities (m/s) in other units."""
     half = states.shape[-1] // 2
     units = np.concatenate([np.full(half, length), np.full(half, length / time)])
-    return jnp.asarray(states) / units
+    return jnp.asarray(np.asarray(states) / units)
 
 
 def two_bodies(length, time, *, amplitude=500.0, frequency=5.8, stiffness=35041219.07):
