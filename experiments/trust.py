@@ -225,11 +225,22 @@ def faults() -> str:
     return table(rows)
 
 
+def units() -> str:
+    """Return rows of verbs, each with how far its results differ among units."""
+    each = stored("units.json")["largest differences, per size"]
+    return table(
+        (verb, name, small(difference))
+        for verb, results in each.items()
+        for name, difference in results.items()
+    )
+
+
 _NAMED = {
     function.__name__: function
     for function in (
         bifurcations, two_bodies, unlisted, error_bars, event_error_bars, printed_beam,
         chains, campaign, apart, regime_classes, regime_map, faults, random_error_bars,
+        units,
     )
 }  # fmt: skip
 
