@@ -52,6 +52,8 @@ def ritz_problem(system: Dimensionless, modes: int, xp=jnp) -> RitzProblem:
     shapes, bodies, links = held.shape[1], system.mass.shape[0], len(system.turns)
     stretch = xp.concatenate([held[:links], -system.link_map], axis=1)
 
+    # What overflows here has no starts, and is told as such by who looks for them.
+    @np.errstate(over="ignore", invalid="ignore")
     def overlay(of_beam, of_links, of_bodies, excess):
         total = (stretch.T * of_links) @ stretch
         total = total + xp.block([[of_beam, nothing], [nothing.T, of_bodies]])
