@@ -87,7 +87,8 @@ def beam_spectra(
         _put(found, rough, _in_chunks(programs.judge, np.arange(len(rough)), *reached))
     repeated = ~found.certified
     time = systems.time
-    values = found.roots[:, :count] / time[:, None]
+    with np.errstate(invalid="ignore"):  # infinite ones of designs that overflow
+        values = found.roots[:, :count] / time[:, None]
     residuals, certified = found.sizes[:, :count].copy(), found.certified.copy()
     radius = found.radius / time
     overflown = np.zeros(len(every), bool)
