@@ -35,7 +35,7 @@ from .solve import (
 ENGINES = ("auto", "diffrax", "event", "stepping")
 PRECISIONS = ("float32", "float64")
 STEPPED = ("auto", "diffrax")  # where samples on the way or multipliers are wanted
-_MANY = 512  # lanes; fewer are done before an event engine is compiled
+MANY = 512  # lanes; fewer are done before an event engine is compiled
 
 
 class Trajectory(eqx.Module):
@@ -126,8 +126,8 @@ def engine_for(system, engine: str, lanes: int) -> tuple[str, str]:
                 f"engine = {engine!r}: {reason}; allowed: auto, diffrax, stepping"
             )
         return "event", only or "asked for"
-    if not reason and lanes < _MANY:
-        reason = f"{lanes} samples are fewer than {_MANY}, from where on events pay"
+    if not reason and lanes < MANY:
+        reason = f"{lanes} samples are fewer than {MANY}, from where on events pay"
     return ("diffrax", reason) if reason else ("event", "linear but for its contacts")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._environment import require_float64
 from .._machine import usable_cores
+from ..kernels import Kernel
 from .blas import one_blas_thread
 from .recall import current
 
@@ -42,9 +43,10 @@ def map_samples(
     put together. Every chunk has the same number of lanes, however few samples there
     are: short ones are filled up with copies, and so are the last lanes of all. So a
     sample's result hangs on the sample, the function and `chunk` alone: its
-    neighbours, its place, the number of samples and that of cores change no bit of it.
+    neighbours, its place, the number of samples and that of cores change no bit of it. A
+    `kernel` goes by LLVM, in vectors of a few lanes: there `chunk` changes no bit either.
 
-    **Arguments:** `function`: of one sample, jittable; keep the same function object
+    **Arguments:** `function`: of one sample, jittable or a kernel; keep the same object
     between calls and its compiled form is kept too. `chunk`: smaller ones are for calls
     with few samples. `progress`: is called with the number of samples done since the
     last call. **Returns:** the results, stacked along a leading axis, as numpy arrays.
@@ -55,6 +57,7 @@ def map_samples(
     if chunk < 1:
         raise ValueError(f"chunk = {chunk} is not in [1, inf)")
     order = np.arange(number) if cost is None else np.argsort(cost, kind="stable")
+    native = _native(function, jax.tree.map(lambda leaf: np.asarray(leaf)[0], samples))
     compiled, ahead = _compiled(function)
     ready = ahead.get(chunk)
     if ready is not None:
@@ -64,21 +67,28 @@ def map_samples(
     recall = current()
     name = recall.begin() if recall else ""
 
+    def spaced(lanes: np.ndarray) -> np.ndarray:
+        filled = np.resize(lanes, stride).reshape(devices, chunk)
+        return filled[:, np.arange(chunk + SPARE) % chunk].ravel()
+
     def run(start: int) -> PyTree:
         lanes = order[start : start + stride]
-        filled = np.resize(lanes, stride).reshape(devices, chunk)
-        filled = filled[:, np.arange(chunk + SPARE) % chunk].ravel()
+        if native is None:
+            filled, mapped = spaced(lanes), compiled
+        else:
+            filled, mapped = lanes, functools.partial(native.map, threads=1)
         given = jax.tree.map(lambda leaf: np.asarray(leaf)[filled], samples)
         if recall is None:
-            result = compiled(given)
+            result = mapped(given)
         else:
-            result = recall.take(f"{name}/{start}", compiled, given)
+            result = recall.take(f"{name}/{start}", mapped, given)
 
         def kept(leaf):
             each = np.asarray(leaf).reshape(devices, -1, *leaf.shape[1:])[:, :chunk]
             return each.reshape(stride, *leaf.shape[1:])[: len(lanes)]
 
-        result = jax.tree.map(kept, result)
+        if native is None:
+            result = jax.tree.map(kept, result)
         if progress is not None:
             progress(len(lanes))
         return result
@@ -112,9 +122,17 @@ def compile_ahead(
         return jax.ShapeDtypeStruct((lanes, *np.shape(leaf)), leaf.dtype)
 
     def prepare() -> None:
+        if _native(function, sample) is not None:
+            return
         compiled.lower(jax.tree.map(widened, sample)).compile()
 
     ahead[chunk] = _COMPILER.submit(prepare)
+
+
+def _native(function, sample) -> Kernel | None:
+    """Return a function that is a kernel LLVM is given, compiled; `None` for any other."""
+    usable = isinstance(function, Kernel) and not function.why_not(sample)
+    return function if usable else None
 
 
 def _number(samples, cost) -> int:

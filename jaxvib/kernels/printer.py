@@ -12,7 +12,7 @@ from .assembler import Assembler, NotPrintedError, Value, element, known, vector
 from .elementary import far_angle_text
 
 # Every number of a lane is a name of its own: larger programs are better left to XLA.
-_MOST_LINES = 400_000
+_MOST_LINES = 100_000
 _TABLE = {**primitives.TABLE, **indexing.TABLE, **linear.TABLE, **control.TABLE}
 
 

@@ -15,3 +15,4 @@ from .periodic_orbit import PeriodicOrbit as PeriodicOrbit
 from .periodic_orbit import periodic_orbit as periodic_orbit
 from .regimes import orbit_traces as orbit_traces
 from .regimes import regimes as regimes
+from .regimes import transient_engine as transient_engine

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..ensemble import Reason, map_samples
+from ..kernels import kernel
 from .linear_end import attracts, linear_but_for_contacts, linear_end
 from .settling import wander
 from .shooting import scales
@@ -250,7 +251,7 @@ def wander_stage(static, engine):
         system = eqx.combine(leaves, static)
         return wander(system, state, direction, WINDOW, WATCHED_RTOL, engine)
 
-    return stage
+    return kernel(stage)
 
 
 @functools.lru_cache(maxsize=32)

@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._quantity import check_range
-from ..dynamics.flow import engine_for, simulate
+from ..dynamics.flow import MANY, engine_for, simulate
 from ..ensemble import Reason, compile_ahead, map_samples
+from ..kernels import kernel
 from ..systems.parameters import parameters, replace
 from .aperiodic import Watched, limit_of, wander_stage, watch_out
 from .linear_end import (
@@ -80,7 +81,7 @@ def regimes(
     `UNDECIDED_MOTION` or `UNDAMPED`. These are results and no failures.
 
     **Arguments:** `samples`: values by parameter path, each of shape (samples,).
-    `engine`: see `engine_for`; where "auto" takes events, orbits and their monodromy
+    `engine`: see `transient_engine`; where "auto" takes events, orbits and their monodromy
     matrices are still diffrax's. Those of "event" are found in a tenth of the time and
     compiled in twice. `number`: of all samples, where these are a part of them: "auto" goes
     by it. `progress`: is called with the number of samples finished since its
@@ -91,7 +92,8 @@ def regimes(
     leaves, static = batched(system, samples)
     factor = evidence_factor(evidence)
     shooting = _orbit_stage(static, "event" if engine == "event" else "auto")
-    engine, _ = engine_for(system, engine, number or len(jax.tree.leaves(leaves)[0]))
+    number = number or len(jax.tree.leaves(leaves)[0])
+    engine, _ = transient_engine(system, engine, number, max_periods)
     run = functools.partial(map_samples, chunk=chunk)
     start = run(_rest_stage(static), leaves)
     one = jax.tree.map(lambda leaf: leaf[0], (leaves, start.state))
@@ -125,6 +127,26 @@ def regimes(
     _put(found.orbits, pending, classed)
     tell(pending.size)
     return found.orbits
+
+
+def transient_engine(
+    system, engine: str, samples: int, longest: int = LONGEST_PERIOD
+) -> tuple[str, str]:
+    """Return the engine that transients go by, and why.
+
+    "auto" goes from event to event for few samples too where a kernel can: it is compiled
+    in a second. Otherwise see `engine_for`.
+    """
+    chosen = engine_for(system, engine, samples)
+    if engine != "auto" or chosen[0] == "event":
+        return chosen
+    quick = engine_for(system, engine, MANY)
+    if quick[0] == "event":
+        leaves, static = eqx.partition(system, eqx.is_inexact_array)
+        stage = _settle_stage(static, longest, "event")
+        if not stage.why_not((leaves, system.rest())):
+            return quick
+    return chosen
 
 
 class _Found:
@@ -304,7 +326,7 @@ def _settle_stage(static, longest, engine):
         states, result = strobe(system, state, _SEGMENT, TRANSIENT_RTOL, engine)
         return states[-1], recurrences(system, states, longest), result
 
-    return stage
+    return kernel(stage)
 
 
 @functools.lru_cache(maxsize=32)

@@ -57,11 +57,10 @@ class PeriodicOrbitKind:
 
         `number`: of all samples, of which these are a part; it decides on the engine.
         """
-        from ..dynamics.flow import engine_for
-        from ..orbits import regimes
+        from ..orbits import regimes, transient_engine
 
         number = number or len(next(iter(samples.values())))
-        engine, why = engine_for(system, options.engine, number)
+        engine, why = transient_engine(system, options.engine, number, options.max_periods)
         orbits = regimes(
             system,
             samples,
