@@ -57,7 +57,9 @@ def map_samples(
     if chunk < 1:
         raise ValueError(f"chunk = {chunk} is not in [1, inf)")
     order = np.arange(number) if cost is None else np.argsort(cost, kind="stable")
-    native = _native(function, jax.tree.map(lambda leaf: np.asarray(leaf)[0], samples))
+    one = jax.tree.map(lambda leaf: np.asarray(leaf)[0], samples)
+    native = _native(function, one)
+    structure = None if native is None else native.structure(one)
     compiled, ahead = _compiled(function)
     ready = ahead.get(chunk)
     if ready is not None:
@@ -81,7 +83,7 @@ def map_samples(
         if recall is None:
             result = mapped(given)
         else:
-            result = recall.take(f"{name}/{start}", mapped, given)
+            result = recall.take(f"{name}/{start}", mapped, given, structure=structure)
 
         def kept(leaf):
             each = np.asarray(leaf).reshape(devices, -1, *leaf.shape[1:])[:, :chunk]

@@ -57,6 +57,10 @@ class Kernel:
         """Return why XLA compiles the function for such arguments, "" where LLVM does."""
         return self._form_of(arguments)[1].reason
 
+    def structure(self, *arguments):
+        """Return the structure of the results for such arguments, as `jax.tree` has it."""
+        return self._form_of(arguments)[1].tree
+
     def _form_of(self, arguments):
         leaves, rest = _parted(arguments)
         shapes = [jax.ShapeDtypeStruct(np.shape(leaf), leaf.dtype) for leaf in leaves]
