@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from .._environment import require_float64
 from .load import HarmonicLoad
 
 # Loads repeat together after as many of the longest period, or never.
@@ -40,6 +41,7 @@ def period_of(system) -> Float[Array, ""]:
 
 def check_period(system) -> None:
     """Raise `ValueError` if a system is known to have no period."""
+    require_float64()
     period = system.period()
     leaves = [leaf for leaf in jax.tree.leaves(system) if hasattr(leaf, "dtype")]
     if any(isinstance(leaf, jax.core.Tracer) for leaf in (period, *leaves)):
