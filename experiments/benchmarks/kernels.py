@@ -70,6 +70,7 @@ def duffing(amplitude, frequency):
         parameters={"a": 0.37, "w": 1.2},
         period=lambda p: 2 * jnp.pi / p["w"],
         dimension=2,
+        largest_step=0.25,  # or the field is looked at 512 times, each written down
     )
     lane = jv.replace(system, {"a": amplitude * 1e-3, "w": frequency * 0.2})
     return ended("diffrax")(lane, jnp.array([1.0, 0.0]), 0.0, lane.period())

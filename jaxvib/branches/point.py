@@ -59,7 +59,8 @@ def look(system, state, periods, rtol, tight) -> PeriodicOrbit:
 
     def revolution(step, setting):
         tolerance, share = setting
-        there = state + share * step
+        # At a fold no step leads to another orbit.
+        there = state + jnp.where(jnp.isfinite(step), share * step, 0.0)
         seen = revolve(system, there, periods, rtol=tolerance, grazing=shallow)
         return jnp.linalg.solve(identity - seen.monodromy, seen.state - there), seen
 

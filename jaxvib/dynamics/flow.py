@@ -309,7 +309,7 @@ def problem_of(system, engine="diffrax", precision="float64") -> tuple[Problem, 
     def jumps(scales, time, first, last, equation):
         if not may_jump(equation):
             return None
-        return has_jump(lambda y: equation.vector_field(time, y), scales.sizes, first, last)
+        return has_jump(lambda y: equation.vector_field(time, y), scales, first, last)
 
     problem = Problem(
         prepare,

@@ -21,6 +21,7 @@ _WIDTHS = 2.0
 _NOTABLE = 1e-8  # changes below this part of the rates are rounding
 _UNEXPLAINED = 100.0
 _JUMP = 1e-6  # of the rates' size
+_ROUNDING = 1e-12  # of the rates that would make the motion's size
 
 
 def may_pulse(equation) -> bool:
@@ -72,17 +73,19 @@ def longest_of(problem, tolerance, t0, t1, state, prepared):
     return problem.longest(t0, t1, base(state), prepared)
 
 
-def has_jump(field, sizes, first, last):
+def has_jump(field, scales, first, last):
     """Return whether a field of the state jumps between two states of one motion.
 
     Between the ends of a step a smooth field changes by what its slope at them tells, up
     to what the step may err; one that jumps changes however short the step is, and no
-    slope tells of it. `sizes`: of rates, see `Scales.sizes`.
+    slope tells of it. `scales`: the motion's `Scales`. Near rest, what is left of a rate is
+    the rounding of its terms.
     """
     along = last - first
     before, slope = jax.jvp(field, (first,), (along,))
     after, other = jax.jvp(field, (last,), (along,))
     change = jnp.abs(after - before)
     told = _UNEXPLAINED * (jnp.abs(slope) + jnp.abs(other))
-    size = sizes(jnp.maximum(jnp.abs(before), jnp.abs(after)))
-    return jnp.any(change > told + _JUMP * size)
+    size = scales.sizes(jnp.maximum(jnp.abs(before), jnp.abs(after)))
+    rest = jnp.maximum(scales.least, scales.sizes(jnp.abs(last - scales.zero)))
+    return jnp.any(change > told + _JUMP * size + _ROUNDING * rest / scales.pace)

@@ -44,7 +44,7 @@ def in_float32(problem: Problem, period: Callable[[Any], Any] | None) -> Problem
     def jumps(scales, time, first, last, prepared):
         if not may_jump(prepared[0]):
             return None
-        return has_jump(lambda y: field(time, y, prepared), scales.sizes, first, last)
+        return has_jump(lambda y: field(time, y, prepared), scales, first, last)
 
     return problem._replace(
         prepare=prepare,

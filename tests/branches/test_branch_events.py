@@ -79,7 +79,10 @@ def test_a_branch_goes_on_beyond_its_old_bounds(whole):
         ({"events": {"fold": 1.0}}, "event 'fold'"),
         ({"events": {"max_contact_forse": 1.0}}, "did you mean 'max_contact_force'"),
         ({"stop_at": ["wide"]}, "unknown event to stop at 'wide'"),
-        ({"events": EVENTS, "stop_at": ["wide"]}, "method = 'arclength' only"),
+        (
+            {"events": EVENTS, "stop_at": ["wide"], "method": "natural"},
+            "method = 'arclength' only",
+        ),
     ],
 )
 def test_what_cannot_be_watched_is_refused(orbit, given, words):

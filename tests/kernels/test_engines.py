@@ -58,6 +58,7 @@ def duffing(engine):
         parameters={"a": 0.37, "w": 1.2},
         period=lambda p: 2 * jnp.pi / p["w"],
         dimension=2,
+        largest_step=0.25,  # or the field is looked at 512 times, each written down
     )
 
     def run(a, w):
