@@ -368,23 +368,35 @@ def test_a_journal_never_makes_a_run_remove_files_outside():
         assert array_files("there") == before
 
 
-def _heeding() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
+# Runs Python with signals that are not ignored, as they are under `nohup`.
+HEEDING = """
+import os, signal, sys
+for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+    signal.signal(getattr(signal, name), signal.SIG_DFL)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
 
 
 @pytest.mark.parametrize(
     ("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)]
 )
 def test_a_signal_ends_at_once_with_one_line_and_its_code(name, code):
-    words = [sys.executable, "-m", "jaxvib", "run", "quick", "--out", "there"]
+    words = [
+        sys.executable,
+        "-c",
+        HEEDING,
+        "-m",
+        "jaxvib",
+        "run",
+        "quick",
+        "--out",
+        "there",
+    ]
     with subprocess.Popen(
         words,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=_heeding,  # whatever this process itself ignores, as under `nohup`
     ) as process:
         process.stdout.readline()  # JAX is being imported now
         process.send_signal(getattr(signal, name))
