@@ -9,106 +9,17 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from .assembler import Assembler, Value, literal
+from .assembler import Value
+from .expression import Numbers
+from .large_angle import HALF_PI, KIND
 
-KIND = "float64"
 _LN2 = 0.693147180559945309417232121458176568
 # ln 2 in two parts, the first of 42 bits, so that its products with exponents are exact.
 _LN2_HIGH = float.fromhex("0x1.62e42fefa3800p-1")
 _LN2_LOW = float.fromhex("0x1.ef35793c76730p-45")
-_PI_PARTS = (  # pi/2 to 159 bits
-    float.fromhex("0x1.921fb54442d18p+0"),
-    float.fromhex("0x1.1a62633145c07p-54"),
-    float.fromhex("-0x1.f1976b7ed8fbcp-110"),
-)
 # Beyond it, k pi/2 in three parts is not exact enough, and `far_angle` takes over.
 _FAR = 2.0**17
 _SMALLEST_NORMAL = 2.0**-1022
-_WORDS = 21  # of 64 digits of 2/pi each, the first one before the point
-
-
-class Numbers:
-    """A double in an expression, so that a formula in code reads like one on paper."""
-
-    def __init__(self, assembler: Assembler, value: Value):
-        self.assembler, self.value = assembler, value
-
-    def _other(self, other) -> Value:
-        if isinstance(other, Numbers):
-            return other.value
-        return self.assembler.constant(other, KIND)
-
-    def _new(self, value: Value) -> "Numbers":
-        return Numbers(self.assembler, value)
-
-    def __add__(self, other):
-        return self._new(self.assembler.add(self.value, self._other(other)))
-
-    def __radd__(self, other):
-        return self._new(self.assembler.add(self._other(other), self.value))
-
-    def __sub__(self, other):
-        return self._new(self.assembler.subtract(self.value, self._other(other)))
-
-    def __rsub__(self, other):
-        return self._new(self.assembler.subtract(self._other(other), self.value))
-
-    def __mul__(self, other):
-        return self._new(self.assembler.multiply(self.value, self._other(other)))
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other):
-        return self._new(self.assembler.divide(self.value, self._other(other)))
-
-    def __rtruediv__(self, other):
-        return self._new(self.assembler.divide(self._other(other), self.value))
-
-    def __neg__(self):
-        return self._new(self.assembler.negative(self.value))
-
-    def __abs__(self):
-        return self._new(self.assembler.intrinsic("fabs", self.value))
-
-    def root(self):
-        """Return the square root."""
-        return self._new(self.assembler.intrinsic("sqrt", self.value))
-
-    def nearest(self):
-        """Return the nearest whole number."""
-        return self._new(self.assembler.intrinsic("rint", self.value))
-
-    def fused(self, factor, summand):
-        """Return self * factor + summand, rounded once."""
-        factor, summand = self._other(factor), self._other(summand)
-        return self._new(self.assembler.fma(self.value, factor, summand))
-
-    def rounded(self):
-        """Return the number as it is, no longer as a product that a sum takes up."""
-        return self._new(self.value.plain())
-
-    def is_(self, how: str, other) -> Value:
-        """Return whether self is `lt`, `gt`, ... another number."""
-        return self.assembler.compare(how, self.value, self._other(other))
-
-    def where(self, condition: Value, other):
-        """Return self where a condition holds, else the other number."""
-        return self._new(self.assembler.select(condition, self.value, self._other(other)))
-
-    def signed_as(self, other: "Numbers"):
-        """Return |self| with the sign of another number."""
-        return self._new(self.assembler.intrinsic("copysign", self.value, other.value))
-
-    def polynomial(self, coefficients: Sequence[float]):
-        """Return the polynomial with these coefficients, the constant one first."""
-        total = self._new(self.assembler.constant(coefficients[-1], KIND))
-        for coefficient in reversed(coefficients[:-1]):
-            total = total.fused(self, coefficient)
-        return total
-
-    def whole(self) -> Value:
-        """Return a whole number of moderate size as an int64."""
-        return self.assembler.convert(self.value, "int64")
 
 
 def _inverse_factorials(first: int, last: int, step: int = 1) -> list[float]:
@@ -136,13 +47,17 @@ def _reduced(x: Numbers) -> tuple[Numbers, Numbers]:
     return k.fused(-_LN2_LOW, k.fused(-_LN2_HIGH, x)), k
 
 
+def _grown(r: Numbers, k: Numbers) -> Numbers:
+    """Return e^r 2^k."""
+    curve = r.polynomial(_inverse_factorials(2, 13))
+    return power_of_two((r * r).rounded().fused(curve, r) + 1.0, k.whole())
+
+
 def exp(x: Numbers) -> Numbers:
     """Return e^x, within 1.0 units of the last place."""
     inside = x.where(x.is_("gt", -746.0), -746.0)  # NaN too, for now
     inside = inside.where(inside.is_("lt", 710.0), 710.0)
-    r, k = _reduced(inside)
-    curve = r.polynomial(_inverse_factorials(2, 13))
-    result = power_of_two((r * r).rounded().fused(curve, r) + 1.0, k.whole())
+    result = _grown(*_reduced(inside))
     return result.where(x.is_("eq", x), x)
 
 
@@ -152,9 +67,7 @@ def exp2(x: Numbers) -> Numbers:
     inside = inside.where(inside.is_("lt", 1025.0), 1025.0)
     k = inside.nearest()
     r = ((inside - k) * _LN2).rounded()
-    curve = r.polynomial(_inverse_factorials(2, 13))
-    result = power_of_two((r * r).rounded().fused(curve, r) + 1.0, k.whole())
-    return result.where(x.is_("eq", x), x)
+    return _grown(r, k).where(x.is_("eq", x), x)
 
 
 def expm1(x: Numbers) -> Numbers:
@@ -245,7 +158,7 @@ def angle(x: Numbers) -> tuple[Numbers, Value]:
     inside = x.where(near, 0.0)
     k = (inside * (2 / math.pi)).nearest()
     r = inside
-    for part in _PI_PARTS:
+    for part in HALF_PI:
         r = k.fused(-part, r)
     rest, quadrant = far_angle(x, a.opposite(near))
     return r.where(near, rest), a.select(near, k.whole(), quadrant)
@@ -371,7 +284,7 @@ def atan(x: Numbers) -> Numbers:
     z = (inside * inside).rounded()
     series = z.polynomial([(-1) ** n / (2 * n + 1) for n in range(1, 13)])
     quarter = (z * inside).rounded().fused(series, inside) * 4.0
-    result = ((math.pi / 2 - quarter.rounded()) + _PI_PARTS[1]).where(
+    result = ((math.pi / 2 - quarter.rounded()) + HALF_PI[1]).where(
         steep, quarter.rounded()
     )
     return x.where(size.is_("lt", 1e-9), result.signed_as(x))
@@ -386,10 +299,10 @@ def atan2(y: Numbers, x: Numbers) -> Numbers:
     share = smaller / larger.where(larger.is_("ne", 0.0), 1.0)
     one = Numbers(x.assembler, x.assembler.constant(1.0, KIND))
     result = atan(one.where(same, share))
-    result = ((math.pi / 2 - result) + _PI_PARTS[1]).where(steep, result)
+    result = ((math.pi / 2 - result) + HALF_PI[1]).where(steep, result)
     # The sign of x, that of -0 too.
     left = one.signed_as(x).is_("lt", 0.0)
-    result = ((math.pi - result) + 2 * _PI_PARTS[1]).where(left, result).signed_as(y)
+    result = ((math.pi - result) + 2 * HALF_PI[1]).where(left, result).signed_as(y)
     return result.where((x + y).is_("eq", x + y), result).where(
         x.assembler.both(x.is_("eq", x), y.is_("eq", y)), math.nan
     )
@@ -526,111 +439,3 @@ FUNCTIONS: dict[str, Callable[..., Numbers]] = {
     "cbrt": cbrt,
     "pow": power,
 }
-
-
-def far_angle_text() -> str:
-    """Return the LLVM function that reduces one large angle by its exact bits.
-
-    With $x = m 2^e$, a whole number m of 53 bits, only the 256 binary digits of 2/pi from
-    that of weight $2^{1-e}$ on matter: those before it make whole turns of four quadrants,
-    those behind it less than a double next to a multiple of pi/2 leaves. The lowest 256
-    bits of their product with m are two of the quadrant and 254 of the angle in it.
-
-    **Source:** Payne and Hanek, *SIGNUM Newsletter* 18 (1983) 19.
-    """
-    digits = [0, *_words(_two_over_pi(64 * (_WORDS - 1)), _WORDS - 1)]
-    table = ", ".join(f"i64 {word - 2**64 if word >= 2**63 else word}" for word in digits)
-    fetch = "\n".join(
-        f"""  %i{n} = add i64 %word, {n}
-  %p{n} = getelementptr i64, ptr @two_over_pi, i64 %i{n}
-  %w{n} = load i64, ptr %p{n}
-  %z{n} = zext i64 %w{n} to i320
-  %s{n} = shl i320 %z{n}, {64 * (4 - n)}
-  %t{n} = or i320 {f"%t{n - 1}" if n else "0"}, %s{n}"""
-        for n in range(5)
-    )
-    first, second = (literal(part, KIND) for part in _PI_PARTS[:2])
-    return f"""@two_over_pi = private constant [{_WORDS} x i64] [{table}]
-declare i256 @llvm.ctlz.i256(i256, i1)
-declare i256 @llvm.abs.i256(i256, i1)
-declare i64 @llvm.smax.i64(i64, i64)
-declare i64 @llvm.smin.i64(i64, i64)
-declare double @llvm.fma.f64(double, double, double)
-
-define internal {{ double, i64 }} @far_angle(double %x) noinline {{
-  %raw = bitcast double %x to i64
-  %field = lshr i64 %raw, 52
-  %biased = and i64 %field, 2047
-  %fraction = and i64 %raw, 4503599627370495
-  %m = or i64 %fraction, 4503599627370496
-  %place = sub i64 %biased, 1013
-  %least = call i64 @llvm.smax.i64(i64 %place, i64 0)
-  %from = call i64 @llvm.smin.i64(i64 %least, i64 1033)
-  %word = lshr i64 %from, 6
-{fetch}
-  %inside = and i64 %from, 63
-  %aside = zext i64 %inside to i320
-  %moved = shl i320 %t4, %aside
-  %top = lshr i320 %moved, 64
-  %digits = trunc i320 %top to i256
-  %wide = zext i64 %m to i256
-  %product = mul i256 %digits, %wide
-  %above = lshr i256 %product, 254
-  %quadrant = trunc i256 %above to i64
-  %rest = shl i256 %product, 2
-  %under = icmp slt i256 %rest, 0
-  %one = zext i1 %under to i64
-  %turns = add i64 %quadrant, %one
-  %size = call i256 @llvm.abs.i256(i256 %rest, i1 false)
-  %zeros = call i256 @llvm.ctlz.i256(i256 %size, i1 false)
-  %normal = shl i256 %size, %zeros
-  %upper = lshr i256 %normal, 203
-  %upper64 = trunc i256 %upper to i64
-  %h = uitofp i64 %upper64 to double
-  %next = lshr i256 %normal, 150
-  %next64 = trunc i256 %next to i64
-  %lower64 = and i64 %next64, 9007199254740991
-  %l = uitofp i64 %lower64 to double
-  %l1 = fmul double %l, {literal(2.0**-53, KIND)}
-  %hi = fmul double %h, {first}
-  %minus = fneg double %hi
-  %e0 = call double @llvm.fma.f64(double %h, double {first}, double %minus)
-  %e1 = call double @llvm.fma.f64(double %h, double {second}, double %e0)
-  %e2 = call double @llvm.fma.f64(double %l1, double {first}, double %e1)
-  %sum = fadd double %hi, %e2
-  %zeros64 = trunc i256 %zeros to i64
-  %power = sub i64 970, %zeros64
-  %bits = shl i64 %power, 52
-  %scale = bitcast i64 %bits to double
-  %r = fmul double %sum, %scale
-  %turned = fneg double %r
-  %signed = select i1 %under, double %turned, double %r
-  %opposite = fneg double %signed
-  %back = sub i64 0, %turns
-  %negative = icmp slt i64 %raw, 0
-  %angle = select i1 %negative, double %opposite, double %signed
-  %number = select i1 %negative, i64 %back, i64 %turns
-  %pair = insertvalue {{ double, i64 }} undef, double %angle, 0
-  %both = insertvalue {{ double, i64 }} %pair, i64 %number, 1
-  ret {{ double, i64 }} %both
-}}
-"""
-
-
-def _two_over_pi(bits: int) -> int:
-    """Return the first binary digits of 2/pi as a whole number."""
-    one = 1 << (bits + 64)
-
-    def arc_cotangent(n: int) -> int:
-        total, term, k, sign = 0, one // n, 1, 1
-        while term:
-            total += sign * (term // k)
-            term, k, sign = term // (n * n), k + 2, -sign
-        return total
-
-    pi = 4 * (4 * arc_cotangent(5) - arc_cotangent(239))  # Machin
-    return (2 * one << bits) // pi
-
-
-def _words(digits: int, count: int) -> list[int]:
-    return [(digits >> (64 * (count - 1 - n))) & (2**64 - 1) for n in range(count)]

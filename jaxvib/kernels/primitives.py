@@ -8,7 +8,7 @@ import numpy as np
 
 from . import elementary
 from .assembler import Value, is_float
-from .elementary import Numbers
+from .expression import Numbers
 
 
 def each(function: Callable[..., Value], *arrays: np.ndarray) -> np.ndarray:

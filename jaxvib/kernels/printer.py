@@ -9,7 +9,7 @@ from jax.extend import core
 
 from . import control, indexing, linear, primitives
 from .assembler import Assembler, NotPrintedError, Value, element, known, vector
-from .elementary import far_angle_text
+from .large_angle import large_angle_text
 
 # Every number of a lane is a name of its own: larger programs are better left to XLA.
 _MOST_LINES = 100_000
@@ -170,7 +170,7 @@ def _module(a: Assembler, signature: Signature) -> str:
     """Return the whole text: the group of lanes that was written, and the loop over all."""
     far = "far_angle" in a.declared
     own = {line for line in a.declared if line != "far_angle"}
-    helper = far_angle_text() if far else ""
+    helper = large_angle_text() if far else ""
     declared = "\n".join(line for line in sorted(own) if line not in helper)
     inputs = [f"ptr noalias %in{k}" for k in range(len(signature.inputs))]
     outputs = [f"ptr noalias %out{k}" for k in range(len(signature.outputs))]

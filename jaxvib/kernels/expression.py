@@ -1,0 +1,90 @@
+"""Formulas of doubles that read like those on paper."""
+
+from collections.abc import Sequence
+
+from .assembler import Assembler, Value
+from .large_angle import KIND
+
+
+class Numbers:
+    """A double in an expression, so that a formula in code reads like one on paper."""
+
+    def __init__(self, assembler: Assembler, value: Value):
+        self.assembler, self.value = assembler, value
+
+    def _other(self, other) -> Value:
+        if isinstance(other, Numbers):
+            return other.value
+        return self.assembler.constant(other, KIND)
+
+    def _new(self, value: Value) -> "Numbers":
+        return Numbers(self.assembler, value)
+
+    def __add__(self, other):
+        return self._new(self.assembler.add(self.value, self._other(other)))
+
+    def __radd__(self, other):
+        return self._new(self.assembler.add(self._other(other), self.value))
+
+    def __sub__(self, other):
+        return self._new(self.assembler.subtract(self.value, self._other(other)))
+
+    def __rsub__(self, other):
+        return self._new(self.assembler.subtract(self._other(other), self.value))
+
+    def __mul__(self, other):
+        return self._new(self.assembler.multiply(self.value, self._other(other)))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other):
+        return self._new(self.assembler.divide(self.value, self._other(other)))
+
+    def __rtruediv__(self, other):
+        return self._new(self.assembler.divide(self._other(other), self.value))
+
+    def __neg__(self):
+        return self._new(self.assembler.negative(self.value))
+
+    def __abs__(self):
+        return self._new(self.assembler.intrinsic("fabs", self.value))
+
+    def root(self):
+        """Return the square root."""
+        return self._new(self.assembler.intrinsic("sqrt", self.value))
+
+    def nearest(self):
+        """Return the nearest whole number."""
+        return self._new(self.assembler.intrinsic("rint", self.value))
+
+    def fused(self, factor, summand):
+        """Return self * factor + summand, rounded once."""
+        factor, summand = self._other(factor), self._other(summand)
+        return self._new(self.assembler.fma(self.value, factor, summand))
+
+    def rounded(self):
+        """Return the number as it is, no longer as a product that a sum takes up."""
+        return self._new(self.value.plain())
+
+    def is_(self, how: str, other) -> Value:
+        """Return whether self is `lt`, `gt`, ... another number."""
+        return self.assembler.compare(how, self.value, self._other(other))
+
+    def where(self, condition: Value, other):
+        """Return self where a condition holds, else the other number."""
+        return self._new(self.assembler.select(condition, self.value, self._other(other)))
+
+    def signed_as(self, other: "Numbers"):
+        """Return |self| with the sign of another number."""
+        return self._new(self.assembler.intrinsic("copysign", self.value, other.value))
+
+    def polynomial(self, coefficients: Sequence[float]):
+        """Return the polynomial with these coefficients, the constant one first."""
+        total = self._new(self.assembler.constant(coefficients[-1], KIND))
+        for coefficient in reversed(coefficients[:-1]):
+            total = total.fused(self, coefficient)
+        return total
+
+    def whole(self) -> Value:
+        """Return a whole number of moderate size as an int64."""
+        return self.assembler.convert(self.value, "int64")
