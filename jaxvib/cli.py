@@ -129,7 +129,7 @@ def run(config: str, assignments: tuple[str, ...], out: Path | None, resume: boo
 def check(config: str, assignments: tuple[str, ...]) -> None:
     """Say what a study would cost; runs and writes nothing."""
     use_compilation_cache()
-    from .studies.estimate import estimate
+    from .studies.run.estimate import estimate
 
     study = _loaded(config, assignments)
     try:
@@ -168,7 +168,7 @@ def report(directory: Path, other: Path | None) -> None:
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 def new(study: str | None, file: Path | None) -> None:
     """List the ready studies, or copy one to change."""
-    from .studies import ready
+    from .studies.run import ready
 
     if study is None:
         for name, title in ready.titles().items():
@@ -187,7 +187,7 @@ def schema() -> None:
     """Print every key of a config as a JSON schema."""
     import json
 
-    from .studies.schema import schema
+    from .studies.run.schema import schema
 
     click.echo(json.dumps(schema(), indent=2))
 
@@ -196,7 +196,7 @@ def schema() -> None:
 def info() -> None:
     """Print versions, devices, precision, cache folder."""
     use_compilation_cache()
-    from .studies.information import information
+    from .studies.run.information import information
 
     for line in information():
         click.echo(line)
@@ -220,8 +220,8 @@ def _prepare(session, resume: bool):
 
 
 def _loaded(config: str, assignments: tuple[str, ...]):
-    from .studies import ready
-    from .studies.config import load
+    from .studies.run import ready
+    from .studies.run.study import load
 
     try:
         return load(ready.find(config), assignments)

@@ -10,9 +10,9 @@ import click
 
 from . import _ending
 from ._words import printable
-from .studies.config import Study
-from .studies.kinds import SYSTEMS
-from .studies.lock import Lock
+from .studies.analyses.kinds import SYSTEMS
+from .studies.run.study import Study
+from .studies.store.lock import Lock
 
 DONE, SAMPLES_FAILED = 0, 1
 _TICK = 0.2  # s, from one look at the clock to the next
@@ -55,7 +55,7 @@ class Session:
         `BlockingIOError` for a folder that another run is at; nothing is written then.
         `OSError` for a store that cannot be trusted or written to.
         """
-        from .studies.store import check_free, has_study
+        from .studies.store.store import check_free, has_study
 
         if not has_study(self.directory):
             check_free(self.directory)
@@ -67,9 +67,9 @@ class Session:
         else:
             self._lock.take()
         say(f"{self.study.title}: {self.study.described()}")
-        from .studies import execute  # from here on JAX is imported
-        from .studies.device import choose
-        from .studies.room import too_large
+        from .studies.run import execute  # from here on JAX is imported
+        from .studies.run.device import choose
+        from .studies.run.room import too_large
 
         device, line = choose(self.study.run.device)
         say(f"{line}, {os.cpu_count()} cores; results go to {self.directory}")
@@ -87,8 +87,8 @@ class Session:
 
         **Raises:** `OSError`, `MemoryError` or `RuntimeError` where that broke off.
         """
-        from .studies import execute
-        from .studies.progress import Progress
+        from .studies.run import execute
+        from .studies.run.progress import Progress
 
         progress = Progress(self.study.samples, execute.samples_done(self.study, store))
         # In a thread of its own: while XLA compiles, the main one could not hear Ctrl-C.
@@ -103,7 +103,7 @@ class Session:
 
     def report(self) -> int:
         """Draw the report, print the summary and return the exit code."""
-        from .studies.summary import summary
+        from .studies.run.summary import summary
 
         lines, failed = summary(self.study, self.directory)
         if self.study.output.report:

@@ -16,8 +16,8 @@ from click.testing import CliRunner
 
 import jaxvib as jv
 from jaxvib import cli
-from jaxvib.studies import ready
-from jaxvib.studies.lock import Lock
+from jaxvib.studies.run import ready
+from jaxvib.studies.store.lock import Lock
 
 from .studies.pushed import CONFIG, PushedKind, accelerations, install
 

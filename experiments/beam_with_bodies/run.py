@@ -16,7 +16,7 @@ import mpmath
 import numpy as np
 
 import jaxvib as jv
-from jaxvib.modes.eigenvalue_curves import meetings, rows_of_curves
+from jaxvib.modes.beams.eigenvalue_curves import meetings, rows_of_curves
 from tests.modes.paper_determinant import (
     BENDING,
     LENGTH,

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from jaxvib.studies import ready
+from jaxvib.studies.run import ready
 
 from .study import (
     OPERATIONS,

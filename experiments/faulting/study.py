@@ -26,12 +26,12 @@ import numpy as np
 
 from jaxvib import cli
 from jaxvib.reports import header, report
-from jaxvib.studies import device, execute, record
-from jaxvib.studies.cost import Cost
-from jaxvib.studies.fields import Variable
-from jaxvib.studies.kinds import ANALYSES
-from jaxvib.studies.tables import Table
-from jaxvib.studies.two_body_impact import TwoBodyImpactKind
+from jaxvib.studies.analyses.cost import Cost
+from jaxvib.studies.analyses.kinds import ANALYSES
+from jaxvib.studies.config.tables import Table
+from jaxvib.studies.run import device, execute, record
+from jaxvib.studies.store.fields import Variable
+from jaxvib.studies.systems.two_body_impact import TwoBodyImpactKind
 
 OUT = "there"
 CONFIG = """
@@ -50,8 +50,8 @@ device = "cpu"
 report = false
 """
 _IMPORTED_LATE = (
-    "jax", "jaxvib.ensemble", "jaxvib.studies.summary", "jaxvib.studies.progress",
-    "jaxvib.studies.times", "tqdm.auto", "xarray", "numcodecs.zstd",
+    "jax", "jaxvib.ensemble", "jaxvib.studies.run.summary", "jaxvib.studies.run.progress",
+    "jaxvib.studies.store.times", "tqdm.auto", "xarray", "numcodecs.zstd",
     "matplotlib.backends.backend_agg", "jaxvib.systems",
 )  # fmt: skip
 LONGEST = 60  # s that a process may take

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from jaxvib._words import plain
-from jaxvib.studies import ready
-from jaxvib.studies.config import load
-from jaxvib.studies.journal import Journal
+from jaxvib.studies.run import ready
+from jaxvib.studies.run.study import load
+from jaxvib.studies.store.journal import Journal
 
 from .stores import Judge
 from .study import OUT, command, folder, outside, run

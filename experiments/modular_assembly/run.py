@@ -14,8 +14,8 @@ import sympy
 from scipy.linalg import eigh
 
 import jaxvib as jv
-from jaxvib.studies.config import load
-from jaxvib.studies.execute import build
+from jaxvib.studies.run.execute import build
+from jaxvib.studies.run.study import load
 from jaxvib.systems.module import entries
 
 HERE = Path(__file__).parent

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
-from jaxvib.reports.motion import stored_motions
-from jaxvib.reports.planes import planes
-from jaxvib.reports.reading import read_run
-from jaxvib.reports.regimes import sort_by_regime
+from jaxvib.studies.pictures.motion import stored_motions
+from jaxvib.studies.pictures.planes import planes
+from jaxvib.studies.pictures.regimes import sort_by_regime
+from jaxvib.studies.store.finished import read_run
 
 SCENE = 4.0  # s
 FRAME = 1 / 25  # s

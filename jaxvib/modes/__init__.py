@@ -1,11 +1,11 @@
 """Frequency: eigenvalues, modes and responses."""
 
-from .beam_modes import BeamModes as BeamModes
-from .beam_modes import beam_eigenvalues as beam_eigenvalues
-from .beam_motion import beam_motion as beam_motion
-from .beam_response import beam_response as beam_response
-from .beam_spectra import BeamSpectra as BeamSpectra
-from .beam_spectra import beam_spectra as beam_spectra
+from .beams.modes import BeamModes as BeamModes
+from .beams.modes import beam_eigenvalues as beam_eigenvalues
+from .beams.motion import beam_motion as beam_motion
+from .beams.response import beam_response as beam_response
+from .beams.spectra import BeamSpectra as BeamSpectra
+from .beams.spectra import beam_spectra as beam_spectra
 from .cluster import frequency_derivatives as frequency_derivatives
 from .energy_shares import EnergyShares as EnergyShares
 from .energy_shares import energy_shares as energy_shares

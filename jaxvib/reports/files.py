@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..studies.folder import Folder
-from . import colours
-from .picture import (
+from ..studies.pictures import colours
+from ..studies.pictures.picture import (
     Axis,
     Cells,
     Chart,
@@ -21,6 +20,7 @@ from .picture import (
     Scale,
     Share,
 )
+from ..studies.store.folder import Folder
 
 _INCHES = (5.6, 4.2)  # one chart
 _MOST_OPTIONS = 4  # of a slider, drawn side by side

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..citation import citation
 from ..ensemble import Reason, reason, undecided
-from .reading import Run
-from .regimes import periodic
+from ..studies.pictures.regimes import periodic
+from ..studies.store.finished import Run
 
 _COUNTED = {
     "basins": "initial states",

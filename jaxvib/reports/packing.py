@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from . import colours
-from .motion import coarse, representative, stored_motions
-from .picture import Cells, Line, Picture, Scale
-from .reading import Run
-from .regimes import periodic, sort_by_regime
+from ..studies.pictures import colours
+from ..studies.pictures.motion import coarse, representative, stored_motions
+from ..studies.pictures.picture import Cells, Line, Picture, Scale
+from ..studies.pictures.regimes import periodic, sort_by_regime
+from ..studies.store.finished import Run
 
 _COLOUR_BITS = 8  # of a number's mantissa, where it becomes a colour
 _INTEGERS = (np.uint8, np.int8, np.int16, np.int32)

@@ -7,10 +7,10 @@ import string
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..studies.pictures.picture import Cells, Picture, Share
+from ..studies.store.finished import Run
 from .header import foot, head
 from .packing import pack, page_content
-from .picture import Cells, Picture, Share
-from .reading import Run
 
 _HERE = Path(__file__).parent
 _SCRIPTS = (

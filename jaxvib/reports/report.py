@@ -5,30 +5,30 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from .._nearest import unknown_key
-from ..studies.folder import Folder
-from .assembly import linear_motion
-from .basins import basins
-from .beam import beam_eigenvalues
-from .chain import chain_motion
-from .curves import amplitude_curves, sweep_curves
-from .diagram import diagram
+from ..studies.analyses.basins.pictures import basins
+from ..studies.analyses.beam_eigenvalues.pictures import beam_eigenvalues
+from ..studies.analyses.bifurcation_diagram.pictures import diagram
+from ..studies.analyses.chain_motion.pictures import chain_motion
+from ..studies.analyses.continuation.pictures import loading_curve
+from ..studies.analyses.continuation.stability_chart import stability_charts
+from ..studies.analyses.design.pictures import designs
+from ..studies.analyses.energy_split.pictures import energy_split
+from ..studies.analyses.fit.pictures import fitted
+from ..studies.analyses.frequency_response.pictures import frequency_response
+from ..studies.analyses.linear_motion.pictures import linear_motion
+from ..studies.analyses.natural_modes.pictures import natural_modes
+from ..studies.analyses.pareto_front.pictures import fronts
+from ..studies.analyses.periodic_orbit.maps import maps
+from ..studies.analyses.periodic_orbit.scatter import scatters
+from ..studies.analyses.sensitivity.pictures import sensitivities
+from ..studies.pictures.curves import amplitude_curves, sweep_curves
+from ..studies.pictures.motion import motion
+from ..studies.pictures.picture import Picture
+from ..studies.pictures.planes import long_paths
+from ..studies.store.finished import Run, read_run
+from ..studies.store.folder import Folder
 from .files import write_files
-from .fitting import fitted
-from .front import fronts
-from .history import designs
-from .loading import loading_curve
-from .maps import maps
-from .modes import natural_modes
-from .motion import motion
 from .page import page
-from .picture import Picture
-from .planes import long_paths
-from .reading import Run, read_run
-from .response import frequency_response
-from .scatter import scatters
-from .sensitivity import sensitivities
-from .split import energy_split
-from .stability_chart import stability_charts
 
 
 def write_report(directory: Path | str, other: Path | str | None = None) -> Path:

@@ -3,7 +3,7 @@
 import importlib
 
 # Reading a config must not wait for JAX and xarray, which these need.
-_HOMES = {"sweep": "sweeping", "open_study": "dataset"}
+_HOMES = {"sweep": "run.sweeping", "open_study": "store.dataset"}
 
 
 def __getattr__(name: str):

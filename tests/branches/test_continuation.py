@@ -7,7 +7,7 @@ import pytest
 
 import jaxvib as jv
 from jaxvib.ensemble import Reason
-from jaxvib.studies.continuation import ContinuationOptions
+from jaxvib.studies.analyses.continuation.kind import ContinuationOptions
 from tests.independent import TwoBody, periodic_orbit
 
 SOFT = 35041219.07

@@ -8,9 +8,9 @@ from exact_determinant import errors
 from finite_elements import eigenvalues
 
 import jaxvib as jv
-from jaxvib.modes.beam_spectrum import certified_spectrum, padded
-from jaxvib.modes.certificate import missing_roots
-from jaxvib.modes.characteristic import dimensionless, mixing
+from jaxvib.modes.beams.certificate import missing_roots
+from jaxvib.modes.beams.characteristic import dimensionless, mixing
+from jaxvib.modes.beams.spectrum import certified_spectrum, padded
 
 BEAM = jv.Beam(1.0, 1.0, 1.0, ("clamped", "free"))
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jaxvib.modes.eigenvalue_curves import eigenvalue_curves, meetings, order_of
+from jaxvib.modes.beams.eigenvalue_curves import eigenvalue_curves, meetings, order_of
 
 PLACES = np.linspace(0.0, 2.1, 16)  # they meet, or come nearest, at 1
 MIDWAY = np.linspace(0.0, 2.0, 16)

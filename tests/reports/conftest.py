@@ -5,7 +5,7 @@ import pytest
 
 from jaxvib.ensemble import Reason
 from jaxvib.reports import write_report
-from jaxvib.reports.reading import Run
+from jaxvib.studies.store.finished import Run
 
 from . import small_studies
 from .browser import CHROMIUM, DRIVER, MISSING, Browser, driver

@@ -9,8 +9,8 @@ import functools
 import numpy as np
 
 from jaxvib.ensemble import Reason
-from jaxvib.studies.fields import Variable
-from jaxvib.studies.store import Store
+from jaxvib.studies.store.fields import Variable
+from jaxvib.studies.store.store import Store
 
 MAIN, ATTACHED = 6.283, 5.646  # rad/s
 DAMPING, MASS_RATIO, GAP, STIFFNESS = 0.036, 0.1, 0.05, 3.504e7

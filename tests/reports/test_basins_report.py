@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from jaxvib.ensemble import Reason
-from jaxvib.reports.basins import basins
-from jaxvib.reports.diagram import diagram
 from jaxvib.reports.files import write_files
-from jaxvib.reports.picture import Line, Notes
-from jaxvib.reports.reading import Run
+from jaxvib.studies.analyses.basins.pictures import basins
+from jaxvib.studies.analyses.bifurcation_diagram.pictures import diagram
+from jaxvib.studies.pictures.picture import Line, Notes
+from jaxvib.studies.store.finished import Run
 
 STATE = ["body", "rate of body"]
 

@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from jaxvib.reports import beam
-from jaxvib.reports.reading import Run, read_run
+from jaxvib.studies.analyses.beam_eigenvalues import pictures as beam
+from jaxvib.studies.store.finished import Run, read_run
 
 from .test_scenes import PLACES, READY, check_player, run_ready, scrub
 

@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 import pytest
 
-from jaxvib.reports.colours import FAILED, SCALES, class_colours, regime_colour
+from jaxvib.studies.pictures.colours import FAILED, SCALES, class_colours, regime_colour
 
 VISIONS = {
     "normal": np.eye(3),

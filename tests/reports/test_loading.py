@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 
-from jaxvib.reports.history import design_history
-from jaxvib.reports.loading import loading_curve
-from jaxvib.reports.picture import Followers, Line, Notes
-from jaxvib.reports.stability_chart import stability_charts
+from jaxvib.studies.analyses.continuation.pictures import loading_curve
+from jaxvib.studies.analyses.continuation.stability_chart import stability_charts
+from jaxvib.studies.analyses.design.pictures import design_history
+from jaxvib.studies.pictures.picture import Followers, Line, Notes
 
 AXES = ("curve", "curve_point")
 

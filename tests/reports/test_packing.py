@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxvib.reports.motion import coarse
 from jaxvib.reports.packing import pack
-from jaxvib.reports.picture import Axis
+from jaxvib.studies.pictures.motion import coarse
+from jaxvib.studies.pictures.picture import Axis
 
 
 def unpack(data):

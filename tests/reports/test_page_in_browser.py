@@ -5,8 +5,8 @@ import re
 import pytest
 
 from jaxvib.reports.page import page
-from jaxvib.reports.reading import Run, read_run
 from jaxvib.reports.report import pictures_of
+from jaxvib.studies.store.finished import Run, read_run
 
 READY = "document.documentElement.dataset.ready"
 HOVERED = (

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from jaxvib.reports.picture import Scale
-from jaxvib.reports.planes import MOST_CELLS, planes
-from jaxvib.reports.reading import Run
+from jaxvib.studies.pictures.picture import Scale
+from jaxvib.studies.pictures.planes import MOST_CELLS, planes
+from jaxvib.studies.store.finished import Run
 
 PAINT = Scale("value", "sea", 0.0, 1.0)
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from jaxvib.ensemble import Reason
-from jaxvib.reports.reading import Run
-from jaxvib.reports.regimes import sort_by_regime, sort_by_verdict
+from jaxvib.studies.pictures.regimes import sort_by_regime, sort_by_verdict
+from jaxvib.studies.store.finished import Run
 
 
 def run_of(**fields):

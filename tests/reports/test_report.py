@@ -9,8 +9,8 @@ import pytest
 
 from jaxvib.reports import write_report
 from jaxvib.reports.page import page
-from jaxvib.reports.reading import read_run
 from jaxvib.reports.report import check_comparable, pictures_of
+from jaxvib.studies.store.finished import read_run
 
 from . import small_studies
 from .conftest import AMPLITUDES, FREQUENCIES

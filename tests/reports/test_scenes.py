@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from jaxvib import cli
-from jaxvib.reports.reading import read_run
-from jaxvib.reports.stages import beam_layout, chain_layout, row_layout
-from jaxvib.studies import ready
+from jaxvib.studies.pictures.stages import beam_layout, chain_layout, row_layout
+from jaxvib.studies.run import ready
+from jaxvib.studies.store.finished import read_run
 
 READY = "document.documentElement.dataset.ready"
 PLACES = (

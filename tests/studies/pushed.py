@@ -14,11 +14,11 @@ from pydantic import Field
 
 import jaxvib as jv
 from jaxvib._quantity import reported
-from jaxvib.studies.cost import Cost
-from jaxvib.studies.fields import Variable, variables
-from jaxvib.studies.kinds import ANALYSES
-from jaxvib.studies.tables import Table
-from jaxvib.studies.two_body_impact import TwoBodyImpactKind
+from jaxvib.studies.analyses.cost import Cost
+from jaxvib.studies.analyses.kinds import ANALYSES
+from jaxvib.studies.config.tables import Table
+from jaxvib.studies.store.fields import Variable, variables
+from jaxvib.studies.systems.two_body_impact import TwoBodyImpactKind
 
 CONFIG = """
 title = "Pushed from rest"

@@ -9,7 +9,7 @@ import zarr
 from numcodecs import zstd
 from zarr.codecs import ZstdCodec
 
-from jaxvib.studies.arrays import Layout, group_metadata, read_layout
+from jaxvib.studies.store.arrays import Layout, group_metadata, read_layout
 
 TYPES = ["bool", "i1", "i4", "i8", "u2", "f4", "f8", "c8", "c16"]
 

@@ -8,10 +8,10 @@ from scipy.integrate import solve_ivp
 
 import jaxvib as jv
 from jaxvib.cli import main
-from jaxvib.studies import ready
-from jaxvib.studies.assembly import module_tables
-from jaxvib.studies.config import load
-from jaxvib.studies.execute import build
+from jaxvib.studies.run import ready
+from jaxvib.studies.run.execute import build
+from jaxvib.studies.run.study import load
+from jaxvib.studies.systems.assembly import module_tables
 
 MODES = ready.folder() / "tower_modes.toml"
 RESPONSE = ready.folder() / "tower_response.toml"
@@ -79,7 +79,7 @@ def test_every_module_can_be_set_and_is_what_it_is_in_python(tmp_path):
     scalars = {p for p, entry in jv.parameters(system).items() if np.ndim(entry.value) == 0}
     kind = load(MODES).system.kind
     assert kind == "assembly"
-    from jaxvib.studies.kinds import SYSTEMS
+    from jaxvib.studies.analyses.kinds import SYSTEMS
 
     assert set(SYSTEMS["assembly"].declared(study.system)) == scalars
 

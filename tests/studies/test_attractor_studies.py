@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.studies import ready
-from jaxvib.studies.basins import state_names
-from jaxvib.studies.config import load
-from jaxvib.studies.execute import build
-from jaxvib.studies.kinds import ANALYSES, SYSTEMS
+from jaxvib.studies.analyses.basins.kind import state_names
+from jaxvib.studies.analyses.kinds import ANALYSES, SYSTEMS
+from jaxvib.studies.run import ready
+from jaxvib.studies.run.execute import build
+from jaxvib.studies.run.study import load
 
 MISTAKES = {
     "an unknown path": (

@@ -6,9 +6,9 @@ from click.testing import CliRunner
 
 import jaxvib as jv
 from jaxvib.cli import main
-from jaxvib.studies import ready
-from jaxvib.studies.config import load
-from jaxvib.studies.execute import build
+from jaxvib.studies.run import ready
+from jaxvib.studies.run.execute import build
+from jaxvib.studies.run.study import load
 
 FILE = ready.folder() / "beam_with_bodies.toml"
 RIGID_BODY = """

@@ -6,21 +6,21 @@ import sys
 
 import pytest
 
-from jaxvib.studies import catalogue
-from jaxvib.studies.assembly import module_tables
-from jaxvib.studies.declaring import declared_now
-from jaxvib.studies.impact_assembly import part_tables
-from jaxvib.studies.kinds import SYSTEMS
+from jaxvib.studies.analyses.kinds import SYSTEMS
+from jaxvib.studies.config import catalogue
+from jaxvib.studies.run.declaring import declared_now
+from jaxvib.studies.systems.assembly import module_tables
+from jaxvib.studies.systems.impact_assembly import part_tables
 
 
 def test_the_catalogue_is_what_the_systems_declare():
-    # If not: python -m jaxvib.studies.declaring
+    # If not: python -m jaxvib.studies.run.declaring
     assert json.loads(catalogue.FILE.read_text()) == declared_now()
 
 
 @pytest.mark.parametrize("kind", SYSTEMS.values(), ids=SYSTEMS)
 def test_every_parameter_can_be_set_and_is_described(kind):
-    from jaxvib.studies.tables import leaves
+    from jaxvib.studies.config.tables import leaves
 
     settable = set(leaves(kind.options()))
     if kind.name == "assembly":  # one table for each module
@@ -38,7 +38,8 @@ def test_every_parameter_can_be_set_and_is_described(kind):
 def test_reading_a_config_needs_no_jax():
     heavy = "{'jax', 'equinox', 'xarray', 'zarr', 'scipy', 'pandas', 'matplotlib'}"
     code = (
-        f"import sys, jaxvib.cli, jaxvib.studies.config; print({heavy} & set(sys.modules))"
+        "import sys, jaxvib.cli, jaxvib.studies.run.study; "
+        f"print({heavy} & set(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -9,11 +9,11 @@ from click.testing import CliRunner
 import jaxvib as jv
 from jaxvib import cli
 from jaxvib.ensemble import Reason
-from jaxvib.studies import room
-from jaxvib.studies.computing import compute_chunk
-from jaxvib.studies.config import load
-from jaxvib.studies.execute import build
-from jaxvib.studies.periodic_orbit import PeriodicOrbitKind
+from jaxvib.studies.analyses.periodic_orbit.kind import PeriodicOrbitKind
+from jaxvib.studies.run import room
+from jaxvib.studies.run.computing import compute_chunk
+from jaxvib.studies.run.execute import build
+from jaxvib.studies.run.study import load
 from tests.studies import pushed
 
 NOT_AN_ORDINARY_ONE = 300.0  # N: the load of three samples in two chunks
@@ -139,7 +139,7 @@ def test_progress_counts_no_sample_twice(config, tmp_path, monkeypatch):
     breaking(monkeypatch, breaks)
     counted = []
     monkeypatch.setattr(
-        "jaxvib.studies.progress.Progress.advance", lambda self, n: counted.append(n)
+        "jaxvib.studies.run.progress.Progress.advance", lambda self, n: counted.append(n)
     )
     assert run(config, tmp_path / "study").exit_code == 0
     assert sum(counted) == 12

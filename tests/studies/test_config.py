@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.studies import ready
-from jaxvib.studies.config import load
-from jaxvib.studies.execute import build
-from jaxvib.studies.schema import schema
-from jaxvib.studies.writing import to_toml
+from jaxvib.studies.config.writing import to_toml
+from jaxvib.studies.run import ready
+from jaxvib.studies.run.execute import build
+from jaxvib.studies.run.schema import schema
+from jaxvib.studies.run.study import load
 
 GOOD = """title = "A study"
 [system]

@@ -9,11 +9,11 @@ from click.testing import CliRunner
 import jaxvib as jv
 from jaxvib.cli import main
 from jaxvib.design import optimal_absorber
-from jaxvib.studies import ready
-from jaxvib.studies.config import load
-from jaxvib.studies.evaluations import FILE, Evaluations, Under
-from jaxvib.studies.execute import build
-from jaxvib.studies.kinds import ANALYSES
+from jaxvib.studies.analyses.kinds import ANALYSES
+from jaxvib.studies.run import ready
+from jaxvib.studies.run.execute import build
+from jaxvib.studies.run.study import load
+from jaxvib.studies.store.evaluations import FILE, Evaluations, Under
 
 ABSORBERS = ready.folder() / "tuned_mass_damper.toml"
 SMALL = """

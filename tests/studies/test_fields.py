@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from jaxvib._quantity import reported
-from jaxvib.studies.fields import Variable, variables, with_coordinates
+from jaxvib.studies.store.fields import Variable, variables, with_coordinates
 
 
 class Inner(eqx.Module):

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from jaxvib.studies.folder import Folder
+from jaxvib.studies.store.folder import Folder
 
 OUTSIDE = [
     "../mine",

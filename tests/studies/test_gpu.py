@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.studies.device import has_gpu
+from jaxvib.studies.run.device import has_gpu
 
 pytestmark = [pytest.mark.slow, pytest.mark.gpu]
 

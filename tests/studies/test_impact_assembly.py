@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.studies import ready
-from jaxvib.studies.config import load
-from jaxvib.studies.execute import build
-from jaxvib.studies.impact_assembly import part_tables
+from jaxvib.studies.run import ready
+from jaxvib.studies.run.execute import build
+from jaxvib.studies.run.study import load
+from jaxvib.studies.systems.impact_assembly import part_tables
 
 TOWER = ready.folder() / "tower_with_stop.toml"
 EVERY_PART = """
@@ -80,7 +80,7 @@ def test_every_contact_and_load_is_what_it_is_in_python(tmp_path):
     tables = [*study.system.contacts.values(), *study.system.loads.values()]
     assert {type(table) for table in tables} == set(part_tables().values())
     scalars = {path for path, entry in theirs.items() if np.ndim(entry.value) == 0}
-    from jaxvib.studies.kinds import SYSTEMS
+    from jaxvib.studies.analyses.kinds import SYSTEMS
 
     declared = SYSTEMS[study.system.kind].declared(study.system)
     assert set(declared) == scalars

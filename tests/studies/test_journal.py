@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxvib.studies.journal import Journal, damaged
+from jaxvib.studies.store.journal import Journal, damaged
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 import jaxvib
-from jaxvib.studies.lock import FILE, Lock
+from jaxvib.studies.store.lock import FILE, Lock
 
 ROOT = Path(jaxvib.__file__).parents[1]
 TAKES = """
 import sys, time
 from pathlib import Path
-from jaxvib.studies.lock import Lock
+from jaxvib.studies.store.lock import Lock
 lock = Lock(Path(sys.argv[1]))
 lock.take()
 print("taken", flush=True)

@@ -7,10 +7,10 @@ import zlib
 import numpy as np
 import pytest
 
-from jaxvib.studies import store as stores
-from jaxvib.studies.dataset import open_study
-from jaxvib.studies.journal import Journal
-from jaxvib.studies.store import Store
+from jaxvib.studies.store import store as stores
+from jaxvib.studies.store.dataset import open_study
+from jaxvib.studies.store.journal import Journal
+from jaxvib.studies.store.store import Store
 
 from .test_store import RECORD, array_files, fill, part
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from jaxvib.studies import ready
-from jaxvib.studies.config import load
-from jaxvib.studies.execute import build
+from jaxvib.studies.run import ready
+from jaxvib.studies.run.execute import build
+from jaxvib.studies.run.study import load
 
 MISTAKES = {
     "an unknown path": (

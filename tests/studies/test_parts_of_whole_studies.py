@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from jaxvib import cli
-from jaxvib.studies.evaluations import Evaluations
+from jaxvib.studies.store.evaluations import Evaluations
 
 SYSTEM = """
 [output]

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 CODE = """
-from jaxvib.studies.progress import Progress
+from jaxvib.studies.run.progress import Progress
 bar = Progress(10, done=2)
 bar.refresh()
 bar.advance(3)

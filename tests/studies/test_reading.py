@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxvib.studies.reading import MAX_BYTES, read
-from jaxvib.studies.writing import to_toml
+from jaxvib.studies.config.document import MAX_BYTES, read
+from jaxvib.studies.config.writing import to_toml
 
 HOSTILE = {
     "a dotted key of 10000 parts": (

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.studies.bifurcation_curves import KINDS
+from jaxvib.studies.analyses.continuation.curves import KINDS
 from tests.places import SAME_BITS, check_same
 
 pytestmark = pytest.mark.slow

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from jaxvib.studies import samples
-from jaxvib.studies.samples import Sampling, Values, draw, evenly_chosen
+from jaxvib.studies.config import samples
+from jaxvib.studies.config.samples import Sampling, Values, draw, evenly_chosen
 
 masses = Values(linspace=[1.0, 3.0, 3])
 stiffnesses = Values(logspace=[1e2, 1e4, 2])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import xarray
 
-from jaxvib.studies.dataset import open_study
-from jaxvib.studies.fields import Variable
-from jaxvib.studies.store import Store, has_study
+from jaxvib.studies.store.dataset import open_study
+from jaxvib.studies.store.fields import Variable
+from jaxvib.studies.store.store import Store, has_study
 
 RECORD = {
     "title": "A store",

@@ -1,0 +1,1 @@
+"""Chains of particles in motion: steps, lanes, energies and ensembles."""

@@ -1,0 +1,140 @@
+"""Energy along a chain, its flux, moments in the beams, and where energy settles."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float, Real
+
+from ..._quantity import reported
+from ...systems.chain import BeamChain
+
+
+class EnergyField(eqx.Module):
+    """Energy of each body with half of its beams', and its flux through each beam."""
+
+    density: Float[Array, "... bodies"] = reported("energy of a body", "J")
+    flux: Float[Array, "... beams"] = reported("energy flux to the right", "W")
+
+
+class BeamShapes(eqx.Module):
+    """Deflection, moment and shear along every beam, at equal distances."""
+
+    positions: Float[Array, " points"] = reported("position in the beam", "m")
+    deflection: Float[Array, "beams points"] = reported("deflection", "m")
+    moment: Float[Array, "beams points"] = reported("bending moment E J_b y''", "N m")
+    shear: Float[Array, " beams"] = reported("shear E J_b y'''", "N")
+
+
+class KineticSplit(eqx.Module):
+    """Shares of the total energy in translation and in rotation."""
+
+    translational: Float[Array, "..."] = reported("translational share")
+    rotational: Float[Array, "..."] = reported("rotational share")
+
+
+def energy_field(
+    chain: BeamChain, state: Real[ArrayLike, "4 bodies"] | Sequence
+) -> EnergyField:
+    r"""Return the energy of each body and the flux through each beam.
+
+    Half of a beam's energy counts to either of its bodies ($e_i$). With $P^l$, $P^r$ the
+    powers that a beam gives its left and its right body, the flux
+    $j = (P^r - P^l)/2$ closes the balance $\dot e_i = j_{i-1} - j_i$ exactly.
+    """
+    state = jnp.asarray(state, float)
+    sheared, bent = chain.strains(state[:2])
+    weights = chain.strain_weights()
+    force, moment = weights[0] * sheared, weights[1] * bent
+    stored = (force * sheared + moment * bent) / 2
+    half = chain.length / 2
+    (left, right), (p, q) = (chain.beam_motion(rate) for rate in state[2:])
+    to_left = force * (left + half * p) - moment * p
+    to_right = force * (half * q - right) + moment * q
+    kinetic = (chain.masses * state[2] ** 2 + chain.inertias * state[3] ** 2) / 2
+    density = kinetic + chain.on_bodies(stored, 1.0) / 2
+    return EnergyField(density, (to_right - to_left) / 2)
+
+
+def beam_shapes(
+    chain: BeamChain, state: Real[ArrayLike, "4 bodies"] | Sequence, points: int = 9
+) -> BeamShapes:
+    r"""Return the cubic of every beam, its moment $E J_b y''$ and shear $E J_b y'''$."""
+    state = jnp.asarray(state, float)
+    length = chain.length
+    s = jnp.linspace(0.0, 1.0, points)
+    (y1, y2), (p, q) = (chain.beam_motion(field) for field in state[:2])
+    basis = jnp.stack(
+        [1 - 3 * s**2 + 2 * s**3, s - 2 * s**2 + s**3, 3 * s**2 - 2 * s**3, s**3 - s**2]
+    )
+    bends = jnp.stack([12 * s - 6, 6 * s - 4, 6 - 12 * s, 6 * s - 2])
+    ends = jnp.stack([y1, length * p, y2, length * q], -1)
+    stiffness = chain.stiffnesses
+    moment = stiffness[:, None] * (ends @ bends) / length**2
+    shear = stiffness * (ends @ jnp.array([12.0, 6.0, -12.0, 6.0])) / length**3
+    return BeamShapes(s * length, ends @ basis, moment, shear)
+
+
+def kinetic_split(
+    chain: BeamChain,
+    times: Real[ArrayLike, "..."] | Sequence,
+    rotational: Real[ArrayLike, ""] | float = 0.0,
+    *,
+    points: int = 4096,
+) -> KineticSplit:
+    r"""Return the mean split of energy over time in an infinite uniform chain.
+
+    All energy is given as random velocities at t = 0, its share `rotational` in
+    rotation. With $\theta(q)$ from `BeamChain.waves`, the translation keeps
+
+    $$\frac{1}{2\pi} \int \bigl(\cos^2\theta \cos\omega_2 t + \sin^2\theta \cos\omega_1 t
+      \bigr)^2 dq$$
+
+    of what it is given and passes $\frac{1}{2\pi} \int \sin^2\theta \cos^2\theta
+    (\cos\omega_2 t - \cos\omega_1 t)^2 dq$ to the rotation, and so in reverse. `points`
+    of the Brillouin zone are enough until waves have crossed as many bodies.
+    """
+    times = jnp.asarray(times, float)
+    lower, upper, cos, sin = chain.waves(_zone(points))
+
+    def at(time):
+        fast, slow = jnp.cos(upper * time), jnp.cos(lower * time)
+        kept = jnp.mean((cos**2 * fast + sin**2 * slow) ** 2)
+        kept_turning = jnp.mean((sin**2 * fast + cos**2 * slow) ** 2)
+        passed = jnp.mean((cos * sin * (fast - slow)) ** 2)
+        return kept, kept_turning, passed
+
+    kept, kept_turning, passed = jax.lax.map(at, times.reshape(-1))
+    turning = jnp.asarray(rotational, float)
+    shares = (
+        (1 - turning) * kept + turning * passed,
+        turning * kept_turning + (1 - turning) * passed,
+    )
+    return KineticSplit(*(share.reshape(times.shape) for share in shares))
+
+
+def equilibrium_split(
+    chain: BeamChain,
+    rotational: Real[ArrayLike, ""] | float = 0.0,
+    *,
+    points: int = 4096,
+) -> KineticSplit:
+    r"""Return the split of `kinetic_split` long after, from the band structure.
+
+    $$\frac12 (1 - \rho) - (1 - 2 \rho) R, \quad \frac12 \rho + (1 - 2 \rho) R, \qquad
+      R = \frac{1}{2\pi} \int \cos^2\theta \sin^2\theta \, dq,$$
+
+    with $\rho$ the share given to rotation; the other half is potential. At
+    $\gamma = 1$ and $\rho = 0$: $(\sqrt 6 - 1)/4$ and $(3 - \sqrt 6)/4$.
+    """
+    _, _, cos, sin = chain.waves(_zone(points))
+    passed = jnp.mean((cos * sin) ** 2)
+    turning = jnp.asarray(rotational, float)
+    exchanged = (1 - 2 * turning) * passed
+    return KineticSplit((1 - turning) / 2 - exchanged, turning / 2 + exchanged)
+
+
+def _zone(points):
+    # midpoints: the integrand is periodic, so the sum converges faster than any power
+    return 2 * jnp.pi * (jnp.arange(float(points)) + 0.5) / points - jnp.pi

@@ -1,0 +1,90 @@
+"""Many random chains: how their energy is shared out over time."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float, Int, Real
+
+from ..._quantity import Range, check_range, reported
+from ...ensemble import Reason
+from ...systems.chain import BeamChain
+from ..propagation import propagate
+from .energy import equilibrium_split, kinetic_split
+from .starts import random_velocities
+
+_BATCH = 32
+
+
+class EnsembleSplit(eqx.Module):
+    """Mean shares of the energy of random chains, beside those of an infinite chain."""
+
+    instants: Float[Array, " time"] = reported("time", "s", ("time",))
+    translational: Float[Array, " time"] = reported(
+        "translational share of the energy", "", ("time",)
+    )
+    translational_error: Float[Array, " time"] = reported(
+        "its standard error", "", ("time",)
+    )
+    rotational: Float[Array, " time"] = reported(
+        "rotational share of the energy", "", ("time",)
+    )
+    rotational_error: Float[Array, " time"] = reported("its standard error", "", ("time",))
+    predicted_translational: Float[Array, " time"] = reported(
+        "translational share in an infinite chain", "", ("time",)
+    )
+    predicted_rotational: Float[Array, " time"] = reported(
+        "rotational share in an infinite chain", "", ("time",)
+    )
+    equilibrium_translational: Float[Array, ""] = reported(
+        "translational share long after, from the bands"
+    )
+    equilibrium_rotational: Float[Array, ""] = reported(
+        "rotational share long after, from the bands"
+    )
+    energy_change: Float[Array, ""] = reported("largest relative change of energy")
+    result: Int[Array, ""] = reported("reason code")
+
+
+def ensemble_split(
+    chain: BeamChain,
+    times: Real[ArrayLike, " times"] | Sequence,
+    *,
+    chains: int = 256,
+    rotational: Real[ArrayLike, ""] | float = 0.0,
+    seed: int = 0,
+) -> EnsembleSplit:
+    r"""Return how energy given as random velocities is shared out, at `times` (s).
+
+    `chains` chains start from `random_velocities` with the share `rotational` in
+    rotation and move exactly. Shares are those of the mean energy; standard errors are
+    those of a ratio of means. The prediction is that of an infinite uniform chain
+    (`kinetic_split`, `equilibrium_split`): a chain of N bodies follows it until waves
+    have gone round or met an end. **Raises:** `ValueError` for fewer than 2 chains.
+    """
+    check_range("chains", chains, "", Range(at_least=2))
+    times = jnp.asarray(times, float)
+
+    def one(number):
+        key = jax.random.fold_in(jax.random.key(seed), number)
+        state = random_velocities(chain, key, 1.0, rotational)
+        energies = chain.energies(propagate(chain, state, times))
+        start = chain.energies(state).total
+        parts = jnp.stack([energies.translational, energies.rotational])
+        return parts, start, jnp.max(jnp.abs(energies.total / start - 1))
+
+    parts, starts, change = jax.lax.map(one, jnp.arange(chains), batch_size=_BATCH)
+    whole = jnp.mean(starts)
+    share = jnp.mean(parts, 0) / whole
+    spread = parts - share[None] * starts[:, None, None]
+    error = jnp.std(spread, 0) / whole / jnp.sqrt(float(chains - 1))
+    predicted = kinetic_split(chain, times, rotational)
+    settled = equilibrium_split(chain, rotational)
+    finite = jnp.all(jnp.isfinite(share))
+    code = jnp.where(finite, int(Reason.SUCCESS), int(Reason.BAD_PARAMETER))
+    return EnsembleSplit(
+        times, share[0], error[0], share[1], error[1], predicted.translational,
+        predicted.rotational, settled.translational, settled.rotational,
+        jnp.max(change), code.astype(jnp.int32),
+    )  # fmt: skip

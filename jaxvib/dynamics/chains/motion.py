@@ -1,0 +1,167 @@
+"""One chain in motion: its energies over time, their means and fluctuations, its fields."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float, Int, Real
+
+from ..._quantity import reported
+from ...ensemble import Reason
+from ...systems.chain import BeamChain, ChainEnergies
+from ..propagation import propagate
+from .energy import beam_shapes, energy_field
+from .stepping import step_chain
+
+_WAVES = 129  # wave numbers at which the bands are told
+_PER_PERIOD = 6  # frames in the shortest period
+_FINE = 0.1  # a step times the highest frequency: of order 4, an error of some 1e-6
+
+
+class EnergyStatistics(eqx.Module):
+    """Averages of energies over time and their root-mean-square fluctuations."""
+
+    mean: ChainEnergies
+    fluctuation: ChainEnergies
+
+
+class ChainMotion(eqx.Module):
+    """Energies of one chain over time, and the bands of its waves."""
+
+    instants: Float[Array, " time"] = reported("time", "s", ("time",))
+    translational: Float[Array, " time"] = reported(
+        "translational kinetic energy", "J", ("time",)
+    )
+    rotational: Float[Array, " time"] = reported(
+        "rotational kinetic energy", "J", ("time",)
+    )
+    potential: Float[Array, " time"] = reported("potential energy", "J", ("time",))
+    statistics: EnergyStatistics
+    energy_change: Float[Array, ""] = reported("largest relative change of energy")
+    wave_numbers: Float[Array, " wave"] = reported("wave number", "rad/body", ("wave",))
+    lower: Float[Array, " wave"] = reported("lower branch", "rad/s", ("wave",))
+    upper: Float[Array, " wave"] = reported("upper branch", "rad/s", ("wave",))
+    lower_velocity: Float[Array, " wave"] = reported(
+        "group velocity, lower branch", "bodies/s", ("wave",)
+    )
+    upper_velocity: Float[Array, " wave"] = reported(
+        "group velocity, upper branch", "bodies/s", ("wave",)
+    )
+    result: Int[Array, ""] = reported("reason code")
+
+
+class ChainFields(eqx.Module):
+    """Where the energy of a chain is, and frames of its motion with moments and shears."""
+
+    density: Float[Array, "time body"] = reported("energy of a body", "J", ("time", "body"))
+    flux: Float[Array, "time beam"] = reported(
+        "energy flux to the right", "W", ("time", "beam")
+    )
+    frames: Float[Array, " frame"] = reported("time of a frame", "s", ("frame",))
+    states: Float[Array, "frame field body"] = reported(
+        "displacement, rotation and their rates", "", ("frame", "field", "body")
+    )
+    moments: Float[Array, "frame beam end"] = reported(
+        "bending moment at both ends of each beam", "N m", ("frame", "beam", "end")
+    )
+    shears: Float[Array, "frame beam"] = reported(
+        "shear in each beam", "N", ("frame", "beam")
+    )
+
+
+def energy_statistics(energies: ChainEnergies) -> EnergyStatistics:
+    r"""Return averages over the last axis, evenly spaced times, and fluctuations.
+
+    The fluctuation is $\sqrt{\langle E^2 \rangle - \langle E \rangle^2}$, taken about
+    the mean so that no digits cancel.
+    """
+    return EnergyStatistics(
+        jax.tree.map(lambda e: jnp.mean(e, -1), energies),
+        jax.tree.map(lambda e: jnp.std(e, -1), energies),
+    )
+
+
+def chain_motion(
+    chain: BeamChain,
+    state: Real[ArrayLike, "4 bodies"] | Sequence,
+    times: Real[ArrayLike, " times"] | Sequence,
+    *,
+    forces: tuple[eqx.Module, ...] = (),
+    step: Real[ArrayLike, ""] | float | None = None,
+) -> ChainMotion:
+    """Return a chain's energies at evenly spaced `times` (s) from `state`.
+
+    Exactly, or with `forces` (`CubicGround`, `Stop`: see `step_chain`) by symplectic
+    steps of order 4 and of at most `step` (s), by default a tenth of the highest
+    frequency's inverse. What those store counts as potential energy.
+    """
+    times = jnp.asarray(times, float)
+    states = _moved(chain, state, times, forces, step)
+    energies = _energies(chain, states, forces)
+    start = _energies(chain, jnp.asarray(state, float)[None], forces).total
+    change = jnp.max(jnp.abs(energies.total / start - 1))
+    waves = jnp.linspace(-jnp.pi, jnp.pi, _WAVES)
+    bands = chain.bands(waves)
+    code = jnp.where(
+        jnp.all(jnp.isfinite(energies.total)),
+        int(Reason.SUCCESS),
+        int(Reason.BAD_PARAMETER),
+    )
+    return ChainMotion(
+        times, energies.translational, energies.rotational, energies.potential,
+        energy_statistics(energies), change, waves, bands.lower, bands.upper,
+        bands.lower_velocity, bands.upper_velocity, code.astype(jnp.int32),
+    )  # fmt: skip
+
+
+def chain_fields(
+    chain: BeamChain,
+    state: Real[ArrayLike, "4 bodies"] | Sequence,
+    times: Real[ArrayLike, " times"] | Sequence,
+    frames: int = 121,
+    *,
+    forces: tuple[eqx.Module, ...] = (),
+    step: Real[ArrayLike, ""] | float | None = None,
+) -> ChainFields:
+    """Return energy density and flux at `times` (s), and frames of every oscillation.
+
+    Frames are evenly spaced, six or more in the shortest period of a wave, and end
+    with the last time at the latest. `forces` and `step` are those of `chain_motion`;
+    what a spring to the ground or a stop stores belongs to no body.
+    """
+    times = jnp.asarray(times, float)
+    last = jnp.minimum(times[-1], (frames - 1) * 2 * jnp.pi / _highest(chain) / _PER_PERIOD)
+    shown = jnp.linspace(0.0, last, frames)
+    field = jax.lax.map(
+        lambda s: energy_field(chain, s), _moved(chain, state, times, forces, step)
+    )
+    states = _moved(chain, state, shown, forces, step)
+    beams = jax.vmap(lambda s: beam_shapes(chain, s, 2))(states)
+    return ChainFields(field.density, field.flux, shown, states, beams.moment, beams.shear)
+
+
+def _moved(chain, state, times, forces, step):
+    if not forces:
+        return propagate(chain, state, times)
+    longest = _FINE / _highest(chain) if step is None else step
+
+    def on(state, interval):
+        steps = jnp.maximum(jnp.ceil(interval / longest), 1.0)
+        state = step_chain(chain, state, interval, steps, forces=forces, order=4)
+        return state, state
+
+    intervals = jnp.diff(times, prepend=0.0)
+    return jax.lax.scan(on, jnp.asarray(state, float), intervals)[1]
+
+
+def _energies(chain, states, forces) -> ChainEnergies:
+    energies = chain.energies(states)
+    outside = sum(jax.vmap(force.energy)(states[:, :2]) for force in forces)
+    return ChainEnergies(
+        energies.translational, energies.rotational, energies.potential + outside
+    )
+
+
+def _highest(chain):
+    return jnp.max(chain.bands(jnp.linspace(0.0, jnp.pi, _WAVES)).upper)

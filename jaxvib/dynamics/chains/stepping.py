@@ -1,0 +1,126 @@
+"""Symplectic steps of a chain, for springs and stops that are not linear."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float, Real
+
+from ..._quantity import Range, check_range, floats, quantity
+from ...systems.chain import BeamChain
+from ...systems.roles import ContactLaw
+
+# Symmetric compositions of Verlet's step, by order; halves, the middle one last.
+_COMPOSITIONS = {
+    2: (1.0,),
+    4: (0.41449077179437573714, 0.41449077179437573714, -0.65796308717750294857),
+    # Suzuki and Umeno (1993), as in Hairer, Lubich and Wanner (2006), V.3.11
+    8: (
+        0.74167036435061295344822780, -0.40910082580003159399730010,
+        0.19075471029623837995387626, -0.57386247111608226665638773,
+        0.29906418130365592384446354, 0.33462491824529818378495798,
+        0.31529309239676659663205666, -0.79688793935291635401978884,
+    ),
+}  # fmt: skip
+
+
+class CubicGround(eqx.Module):
+    r"""A spring from every body to the ground with $f = -k y - c y^3$."""
+
+    stiffness: Float[Array, ""] = quantity("stiffness", "N/m", "linear stiffness")
+    cubic: Float[Array, ""] = quantity("cubic", "N/m^3", "cubic stiffness")
+
+    def force(self, position: Float[Array, "2 bodies"]) -> Float[Array, "2 bodies"]:
+        """Return the force (N) and the moment on each body."""
+        y = position[0]
+        return position.at[0].set(-(self.stiffness + self.cubic * y * y) * y).at[1].set(0.0)
+
+    def energy(self, position: Float[Array, "2 bodies"]) -> Float[Array, ""]:
+        """Return the stored energy, J."""
+        square = position[0] ** 2
+        return jnp.sum(self.stiffness * square / 2 + self.cubic * square**2 / 4)
+
+
+class Stop(eqx.Module):
+    """A stop that a body meets once it has moved by a gap: any contact law."""
+
+    body: int = eqx.field(static=True)
+    gap: Float[Array, ""] = quantity("gap", "m", "gap at rest")
+    law: ContactLaw
+
+    def force(self, position: Float[Array, "2 bodies"]) -> Float[Array, "2 bodies"]:
+        """Return the force (N) and the moment on each body."""
+        force = self.law.force(position[0, self.body] - self.gap)
+        return jnp.zeros_like(position).at[0, self.body].set(-force)
+
+    def energy(self, position: Float[Array, "2 bodies"]) -> Float[Array, ""]:
+        """Return the stored energy, J."""
+        return self.law.energy(position[0, self.body] - self.gap)
+
+
+def step_chain(
+    chain: BeamChain,
+    state: Real[ArrayLike, "4 bodies"] | Sequence,
+    duration: Real[ArrayLike, ""] | float,
+    steps: Real[ArrayLike, ""] | int,
+    *,
+    forces: tuple[eqx.Module, ...] = (),
+    order: int = 4,
+) -> Float[Array, "4 bodies"]:
+    r"""Return the state after `duration` (s) in equal symplectic steps.
+
+    Each step composes Verlet's (kick, drift, kick) into a method of `order` 2, 4
+    (Suzuki) or 8; it is reversible and keeps the energy within a bound that does not
+    grow with time (order 4, steps of $0.1/\omega_1$: 2e-5 of it over a million steps).
+    A step must stay below $2/\omega_{max}$ over the largest coefficient.
+    **Arguments:** `forces`: what else acts on the bodies, `CubicGround`, `Stop` or
+    anything with `force(position)`. **Raises:** `ValueError` for an order
+    that there is not, fewer than one step, a state of another shape.
+    """
+    check_order(order)
+    check_range("steps", steps, "", Range(at_least=1))
+    state = floats("state", state)
+    if state.shape != (4, chain.bodies):
+        raise ValueError(f"state has shape {state.shape}; allowed: (4, {chain.bodies})")
+    step = jnp.asarray(duration, float) / steps
+    return _stepped(chain, forces, order, state, step, jnp.asarray(steps, int))
+
+
+def check_order(order: int) -> None:
+    """Raise `ValueError` for an order that there is not."""
+    if order not in _COMPOSITIONS:
+        raise ValueError(f"order = {order}; allowed: {', '.join(map(str, _COMPOSITIONS))}")
+
+
+def stage_weights(order: int) -> tuple[float, ...]:
+    """Return the weights of Verlet's steps that a step of this order is made of."""
+    half = _COMPOSITIONS[order]
+    return (*half[:-1], half[-1], *reversed(half[:-1]))
+
+
+@eqx.filter_jit
+def _stepped(chain, forces, order, state, step, steps):
+    weights = stage_weights(order)
+    inverse = 1 / jnp.stack([chain.masses, chain.inertias])
+
+    def acceleration(place):
+        force = chain.forces(place)
+        for extra in forces:
+            force = force + extra.force(place)
+        if chain.ends == "hinged":
+            force = force.at[0, 0].set(0.0).at[0, -1].set(0.0)
+        return inverse * force
+
+    def once(_, moving):
+        place, rate, push = moving
+        for weight in weights:
+            rate = rate + (weight * step / 2) * push
+            place = place + (weight * step) * rate
+            push = acceleration(place)
+            rate = rate + (weight * step / 2) * push
+        return place, rate, push
+
+    place, rate = state[:2], state[2:]
+    place, rate, _ = jax.lax.fori_loop(0, steps, once, (place, rate, acceleration(place)))
+    return jnp.concatenate([place, rate])

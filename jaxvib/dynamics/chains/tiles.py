@@ -1,0 +1,82 @@
+"""Steps of one long chain by tiles that stay in the processor's cache."""
+
+import functools
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float, Real
+
+from ..._quantity import Range, check_range
+from ...systems.chain import BeamChain
+from .lanes import LANES, each_on_a_core, stencil_of, step_lanes
+from .stepping import stage_weights, step_chain
+
+_ROUND = 32  # steps of a tile before its neighbours are looked at again
+_PARTS = 4  # of the chain, shared out over the cores
+
+
+def step_long_chain(
+    chain: BeamChain,
+    state: Real[ArrayLike, "4 bodies"] | Sequence,
+    duration: Real[ArrayLike, ""] | float,
+    steps: int,
+    *,
+    order: int = 2,
+    tile: int = 1000,
+) -> Float[Array, "4 bodies"]:
+    """Return what `step_chain` returns, of a uniform periodic chain with many bodies.
+
+    Forces reach one body further with each stage of a step. So a tile with as many of
+    its neighbours as it has stages to come moves on by itself, in the cache; only the
+    neighbours' states go stale, and are dropped. Eight tiles move as one group of
+    lanes, groups on all cores. **Raises:** `ValueError` for a chain with ends or
+    defects, a number of bodies that is no multiple of `tile`.
+    """
+    if not chain.uniform or chain.ends != "periodic":
+        raise ValueError("the chain has ends or defects; allowed: uniform and periodic")
+    check_range("tile", tile, "bodies", Range(at_least=2))
+    if chain.bodies % tile:
+        raise ValueError(f"bodies = {chain.bodies} is no multiple of tile = {tile}")
+    state = jnp.asarray(state, float)
+    step = jnp.asarray(duration, float) / steps
+    rounds, rest = divmod(steps, _ROUND)
+    tiles = chain.bodies // tile
+    # an accelerator takes all tiles at once
+    lanes = LANES if jax.default_backend() == "cpu" else tiles
+    parts = min(_PARTS, -(-tiles // lanes))
+    for _ in range(rounds):
+        move = functools.partial(_part_moved, chain, order, tile, lanes, parts, state, step)
+        state = _joined(each_on_a_core(move, jnp.arange(parts)), chain.bodies)
+    if rest:
+        state = step_chain(chain, state, step * rest, rest, order=order)
+    return state
+
+
+@eqx.filter_jit
+def _part_moved(chain, order, tile, lanes, parts, state, step, part):
+    """Return the tiles of a part, (4, groups, lanes, tile), after a round."""
+    # one more: the first kick of a tile already lacks a neighbour
+    halo = _ROUND * len(stage_weights(order)) + 1
+    groups = -(-(chain.bodies // tile) // (lanes * parts))
+    piece = BeamChain(
+        tile + 2 * halo, chain.gamma, mass=chain.mass, length=chain.length,
+        bending_stiffness=chain.bending_stiffness,
+    )  # fmt: skip
+    stencil = stencil_of(piece)
+    reach = jnp.arange(tile + 2 * halo)[:, None] + tile * jnp.arange(lanes)[None, :]
+
+    def move(group):
+        # tiles beyond the last one are those of the start once more
+        start = (part * groups + group) * lanes * tile - halo
+        wide = jnp.take(state, (start + reach) % chain.bodies, axis=1)
+        moved = step_lanes(stencil, wide, step, _ROUND, order, stale=True)
+        return jnp.moveaxis(moved[:, halo:-halo], -1, 1)
+
+    return jnp.moveaxis(jax.lax.map(move, jnp.arange(groups)), 0, 1)
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _joined(parts, bodies):
+    return jnp.concatenate([each.reshape(4, -1) for each in parts], 1)[:, :bodies]

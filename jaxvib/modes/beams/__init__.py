@@ -1,0 +1,1 @@
+"""Beams with bodies: certified eigenvalues, modes, responses and motions."""

@@ -1,0 +1,123 @@
+r"""Motion of a beam with bodies in time, under any force on one point: a sum over modes.
+
+Each eigenvalue is a pole of the response to a force, with the residue
+
+$$R_k = \frac{(c\,x_k)(y_k\,r)}{y_k\,M'(\lambda_k)\,x_k},\qquad M x_k = 0,\ y_k M = 0,$$
+
+c what is looked at, r where the force acts. So $u(t) = 2\,\mathrm{Re} \sum_k R_k q_k(t)$
+(once where the value is real) with $\dot q_k = \lambda_k q_k + F(t)$; what the modes left
+out add is taken as static. **Source:** Adhikari, *Structural Dynamic Analysis with
+Generalized Damping Models* (2014), chapter 5, for matrices.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ...systems.beam import BeamWithBodies
+from .characteristic import equilibrated, matrix, mixing
+from .modes import beam_eigenvalues, deflection
+from .response import applied_force, beam_response
+
+
+@mixing
+def beam_motion(
+    system: BeamWithBodies,
+    times,
+    force,
+    *,
+    force_at=None,
+    force_on=None,
+    at=(),
+    count: int = 20,
+) -> tuple[Float[Array, "time point"], Float[Array, "time n"]]:
+    """Return how the beam and its bodies move from rest under a force on one point.
+
+    The force runs straight from each time to the next; for such a force the motion of
+    each of the first `count` modes is exact.
+
+    **Arguments:** `times` (s), ascending; `force` (N) at these times; `force_at`: a
+    point of the beam (m), or `force_on`: the number of a body's freedom; `at`: points of
+    the beam (m). **Returns:** displacements of the beam at `at` and of the bodies, m.
+    Differentiable. **Raises:** `ValueError` for times that do not ascend, a force of
+    another shape, unless one of `force_at` and `force_on` is given, and for a repeated
+    eigenvalue (rigid motions are one), whose motion is no sum of single modes.
+    """
+    times, force = jnp.asarray(times, float), jnp.asarray(force, float)
+    if times.ndim != 1 or times.shape != force.shape or times.size < 2:
+        raise ValueError(
+            f"times and force have shapes {times.shape} and {force.shape}; allowed: one "
+            "shape (n,), n at least 2"
+        )
+    if not isinstance(times, jax.core.Tracer) and not np.all(np.diff(times) > 0):
+        raise ValueError("times do not ascend; allowed: ascending times, s")
+    scaled, row = applied_force(system, force_at, force_on)
+    modes = beam_eigenvalues(system, count)
+    many = modes.multiplicities > 1.5
+    if not isinstance(many, jax.core.Tracer) and bool(many.any()):
+        value = complex(modes.values[int(jnp.argmax(many))])
+        raise ValueError(f"eigenvalue {value:.6g} rad/s is repeated; allowed: single ones")
+    points = jnp.asarray(at, float) / scaled.length
+    roots = modes.values * scaled.time
+    # the idle link at the force moves with the beam, and holds nothing
+    vectors = modes.vectors
+    if force_on is None:
+        vectors = jnp.insert(vectors, row, 0.0, axis=1)
+    flexibility = scaled.length**3 / system.beam.bending_stiffness
+    residues = flexibility / scaled.time * _residues(scaled, roots, vectors, row, points)
+    # real values stand for themselves, others for a pair
+    weight = jnp.where(jnp.abs(roots.imag) > 1e-12 * jnp.abs(roots), 2.0, 1.0)
+    residues = weight[:, None] * residues
+    static = jnp.concatenate(
+        beam_response(system, [0.0], force_at=force_at, force_on=force_on, at=at), axis=1
+    )
+    rest = (static + jnp.sum(residues / modes.values[:, None], axis=0)).real
+    moved = (_driven(modes.values, times, force) @ residues).real + force[:, None] * rest
+    return moved[:, : points.size], moved[:, points.size :]
+
+
+def _residues(scaled, roots, vectors, row, points):
+    """Return the residues (value, points and bodies), in the beam's own units."""
+    first = 4 + len(scaled.turns)
+
+    def of_one(root, vector):
+        m, rows, columns = equilibrated(matrix(scaled, root))
+        one = jnp.ones_like(root)
+        slope = jax.jvp(lambda value: matrix(scaled, value), (root,), (one,))[1]
+        pull = rows * (slope @ vector)
+        size = jnp.max(jnp.abs(pull))
+        border = jnp.conj(vector / columns)
+        border = border / jnp.max(jnp.abs(border))
+        bordered = jnp.block(
+            [[m, (pull / size)[:, None]], [border[None], jnp.zeros((1, 1))]]
+        )
+        right = jnp.zeros(bordered.shape[0], complex).at[-1].set(1.0)
+        left = jnp.linalg.solve(bordered.T, right)[:-1]  # y M = 0, y M' x = size
+        moved = jax.vmap(lambda x: deflection(scaled, root, vector, x)[0])(points)
+        seen = jnp.concatenate([moved, vector[first:]])
+        return seen * left[row] * rows[row] / size
+
+    return jax.vmap(of_one)(roots, vectors)
+
+
+def _driven(values, times, force):
+    """Return q (time, value) of q' = value q + F, from rest, F straight in between."""
+
+    def step(q, piece):
+        length, begin, end = piece
+        z = values * length
+        grown = jnp.exp(z)
+        # phi_1 and phi_2 of exponential integrators, by their series near 0
+        small = jnp.abs(z) < 1e-2
+        safe = jnp.where(small, 1.0, z)
+        one = jnp.where(small, 1 + z / 2 + z**2 / 6 + z**3 / 24, (grown - 1) / safe)
+        two = jnp.where(
+            small, 0.5 + z / 6 + z**2 / 24 + z**3 / 120, (grown - 1 - safe) / safe**2
+        )
+        q = grown * q + length * (begin * one + (end - begin) * two)
+        return q, q
+
+    start = jnp.zeros(values.shape, complex)
+    pieces = jnp.diff(times), force[:-1], force[1:]
+    return jnp.concatenate([start[None], jax.lax.scan(step, start, pieces)[1]])

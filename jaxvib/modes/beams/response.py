@@ -1,0 +1,79 @@
+r"""Steady motion of a beam with bodies under a harmonic force, at one frequency or many.
+
+No sum over modes: the same rows as the characteristic function's, with the force on the
+right-hand side, $M(i \omega)\,(c, F, Z) = r$, so the answer is exact at any frequency
+that is not an undamped eigenvalue's.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Complex
+
+from ...systems.beam import BeamWithBodies
+from .characteristic import dimensionless, equilibrated, matrix, mixing
+from .modes import deflection
+
+
+@mixing
+def beam_response(
+    system: BeamWithBodies, frequencies, *, force_at=None, force_on=None, at=()
+) -> tuple[Complex[Array, "frequency point"], Complex[Array, "frequency n"]]:
+    """Return what a unit harmonic force moves: the beam at some points, and the bodies.
+
+    **Arguments:** `frequencies` (rad/s); `force_at`: a point of the beam (m), or
+    `force_on`: the number of a body's freedom; `at`: points of the beam (m).
+    **Returns:** complex displacements per unit force (m/N), of the beam at `at` and of
+    the bodies. Differentiable in every parameter and in both positions. **Raises:**
+    `ValueError` unless exactly one of `force_at` and `force_on` is given.
+    """
+    scaled, row = applied_force(system, force_at, force_on)
+    points = jnp.asarray(at, float) / scaled.length
+    flexibility = scaled.length**3 / system.beam.bending_stiffness
+    first = 4 + len(scaled.turns)
+
+    def of_one(frequency):
+        eigenvalue = 1j * frequency * scaled.time
+        m, rows, columns = equilibrated(matrix(scaled, eigenvalue))
+        right = jnp.zeros(scaled.size, complex).at[row].set(rows[row])
+        unknowns = columns * jnp.linalg.solve(m, right)
+        moved = jax.vmap(lambda x: deflection(scaled, eigenvalue, unknowns, x)[0])(points)
+        return flexibility * moved, flexibility * unknowns[first:]
+
+    return jax.vmap(of_one)(jnp.asarray(frequencies, float))
+
+
+def applied_force(system: BeamWithBodies, force_at, force_on):
+    """Return a system with a row for the force that acts on it, and that row's number.
+
+    On the beam it is the row of a link that holds nothing: its force is the one that is
+    applied. **Raises:** `ValueError` unless exactly one of the places is given.
+    """
+    if (force_at is None) == (force_on is None):
+        raise ValueError("give one of force_at (m) and force_on (number of a freedom)")
+    scaled = dimensionless(system)
+    row = 4 + scaled.positions.shape[0]
+    if force_on is not None:
+        return scaled, row + force_on
+    return _with_idle_link(scaled, jnp.asarray(force_at, float) / scaled.length), row
+
+
+def _with_idle_link(scaled, position):
+    def longer(values, value=0.0):
+        return jnp.append(values, value)
+
+    def wider(part):
+        return None if part is None else jnp.pad(part, ((0, 0), (0, 1)))
+
+    return dataclasses.replace(
+        scaled,
+        positions=longer(scaled.positions, position),
+        link_stiffness=longer(scaled.link_stiffness),
+        link_damping=longer(scaled.link_damping),
+        link_inertance=longer(scaled.link_inertance),
+        link_map=jnp.pad(scaled.link_map, ((0, 1), (0, 0))),
+        excess_stiffness=wider(scaled.excess_stiffness),
+        excess_damping=wider(scaled.excess_damping),
+        turns=(*scaled.turns, False),
+    )

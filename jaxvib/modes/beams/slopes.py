@@ -1,0 +1,85 @@
+r"""How the eigenvalues of many designs follow their parameters, all in one program.
+
+With null vectors $y^T M = 0$ and $M x = 0$ of the characteristic matrix
+
+$$\frac{d\lambda}{dp} = -\frac{y^T (\partial M/\partial p) x}{y^T (\partial M/\partial
+  \lambda) x}.$$
+"""
+
+import functools
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Complex
+
+from ...ensemble import SPARE
+from ...ensemble.blas import one_blas_thread
+from ...systems.beam import BeamWithBodies
+from .characteristic import dimensionless, equilibrated, matrix, mixing
+from .fast_spectrum import null_vectors
+
+_CHUNK = 56
+_TOGETHER = 1e-9  # values nearer than this have no derivatives of their own
+
+
+@mixing
+def beam_slopes(
+    system: Callable[..., BeamWithBodies],
+    samples: dict,
+    values: Complex[np.ndarray, "sample value"],
+) -> dict[str, Complex[np.ndarray, "sample value"]]:
+    """Return the derivatives of eigenvalues with respect to each swept number.
+
+    **Arguments:** `system`, `samples`: as `beam_spectra` takes them, single numbers
+    only; `values`: the eigenvalues that it found. **Returns:** for each name of the
+    samples its derivatives; NaN for repeated values, which have none of their own.
+    """
+    slopes = _slopes(system)
+    number = len(values)
+    chunks = []
+    for start in range(0, number, _CHUNK):
+        lanes = np.minimum(np.arange(start, start + _CHUNK + SPARE), number - 1)
+        chunk = {name: np.asarray(column)[lanes] for name, column in samples.items()}
+        with one_blas_thread():
+            found = slopes(chunk, values[lanes])
+            chunks.append(jax.tree.map(lambda leaf: np.asarray(leaf)[:_CHUNK], found))
+    return jax.tree.map(lambda *parts: np.concatenate(parts)[:number], *chunks)
+
+
+@functools.lru_cache(maxsize=32)
+def _slopes(system):
+    def of_one(sample, values):
+        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+            slopes = jax.vmap(lambda value: _of_value(system, sample, value))(values)
+            gaps = jnp.abs(values[:, None] - values) + jnp.diag(
+                jnp.full(len(values), jnp.inf)
+            )
+            alone = jnp.min(gaps, axis=1) > _TOGETHER * jnp.abs(values)
+            return {name: jnp.where(alone, each, jnp.nan) for name, each in slopes.items()}
+
+    return jax.jit(jax.vmap(of_one))
+
+
+def _of_value(system, sample, value):
+    def rows_at(sample, value):
+        scaled = dimensionless(system(sample))
+        return matrix(scaled, value * scaled.time)
+
+    whole, by_value = jax.jvp(
+        lambda at: rows_at(sample, at), (value,), (jnp.ones_like(value),)
+    )
+    m, rows, columns = equilibrated(whole)
+    right, left = null_vectors(m)
+    right, left = right * columns, left * rows
+    below = left @ (by_value @ right)
+
+    def by_parameter(name):
+        here = sample[name]
+        change = jax.jvp(
+            lambda at: rows_at({**sample, name: at}, value), (here,), (jnp.ones_like(here),)
+        )[1]
+        return -(left @ (change @ right)) / below
+
+    return {name: by_parameter(name) for name in sample}

@@ -1,0 +1,196 @@
+"""Certified eigenvalues of thousands of designs of a beam with bodies, in one call."""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Complex, Float, Int
+
+from ..._quantity import reported
+from ...ensemble import SPARE, Reason
+from ...ensemble.blas import one_blas_thread
+from ...systems.beam import BeamWithBodies
+from .characteristic import Dimensionless, Numbers, dimensionless, mixing
+from .fast_spectrum import ROUNDED, first_starts, judged, split, step_of, sweep
+from .ritz import all_starts, ritz_problem
+from .spectrum import certified_spectrum
+
+_CHUNK = 120
+_TOGETHER, _SWEEPS = 2, 8  # steps of all roots, and at most of those that go on
+
+
+class BeamSpectra(eqx.Module):
+    """First eigenvalues of many designs, with Im >= 0 and by modulus in each of them."""
+
+    values: Complex[np.ndarray, "sample value"] = reported(
+        "eigenvalues", "rad/s", ("sample", "value")
+    )
+    residuals: Float[np.ndarray, "sample value"] = reported(
+        "last relative steps, or backward errors of designs done again", "",
+        ("sample", "value"),
+    )  # fmt: skip
+    certified: Bool[np.ndarray, " sample"] = reported(
+        "the argument principle counts as many as were found", "", ("sample",)
+    )
+    radius: Float[np.ndarray, " sample"] = reported(
+        "radius of the certified circle", "rad/s", ("sample",)
+    )
+    repeated: Bool[np.ndarray, " sample"] = reported(
+        "the quick way was not enough and the careful one was taken", "", ("sample",)
+    )
+    result: Int[np.ndarray, " sample"] = reported("reason code", "", ("sample",))
+
+
+@mixing
+def beam_spectra(
+    system: Callable[..., BeamWithBodies],
+    samples: dict,
+    count: int = 10,
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> BeamSpectra:
+    """Return the first `count` eigenvalues of many designs.
+
+    **Arguments:** `system`: from one sample, a dictionary like `samples` without its
+    leading axis, to a beam with bodies, jittable; keep the same function between calls
+    and its compiled form is kept too. `samples`: arrays with one leading axis.
+    Designs go in chunks through one program: starts and two steps of all roots. The few
+    roots that have not settled then go on in chunks of their own, and all designs are
+    judged; those whose starts were too rough begin again with better
+    ones. What is left without certificate is done again one by one, and what then has
+    none is marked in `certified` and `result`; so is, as `BAD_PARAMETER`, a design whose
+    matrices are not finite. `progress` is called with the number of
+    designs done.
+    """
+    samples = {name: np.asarray(column) for name, column in samples.items()}
+    programs = _programs(system, count)
+    every = np.arange(len(next(iter(samples.values()))))
+    systems, roots, sizes, passive = _in_chunks(programs.begin, every, samples)
+    reached = (systems, roots, sizes, passive)
+    _settle(programs.alone, count, *reached)
+    found = _in_chunks(programs.judge, every, *reached, progress=progress)
+    resting = np.flatnonzero(np.any(roots == 0, axis=1))
+    if resting.size:
+        _put(found, resting, _in_chunks(programs.zeros, resting, *reached))
+    rough = np.flatnonzero(~found.certified)
+    if rough.size:
+        few = _some(systems, rough)
+        alone = [_some(few, i) for i in range(len(rough))]
+        better = np.stack([_better_starts(one, count) for one in alone])
+        roots, passive = split(better, count, np)
+        reached = (few, roots, np.where(roots == 0, 0.0, np.inf), passive)
+        _settle(programs.alone, count, *reached)
+        _put(found, rough, _in_chunks(programs.judge, np.arange(len(rough)), *reached))
+    repeated = ~found.certified
+    time = systems.time
+    with np.errstate(invalid="ignore"):  # infinite ones of designs that overflow
+        values = found.roots[:, :count] / time[:, None]
+    residuals, certified = found.sizes[:, :count].copy(), found.certified.copy()
+    radius = found.radius / time
+    overflown = np.zeros(len(every), bool)
+    for place in np.flatnonzero(repeated[rough]):
+        index, one = rough[place], alone[place]
+        if not np.isfinite(better[place]).any():
+            overflown[index] = True
+            continue
+        spectrum = certified_spectrum(one, count, None)
+        values[index] = spectrum.values / one.time
+        residuals[index] = spectrum.backward_errors
+        certified[index] = spectrum.certified
+        radius[index] = (spectrum.radius or np.nan) / one.time
+    values[overflown], residuals[overflown], radius[overflown] = np.nan, np.nan, np.nan
+    result = np.where(certified, int(Reason.SUCCESS), int(Reason.NOT_CERTIFIED))
+    result[overflown] = Reason.BAD_PARAMETER
+    return BeamSpectra(values, residuals, certified, radius, repeated, result)
+
+
+class _Settled(NamedTuple):
+    """Dimensionless roots of designs after their steps, more than are wanted."""
+
+    roots: Numbers
+    sizes: Numbers
+    certified: Numbers
+    radius: Numbers
+
+
+class _Programs(NamedTuple):
+    begin: Callable
+    alone: Callable
+    judge: Callable
+    zeros: Callable
+
+
+@functools.lru_cache(maxsize=32)
+def _programs(system, count) -> _Programs:
+    @jax.jit
+    @jax.vmap
+    def begin(sample):
+        scaled = dimensionless(system(sample))
+        roots, passive = first_starts(scaled, count)
+        start = roots, jnp.zeros(roots.shape)
+        roots, sizes = jax.lax.fori_loop(
+            0, _TOGETHER, lambda _, state: sweep(scaled, state[0], passive), start
+        )
+        return scaled, roots, sizes, passive
+
+    def judge(zeros):
+        def of_one(*each):
+            return _Settled(*judged(*each, count, zeros))
+
+        return jax.jit(jax.vmap(of_one))
+
+    return _Programs(begin, jax.jit(jax.vmap(step_of)), judge(False), judge(True))
+
+
+def _settle(program, count: int, systems, roots, sizes, passive) -> None:
+    """Let the roots that still move, among the first ones, go on each for itself."""
+    for _ in range(_SWEEPS):
+        order = np.argsort(np.abs(roots), axis=1)[:, :count]
+        moving = np.take_along_axis(sizes, order, axis=1) > ROUNDED
+        design, place = np.nonzero(moving)
+        if not len(design):
+            return
+        which = order[design, place]
+        pairs = np.arange(len(design))
+        given = _some((systems, roots, passive), design)
+        moved, size = _in_chunks(program, pairs, *given, which)
+        roots[design, which], sizes[design, which] = moved, size
+
+
+def _some(tree, rows):
+    return jax.tree.map(lambda whole: whole[rows], tree)
+
+
+def _in_chunks(program, rows, *given, progress=None):
+    """Return what a program gives for some rows of what it is given.
+
+    One chunk at a time: two concurrent runs of the same linear algebra can block each
+    other in the pool of threads that XLA has on two cores.
+    """
+    parts = []
+    for start in range(0, len(rows), _CHUNK):
+        lanes = np.arange(start, start + _CHUNK + SPARE)
+        chunk = rows[np.minimum(lanes, len(rows) - 1)]
+        with one_blas_thread():
+            found = program(*_some(given, chunk))
+            parts.append(jax.tree.map(lambda leaf: np.asarray(leaf)[:_CHUNK], found))
+        if progress is not None:
+            progress(min(_CHUNK, len(rows) - start))
+    return jax.tree.map(lambda *each: np.concatenate(each)[: len(rows)], *parts)
+
+
+def _put(whole, rows, found) -> None:
+    for column, values in zip(whole, found, strict=True):
+        column[rows] = values
+
+
+def _better_starts(system: Dimensionless, count: int):
+    """Return starts that know how damping couples the modes, from the host."""
+    starts = all_starts(ritz_problem(system, count + 6, np))
+    starts = starts[starts.imag >= 0]
+    most = 4 * count + 4
+    return np.append(starts, np.full(most, np.inf))[:most]

@@ -1,0 +1,1 @@
+"""Analyses as a config says them: one folder for each kind."""

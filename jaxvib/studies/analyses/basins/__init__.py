@@ -1,0 +1,1 @@
+"""The study kind `basins`: its options and results, and its pictures."""

@@ -1,0 +1,76 @@
+"""Bifurcation diagrams: strobed states along a parameter, the exponent underneath."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...pictures.picture import Axis, Chart, Line, Picture, Points
+from ...pictures.planes import axis
+from ...pictures.regimes import Sorting, sort_by_regime
+from ...store.finished import Run
+from .kind import SWEEPS
+
+_WORDS = {"rest": "from rest", "up": "followed up", "down": "followed down"}
+_MOST_COMPONENTS = 3
+
+
+def diagram(runs: Sequence[Run]) -> Picture:
+    """Return the strobed displacements over the parameter, and the largest exponent."""
+    path = runs[0].paths[0]
+    x = axis(runs[0], path)
+    sorting = sort_by_regime(runs)
+    states = runs[0].names("state", runs[0].field("states").shape[2])
+    shown = states[: min(max(1, len(states) // 2), _MOST_COMPONENTS)]
+    charts = [
+        Chart(
+            x,
+            Axis(f"{name} at t = 0, T, 2T, ..."),
+            tuple(_points(runs, sorting, path, component)),
+        )
+        for component, name in enumerate(shown)
+    ]
+    charts.append(
+        Chart(x, Axis("largest Lyapunov exponent (1/s)"), tuple(_exponents(runs, path)))
+    )
+    words = ", ".join(f"{share.name}: {sum(share.counts)}" for share in sorting.shares)
+    return Picture(
+        "bifurcation_diagram",
+        f"Bifurcation diagram over {path}",
+        "The state once a period of the load, after a transient: one point for a motion "
+        "of period 1, n points for one of period n, a cloud for chaos. Underneath the "
+        "largest Lyapunov exponent: above 0 neighbouring motions part. Sweeps that follow "
+        "the last motion up and down differ where motions coexist.",
+        f"Strobed states and largest Lyapunov exponent over {x.label}. {words}.",
+        tuple(charts),
+        sorting.shares,
+        stacked=True,
+    )
+
+
+def _points(runs, sorting: Sorting, path: str, component: int) -> Iterator[Points]:
+    for number, run in enumerate(runs):
+        states = run.field("states")[:, :, component]
+        value, point = np.nonzero(np.isfinite(states))
+        yield Points(
+            run.field(path)[value],
+            states[value, point],
+            sorting.members[number][value].astype(float),
+            sorting.classes,
+            symbol=("circle", "diamond")[number],
+        )
+
+
+def _exponents(runs: Sequence[Run], path: str) -> Iterator[Line]:
+    colour = 0
+    for run in runs:
+        values, exponent = run.field(path), run.field("lyapunov_exponent")
+        sweeps = run.field("sweep")
+        for sweep in np.unique(sweeps):
+            own = np.flatnonzero(sweeps == sweep)
+            own = own[np.argsort(values[own])]
+            name = _WORDS[SWEEPS[sweep]] + f" ({run.name})" * (len(runs) > 1)
+            yield Line(values[own], exponent[own], name, colour)
+            colour += 1
+    ends = np.concatenate([run.field(path) for run in runs])
+    limit = np.array([ends.min(), ends.max()])
+    yield Line(limit, np.zeros(2), "neighbours neither part nor meet", 5, "dot")

@@ -1,0 +1,232 @@
+"""A chain in motion: its bodies and beams, moments and shears, and where energy goes."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...pictures.motion import coarse
+from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale, Scene
+from ...pictures.planes import value_text
+from ...pictures.stages import chain_layout
+from ...store.finished import Run
+
+_MOST_BODIES = 192  # on the stage
+_MOST_CELLS = 256  # along one axis of the space-time picture
+_MOMENTS = 31  # instants at which moments and shears are shown
+_IN_FILES = 4
+_KINDS = ("translational", "rotational", "potential")
+
+
+def chain_motion(runs: Sequence[Run]) -> list[Picture]:
+    """Return the energies over time, the motion and the bands of a chain's waves."""
+    return [_energies(runs), *chain_pictures(runs[0]), _bands(runs)]
+
+
+def chain_pictures(run: Run) -> list[Picture]:
+    """Return what was stored of some chains: motion, energy density, moments, shears."""
+    if run.motion is None:
+        return []
+    return [_moving(run), _density(run), _moments(run)]
+
+
+def _energies(runs: Sequence[Run]) -> Picture:
+    run, several = runs[0], runs[0].size > 1
+    lines = []
+    for number, each in enumerate(runs):
+        for sample in range(each.size):
+            time = each.field("instants")[sample]
+            for colour, kind in enumerate(_KINDS):
+                name = kind + f" ({each.name})" * (len(runs) > 1)
+                option = sample if several else None
+                style = ("solid", "dash")[number]
+                curve = each.field(kind)[sample]
+                lines.append(Line(time, curve, name, colour, style, option=option))
+                mean = each.field(f"statistics.mean.{kind}")[sample]
+                level = np.full(2, mean)
+                lines.append(
+                    Line(time[[0, -1]], level, f"mean {name}", colour, "dot", option=option,
+                         legend=False)
+                )  # fmt: skip
+    choice = None
+    if several:
+        labels = tuple(_where(run, sample) for sample in range(run.size))
+        choice = Choice(", ".join(run.paths), labels)
+    spread = ", ".join(
+        f"{kind} {run.field(f'statistics.mean.{kind}')[0]:.3g} +- "
+        f"{run.field(f'statistics.fluctuation.{kind}')[0]:.2g} J"
+        for kind in _KINDS
+    )
+    return Picture(
+        "energies",
+        "Energies over time",
+        "Dotted: averages over the time that is shown. Averages and their "
+        f"root-mean-square fluctuations{' of the first sample' * several}: {spread}.",
+        "Translational and rotational kinetic energy and potential energy over time.",
+        (Chart(Axis("time (s)"), Axis("energy (J)"), tuple(lines)),),
+        choice=choice,
+    )
+
+
+def _moving(run: Run) -> Picture:
+    states = run.motion["states"].values  # (samples, frames, fields, bodies)
+    frames = run.motion["frames"].values[0]
+    chain = run.study["config"]["system"]
+    bodies = states.shape[-1]
+    first = 0
+    if bodies > _MOST_BODIES:  # those around where the energy is at the start
+        centre = int(run.motion["density"].values[0, 0].argmax())
+        first = int(np.clip(centre - _MOST_BODIES // 2, 0, bodies - _MOST_BODIES))
+    shown = slice(first, first + _MOST_BODIES)
+    states = states[..., shown]
+    count = states.shape[-1]
+    if chain["ends"] in ("periodic", "free"):
+        # without the motion of the whole chain, which nothing holds
+        states = states.copy()
+        states[:, :, ::2] -= states[:, :, ::2].mean(-1, keepdims=True)
+    both = coarse(states.reshape(*states.shape[:2], 2, 2 * count))
+    whole = count == bodies
+    layout = chain_layout(count, chain["length"], chain["ends"] if whole else "free")
+    picks = {}
+    if len(states) > 1:
+        samples = run.motion["sample"].values
+        picks["sample"] = tuple(_where(run, sample) for sample in samples)
+    scene = Scene(
+        "motion",
+        layout,
+        picks,
+        places=both[:, :, 0],
+        rates=both[:, :, 1],
+        duration=float(frames[-1]),
+    )
+    part = "" if whole else f" Shown are bodies {first} to {first + count - 1} of {bodies}."
+    return Picture(
+        "chain_motion",
+        "The chain, moving",
+        "Each beam is drawn as its cubic, each body turned by its rotation; displacements "
+        f"are enlarged, slopes with them; what nothing holds is shown about its middle."
+        f"{part}",
+        "Bodies and beams of the chain, moving.",
+        tuple(_still(both[0, i, 0], chain["length"], t) for i, t in _evenly(frames)),
+        view="scene",
+        scene=scene,
+    )
+
+
+def _still(place: np.ndarray, length: float, time: float) -> Chart:
+    y, angle = place.reshape(2, -1)
+    s = np.linspace(0.0, 1.0, 9)[:-1, None]
+    cubic = (
+        (1 - 3 * s**2 + 2 * s**3) * y[:-1]
+        + (s - 2 * s**2 + s**3) * length * angle[:-1]
+        + (3 * s**2 - 2 * s**3) * y[1:]
+        + (s**3 - s**2) * length * angle[1:]
+    )
+    along = np.arange(len(y) - 1) + s
+    line = Line(along.T.ravel(), cubic.T.ravel(), "beams", 0, legend=False)
+    return Chart(Axis("body"), Axis("displacement (m)"), (line,), f"t = {time:.4g} s")
+
+
+def _density(run: Run) -> Picture:
+    time, samples = run.motion["instants"].values, run.motion["sample"].values
+    several = len(samples) > 1
+    walls = run.study["config"]["system"]["ends"] == "clamped"
+    charts, most = [], 1
+    for field, label, colours, first in (
+        ("density", "energy of a body (J)", "sea", 0.0),
+        ("flux", "energy flux to the right (W)", "balance", 0.5 - walls),
+    ):
+        values = run.motion[field].values
+        steps = [max(1, -(-size // _MOST_CELLS)) for size in values.shape[1:]]
+        values = values[:, :: steps[0], :: steps[1]]
+        most = max(most, *steps)
+        top = float(np.quantile(np.abs(values), 0.998)) or 1.0
+        paint = Scale(label, colours, -top if colours == "balance" else 0.0, top)
+        places = first + np.arange(values.shape[2]) * float(steps[1])
+        layers = tuple(
+            Cells(places, time[:: steps[0]], sheet, paint, option=i if several else None)
+            for i, sheet in enumerate(values)
+        )
+        charts.append(Chart(Axis("body"), Axis("time (s)"), layers, label))
+    thinned = f" Shown is one value in {most}." * (most > 1)
+    return Picture(
+        "energy_density",
+        "Energy in space and time",
+        "Energy of each body with half of its beams', and the power that each beam passes "
+        f"on; waves are stripes whose slope is their group velocity.{thinned}",
+        "Maps of the energy of each body and of the flux through each beam over time.",
+        tuple(charts),
+        choice=_choice(run, samples) if several else None,
+    )
+
+
+def _moments(run: Run) -> Picture:
+    moments, shears = (run.motion[name].values[0] for name in ("moments", "shears"))
+    frames = run.motion["frames"].values[0]
+    chosen = _evenly(frames, _MOMENTS)
+    starts = np.arange(shears.shape[1]) - (
+        run.study["config"]["system"]["ends"] == "clamped"
+    )
+    along = np.stack([starts, starts + 1], -1).ravel()
+    charts = []
+    for label, ends in (
+        ("bending moment E J_b y'' (N m)", moments),
+        ("shear E J_b y''' (N)", np.stack([shears, shears], -1)),
+    ):
+        limit = 1.05 * float(np.abs(ends).max()) or 1.0
+        lines = tuple(
+            Line(along, ends[i].ravel(), label, 0,
+                 option=option, legend=False)
+            for option, (i, _) in enumerate(chosen)
+        )  # fmt: skip
+        charts.append(Chart(Axis("body"), Axis(label, low=-limit, high=limit), lines))
+    return Picture(
+        "moments",
+        "Bending moment and shear along the beams",
+        "Of the first chain that is stored. The moment is linear along each beam and the "
+        "shear constant; both jump at a body, by its inertia and by its mass.",
+        "Bending moment and shear along every beam, at the time of the slider.",
+        tuple(charts),
+        choice=Choice("time", tuple(f"t = {time:.4g} s" for _, time in chosen)),
+    )
+
+
+def _bands(runs: Sequence[Run]) -> Picture:
+    charts = []
+    for label, fields, title in (
+        ("frequency (rad/s)", ("lower", "upper"), "dispersion"),
+        ("group velocity (bodies/s)", ("lower_velocity", "upper_velocity"), "velocity"),
+    ):
+        lines = []
+        for number, run in enumerate(runs):
+            for sample in range(min(_IN_FILES, run.size)):
+                waves = run.field("wave_numbers")[sample]
+                at = _where(run, sample) + f" ({run.name})" * (len(runs) > 1)
+                for i, field in enumerate(fields):
+                    name = ", ".join(filter(None, (("lower", "upper")[i], at)))
+                    colour = 2 * sample + i
+                    style = ("solid", "dash")[number]
+                    lines.append(Line(waves, run.field(field)[sample], name, colour, style))
+        charts.append(
+            Chart(Axis("wave number (rad/body)"), Axis(label), tuple(lines), title)
+        )
+    return Picture(
+        "bands",
+        "Both branches of waves",
+        "Frequencies of an infinite chain without defects, and the velocities at which "
+        "packets travel.",
+        "Frequency and group velocity of both branches over wave number.",
+        tuple(charts),
+    )
+
+
+def _choice(run: Run, samples) -> Choice:
+    return Choice(", ".join(run.paths), tuple(_where(run, sample) for sample in samples))
+
+
+def _where(run: Run, sample) -> str:
+    return ", ".join(value_text(run, path, run.field(path)[sample]) for path in run.paths)
+
+
+def _evenly(times: np.ndarray, most: int = _IN_FILES) -> list[tuple[int, float]]:
+    chosen = np.unique(np.linspace(0, len(times) - 1, min(most, len(times))).astype(int))
+    return [(int(i), float(times[i])) for i in chosen]

@@ -1,0 +1,1 @@
+"""The study kind `continuation`: its options and results, and its pictures."""

@@ -1,0 +1,169 @@
+"""The loading curve of a continuation: orbits followed along one parameter."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ....ensemble import reason
+from ...pictures.curves import AMPLITUDE
+from ...pictures.picture import Axis, Chart, Followers, Line, Notes, Picture
+from ...pictures.planes import axis
+from ...store.finished import Run
+from .curves import KINDS
+
+_STYLES = {1: ("solid", "stable"), 0: ("dash", "unstable"), -1: ("dot", "undecided")}
+_MARKS = {
+    "fold": ("fold", "triangle-up"),
+    "period_doubling": ("period doubling", "circle"),
+    "neimark_sacker": ("Neimark-Sacker (torus)", "hexagon"),
+    "branch_point": ("branch point", "star"),
+    "grazing": ("grazing", "cross"),
+}
+_FIELDS = (
+    ("largest_multiplier", "largest |Floquet multiplier|"),
+    ("max_contact_force", "peak contact force (N)"),
+)
+
+
+def loading_curve(runs: Sequence[Run]) -> Picture:
+    """Return what a branch of orbits is like against its parameter."""
+    path = runs[0].paths[0]
+    x = axis(runs[0], path)
+    charts = [Chart(x, Axis(AMPLITUDE), tuple(_amplitudes(runs, path)))]
+    for field, label in _FIELDS:
+        charts.append(Chart(x, Axis(label), tuple(_curves(runs, path, field))))
+    charts.append(_in_the_plane(runs, path))
+    charts.append(
+        Chart(x, Axis("predictor error, relative", log=True), _predictors(runs, path))
+    )
+    values, unit = runs[0].field(path), runs[0].unit(path)
+    span = f"from {values.min():.5g} to {values.max():.5g} {unit}".rstrip()
+    return Picture(
+        "loading_curve",
+        f"Loading curve over {path}",
+        "A branch of periodic orbits: solid where stable, dashed where unstable, dotted "
+        "where undecided. Diamonds: the number of contacts per orbit changes. Squares: "
+        "why the branch ends. Other marks: folds, period doublings and the rest of where "
+        f"the branch changes its kind. {_ends(runs)} "
+        "In the complex plane the Floquet multipliers are those of the point of the branch "
+        "that the pointer is at, the circle is the border of stability. "
+        "The predictor's error is the distance from the state that a step predicts to the "
+        "orbit that Newton's method then finds.",
+        f"Amplitude, largest multiplier and peak contact force of a branch of orbits over "
+        f"{path}, {span}. {_ends(runs)}",
+        tuple(charts),
+    )
+
+
+def _amplitudes(runs: Sequence[Run], path: str) -> Iterator[Line | Notes]:
+    for number, run in enumerate(runs):
+        amplitude = run.field("amplitude")
+        freedoms = amplitude.shape[1]
+        for freedom, name in enumerate(run.names("freedom", freedoms)):
+            colour = freedom + number * freedoms
+            yield from _by_verdict(
+                run, number, path, amplitude[:, freedom], _tag(runs, run, name), colour
+            )
+        yield from _notes(run, path, amplitude[:, 0])
+
+
+def _curves(runs: Sequence[Run], path: str, field: str) -> Iterator[Line | Notes]:
+    for number, run in enumerate(runs):
+        values = run.field(field)
+        yield from _by_verdict(run, number, path, values, _tag(runs, run, ""), number)
+        yield from _notes(run, path, values)
+    if field == "largest_multiplier":
+        ends = np.concatenate([run.field(path)[[0, -1]] for run in runs])
+        limit = np.array([ends.min(), ends.max()])
+        yield Line(limit, np.ones(2), "stability limit", 3, "dot")
+
+
+def _predictors(runs: Sequence[Run], path: str) -> tuple[Line, ...]:
+    return tuple(
+        Line(
+            run.field(path),
+            np.where(
+                run.field("predictor_error") > 0, run.field("predictor_error"), np.nan
+            ),
+            _tag(runs, run, "predictor error"),
+            number,
+            legend=len(runs) > 1,
+        )
+        for number, run in enumerate(runs)
+    )
+
+
+def _in_the_plane(runs: Sequence[Run], path: str) -> Chart:
+    """Return the multipliers of the point that the reader looks at."""
+    angle = np.linspace(0.0, 2 * np.pi, 181)
+    layers: list[Line | Followers] = [
+        Line(np.cos(angle), np.sin(angle), "stability limit", 3, "dot", legend=False)
+    ]
+    for number, run in enumerate(runs):
+        values = run.field("floquet_multipliers")
+        first = len(values) // 2
+        at = f"{path} = {run.field(path)[first]:.5g} {run.unit(path)}".rstrip()
+        name = _tag(runs, run, f"multipliers, first at {at}")
+        layers.append(Followers(values.real, values.imag, name, number, first))
+    axes = Axis("real part of a multiplier"), Axis("imaginary part")
+    return Chart(*axes, tuple(layers), equal=True)
+
+
+def _tag(runs: Sequence[Run], run: Run, name: str) -> str:
+    return f"{name} ({run.name})".strip() if len(runs) > 1 else name
+
+
+def _by_verdict(
+    run: Run, number: int, path: str, values, name: str, colour: int
+) -> Iterator[Line]:
+    """Return one line per verdict; neighbours share a point, so that no gap opens."""
+    verdicts = run.field("stable")
+    for verdict, (style, word) in _STYLES.items():
+        own = verdicts == verdict
+        if own.any():
+            reached = own.copy()
+            reached[1:] |= own[:-1]
+            shown = np.where(reached, values, np.nan)
+            label = f"{name}, {word}" if name else word
+            yield Line(run.field(path), shown, label, colour, style, run=number, marks=True)
+
+
+def _notes(run: Run, path: str, values: np.ndarray) -> Iterator[Notes]:
+    yield from _bifurcations(run, path, values)
+    x, contacts = run.field(path), run.field("contacts")
+    changes = np.flatnonzero(np.diff(contacts)) + 1
+    if changes.size:
+        texts = tuple(f"{contacts[i - 1]} → {contacts[i]} contacts" for i in changes)
+        yield Notes(x[changes], values[changes], texts, "contacts change")
+    ends = [0, -1]
+    yield Notes(x[ends], values[ends], _end_reasons(run), "end of the branch", "square")
+
+
+def _bifurcations(run: Run, path: str, values: np.ndarray) -> Iterator[Notes]:
+    """Return one kind of mark for each kind of bifurcation on the branch."""
+    kinds, places = run.field("bifurcation.kind"), run.field("bifurcation.parameter")
+    states = run.field("states")
+    size = np.maximum(np.abs(states).max(axis=0), np.finfo(float).tiny)
+    for code in np.unique(kinds):
+        name, symbol = _MARKS[KINDS[code]]
+        own = np.flatnonzero(kinds == code)
+        # Drawn at the height of the point of the branch that is most like it.
+        apart = (run.field("bifurcation.state")[own, None] - states) / size
+        nearest = np.linalg.norm(apart, axis=-1).argmin(axis=1)
+        texts = tuple(f"{name} at {places[i]:.8g} {run.unit(path)}".rstrip() for i in own)
+        yield Notes(places[own], values[nearest], texts, name, symbol)
+
+
+def _end_reasons(run: Run) -> tuple[str, str]:
+    low, high = run.field("ends")
+    return reason(low), reason(high)
+
+
+def _ends(runs: Sequence[Run]) -> str:
+    path = runs[0].paths[0]
+    sentences = []
+    for run in runs:
+        values, texts = run.field(path), _end_reasons(run)
+        low, high = (f"{values[i]:.6g} {run.unit(path)} ({texts[i]})" for i in (0, -1))
+        sentences.append(f"{_tag(runs, run, 'The branch')} ends at {low} and at {high}.")
+    return " ".join(sentences)

@@ -1,0 +1,80 @@
+"""The stability chart: curves of bifurcations in two parameters."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ....ensemble import reason
+from ...pictures.picture import Axis, Chart, Line, Notes, Picture
+from ...store.finished import Run
+from .curves import KINDS
+
+_SYMBOLS = ("star", "circle", "triangle-up", "cross", "diamond", "hexagon")
+
+
+def stability_charts(runs: Sequence[Run]) -> list[Picture]:
+    """Return the chart of each run that has followed curves."""
+    return [_chart(run, len(runs)) for run in runs if run.has("curve.kind")]
+
+
+def _chart(run: Run, number_of_runs: int) -> Picture:
+    options = run.study["config"]["analysis"]
+    paths = options["path"], options["second_path"]
+    x, y = (Axis(_label(run, path), path) for path in paths)
+    layers = (*_curves(run, paths), *_special(run, paths), _beginning(run, paths))
+    name = "stability_chart" if number_of_runs == 1 else f"stability_chart_{run.name}"
+    return Picture(
+        name,
+        f"Bifurcations in {paths[0]} and {paths[1]}",
+        "Where periodic motions change their kind, each bifurcation of the branch followed "
+        "in both parameters. Other marks: two things happen at once. The dotted line is "
+        f"the branch itself. {_ends(run)}",
+        f"Curves of bifurcations over {paths[0]} and {paths[1]}. {_ends(run)}",
+        (Chart(x, y, layers),),
+    )
+
+
+def _curves(run: Run, paths) -> Iterator[Line]:
+    x, y = (run.field(f"curve.{path}") for path in paths)
+    seen = set()
+    for number, code in enumerate(run.field("curve.kind")):
+        name = KINDS[code].replace("_", " ")
+        yield Line(x[number], y[number], name, int(code), legend=code not in seen)
+        seen.add(code)
+
+
+def _special(run: Run, paths) -> Iterator[Notes]:
+    kinds = run.field("special.kind")
+    if not kinds.size:
+        return
+    words = run.results["special.kind"].attrs["meaning"].split(", ")
+    names = dict(word.split(" ", 1) for word in words)
+    x, y = (run.field(f"special.{path}") for path in paths)
+    for code in np.unique(kinds):
+        own, name = kinds == code, names[str(code)]
+        texts = tuple(
+            f"{name} at {a:.8g}, {b:.8g}" for a, b in zip(x[own], y[own], strict=True)
+        )
+        yield Notes(x[own], y[own], texts, name, _SYMBOLS[code % len(_SYMBOLS)])
+
+
+def _beginning(run: Run, paths) -> Line:
+    values = run.field(paths[0])
+    level = np.full(len(values), run.field("curve.level"))
+    return Line(values, level, "the branch", 5, "dot")
+
+
+def _label(run: Run, path: str) -> str:
+    """Return a path with the unit of its curves."""
+    unit = run.unit(f"curve.{path}")
+    return f"{path} ({unit})" if unit else path
+
+
+def _ends(run: Run) -> str:
+    counts = zip(run.field("curve.kind"), run.field("curve.ends"), strict=True)
+    sentences = [
+        f"The curve of kind {KINDS[code].replace('_', ' ')} ends: {reason(low)}; "
+        f"{reason(high)}."
+        for code, (low, high) in counts
+    ]
+    return " ".join(dict.fromkeys(sentences))

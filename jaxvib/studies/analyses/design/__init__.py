@@ -1,0 +1,1 @@
+"""The study kind `design`: its options and results, and its pictures."""

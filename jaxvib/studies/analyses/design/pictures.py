@@ -1,0 +1,189 @@
+"""Designs: objective and variables over the optimiser's steps, and the best of each."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...pictures.picture import Axis, Chart, Choice, Line, Notes, Picture, Points, Scale
+from ...pictures.planes import axis, long_paths, value_text
+from ...store.finished import Run
+
+_GRAZING = {1: "grazing crossed", 2: "at grazing"}
+
+
+def designs(runs: Sequence[Run]) -> list[Picture]:
+    """Return what is best over the samples and designs, and how it was found."""
+    several = _courses(runs[0], "objective").shape[0] > 1
+    return [*([best_designs(runs)] if several else []), design_history(runs)]
+
+
+def design_history(runs: Sequence[Run]) -> Picture:
+    """Return the objective and each tuned parameter over the steps of each course."""
+    run, variables = runs[0], runs[0].tuned
+    labels = list(_labels(run))
+    objectives = _courses(run, "objective")
+    unit = run.unit("objective")
+    label = f"{_objective(run)} ({unit})" if unit else _objective(run)
+    choice = Choice("design", tuple(labels)) if len(labels) > 1 else None
+    charts = [_chart(runs, "objective", label, choice)]
+    charts += [_chart(runs, path, run.label(path), choice) for path in variables]
+    limits = [name for name in map(str, run.results.variables) if name.startswith("limit.")]
+    charts += [_chart(runs, name, run.label(name), choice) for name in limits]
+    best = [_best(run, place) for place in range(len(labels))]
+    changes = [
+        f"{row[0]:.4g} to {row[at]:.4g} {unit}".rstrip()
+        for row, at in zip(objectives, best, strict=True)
+    ]
+    if choice is None:
+        text = f"goes from {changes[0]}, its {_word(run)} value at step {best[0]}."
+    else:
+        text = f"of {len(labels)} designs; the slider walks through them."
+    return Picture(
+        "design_history",
+        "Design history",
+        f"The objective, {_objective(run)}, {text}{_evidence(run, choice)}",
+        f"Objective and {', '.join(variables)} over the steps: {changes[0]}.",
+        tuple(charts),
+        choice=choice,
+    )
+
+
+def best_designs(runs: Sequence[Run]) -> Picture:
+    """Return the stored numbers of the best designs, over the swept path if it is one."""
+    run = runs[0]
+    names = list(run.study["config"]["analysis"].get("quantities", {}))
+    names = names or [f"optimum.{path}" for path in run.tuned]
+    over = long_paths(run)
+    charts = [
+        _over_path(runs, name, over[0]) if len(over) == 1 else _over_designs(runs, name)
+        for name in [*names, "optimum.objective", *["evaluations"] * run.has("evaluations")]
+    ]
+    return Picture(
+        "best_designs",
+        "The best designs",
+        "What each design arrived at; those of a formula were evaluated, not sought.",
+        f"{', '.join(names)} of each design.",
+        tuple(charts),
+    )
+
+
+def _over_path(runs: Sequence[Run], name: str, path: str) -> Chart:
+    lines = []
+    for number, run in enumerate(runs):
+        values = run.field(name).reshape(len(run.field(path)), -1)
+        for column, design in enumerate(_names(run)):
+            word = f"{design} ({run.name})" if len(runs) > 1 else design or name
+            style = ("solid", "dash")[number]
+            lines.append(
+                Line(run.field(path), values[:, column], word, column, style, marks=True)
+            )
+    return Chart(axis(runs[0], path), Axis(_label(runs[0], name)), tuple(lines), name)
+
+
+def _over_designs(runs: Sequence[Run], name: str) -> Chart:
+    labels = tuple(_labels(runs[0]))
+    places = np.arange(len(labels), dtype=float)
+    layers = []
+    for number, run in enumerate(runs):
+        values = np.ravel(run.field(name)).astype(float)
+        paint = Scale(name, "sea", float(np.nanmin(values)), float(np.nanmax(values)))
+        symbol = ("circle", "diamond")[number]
+        layers.append(Points(places, values, values, paint, symbol=symbol))
+    ticks = labels if len(labels) <= 8 else ()
+    return Chart(
+        Axis("design", ticks=ticks), Axis(_label(runs[0], name)), tuple(layers), name
+    )
+
+
+def _label(run: Run, name: str) -> str:
+    unit = run.unit(name)
+    word = name.removeprefix("optimum.")
+    return f"{word} ({unit})" if unit else word
+
+
+def _names(run: Run) -> list[str]:
+    """Return the names of the designs; one without a name where there is one alone."""
+    return list(run.study.get("axes", {}).get("design", [])) or [""]
+
+
+def _labels(run: Run) -> Iterator[str]:
+    """Return a label of each course, samples slowest."""
+    number = _courses(run, "objective").shape[0] // len(_names(run))
+    for sample in range(number):
+        at = [value_text(run, path, run.field(path)[sample]) for path in run.paths]
+        for name in _names(run):
+            yield ", ".join([*at, name] if name else at)
+
+
+def _courses(run: Run, name: str) -> np.ndarray:
+    """Return a field with one row for each course."""
+    values = run.field(name)
+    return values.reshape(-1, values.shape[-1])
+
+
+def _best(run: Run, place: int) -> int:
+    """Return the step of the best design of a course."""
+    if run.has("best"):
+        return int(np.ravel(run.field("best"))[place])
+    return int(np.nanargmin(_courses(run, "objective")[place]))
+
+
+def _word(run: Run) -> str:
+    goal = run.study["config"]["analysis"].get("goal", "minimise")
+    return "greatest" if goal == "maximise" else "least"
+
+
+def _evidence(run: Run, choice) -> str:
+    """Return what is known of the design beside its number, and what derivatives mean."""
+    if not run.has("optimality"):
+        return ""
+    counts = np.ravel(run.field("evaluations"))
+    words = f" {int(counts.sum())} evaluations in all."
+    left = np.ravel(run.field("optimality"))
+    if choice is None and np.isfinite(left[0]):
+        words += f" What is left of the gradient there is {left[0]:.1e} of the objective."
+    said = _courses(run, "notice")
+    if np.any(said == 2):
+        words += " Marked: a contact grazes, where the derivative of multipliers jumps."
+    elif np.any(said == 1):
+        words += " Marked: contacts came or went since the step before, so that grazing "
+        words += "lies in between, where derivatives of both sides end."
+    return words
+
+
+def _objective(run: Run) -> str:
+    """Return what was tuned for: a field of the orbit, and of which body, or a measure."""
+    options = run.study["config"]["analysis"]
+    objective = options.get("objective", "objective")
+    if isinstance(objective, dict):
+        field = objective.get("field") or objective["measure"].replace("_", " ")
+        component = objective.get("component") or 0
+    else:
+        field, component = objective, options.get("component", 0)
+    freedoms = run.study["axes"].get("freedom", [])
+    if field == "amplitude" and component < len(freedoms):
+        return f"half peak-to-peak of {freedoms[component]}"
+    return field
+
+
+def _chart(runs: Sequence[Run], name: str, label: str, choice: Choice | None) -> Chart:
+    layers: list = []
+    for number, run in enumerate(runs):
+        notices = _courses(run, "notice") if run.has("notice") else None
+        for place, values in enumerate(_courses(run, name)):
+            steps = np.arange(len(values), dtype=float)
+            several = len(runs) > 1
+            option = place if choice else None
+            title = run.name if several else name
+            layers.append(
+                Line(
+                    steps, values, title, number, option=option, legend=several, marks=True
+                )
+            )
+            if notices is not None and name == "objective":
+                marked = np.flatnonzero(notices[place] > 0)[:12]
+                words = tuple(_GRAZING[int(notices[place][i])] for i in marked)
+                if words:
+                    layers.append(Notes(steps[marked], values[marked], words,
+                                        "derivatives", option=option))  # fmt: skip
+    return Chart(Axis("step"), Axis(label), tuple(layers))

@@ -1,0 +1,1 @@
+"""The study kind `energy_split`: its options and results, and its pictures."""

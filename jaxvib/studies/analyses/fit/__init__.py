@@ -1,0 +1,1 @@
+"""The study kind `fit`: its options and results, and its pictures."""

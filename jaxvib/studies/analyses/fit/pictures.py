@@ -1,0 +1,66 @@
+"""A fit: what was measured beside what the fitted system gives."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...pictures.picture import Axis, Chart, Line, Picture
+from ...store.finished import Run
+
+
+def fitted(runs: Sequence[Run]) -> list[Picture]:
+    """Return data and fit over frequency (or their number), and the residuals."""
+    curves, left = [], []
+    for number, run in enumerate(runs):
+        measured, predicted = run.field("measured"), run.field("predicted")
+        known = run.has("frequencies")
+        x = run.field("frequencies") if known else np.arange(len(measured), dtype=float)
+        order = np.argsort(x, kind="stable")
+        suffix = f" ({run.name})" if len(runs) > 1 else ""
+        curves += [
+            Line(
+                x[order],
+                measured[order],
+                f"measured{suffix}",
+                2 * number,
+                "dot",
+                marks=True,
+            ),
+            Line(x[order], predicted[order], f"fitted{suffix}", 2 * number + 1),
+        ]
+        left.append(
+            Line(x[order], (measured - predicted)[order], f"measured - fitted{suffix}",
+                 2 * number, "dot", marks=True)
+        )  # fmt: skip
+    run = runs[0]
+    unit = run.unit("measured")
+    axis = Axis("frequency (rad/s)" if run.has("frequencies") else "datum")
+    label = f"measured ({unit})" if unit else "measured"
+    return [
+        Picture(
+            "fit",
+            "Measured and fitted",
+            _words(run),
+            "Measured numbers beside those of the fitted system, and what is left.",
+            (Chart(axis, Axis(label), tuple(curves)),
+             Chart(axis, Axis(f"left ({unit})" if unit else "left"), tuple(left))),
+        )
+    ]  # fmt: skip
+
+
+def _words(run: Run) -> str:
+    """Return every parameter with its interval."""
+    names = [str(name) for name in run.results.variables]
+    parts = []
+    for name in names:
+        if name.startswith("fitted."):
+            path = name.removeprefix("fitted.")
+            low, high = run.field(f"interval.{path}")
+            value, unit = float(run.field(name)), run.unit(name)
+            parts.append(
+                f"{path} {value:.5g} {unit}".rstrip() + f" (95 %: {low:.5g} to {high:.5g})"
+            )
+    deviation = float(run.field("deviation"))
+    return (
+        f"{'; '.join(parts)}. The data deviate by {deviation:.3g} {run.unit('measured')}."
+    )

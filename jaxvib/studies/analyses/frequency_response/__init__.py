@@ -1,0 +1,1 @@
+"""The study kind `frequency_response`: its options and results, and its pictures."""

@@ -1,0 +1,139 @@
+"""An assembled system in motion: its bodies, its freedoms and its modules' energies."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...pictures.motion import coarse
+from ...pictures.picture import Axis, Chart, Choice, Line, Picture, Scene
+from ...pictures.planes import value_text
+from ...pictures.stages import beam_layout, row_layout
+from ...store.finished import Run
+
+_MOST_SAMPLES = 8  # that can be looked at
+_MOST_FRAMES = 480
+_IN_FILES = 4  # instants that the picture files show
+
+
+def linear_motion(runs: Sequence[Run]) -> list[Picture]:
+    """Return freedoms and energies over time, and the motion of the first study."""
+    run = runs[0]
+    samples = np.linspace(0, run.size - 1, min(run.size, _MOST_SAMPLES)).round().astype(int)
+    labels = tuple(_where(run, sample) for sample in samples)
+    choice = Choice(", ".join(run.paths), labels) if len(samples) > 1 else None
+    return [_freedoms(runs, samples, choice), _moving(run, samples, labels),
+            _energies(run, samples, choice)]  # fmt: skip
+
+
+def _freedoms(runs: Sequence[Run], samples, choice: Choice | None) -> Picture:
+    turns = runs[0].field("rotations")[0] > 0
+    charts = []
+    for label, kind in (("displacement (m)", ~turns), ("rotation (rad)", turns)):
+        if not kind.any():
+            continue
+        lines = []
+        for number, run in enumerate(runs):
+            names = run.names("freedom", len(turns))
+            for option, sample in enumerate(samples):
+                for freedom in np.flatnonzero(kind):
+                    lines.append(
+                        Line(
+                            run.field("instants")[sample],
+                            run.field("places")[sample, :, freedom],
+                            names[freedom] + f" ({run.name})" * (len(runs) > 1),
+                            int(freedom),
+                            ("solid", "dash")[number],
+                            option=option if choice else None,
+                        )
+                    )
+        charts.append(Chart(Axis("time (s)"), Axis(label), tuple(lines)))
+    return Picture(
+        "freedoms",
+        "Motion over time",
+        "Every freedom, by exact propagation; points between the times are not computed.",
+        "Displacements and rotations over time.",
+        tuple(charts),
+        choice=choice,
+    )
+
+
+def _energies(run: Run, samples, choice: Choice | None) -> Picture:
+    names = run.names("module", run.field("kinetic").shape[2])
+    charts = []
+    for field, label in (
+        ("potential", "potential energy (J)"),
+        ("kinetic", "kinetic energy (J)"),
+        ("dissipated", "power lost (W)"),
+    ):
+        values = run.field(field)
+        shown = [i for i in range(len(names)) if np.any(values[samples, :, i])]
+        if shown:
+            lines = tuple(
+                Line(
+                    run.field("instants")[sample],
+                    values[sample, :, i],
+                    names[i],
+                    i,
+                    option=option if choice else None,
+                )
+                for option, sample in enumerate(samples)
+                for i in shown
+            )
+            charts.append(Chart(Axis("time (s)"), Axis(label), lines))
+    return Picture(
+        "module_energies",
+        "Energy in each module",
+        "What each module stores and loses; modules that never hold any are left out.",
+        "Potential and kinetic energy and lost power of each module over time.",
+        tuple(charts),
+        choice=choice,
+    )
+
+
+def _moving(run: Run, samples, labels) -> Picture:
+    turns = run.field("rotations")[0] > 0
+    names = run.names("freedom", len(turns))
+    table = run.study["config"]["system"]["modules"]
+    thin = max(1, -(-(run.field("instants").shape[1] - 1) // _MOST_FRAMES))
+    times = run.field("instants")[0, ::thin]
+    both = [
+        run.field(field)[samples, ::thin].astype(float) for field in ("places", "rates")
+    ]
+    layout = beam_layout(table, names)
+    how = "Beams are drawn as their cubics, displacements enlarged and slopes with them."
+    if layout is None:
+        layout = row_layout(table, names, turns)
+        how = "Translations and rotations are each drawn to a scale of their own."
+        scale = np.ones(len(names))
+        for kind in (turns, ~turns):
+            scale[kind] = np.abs(both[0][..., kind]).max(initial=0.0) or 1.0
+        both = [values / scale for values in both]
+    scene = Scene(
+        "motion",
+        layout,
+        {"sample": labels} if len(samples) > 1 else {},
+        places=coarse(both[0]),
+        rates=coarse(both[1]),
+        duration=float(times[-1]),
+    )
+    chosen = np.unique(np.linspace(0, len(times) - 1, _IN_FILES).astype(int))
+    return Picture(
+        "assembly_motion",
+        "The system, moving",
+        how,
+        "The bodies of the system, moving.",
+        tuple(_still(both[0][0, i], names, float(times[i])) for i in chosen),
+        view="scene",
+        scene=scene,
+    )
+
+
+def _still(place: np.ndarray, names: list[str], time: float) -> Chart:
+    levels = np.arange(len(names), dtype=float)
+    line = Line(place, levels, "place", 0, legend=False, marks=True)
+    y = Axis("", ticks=tuple(names))
+    return Chart(Axis("place, to scale"), y, (line,), f"t = {time:.4g} s")
+
+
+def _where(run: Run, sample) -> str:
+    return ", ".join(value_text(run, path, run.field(path)[sample]) for path in run.paths)

@@ -1,0 +1,415 @@
+"""Measures in a config: which analysis, and which numbers are read off its result."""
+
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pydantic
+from pydantic import Field
+
+from ..._nearest import unknown_key
+from ..config.tables import Table, flattened
+
+_Pair = Annotated[list[float], Field(min_length=2, max_length=2)]
+_Numbers = Annotated[list[float], Field(min_length=1, max_length=10_000)]
+_Places = Annotated[
+    list[Annotated[int, Field(ge=0, le=1000)]], Field(min_length=1, max_length=100)
+]
+_FREQUENCY: dict[str, Any] = {"unit": "rad/s"}
+
+
+def flat(value):
+    """Return nested tables as one with dotted keys; anything else as it is."""
+    return flattened(value) if isinstance(value, dict) else value
+
+
+def _flat_values(value):
+    """Return tables of values by path, whose innermost tables say which values."""
+    if not isinstance(value, dict):
+        return value
+    found: dict[str, Any] = {}
+    for key, entry in value.items():
+        inner = isinstance(entry, dict) and not set(entry) & set(Over.model_fields)
+        if inner:
+            found |= {f"{key}.{rest}": each for rest, each in _flat_values(entry).items()}
+        else:
+            found[key] = {"values": entry} if isinstance(entry, list) else entry
+    return found
+
+
+class Over(Table):
+    """Which values a parameter takes in scenarios of equal weight; exactly one key."""
+
+    values: _Numbers | None = Field(
+        default=None, description="the values", json_schema_extra={"allowed": "numbers"}
+    )
+    linspace: list[float] | None = Field(
+        default=None,
+        min_length=3,
+        max_length=3,
+        description="evenly spaced from the first to the last",
+        json_schema_extra={"allowed": "[first, last, count]"},
+    )
+    uniform: list[float] | None = Field(
+        default=None,
+        min_length=3,
+        max_length=3,
+        description="the middles of equal parts between two numbers",
+        json_schema_extra={"allowed": "[lowest, highest, count]"},
+    )
+    normal: list[float] | None = Field(
+        default=None,
+        min_length=3,
+        max_length=3,
+        description="quantiles of a normal distribution",
+        json_schema_extra={"allowed": "[mean, standard deviation, count]"},
+    )
+
+    @pydantic.model_validator(mode="after")
+    def _one_way(self):
+        given = [n for n in type(self).model_fields if getattr(self, n) is not None]
+        if len(given) != 1:
+            every = ", ".join(type(self).model_fields)
+            raise ValueError(f"has {', '.join(given) or 'no key'}; allowed: one of {every}")
+        spread = self.linspace or self.uniform or self.normal
+        if spread and (spread[2] != int(spread[2]) or not 1 <= spread[2] <= 10_000):
+            raise ValueError(f"count = {spread[2]:g} is not a whole number in [1, 10000]")
+        return self
+
+    def listed(self) -> list[float]:
+        """Return the values."""
+        if self.values is not None:
+            return list(self.values)
+        if self.linspace:
+            first, last, count = self.linspace
+            return np.linspace(first, last, int(count)).tolist()
+        first, second, count = self.uniform or self.normal or [0.0, 0.0, 0.0]
+        middles = (np.arange(int(count)) + 0.5) / int(count)
+        if self.uniform:
+            return (first + (second - first) * middles).tolist()
+        from scipy.stats import norm
+
+        return (first + second * norm.ppf(middles)).tolist()
+
+
+class MeasureOptions(Table):
+    """What is measured: of a periodic motion, a bifurcation, a response, a beam, a chain.
+
+    Which keys go with which `measure` is in `KEYS`.
+    """
+
+    measure: Literal[
+        "periodic_orbit", "contact_impulse", "bifurcation", "response", "response_peaks",
+        "white_noise", "natural_frequency", "beam_eigenvalues", "placement", "packet",
+        "energy_share", "parameter", "change",
+    ] = Field(description="what is measured")  # fmt: skip
+    field: Literal[
+        "amplitude", "largest_multiplier", "max_contact_force", "state",
+        "stability_margin", "damping_ratio", "decay", "frequency", "modulus", "gap",
+    ] | None = Field(
+        default=None,
+        description="the field of an orbit or of eigenvalues",
+        json_schema_extra={
+            "allowed": '"amplitude", "largest_multiplier", "max_contact_force", "state", '
+            '"stability_margin" of orbits; "damping_ratio", "decay", "frequency", '
+            '"modulus", "gap" of beams'
+        },
+    )  # fmt: skip
+    component: int | None = Field(
+        default=None,
+        ge=0,
+        le=1000,
+        description="which component of the field, which contact",
+        json_schema_extra={"allowed": "whole numbers in [0, 1000]"},
+    )
+    periods: int | None = Field(
+        default=None,
+        ge=1,
+        le=8,
+        description="load periods in one of the motion",
+        json_schema_extra={"allowed": "whole numbers in [1, 8]"},
+    )
+    bifurcation: Literal[
+        "fold", "period_doubling", "neimark_sacker", "grazing"
+    ] | None = Field(
+        default=None,
+        description="the kind of bifurcation",
+        json_schema_extra={
+            "allowed": '"fold", "period_doubling", "neimark_sacker", "grazing"'
+        },
+    )  # fmt: skip
+    path: str | None = Field(
+        default=None,
+        description="the parameter in which a bifurcation is found",
+        json_schema_extra={"allowed": "a parameter's path"},
+    )
+    paths: Annotated[list[str], Field(min_length=1, max_length=1000)] | None = Field(
+        default=None,
+        description="parameters whose sum is measured",
+        json_schema_extra={"allowed": "a list of parameters' paths"},
+    )
+    bounds: _Pair | None = Field(
+        default=None,
+        description="between which a branch is searched for the bifurcation",
+        json_schema_extra={"allowed": "[lowest, highest]"},
+    )
+    force: str | int | None = Field(
+        default=None,
+        description="the freedom on which the force acts",
+        json_schema_extra={"allowed": "a freedom's name or position"},
+    )
+    at: str | int | None = Field(
+        default=None,
+        description="the freedom that is looked at",
+        json_schema_extra={"allowed": "a freedom's name or position"},
+    )
+    frequencies: Over | None = Field(
+        default=None,
+        description="frequencies of a response",
+        json_schema_extra={**_FREQUENCY, "allowed": "a table such as { linspace = ... }"},
+    )
+    low: float | None = Field(
+        default=None, ge=0.0, description="lowest frequency",
+        json_schema_extra={**_FREQUENCY, "allowed": "[0, inf) rad/s"},
+    )  # fmt: skip
+    high: float | None = Field(
+        default=None, gt=0.0, description="highest frequency; modes beyond it do not count",
+        json_schema_extra={**_FREQUENCY, "allowed": "(0, inf) rad/s"},
+    )  # fmt: skip
+    count: int | None = Field(
+        default=None, ge=1, le=200, description="how many peaks or eigenvalues",
+        json_schema_extra={"allowed": "whole numbers in [1, 200]"},
+    )  # fmt: skip
+    modes: _Places | None = Field(
+        default=None, description="positions of eigenvalues or natural frequencies",
+        json_schema_extra={"allowed": "whole numbers in [0, 1000]"},
+    )  # fmt: skip
+    targets: Annotated[list[_Pair], Field(min_length=1, max_length=100)] | None = Field(
+        default=None, description="where eigenvalues are asked to be",
+        json_schema_extra={"unit": "1/s", "allowed": "pairs [real, imaginary] in 1/s"},
+    )  # fmt: skip
+    centre: float | None = Field(
+        default=None, description="middle of a packet",
+        json_schema_extra={"unit": "bodies", "allowed": "a number"},
+    )  # fmt: skip
+    width: float | None = Field(
+        default=None, gt=0.0, description="of a packet",
+        json_schema_extra={"unit": "bodies", "allowed": "(0, inf)"},
+    )  # fmt: skip
+    wave_number: float | None = Field(
+        default=None, description="of the waves in a packet",
+        json_schema_extra={"unit": "rad/body", "allowed": "a number"},
+    )  # fmt: skip
+    duration: float | None = Field(
+        default=None, gt=0.0, description="time after which energy is looked for",
+        json_schema_extra={"unit": "s", "allowed": "(0, inf) s"},
+    )  # fmt: skip
+    body: int | None = Field(
+        default=None, ge=0, description="energy before it counts as reflected",
+        json_schema_extra={"allowed": "whole numbers in [0, inf)"},
+    )  # fmt: skip
+    share: Literal[
+        "reflected", "transmitted", "translational", "rotational", "potential"
+    ] | None = Field(
+        default=None, description="which share of the energy",
+        json_schema_extra={"allowed": '"reflected", "transmitted" of a packet; '
+                           '"translational", "rotational", "potential" of a chain'},
+    )  # fmt: skip
+    over: Annotated[dict[str, Over], pydantic.BeforeValidator(_flat_values)] | None = Field(
+        default=None,
+        description="values of parameters by path: one scenario for each combination",
+        json_schema_extra={"allowed": "tables such as load.frequency = { linspace = .. }"},
+    )
+
+    @pydantic.model_validator(mode="after")
+    def _keys_go_with_measure(self):
+        needed, possible = KEYS[self.measure]
+        own = set(MeasureOptions.model_fields) - {"measure", "over"}
+        given = {name for name in own if getattr(self, name) is not None}
+        missing, strange = set(needed) - given, given - {*needed, *possible}
+        if missing:
+            raise ValueError(
+                f'measure = "{self.measure}" needs {", ".join(sorted(missing))}'
+            )
+        if strange:
+            raise ValueError(
+                f'{", ".join(sorted(strange))} do not go with measure = "{self.measure}"; '
+                f"allowed: {', '.join([*needed, *possible]) or 'no key'}"
+            )
+        return self
+
+
+# Of each measure: the keys that it needs, and those that it may have.
+KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "periodic_orbit": (("field",), ("component", "periods")),
+    "contact_impulse": ((), ("component", "periods")),
+    "bifurcation": (("bifurcation", "path", "bounds"), ("periods",)),
+    "response": (("force", "at", "frequencies"), ()),
+    "response_peaks": (("force", "at", "low", "high", "count"), ()),
+    "white_noise": (("force", "at"), ()),
+    "natural_frequency": (("modes",), ()),
+    "beam_eigenvalues": (("field", "modes"), ("high",)),
+    "placement": (("targets", "count"), ()),
+    "packet": (("centre", "width", "wave_number", "duration", "body", "share"), ()),
+    "energy_share": (("duration", "share"), ()),
+    "parameter": (("paths",), ()),
+    "change": ((), ()),
+}
+
+
+def scenarios(over: Mapping[str, Over]) -> dict[str, np.ndarray]:
+    """Return every combination of the values of each path, (scenarios,) by path."""
+    lists = [entry.listed() for entry in over.values()]
+    crossed = np.array(list(itertools.product(*lists)))
+    return {path: crossed[:, i] for i, path in enumerate(over)}
+
+
+def build_measure(options: MeasureOptions, run, system=None, bounds=None):
+    """Return the measure that a config asks for.
+
+    **Arguments:** `system`, `bounds`: from where, and per which ranges, a change of the
+    design is told. **Raises:** `ValueError` for a field that the measure does not have.
+    """
+    from ...design import change_measure, over
+
+    if options.measure == "change":
+        if system is None or not bounds:
+            raise ValueError('measure = "change" goes with designs only')
+        return change_measure(system, bounds)
+
+    measure = _BUILDERS[options.measure](options, run)
+    return over(measure, scenarios(options.over)) if options.over else measure
+
+
+def check_measure(options: MeasureOptions, declared: Mapping) -> None:
+    """Raise `ValueError` for paths that the system does not have."""
+    paths = [*(options.over or ()), *(options.paths or ())]
+    paths += [options.path] if options.path else []
+    for path in paths:
+        if path not in declared:
+            raise ValueError(unknown_key("parameter", path, declared))
+
+
+def unit_of(options: MeasureOptions) -> str:
+    """Return the unit of what is measured."""
+    units = {
+        "amplitude": "m", "max_contact_force": "N", "decay": "1/s",
+        "frequency": "rad/s", "modulus": "rad/s", "gap": "rad/s",
+    }  # fmt: skip
+    own = {
+        "contact_impulse": "N s", "response": "m/N", "response_peaks": "m/N",
+        "white_noise": "m^2", "natural_frequency": "rad/s",
+    }  # fmt: skip
+    return own.get(options.measure, units.get(options.field or "", ""))
+
+
+def described(options: MeasureOptions) -> str:
+    """Return a few words on a measure, for summaries and axes."""
+    word = options.measure.replace("_", " ")
+    detail = options.field or options.share or options.bifurcation
+    place = "" if options.component is None else f"[{options.component}]"
+    where = options.path and f" in {options.path}"
+    words = f"{detail.replace('_', ' ')}{place}" if detail else word
+    every = f" over {', '.join(options.over)}" if options.over else ""
+    return f"{words}{where or ''}{every}"
+
+
+def _orbit(options, run):
+    from ...design import orbit_measure
+    from ...orbits.periodic_orbit import evidence_factor
+
+    return orbit_measure(
+        options.field, options.component or 0, periods=options.periods or 1,
+        rtol=max(run.rtol * evidence_factor(run.evidence), 1e-13),
+    )  # fmt: skip
+
+
+def _impulse(options, run):
+    from ...design import contact_impulse
+
+    return contact_impulse(options.component or 0, periods=options.periods or 1)
+
+
+def _bifurcation(options, run):
+    from ...design import bifurcation_measure
+
+    low, high = options.bounds
+    return bifurcation_measure(
+        options.bifurcation, options.path, (low, high), periods=options.periods or 1
+    )
+
+
+def _response(options, run):
+    from ...design import response_measure
+
+    return response_measure(options.force, options.at, options.frequencies.listed())
+
+
+def _peaks(options, run):
+    from ...design import peaks_measure
+
+    return peaks_measure(
+        options.force, options.at, options.low, options.high, options.count
+    )
+
+
+def _noise(options, run):
+    from ...design import white_noise_measure
+
+    return white_noise_measure(options.force, options.at)
+
+
+def _frequencies(options, run):
+    from ...design import natural_frequency_measure
+
+    return natural_frequency_measure(tuple(options.modes))
+
+
+def _eigenvalues(options, run):
+    from ...design import beam_measure
+
+    return beam_measure(options.field, tuple(options.modes), below=options.high)
+
+
+def _placement(options, run):
+    from ...design import placement_measure
+
+    targets = tuple(complex(real, imaginary) for real, imaginary in options.targets)
+    return placement_measure(targets, options.count)
+
+
+def _packet(options, run):
+    from ...design import Packet, packet_measure
+
+    names = ("centre", "width", "wave_number", "duration", "body")
+    packet = Packet(**{name: getattr(options, name) for name in names})
+    return packet_measure(options.share, packet)
+
+
+def _energy_share(options, run):
+    from ...design import RandomSplit, energy_share_measure
+
+    return energy_share_measure(options.share, RandomSplit(options.duration, seed=run.seed))
+
+
+def _parameter(options, run):
+    from ...design import parameter_measure
+
+    return parameter_measure(*options.paths)
+
+
+_BUILDERS: Mapping[str, Callable] = {
+    "periodic_orbit": _orbit,
+    "contact_impulse": _impulse,
+    "bifurcation": _bifurcation,
+    "response": _response,
+    "response_peaks": _peaks,
+    "white_noise": _noise,
+    "natural_frequency": _frequencies,
+    "beam_eigenvalues": _eigenvalues,
+    "placement": _placement,
+    "packet": _packet,
+    "energy_share": _energy_share,
+    "parameter": _parameter,
+}

@@ -1,0 +1,1 @@
+"""The study kind `natural_modes`: its options and results, and its pictures."""

@@ -1,0 +1,192 @@
+"""Modes of an assembled system: shapes that move, frequencies, damping, energies."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale, Scene
+from ...pictures.planes import axis, long_paths, value_text
+from ...pictures.stages import beam_layout, row_layout
+from ...store.finished import Run
+
+_MOST_SAMPLES = 33  # whose modes can be looked at
+_MOST_MODES = 24
+_IN_FILES = 6  # modes that the picture files show
+
+
+def natural_modes(runs: Sequence[Run]) -> list[Picture]:
+    """Return the pictures of a study of modes; of two, the curves of both."""
+    run = runs[0]
+    samples = np.unique(np.linspace(0, run.size - 1, min(run.size, _MOST_SAMPLES)).round())
+    samples = samples.astype(int)
+    swept = [] if run.size == 1 else [
+        _over_path(runs, "frequencies", "natural frequency (rad/s)", "Natural frequencies"),
+        _over_path(runs, "damping_ratios", "damping ratio", "Damping ratios"),
+    ]  # fmt: skip
+    return [_shapes(run, samples), *swept, _energies(run, samples)]
+
+
+def _shapes(run: Run, samples: np.ndarray) -> Picture:
+    modes = slice(0, _MOST_MODES)
+    frequencies = run.field("frequencies")[samples, modes]
+    shapes = np.moveaxis(run.field("shapes")[samples], 1, 2)[:, modes]
+    kinetic = np.moveaxis(run.field("kinetic_shares")[samples], 1, 2)[:, modes]
+    turns = run.field("rotations")[0] > 0
+    names = run.names("freedom", len(turns))
+    table = run.study["config"]["system"]["modules"]
+    layout = beam_layout(table, names)
+    if layout is None:
+        layout = row_layout(table, names, turns)
+        drawn = _each_kind_by_itself(shapes, kinetic, turns)
+        how = (
+            "Translations and rotations are each drawn to a scale of their own, smaller "
+            "where their kind holds less of the kinetic energy."
+        )
+    else:
+        moving = np.array([name.endswith(".y") for name in names])
+        largest = np.abs(np.where(moving, shapes, 0)).max(-1, keepdims=True)
+        drawn = shapes / np.where(largest > 0, largest, 1.0)
+        how = "Beams are drawn as their cubics, with their true slopes to that scale."
+    ratios = run.field("damping_ratios")[samples[0]]
+    labels = tuple(
+        f"{i + 1}: {_rate(frequencies[0, i])}{_damping(ratios[i])}"
+        for i in range(frequencies.shape[1])
+    )
+    numbers = tuple(str(i + 1) for i in range(len(labels)))
+    picks = {"mode": labels if len(samples) == 1 else numbers}
+    if len(samples) > 1:
+        picks["sample"] = tuple(_where(run, sample) for sample in samples)
+    scene = Scene("modes", layout, picks, shapes=drawn, frequencies=frequencies)
+    return Picture(
+        "mode_shapes",
+        "Mode shapes",
+        f"One undamped mode at a time, slowed or sped up to be seen. {how}",
+        "The bodies of the system, moving in the mode that is picked.",
+        tuple(
+            _static(run, drawn[0, i], names, labels[i])
+            for i in range(min(_IN_FILES, len(labels)))
+        ),
+        view="scene",
+        scene=scene,
+    )
+
+
+def _static(run: Run, shape: np.ndarray, names: list[str], title: str) -> Chart:
+    places = np.arange(len(names), dtype=float)
+    gap = np.full(len(names), np.nan)
+    stems = np.stack([np.zeros(len(names)), shape, gap], -1)
+    ends = np.stack([shape, gap, gap], -1)
+    levels = np.repeat(places, 3)
+    lines = (
+        Line(stems.ravel(), levels, "shape", 0, legend=False),
+        Line(ends.ravel(), levels, "shape", 0, legend=False, marks=True),
+    )
+    return Chart(
+        Axis("amplitude", low=-1.1, high=1.1), Axis("", ticks=tuple(names)), lines, title
+    )
+
+
+def _each_kind_by_itself(shapes, kinetic, turns) -> np.ndarray:
+    drawn = np.zeros_like(shapes)
+    held = np.stack([np.where(kind, kinetic, 0).sum(-1) for kind in (turns, ~turns)])
+    scale = np.sqrt(np.clip(held / np.maximum(held.max(0), 1e-300), 0, 1))
+    for kind, share in zip((turns, ~turns), scale, strict=True):
+        own = np.where(kind, shapes, 0)
+        largest = np.abs(own).max(-1, keepdims=True)
+        drawn += own / np.where(largest > 0, largest, 1.0) * share[..., None]
+    return np.where(np.isfinite(drawn), drawn, 0.0)
+
+
+def _over_path(runs: Sequence[Run], field: str, label: str, title: str) -> Picture:
+    run = runs[0]
+    path = (long_paths(run) or run.paths)[0]
+    x = axis(run, path)
+    sheets, choice = _sheets(run, path)
+    layers = []
+    for number, each in enumerate(runs):
+        values = each.field(field)
+        for option, samples in enumerate(sheets):
+            for mode in range(min(values.shape[1], _MOST_MODES)):
+                layers.append(
+                    Line(
+                        each.field(path)[samples],
+                        values[samples, mode],
+                        f"mode {mode + 1}" + f" ({each.name})" * (len(runs) > 1),
+                        mode,
+                        ("solid", "dash")[number],
+                        option=option if choice else None,
+                        marks=len(samples) < 60,
+                    )
+                )
+    return Picture(
+        field,
+        f"{title} over {path}",
+        "All modes, ascending in frequency: curves that meet pass on their motions."
+        + " The others of the swept paths are where the slider is." * bool(choice),
+        f"{title} over {x.label}, one curve for each mode.",
+        (Chart(x, Axis(label), tuple(layers)),),
+        choice=choice,
+    )
+
+
+def _sheets(run: Run, path: str) -> tuple[list[np.ndarray], Choice | None]:
+    """Return samples along a path, one list for each value of the other paths."""
+    numbers = np.arange(run.size)
+    others = [other for other in run.grid if other != path and run.grid[other] > 1]
+    if not run.grid or not others:
+        return [numbers[np.argsort(run.field(path), kind="stable")]], None
+    position = list(run.grid).index(path)
+    lines = np.moveaxis(numbers.reshape(tuple(run.grid.values())), position, -1)
+    lines = lines.reshape(-1, run.grid[path])
+    lines = lines[np.linspace(0, len(lines) - 1, min(len(lines), 64)).astype(int)]
+    labels = [
+        ", ".join(value_text(run, other, run.field(other)[line[0]]) for other in others)
+        for line in lines
+    ]
+    return list(lines), Choice(", ".join(others), tuple(labels))
+
+
+def _energies(run: Run, samples: np.ndarray) -> Picture:
+    charts = []
+    for field, along, title in (
+        ("potential_shares", "module", "potential energy, by module"),
+        ("kinetic_shares", "freedom", "kinetic energy, by freedom"),
+    ):
+        values = run.field(field)[samples][..., :_MOST_MODES]
+        names = tuple(run.names(along, values.shape[1]))
+        modes = np.arange(values.shape[2], dtype=float)
+        places = np.arange(values.shape[1], dtype=float)
+        paint = Scale("share", "sea", 0.0, 1.0)
+        options = range(len(samples)) if len(samples) > 1 else [None]
+        layers = tuple(
+            Cells(modes, places, sheet, paint, option=option)
+            for option, sheet in zip(options, values, strict=True)
+        )
+        ticks = tuple(str(i + 1) for i in range(len(modes)))
+        charts.append(
+            Chart(Axis("mode", ticks=ticks), Axis("", ticks=names), layers, title)
+        )
+    choice = None
+    if len(samples) > 1:
+        choice = Choice("sample", tuple(_where(run, sample) for sample in samples))
+    return Picture(
+        "energy_shares",
+        "Where the energy of each mode sits",
+        "Shares of a mode's potential energy in the modules, and of its kinetic energy on "
+        "the freedoms; each column adds up to 1 (a motion without strain has none).",
+        "Two maps of shares of energy: modules and freedoms over modes.",
+        tuple(charts),
+        choice=choice,
+    )
+
+
+def _where(run: Run, sample) -> str:
+    return ", ".join(value_text(run, path, run.field(path)[sample]) for path in run.paths)
+
+
+def _rate(value: float) -> str:
+    return f"{value:.4g} rad/s" if np.isfinite(value) else "falls over"
+
+
+def _damping(ratio: float) -> str:
+    return f", damping {ratio:.3g}" if np.isfinite(ratio) else ""

@@ -1,0 +1,1 @@
+"""The study kind `pareto_front`: its options and results, and its pictures."""

@@ -1,0 +1,166 @@
+"""Pareto fronts: each objective against the others, and the designs along a front."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ....ensemble import reason
+from ...pictures.picture import Axis, Chart, Choice, Line, Notes, Picture
+from ...pictures.planes import value_text
+from ...store.finished import Run
+
+_PREFIX = "objective."
+_MOST_SHOWN = 6  # variables that are told of a point
+
+
+def fronts(runs: Sequence[Run]) -> list[Picture]:
+    """Return the front over each pair of objectives, and the designs along it."""
+    run = runs[0]
+    goals = _goals(run)
+    labels = _labels(run)
+    choice = Choice("front", tuple(labels)) if len(labels) > 1 else None
+    charts = [
+        Chart(
+            Axis(_label(run, x)), Axis(_label(run, y)), tuple(_layers(runs, x, y, choice))
+        )
+        for x, y in itertools.combinations(goals, 2)
+    ]
+    words = " and ".join(goals)
+    front = Picture(
+        "pareto_front",
+        "Pareto front",
+        f"Designs of which no objective becomes better without another worse: {words}. "
+        f"The parameters of each stand beside its point.{_evidence(runs)}",
+        f"The Pareto front of {words}, {run.field('dominated').shape[-1]} points.",
+        tuple(charts),
+        choice=choice,
+    )
+    return [front, _designs(runs, goals, choice)]
+
+
+def _designs(runs: Sequence[Run], goals: list[str], choice: Choice | None) -> Picture:
+    """Return each variable and limit over the first objective; over points of a net."""
+    run = runs[0]
+    variables = _variables(run)
+    limits = [name for name in map(str, run.results.variables) if name.startswith("limit.")]
+    over = f"{_PREFIX}{goals[0]}" if len(goals) == 2 else ""
+    charts = []
+    for name in [*variables, *limits]:
+        layers = []
+        for number, each in enumerate(runs):
+            for place, values in enumerate(_rows(each, name)):
+                x = (
+                    _rows(each, over)[place]
+                    if over
+                    else np.arange(len(values), dtype=float)
+                )
+                option = place if choice else None
+                layers.append(
+                    Line(x, values, each.name, number, option=option,
+                         legend=len(runs) > 1, marks=True)
+                )  # fmt: skip
+        x_axis = Axis(_label(run, goals[0]) if over else "point")
+        charts.append(Chart(x_axis, Axis(run.label(name)), tuple(layers)))
+    return Picture(
+        "front_designs",
+        "The designs along the front",
+        "What the parameters are, from one end of the front to the other.",
+        f"{', '.join(variables)} along the front.",
+        tuple(charts),
+        choice=choice,
+    )
+
+
+def _layers(runs: Sequence[Run], x: str, y: str, choice) -> Iterator[Line | Notes]:
+    for number, run in enumerate(runs):
+        suffix = f" ({run.name})" if len(runs) > 1 else ""
+        columns = _rows(run, f"{_PREFIX}{x}"), _rows(run, f"{_PREFIX}{y}")
+        codes, behind = _rows(run, "point_result"), _rows(run, "dominated")
+        for place, (across, up) in enumerate(zip(*columns, strict=True)):
+            option = place if choice else None
+            kept = (codes[place] == 0) & (behind[place] == 0)
+            texts = _texts(run, place)
+            if len(_goals(run)) == 2:
+                order = np.argsort(across[kept])
+                yield Line(across[kept][order], up[kept][order], f"front{suffix}", number,
+                           option=option)  # fmt: skip
+            classes = {
+                f"design{suffix}": (kept, "circle"),
+                f"dominated{suffix}": ((codes[place] == 0) & ~kept, "diamond"),
+                f"not settled{suffix}": (codes[place] != 0, "cross"),
+            }
+            for name, (chosen, symbol) in classes.items():
+                some = np.flatnonzero(chosen & np.isfinite(across) & np.isfinite(up))
+                if some.size:
+                    words = tuple(texts[i] for i in some)
+                    yield Notes(across[some], up[some], words, name, symbol, option)
+
+
+def _texts(run: Run, place: int) -> list[str]:
+    """Return what each point of a front is: its objectives, variables and reason."""
+    names = [f"{_PREFIX}{name}" for name in _goals(run)]
+    names += _variables(run)[:_MOST_SHOWN]
+    columns = {name: _rows(run, name)[place] for name in names}
+    codes = _rows(run, "point_result")[place]
+    texts = []
+    for i, code in enumerate(codes):
+        parts = [
+            f"{name.removeprefix(_PREFIX)} {values[i]:.5g} {run.unit(name)}".rstrip()
+            for name, values in columns.items()
+        ]
+        texts.append(", ".join([*parts, *([reason(code)] if code else [])]))
+    return texts
+
+
+def _goals(run: Run) -> list[str]:
+    """Return the names of the objectives."""
+    return list(run.study["axes"]["goal"])
+
+
+def _variables(run: Run) -> list[str]:
+    """Return the paths that were moved: what is stored along a front without a prefix."""
+    own = {"dominated", "point_result", "optimality", "weights"}
+    return [
+        str(name)
+        for name, field in run.results.data_vars.items()
+        if field.dims[-1:] == ("point",)
+        and name not in own
+        and not str(name).startswith((_PREFIX, "limit."))
+    ]
+
+
+def _labels(run: Run) -> list[str]:
+    """Return a label of each front: the sample's swept values."""
+    number = len(_rows(run, "dominated"))
+    return [
+        ", ".join(value_text(run, path, run.field(path)[i]) for path in run.paths)
+        for i in range(number)
+    ]
+
+
+def _rows(run: Run, name: str) -> np.ndarray:
+    """Return a field with one row for each front."""
+    values = run.field(name)
+    return values.reshape(-1, values.shape[-1])
+
+
+def _label(run: Run, goal: str) -> str:
+    unit = run.unit(f"{_PREFIX}{goal}")
+    return f"{goal} ({unit})" if unit else goal
+
+
+def _evidence(runs: Sequence[Run]) -> str:
+    """Return how many points were found, and what is known of them."""
+    run = runs[0]
+    codes, behind = run.field("point_result"), run.field("dominated")
+    good = int(np.sum((codes == 0) & (behind == 0)))
+    left = run.field("optimality")[codes == 0]
+    words = f" {good} of {codes.size} points were found and are not dominated"
+    words += f", with {int(np.sum(run.field('evaluations')))} evaluations."
+    if np.any(np.isfinite(left)):
+        words += f" What is left of the gradient is {np.nanmax(left):.1e} at most."
+    lost = int(np.sum(run.field("end_result") != 0))
+    if lost:
+        words += f" {lost} of the ends did not settle: the front goes as far as was seen."
+    return words

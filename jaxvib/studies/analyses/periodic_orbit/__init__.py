@@ -1,0 +1,1 @@
+"""The study kind `periodic_orbit`: its options and results, and its pictures."""

@@ -1,0 +1,62 @@
+"""Samples that are no grid: drawn at random or listed, as points over two paths."""
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...pictures.picture import Chart, Picture, Points, Scale
+from ...pictures.planes import axis
+from ...pictures.regimes import periodic, sort_by_regime
+from ...store.finished import Run
+
+_MOST_PATHS = 4  # the pairs of more would be too many to look at
+
+
+def scatters(runs: Sequence[Run]) -> list[Picture]:
+    """Return regime and peak force of samples over pairs of their paths."""
+    sorting = sort_by_regime(runs)
+    regimes = [members.astype(float) for members in sorting.members]
+    forces = [np.where(run.failed, np.nan, run.field("max_contact_force")) for run in runs]
+    moduli = [np.where(periodic(r), r.field("largest_multiplier"), np.nan) for r in runs]
+    positive = [np.where(force > 0, force, np.nan) for force in forces]
+    return [
+        _scatter(runs, regimes, sorting.classes, "regimes", "Regimes",
+                 "Each sample's settled motion: its period in load periods, and its "
+                 "contacts (onsets) over that period.", sorting.shares),
+        _scatter(runs, moduli, _scale("largest |multiplier|", "sea", moduli),
+                 "stability", "Stability", "Modulus of the largest Floquet multiplier "
+                 "over the orbit's own period; periodic orbits only."),
+        _scatter(runs, positive,
+                 _scale("peak contact force (N)", "cividis", positive, log=True, unit="N"),
+                 "peak_force", "Peak contact force", "The largest contact force over the "
+                 "orbit's period; only samples with contact are shown."),
+    ]  # fmt: skip
+
+
+def _scatter(runs, values, paint, name, title, text, shares=()) -> Picture:
+    paths = sorted(runs[0].paths[:_MOST_PATHS], key=lambda path: "frequency" not in path)
+    pairs = list(itertools.combinations(paths, 2))
+    charts = [
+        _chart(run, number, pair, values[number], paint, run.name * (len(runs) > 1))
+        for pair in pairs
+        for number, run in enumerate(runs)
+    ]
+    over = " and ".join(", ".join(pair) for pair in pairs)
+    alt = f"{title} of {runs[0].size} samples over {over}."
+    return Picture(name, title, text, alt, tuple(charts), tuple(shares))
+
+
+def _chart(run: Run, number: int, pair: tuple[str, str], values, paint, title) -> Chart:
+    samples = np.flatnonzero(np.isfinite(values)).astype(np.int32)
+    x, y = pair
+    places = run.field(x)[samples], run.field(y)[samples]
+    points = Points(*places, values[samples], paint, samples, number)
+    return Chart(axis(run, x), axis(run, y), (points,), title)
+
+
+def _scale(label: str, colours: str, values, log: bool = False, unit: str = "") -> Scale:
+    every = np.concatenate(values)
+    every = every[np.isfinite(every)]
+    low, high = (every.min(), every.max()) if every.size else (0.1, 1.0)
+    return Scale(label, colours, float(low), float(high), log, unit)

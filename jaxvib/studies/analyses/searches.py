@@ -1,0 +1,149 @@
+"""What searches for designs have in common: what moves, what must hold, what it costs."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Literal
+
+import numpy as np
+import pydantic
+from pydantic import Field
+
+from ..config.tables import Table
+from ..store.fields import Variable
+from .continuation.kind import Bounds, check_bounds
+from .measures import MeasureOptions, build_measure, check_measure, flat
+
+COMBINED = Literal[
+    "value", "sum", "mean", "largest", "smallest", "squares", "variance",
+    "mean_and_deviation",
+]  # fmt: skip
+# Seconds for one evaluation and to compile it, of the measures that take longer than
+# others; those of bifurcations begin with a branch.
+_DEAR = {
+    "periodic_orbit": (0.1, 24.0),
+    "contact_impulse": (0.1, 32.0),
+    "bifurcation": (1.0, 110.0),
+    "beam_eigenvalues": (0.1, 8.0),
+    "placement": (0.1, 8.0),
+    "packet": (0.03, 8.0),
+    "energy_share": (0.03, 8.0),
+}
+_USUAL = (0.002, 2.5)
+_DYNAMIC = ("periodic_orbit", "contact_impulse", "bifurcation")  # share one program
+
+
+class LimitOptions(MeasureOptions):
+    """A constraint: a measure and the bounds of all its numbers."""
+
+    at_least: float | None = Field(
+        default=None, description="lower bound",
+        json_schema_extra={"allowed": "a number"},
+    )  # fmt: skip
+    at_most: float | None = Field(
+        default=None, description="upper bound",
+        json_schema_extra={"allowed": "a number"},
+    )  # fmt: skip
+
+    @pydantic.model_validator(mode="after")
+    def _has_a_bound(self):
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("has no bound; allowed: at_least, at_most or both")
+        return self
+
+
+class SearchOptions(Table):
+    """What moves, and what must hold."""
+
+    kind: str = Field(description="the kind of analysis")
+    variables: Annotated[dict[str, Bounds], pydantic.BeforeValidator(flat)] = Field(
+        min_length=1,
+        max_length=100,
+        description="path of each parameter that is moved, and its bounds",
+        json_schema_extra={"allowed": "path = [lowest, highest] for one path or more"},
+    )
+    log: list[str] = Field(
+        default=[], max_length=100, description="paths that are moved on a log scale",
+        json_schema_extra={"allowed": "a list of paths in variables"},
+    )  # fmt: skip
+    constraints: dict[str, LimitOptions] = Field(
+        default={}, max_length=100, description="what must hold, by any name",
+        json_schema_extra={"allowed": "tables with measure, at_least and at_most"},
+    )  # fmt: skip
+
+    @pydantic.model_validator(mode="after")
+    def _scales_what_moves(self):
+        for path in self.log:
+            if path not in self.variables:
+                raise ValueError(f"log: {path} is not among the variables")
+        return self
+
+
+def check_search(
+    options: SearchOptions,
+    measures: Iterable,
+    values: Mapping,
+    declared: Mapping,
+) -> None:
+    """Raise `ValueError` for paths that there are not, or bounds without the value."""
+    for path, bounds in options.variables.items():
+        check_bounds(path, bounds, values, declared)
+        if path in options.log and bounds[0] <= 0:
+            raise ValueError(f"log: bounds of {path} are not above 0")
+    for measure in (*measures, *options.constraints.values()):
+        check_measure(measure, declared)
+
+
+def dearest(measures) -> tuple[float, float]:
+    """Return the seconds of one evaluation and of compiling it, of several measures."""
+    costs = [_DEAR.get(one.measure, _USUAL) for one in measures]
+    return max(each for each, _ in costs), max(compiling for _, compiling in costs)
+
+
+def dynamic(measures) -> bool:
+    """Return whether a motion is among what is measured."""
+    return any(one.measure in _DYNAMIC for one in measures)
+
+
+def systems(system, samples) -> Iterator:
+    """Yield the system of each sample, or the system alone."""
+    from ...systems import replace
+
+    if not samples:
+        yield system
+        return
+    for values in zip(*samples.values(), strict=True):
+        yield replace(system, dict(zip(samples, map(float, values), strict=True)))
+
+
+def scaled(options: SearchOptions) -> dict[str, tuple[float, float, str]]:
+    """Return the bounds of all variables by path, each with its scale."""
+    return {
+        path: (low, high, "log" if path in options.log else "linear")
+        for path, (low, high) in options.variables.items()
+    }
+
+
+def limits(options: SearchOptions, run, system) -> dict:
+    """Return the constraints by name."""
+    from ...design import Limit
+
+    return {
+        name: Limit(
+            build_measure(limit, run, system, options.variables),
+            -np.inf if limit.at_least is None else limit.at_least,
+            np.inf if limit.at_most is None else limit.at_most,
+        )
+        for name, limit in options.constraints.items()
+    }
+
+
+def without(fields: dict[str, Variable], axis: str) -> dict[str, Variable]:
+    """Return fields without an axis along which there is but one entry."""
+    found = {}
+    for name, field in fields.items():
+        if axis in field.axes:
+            place = field.axes.index(axis)
+            axes = (*field.axes[:place], *field.axes[place + 1 :])
+            values = np.asarray(np.take(field.values, 0, axis=place))
+            field = Variable(axes, values, field.unit, field.description)
+        found[name] = field
+    return found

@@ -1,0 +1,1 @@
+"""The study kind `sensitivity`: its options and results, and its pictures."""

@@ -1,0 +1,83 @@
+"""Sensitivities: relative derivatives and shares of variance, parameter by parameter."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...pictures.picture import Axis, Chart, Line, Picture
+from ...store.finished import Run
+
+_MOST_NUMBERS = 6  # of one measure that have marks of their own
+
+
+def sensitivities(runs: Sequence[Run]) -> list[Picture]:
+    """Return a picture for each measure."""
+    return [_of_measure(runs, name) for name in measures(runs[0])]
+
+
+def measures(run: Run) -> list[str]:
+    """Return the names of the measures."""
+    names = [str(name) for name in run.results.variables]
+    return [n.removesuffix(".normalised") for n in names if n.endswith(".normalised")]
+
+
+def _of_measure(runs: Sequence[Run], name: str) -> Picture:
+    run = runs[0]
+    parameters = run.names("parameter", run.field(f"{name}.normalised").shape[1])
+    charts = [
+        _chart(runs, name, parameters, {"normalised": ""}, "per cent per per cent",
+               "derivative at the system's own values")
+    ]  # fmt: skip
+    words = (
+        "Per cent of the result for one per cent of each parameter, by exact derivatives."
+    )
+    if run.has(f"{name}.first_order"):
+        orders = {"first_order": "alone", "total_order": "with all others"}
+        charts.append(
+            _chart(runs, name, parameters, orders, "share of variance",
+                   "Sobol's indices over the ranges")
+        )  # fmt: skip
+        mean, deviation = (
+            float(run.field(f"{name}.{key}")[0]) for key in ("mean", "deviation")
+        )
+        words += (
+            " Shares of the variance with every parameter uniform on its range: mean "
+            f"{mean:.4g}, deviation {deviation:.3g} {run.unit(f'{name}.mean')}; thin lines "
+            "are 95 % intervals."
+        )
+    value = float(run.field(f"{name}.value")[0])
+    unit = run.unit(f"{name}.value")
+    return Picture(
+        f"sensitivity_{''.join(c if c.isalnum() else '_' for c in name)}",
+        f"What {name} depends on",
+        f"{name} is {value:.5g} {unit}".rstrip() + f". {words}",
+        f"Sensitivities of {name} to {', '.join(parameters)}.",
+        tuple(charts),
+    )
+
+
+def _chart(runs, name: str, parameters, kinds: dict, label: str, title: str) -> Chart:
+    places = np.arange(len(parameters), dtype=float)
+    ticks = tuple(path.replace(".", ".\n", 1) for path in parameters)
+    layers: list = []
+    colour = 0
+    for run in runs:
+        for kind, word in kinds.items():
+            values = run.field(f"{name}.{kind}")
+            for number, row in enumerate(values[:_MOST_NUMBERS]):
+                parts = [word, f"number {number}" if len(values) > 1 else "",
+                         run.name if len(runs) > 1 else ""]  # fmt: skip
+                title_of = ", ".join(part for part in parts if part) or kind
+                layers.append(Line(places, row, title_of, colour, "dot", marks=True))
+                bounds = f"{name}.{kind}_bounds"
+                if run.has(bounds):
+                    layers.append(_whiskers(places, run.field(bounds)[number], colour))
+                colour += 1
+    return Chart(Axis("parameter", ticks=ticks), Axis(label), tuple(layers), title)
+
+
+def _whiskers(places, bounds, colour: int) -> Line:
+    """Return intervals as upright lines, with a gap between them."""
+    x = np.repeat(places, 3)
+    y = np.column_stack([bounds, np.full(len(places), np.nan)]).ravel()
+    return Line(x, y, "95 %", colour, legend=False)

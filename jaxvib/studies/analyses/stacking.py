@@ -1,0 +1,26 @@
+"""Systems of many samples as one pytree, and many results as one."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+
+def each_system(system, samples: Mapping[str, np.ndarray]):
+    """Return the systems of samples as one, each leaf with a leading axis.
+
+    Without a swept path that is the system itself, once.
+    """
+    import jax
+
+    from ...systems import replace
+
+    if not samples:
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[None], system)
+    return jax.jit(jax.vmap(lambda values: replace(system, values)))(dict(samples))
+
+
+def stacked(results: list):
+    """Return modules of arrays as one module, along a new leading axis."""
+    import jax
+
+    return jax.tree.map(lambda *leaves: np.stack([np.asarray(x) for x in leaves]), *results)

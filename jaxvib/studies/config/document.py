@@ -1,0 +1,231 @@
+"""Reading a config: hostile TOML into plain tables that remember their lines."""
+
+import dataclasses
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..._words import check_name
+
+MAX_BYTES = 1 << 20
+MAX_KEYS = 10_000
+MAX_DOTS = 64  # in one key: `tomllib` needs minutes and gigabytes for thousands
+MAX_DEPTH = 64  # of brackets: `tomllib` recurses into each; of tables in tables likewise
+_SECTION_OF_PARAMETERS = "system"
+
+_TOKENS = re.compile(
+    r"""(?P<piece>"(?:\\.|[^"\\\n])*+"|'[^'\n]*+'|[A-Za-z0-9_-]++)"""
+    r"""|(?P<dot>\.)|(?P<blank>[ \t]++)|(?P<comment>\#[^\n]*+)|(?P<other>.)""",
+    re.DOTALL,
+)
+_KEY = r"""(?:"(?:\\.|[^"\\\n])*+"|'[^'\n]*'|[A-Za-z0-9_-]+)"""
+_HEADER = re.compile(rf"\s*\[+\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*\]")
+_ASSIGNMENT = re.compile(rf"\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*=")
+
+
+@dataclasses.dataclass(frozen=True)
+class Document:
+    """A config as plain nested tables, and where each of its keys stands.
+
+    **Fields:** `tables`; `name`: of the file; `origins`: dotted path to the place that
+    gave it, such as `study.toml, line 7` or `--set gap=0.1`.
+    """
+
+    tables: dict
+    name: str
+    origins: dict[str, str]
+
+    def where(self, path: str) -> str:
+        """Return the place of a path: its own, one inside it or the table around it."""
+        while path:
+            if path in self.origins:
+                return self.origins[path]
+            inside = [key for key in self.origins if key.startswith(f"{path}.")]
+            if inside:
+                return self.origins[inside[-1]]  # what was set last
+            path = path.rpartition(".")[0]
+        return self.name
+
+    def override(self, assignments: Iterable[str], sections: Sequence[str]) -> "Document":
+        """Return the document with `path=value` put on some of its paths.
+
+        A path begins with one of the `sections` (or something like it, to be told
+        so), or else is a parameter's. Values are written as in TOML; what is no TOML
+        value is taken as a string. **Raises:** `ValueError` for another form.
+        """
+        tables, origins = self.tables, dict(self.origins)
+        for assignment in assignments:
+            origin = f"--set {shortened(assignment)}"
+            path, equals, text = assignment.partition("=")
+            steps = [step.strip() for step in path.split(".")]
+            if not equals or not all(steps) or len(steps) > MAX_DOTS:
+                raise ValueError(f"{origin} is not of the form path=value")
+            if not difflib.get_close_matches(steps[0], sections, cutoff=0.75):
+                steps = [_SECTION_OF_PARAMETERS, *steps]
+            tables = _with_value(tables, steps, _value(text, origin), origin)
+            origins[".".join(steps)] = origin
+        changed = Document(tables, self.name, origins)
+        _check_keys(changed)
+        return changed
+
+
+def read(path: Path) -> Document:
+    """Read a config file.
+
+    **Raises:** `ValueError` naming the file and, where there is one, the line: for a
+    file that is missing, longer than 1 MiB, not UTF-8 or not TOML, for more than 10,000
+    keys, keys of more than 64 dots, brackets and tables nested deeper than 64, and for
+    keys that could not be names of files, as those of bodies and measures become.
+    """
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file")
+    with path.open("rb") as stream:
+        content = stream.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"{path} is longer than {MAX_BYTES} bytes")
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        byte = content[error.start]
+        raise ValueError(f"{path}, line {line}: byte 0x{byte:02x} is not UTF-8") from None
+    document = Document(_parsed(text, str(path)), str(path), _lines(text, str(path)))
+    _check_keys(document)
+    return Document(_undotted(document.tables, str(path)), document.name, document.origins)
+
+
+def _parsed(text: str, name: str) -> dict:
+    _refuse_monsters(text, name)
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(f"{name} is nested too deeply") from None
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"\(at line (\d+), column \d+\)", str(error))
+        line = found[1] if found else text.count("\n") + 1
+        reason = re.sub(r" \(at .*\)$", "", str(error))
+        raise ValueError(f"{name}, line {line}: not TOML: {shortened(reason)}") from None
+    except ValueError:  # an integer of more digits than Python converts
+        raise ValueError(f"{name} has an integer of more than 4300 digits") from None
+
+
+def _refuse_monsters(text: str, name: str) -> None:
+    # One pass over the tokens, before the parser sees them.
+    line, dots, depth, keys = 1, 0, 0, 0
+    for token in _TOKENS.finditer(text):
+        if token.lastgroup == "dot":
+            dots += 1
+        elif token.lastgroup in ("other", "comment"):
+            dots = 0
+            symbol = token.group()
+            line += symbol == "\n"
+            depth += (symbol in "[{") - (symbol in "]}")
+            keys += symbol == "="
+        if dots > MAX_DOTS or depth > MAX_DEPTH:
+            what = "a key of" if dots > MAX_DOTS else "brackets nested"
+            limit = f"{MAX_DOTS} dots" if dots > MAX_DOTS else f"{MAX_DEPTH} deep"
+            raise ValueError(f"{name}, line {line}: {what} more than {limit}")
+        if keys > MAX_KEYS:
+            raise ValueError(f"{name}, line {line}: more than {MAX_KEYS} keys")
+
+
+def _check_keys(document: Document) -> None:
+    # Without recursion: a quoted key may hold thousands of dots.
+    waiting: list[tuple[list[str], Any]] = [([], document.tables)]
+    while waiting:
+        above, node = waiting.pop()
+        if isinstance(node, list):
+            waiting += [(above, item) for item in node if isinstance(item, dict | list)]
+            continue
+        for key, value in node.items():
+            path = [*above, *key.split(".")]
+            if len(path) > MAX_DEPTH + 1:
+                place = document.origins.get(".".join(path)) or document.where(
+                    ".".join(above)
+                )
+                raise ValueError(f"{place}: tables nested more than {MAX_DEPTH} deep")
+            for step in path[len(above) :]:
+                try:
+                    check_name(step)
+                except ValueError as error:
+                    raise ValueError(
+                        f"{document.where('.'.join(path))}: "
+                        f"{shortened('.'.join(path))}: {error}"
+                    ) from None
+            if isinstance(value, dict | list):
+                waiting.append((path, value))
+
+
+def _undotted(table: Mapping, name: str) -> dict:
+    # `"load.amplitude" = 1` says the same as `load.amplitude = 1`.
+    result: dict = {}
+    for key, value in table.items():
+        value = _undotted(value, name) if isinstance(value, dict) else value
+        *outer, last = key.split(".")
+        inner = result
+        for step in outer:
+            inner = inner.setdefault(step, {})
+            if not isinstance(inner, dict):
+                raise ValueError(f"{name}: {key} stands beside {step}, which is a value")
+        if isinstance(value, dict) and isinstance(inner.get(last), dict):
+            inner[last] |= value
+        elif last in inner:
+            raise ValueError(f"{name}: {key} is given twice")
+        else:
+            inner[last] = value
+    return result
+
+
+def _lines(text: str, name: str) -> dict[str, str]:
+    # `tomllib` tells no lines. A key inside a table or a list that runs over several
+    # lines is not looked for: it gets the line where that begins.
+    origins: dict[str, str] = {}
+    section = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if header := _HEADER.match(line):
+            section = path = _plain(header[1])
+        elif key := _ASSIGNMENT.match(line):
+            path = f"{section}.{_plain(key[1])}".lstrip(".")
+        else:
+            continue
+        origins.setdefault(path, f"{name}, line {number}")
+    return origins
+
+
+def _plain(key: str) -> str:
+    if '"' not in key and "'" not in key:
+        return re.sub(r"\s", "", key)
+    try:
+        table, steps = tomllib.loads(f"{key} = 0"), []
+    except tomllib.TOMLDecodeError:
+        return ""
+    while isinstance(table, dict):
+        step, table = next(iter(table.items()))
+        steps.append(step)
+    return ".".join(steps)
+
+
+def _value(text: str, origin: str):
+    try:
+        tables = _parsed(f"value = {text}", origin)
+    except ValueError:
+        return text
+    return tables["value"] if len(tables) == 1 else text
+
+
+def _with_value(table: Mapping, steps: list[str], value, origin: str) -> dict:
+    first, *rest = steps
+    if not rest:
+        return {**table, first: value}
+    inner = table.get(first, {})
+    if not isinstance(inner, dict):
+        raise ValueError(f"{origin}: {first} is a value and has no {rest[0]}")
+    return {**table, first: _with_value(inner, rest, value, origin)}
+
+
+def shortened(text: str) -> str:
+    """Return a text cut to a length that fits into a message."""
+    return text if len(text) <= 60 else f"{text[:57]}..."

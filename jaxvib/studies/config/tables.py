@@ -1,0 +1,239 @@
+"""Tables of a config as typed models, and the message for one that does not fit."""
+
+import math
+import typing
+from typing import Annotated, Any, TypeGuard
+
+import pydantic
+from annotated_types import Ge, Gt, Le, Lt, MaxLen
+from pydantic.fields import FieldInfo
+
+from ..._nearest import nearest
+from ..._range import Range
+from .catalogue import Declared
+from .document import Document, shortened
+
+
+class Table(pydantic.BaseModel):
+    """A table of a config: no unknown key, no string or boolean for a number, no NaN."""
+
+    model_config = pydantic.ConfigDict(
+        strict=True, extra="forbid", allow_inf_nan=False, frozen=True
+    )
+
+
+def number(entry: Declared, **default) -> tuple[Any, Any]:
+    """Return a field for a declared parameter, as `pydantic.create_model` takes it.
+
+    Its `default` is the declared one unless another is given: `...` for none, `None`
+    for a parameter that may be left out.
+    """
+    value = default.get("default", entry.default)
+    extra: dict[str, Any] = {"unit": entry.unit}
+    if isinstance(entry.default, list):
+        length = len(entry.default)
+        extra["allowed"] = f"{length} numbers in {entry}"
+        kind = Annotated[float, pydantic.Field(**_limits(entry.allowed))]
+        described = pydantic.Field(
+            default=value, description=entry.description, json_schema_extra=extra,
+            min_length=length, max_length=length,
+        )  # fmt: skip
+        return list[kind], described
+    if value is None:
+        extra["allowed"] = str(entry)
+    described = pydantic.Field(
+        default=value,
+        description=entry.description,
+        json_schema_extra=extra,
+        **_limits(entry.allowed),
+    )
+    return (float if value is not None else float | None), described
+
+
+def _limits(allowed: Range) -> dict[str, Any]:
+    bounds = {"gt": allowed.above, "ge": allowed.at_least, "le": allowed.at_most,
+              "lt": allowed.below}  # fmt: skip
+    return {name: bound for name, bound in bounds.items() if math.isfinite(bound)}
+
+
+def nested_model(name: str, declared: dict[str, Declared], given: dict[str, tuple]):
+    """Return a table of parameters, its paths being tables within tables.
+
+    **Arguments:** `given`: fields that are written by hand, instead of what is
+    declared under their names.
+    """
+    fields: dict[str, Any] = {}
+    inner: dict[str, dict[str, Declared]] = {}
+    for path, entry in declared.items():
+        first, _, rest = path.partition(".")
+        if rest:
+            inner.setdefault(first, {})[rest] = entry
+        else:
+            fields[first] = number(entry)
+    for first, entries in inner.items():
+        model = nested_model(f"{name}_{first}", entries, {})
+        fields[first] = (model, pydantic.Field(default=model()))
+    ordered = {**dict.fromkeys(given), **fields, **given}
+    return pydantic.create_model(name, __base__=Table, **ordered)  # ty: ignore
+
+
+def flattened(table: dict, prefix: str = "") -> dict[str, object]:
+    """Return nested tables as one, with dotted paths for keys."""
+    flat: dict[str, object] = {}
+    for key, value in table.items():
+        if isinstance(value, dict):
+            flat |= flattened(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
+    return flat
+
+
+def validated(model: type[Table], table, prefix: str, document: Document):
+    """Return a table as its model.
+
+    **Raises:** `ValueError` for the first thing that does not fit, naming file, line,
+    path and value, what is allowed and the nearest valid key.
+    """
+    if not isinstance(table, dict):
+        raise ValueError(
+            f"{document.where(prefix)}: {prefix} = {shown(table)} is not a table; allowed: "
+            f"a table of {', '.join(model.model_fields)}"
+        )
+    try:
+        return model.model_validate(table)
+    except pydantic.ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise ValueError(_message(first, model, prefix, document)) from None
+
+
+def shown(value) -> str:
+    """Return a value as it would stand in a config, cut to a length for a message."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return shortened(f'"{value}"')
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"an integer of {value.bit_length()} bits"
+    if isinstance(value, list):
+        items = [shown(item) for item in value[:4]]
+        return f"[{', '.join(items)}{', ...' if len(value) > 4 else ''}]"
+    if isinstance(value, dict):
+        return "{...}"
+    return shortened(str(value))
+
+
+def _message(error, model, prefix: str, document: Document) -> str:
+    steps = error["loc"]
+    inner = "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in steps)
+    path = f"{prefix}{inner}".lstrip(".")
+    names = [step for step in steps if isinstance(step, str)]
+    where = document.where(".".join([prefix, *names]).lstrip("."))
+    value = error["input"]
+    if error["type"] == "extra_forbidden":
+        return f"{where}: {_unknown(path, value, model, prefix)}"
+    if error["type"] == "value_error":
+        return f"{where}: {path}: {error['ctx']['error']}"
+    allowed = _allowed(_field(model, names))
+    if error["type"] == "missing":
+        return f"{where}: {path} is missing; allowed: {allowed}"
+    if error["type"] == "literal_error":
+        options = typing.get_args(_field(model, names).annotation)
+        near = nearest(str(value), map(str, options))
+        hint = f'; did you mean "{near}"?' if near else ""
+        return f"{where}: {path} = {shown(value)} is not known; allowed: {allowed}{hint}"
+    return f"{where}: {path} = {shown(value)} {_fault(error)}; allowed: {allowed}"
+
+
+_FAULTS = {
+    "finite_number": "is not finite",
+    "float_type": "is not a number",
+    "int_type": "is not a whole number",
+    "bool_type": "is neither true nor false",
+    "string_type": "is not a text",
+    "list_type": "is not a list",
+    "model_type": "is not a table",
+}
+
+
+def _fault(error) -> str:
+    return _FAULTS.get(error["type"], "is out of range")
+
+
+def _unknown(path: str, value, model, prefix: str) -> str:
+    if isinstance(value, dict) and value:
+        inner, value = next(iter(flattened(value).items()), ("", value))
+        path = f"{path}.{inner}".rstrip(".")
+    known = {f"{prefix}.{name}": field for name, field in leaves(model).items()}
+    near = nearest(path, known)
+    if near is None:
+        hint = f"known: {', '.join(sorted(known))}"
+    else:
+        hint = f"did you mean {near}? allowed: {_allowed(known[near])}"
+    return f"{shortened(path)} = {shown(value)} is not a known key; {hint}"
+
+
+def leaves(model: type[Table], prefix: str = "") -> dict[str, FieldInfo]:
+    """Return every key of a table and of the tables in it, by dotted path."""
+    found: dict[str, FieldInfo] = {}
+    for name, field in model.model_fields.items():
+        if _is_table(field.annotation):
+            found |= leaves(field.annotation, f"{prefix}{name}.")
+        else:
+            found[prefix + name] = field
+    return found
+
+
+def _field(model, names: list[str]) -> FieldInfo:
+    field, rest = model.model_fields[names[0]], names[1:]
+    while rest:
+        table = _table_in(field.annotation)
+        if typing.get_origin(field.annotation) is dict:
+            rest = rest[1:]  # a key that is free, of a table of tables
+        if table is None or not rest or rest[0] not in table.model_fields:
+            break  # keys that are free, such as the paths in a table of bounds
+        field, rest = table.model_fields[rest[0]], rest[1:]
+    return field
+
+
+def _table_in(kind) -> type[Table] | None:
+    """Return the table that a field holds, once, perhaps left out, or for each key."""
+    inner = (kind, *typing.get_args(kind))
+    return next((each for each in inner if _is_table(each)), None)
+
+
+def _is_table(kind) -> TypeGuard[type[Table]]:
+    return isinstance(kind, type) and issubclass(kind, Table)
+
+
+def _extra(field: FieldInfo) -> dict[str, Any]:
+    extra = field.json_schema_extra
+    return extra if isinstance(extra, dict) else {}
+
+
+def _allowed(field: FieldInfo) -> str:
+    extra = _extra(field)
+    if "allowed" in extra:
+        return extra["allowed"]
+    kind = field.annotation
+    if typing.get_origin(kind) is typing.Literal:
+        return ", ".join(f'"{option}"' for option in typing.get_args(kind))
+    if kind is bool:
+        return "true, false"
+    if kind is str:
+        longest = [item.max_length for item in field.metadata if isinstance(item, MaxLen)]
+        return f"a text of at most {longest[0]} characters" if longest else "a text"
+    if kind in (int, float):
+        whole = "whole numbers in " if kind is int else ""
+        return f"{whole}{_range(field)} {extra.get('unit', '')}".rstrip()
+    return f"a table of {', '.join(kind.model_fields)}" if _is_table(kind) else "a table"
+
+
+def _range(field: FieldInfo) -> Range:
+    names = {Gt: ("above", "gt"), Ge: ("at_least", "ge"), Le: ("at_most", "le")}
+    names[Lt] = ("below", "lt")
+    bounds = {}
+    for item in field.metadata:
+        if type(item) in names:
+            ours, theirs = names[type(item)]
+            bounds[ours] = getattr(item, theirs)
+    return Range(**bounds)

@@ -1,0 +1,133 @@
+"""Curves along one swept parameter: amplitude over frequency, and sweeps of one path."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...ensemble import undecided
+from ..store.finished import Run
+from .picture import Axis, Chart, Choice, Line, Picture, Points
+from .planes import Plane, axis, long_paths, planes
+from .regimes import periodic, sort_by_regime
+
+AMPLITUDE = "amplitude, half peak to peak (m)"
+
+
+def amplitude_curves(runs: Sequence[Run]) -> Picture:
+    """Return each freedom's amplitude over x, one set of curves per value of y."""
+    plane = planes(runs)[0]
+    lines = [line for each in planes(runs) for line in _amplitude_lines(each, len(runs))]
+    first = plane.sheets[:, :, 0].ravel()  # of each set of curves
+    labels = tuple(plane.words(sample, [plane.y_path, *plane.others]) for sample in first)
+    x = plane.x.label.split(" (")[0]
+    return Picture(
+        "amplitude_curves",
+        f"Amplitude over {plane.x_path}",
+        "Half the peak-to-peak displacement of each body, at the "
+        f"{', '.join([plane.y_path, *plane.others])} that the slider picks. The vertical "
+        "range is the same for all of them. Lines break where a sample did not settle.",
+        f"Curves of amplitude over {x}, for {len(labels)} values of {plane.y_path}.",
+        (Chart(plane.x, Axis(AMPLITUDE, low=0.0, high=_top(lines)), tuple(lines)),),
+        choice=Choice(plane.y_path, labels),
+    )
+
+
+def sweep_curves(runs: Sequence[Run]) -> list[Picture]:
+    """Return what a sweep of a single path shows: one picture for each quantity."""
+    path = (long_paths(runs[0]) or runs[0].paths)[0]
+    x = axis(runs[0], path)
+    return [
+        _sweep(runs, x, "amplitude", AMPLITUDE, "Amplitude",
+               "Half the peak-to-peak displacement of each body."),
+        _sweep(runs, x, "largest_multiplier", "largest |Floquet multiplier|", "Stability",
+               "Modulus of the largest Floquet multiplier over the orbit's own period; "
+               "above 1 the orbit is unstable."),
+        _sweep(runs, x, "max_contact_force", "peak contact force (N)", "Peak contact force",
+               "The largest contact force over the orbit's period."),
+        _regimes(runs, x),
+    ]  # fmt: skip
+
+
+def _amplitude_lines(plane: Plane, number_of_runs: int):
+    run = plane.run
+    amplitude = np.where(_settled(run)[:, None], run.field("amplitude"), np.nan)
+    names = run.names("freedom", amplitude.shape[1])
+    for option, samples in enumerate(plane.sheets.reshape(-1, plane.sheets.shape[2])):
+        for freedom, name in enumerate(names):
+            yield Line(
+                run.field(plane.x_path)[samples],
+                amplitude[samples, freedom],
+                name if number_of_runs == 1 else f"{name} ({run.name})",
+                freedom,
+                ("solid", "dash")[plane.number],
+                samples,
+                plane.number,
+                option,
+            )
+
+
+def _sweep(runs: Sequence[Run], x: Axis, field: str, label: str, title: str, text: str):
+    lines = [
+        line for i, run in enumerate(runs) for line in _lines(run, i, x, field, len(runs))
+    ]
+    chart = Chart(x, Axis(label), tuple(lines))
+    return Picture(field, f"{title} over {x.path}", text, _alt(title, runs, x), (chart,))
+
+
+def _regimes(runs: Sequence[Run], x: Axis) -> Picture:
+    """Return the contacts per load period, each sample in its regime's colour."""
+    sorting = sort_by_regime(runs)
+    charts = []
+    for number, run in enumerate(runs):
+        samples = np.flatnonzero(periodic(run)).astype(np.int32)
+        points = Points(
+            run.field(x.path)[samples],
+            run.field("contacts_per_period")[samples],
+            sorting.members[number][samples].astype(float),
+            sorting.classes,
+            samples,
+            number,
+        )
+        title = run.name if len(runs) > 1 else ""
+        charts.append(Chart(x, Axis("contacts per load period"), (points,), title))
+    return Picture(
+        "regimes",
+        f"Regimes over {x.path}",
+        "Contact onsets per load period of each periodic orbit, in the colour of its "
+        "regime: its period in load periods, and its contacts over that period.",
+        _alt("Regimes", runs, x),
+        tuple(charts),
+        sorting.shares,
+    )
+
+
+def _alt(title: str, runs: Sequence[Run], x: Axis) -> str:
+    values = runs[0].field(x.path)
+    return f"{title} over {x.label}, from {values.min():.4g} to {values.max():.4g}."
+
+
+def _lines(run: Run, number: int, x: Axis, field: str, number_of_runs: int):
+    samples = np.argsort(run.field(x.path), kind="stable").astype(np.int32)
+    values = run.field(field).astype(float).reshape(run.size, -1)
+    values = np.where(_settled(run)[:, None], values, np.nan)[samples]
+    names = run.names("freedom", values.shape[1]) if values.shape[1] > 1 else [field]
+    for column, name in enumerate(names):
+        yield Line(
+            run.field(x.path)[samples],
+            values[:, column],
+            name if number_of_runs == 1 else f"{name} ({run.name})",
+            column,
+            ("solid", "dash")[number],
+            samples,
+            number,
+            legend=len(names) * number_of_runs > 1,
+        )
+
+
+def _settled(run: Run) -> np.ndarray:
+    return ~run.failed & ~undecided(run.field("result"))
+
+
+def _top(lines) -> float:
+    highest = [np.nanmax(line.y) for line in lines if np.isfinite(line.y).any()]
+    return 1.05 * float(max(highest, default=1.0))

@@ -1,0 +1,107 @@
+"""One orbit: phase plane and contact force, and the motions that the page can play."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..store.finished import Run
+from .picture import Axis, Chart, Line, Picture
+from .planes import value_text
+from .regimes import periodic
+
+_MOST_TRACES = 400
+_KEPT_BITS = 14  # of a float32's 23 mantissa bits: 1e-4 of a value, more than a screen has
+
+
+def motion(runs: Sequence[Run]) -> Picture | None:
+    """Return the picture of one stored orbit, None where no motions are stored."""
+    found = [(run, stored) for run in runs if (stored := stored_motions(run))]
+    if not found:
+        return None
+    run, stored = found[0]
+    position = representative(run, stored["samples"])
+    sample = stored["samples"][position]
+    at = ", ".join(value_text(run, path, run.field(path)[sample]) for path in run.paths)
+    times, states, force = (stored[name][position] for name in ("times", "states", "force"))
+    freedoms = states.shape[1] // 2
+    orbit = tuple(
+        Line(states[:, i], states[:, freedoms + i], name, i)
+        for i, name in enumerate(stored["freedoms"])
+    )
+    forces = tuple(
+        Line(times, column, "contact force", 5 + contact, legend=False)
+        for contact, column in enumerate(force.T)
+    )
+    return Picture(
+        "orbit",
+        "One orbit",
+        f"A settled motion in the phase plane, and its contact force over time: {at}.",
+        f"Phase plane and contact force of the orbit at {at}.",
+        (
+            Chart(Axis("displacement (m)"), Axis("velocity (m/s)"), orbit),
+            Chart(Axis("time (s)"), Axis("contact force (N)"), forces),
+            _strongest(times, force),
+        ),
+        view="motion",
+    )
+
+
+def _strongest(times: np.ndarray, force: np.ndarray) -> Chart:
+    """Return the strongest contact by itself: it may last a thousandth of the motion."""
+    column = force[:, np.argmax(force.max(0))] if force.size else np.zeros(len(times))
+    peak = int(np.argmax(column))
+    apart = np.flatnonzero(column == 0)
+    first = max(apart[apart < peak], default=0)
+    last = min(apart[apart > peak], default=len(column) - 1)
+    near = slice(first, last + 1)
+    milliseconds = 1e3 * (times[near] - times[first])
+    pulse = Line(milliseconds, column[near], "contact force", 5, legend=False)
+    return Chart(
+        Axis("time (ms)"), Axis("contact force (N)"), (pulse,), "strongest contact"
+    )
+
+
+def stored_motions(run: Run) -> dict | None:
+    """Return the usable stored motions, None where there are none.
+
+    The keys are `samples` (traces,), `times` (traces, p), `states` (traces, p, 2n),
+    `force` (traces, p, contacts), and the names of the `freedoms`.
+    """
+    if run.traces is None:
+        return None
+    samples, states = run.traces["sample"].values, run.traces["states"].values
+    usable = np.isfinite(states).all((1, 2)) & ~run.failed[samples]
+    usable &= np.cumsum(usable) <= _MOST_TRACES
+    if not usable.any():
+        return None
+    return {
+        "samples": samples[usable].astype(np.int32),
+        "times": run.traces["times"].values[usable],
+        "states": states[usable],
+        "force": run.traces["contact_force"].values[usable],
+        "freedoms": run.names("freedom", states.shape[-1] // 2),
+    }
+
+
+def representative(run: Run, samples: np.ndarray) -> int:
+    """Return which of the samples is shown first: with contacts, near the middle."""
+    places = [_from_middle(run.field(path))[samples] for path in run.paths]
+    distance = np.linalg.norm([np.zeros(len(samples)), *places], axis=0)
+    wanted = periodic(run)[samples] & (run.field("contacts")[samples] > 0)
+    return int(np.argmin(np.where(wanted, distance, distance + 10)))
+
+
+def coarse(values: np.ndarray, bits: int = _KEPT_BITS) -> np.ndarray:
+    """Round to float32 with few mantissa bits, which compress well."""
+    whole = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    dropped = 23 - bits
+    rounded = whole + np.where(
+        np.isfinite(values), np.uint32(1 << (dropped - 1)), np.uint32(0)
+    )
+    kept = rounded & np.uint32(~((1 << dropped) - 1) & 0xFFFFFFFF)
+    return np.where(np.isfinite(values), kept, whole).view(np.float32)
+
+
+def _from_middle(values: np.ndarray) -> np.ndarray:
+    span = np.ptp(values)
+    return (values - values.min()) / (span if span else 1.0) - 0.5

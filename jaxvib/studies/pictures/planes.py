@@ -1,0 +1,124 @@
+"""Which two swept paths a map shows, and how samples lie on it."""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..store.finished import Run
+from .picture import Axis, Cells, Choice
+
+MOST_CELLS = 256  # along one axis; a finer grid is thinned, which its text says
+
+
+@dataclasses.dataclass(frozen=True)
+class Plane:
+    """A grid study laid out flat: x and y are two of its paths, options the others."""
+
+    run: Run
+    number: int
+    x_path: str
+    y_path: str
+
+    @property
+    def x(self) -> Axis:
+        """The horizontal axis."""
+        return axis(self.run, self.x_path)
+
+    @property
+    def y(self) -> Axis:
+        """The vertical axis."""
+        return axis(self.run, self.y_path)
+
+    @property
+    def others(self) -> list[str]:
+        """The paths of the grid that are on neither axis."""
+        return [path for path in self.run.grid if path not in (self.x_path, self.y_path)]
+
+    @functools.cached_property
+    def sheets(self) -> np.ndarray:
+        """Sample numbers, shape (options, ny, nx), thinned to what can be shown."""
+        names = list(self.run.grid)
+        numbers = np.arange(self.run.size, dtype=np.int32)
+        numbers = numbers.reshape(tuple(self.run.grid.values()))
+        last = [names.index(self.y_path), names.index(self.x_path)]
+        numbers = np.moveaxis(numbers, last, (-2, -1))
+        ny, nx = numbers.shape[-2:]
+        numbers = numbers.reshape(-1, ny, nx)[:, :: _stride(ny), :: _stride(nx)]
+        return numbers[:: math.ceil(numbers.size / MOST_CELLS**2)]
+
+    @property
+    def thinned(self) -> str:
+        """A sentence about samples that are left out, empty if there are none."""
+        shown, number = self.sheets.size, self.run.size
+        return f" Shown are {shown} of {number} samples, evenly chosen." * (shown < number)
+
+    @property
+    def choice(self) -> Choice | None:
+        """What the slider moves through, None if the grid has two paths only."""
+        if not self.others:
+            return None
+        labels = [self.words(sheet[0, 0], self.others) for sheet in self.sheets]
+        return Choice(", ".join(self.others), tuple(labels))
+
+    def words(self, sample: int | np.integer, paths: Sequence[str]) -> str:
+        """Return where a sample lies along some paths, in words."""
+        values = [(path, self.run.field(path)[sample]) for path in paths]
+        return ", ".join(value_text(self.run, *each) for each in values)
+
+    def cells(self, values: np.ndarray, paint, versus=None) -> tuple[Cells, ...]:
+        """Return a field, shape (samples,), as one layer per option."""
+        x = self.run.field(self.x_path)[self.sheets[0, 0]]
+        y = self.run.field(self.y_path)[self.sheets[0, :, 0]]
+        options = range(len(self.sheets)) if self.others else [None]
+        return tuple(
+            Cells(x, y, values[sheet], paint, sheet, self.number, option, versus)
+            for option, sheet in zip(options, self.sheets, strict=True)
+        )
+
+
+def planes(runs) -> list[Plane]:
+    """Return one plane for each run; grids of fewer than two long paths have none."""
+    return [
+        Plane(run, number, *_two_paths(run))
+        for number, run in enumerate(runs)
+        if len(long_paths(run)) > 1
+    ]
+
+
+def long_paths(run: Run) -> list[str]:
+    """Return the paths of a grid that have more than one value."""
+    return [path for path, number in run.grid.items() if number > 1]
+
+
+def axis(run: Run, path: str) -> Axis:
+    """Return the axis of a swept path, logarithmic if its values are."""
+    return Axis(run.label(path), path, log=_logarithmic(run.field(path)))
+
+
+def value_text(run: Run, path: str, value: float) -> str:
+    """Return `load.amplitude 500 N`: a path, its value and its unit."""
+    return f"{path} {value:.4g} {run.unit(path)}".rstrip()
+
+
+def _two_paths(run: Run) -> tuple[str, str]:
+    """Return the paths of x and y: frequency and amplitude where they are swept."""
+    long = long_paths(run)
+    x = next((path for path in long if path.endswith("frequency")), long[-1])
+    others = [path for path in long if path != x]
+    return x, next((path for path in others if path.endswith("amplitude")), others[0])
+
+
+def _stride(number: int) -> int:
+    return math.ceil(number / MOST_CELLS)
+
+
+def _logarithmic(values: np.ndarray) -> bool:
+    """Whether values are evenly spaced by their logarithm, over a decade or more."""
+    distinct = np.unique(values[np.isfinite(values)])
+    if len(distinct) < 4 or distinct[0] <= 0 or distinct[-1] < 10 * distinct[0]:
+        return False
+    steps = np.diff(np.log(distinct))
+    return bool(np.ptp(steps) < 0.01 * steps.mean())

@@ -1,0 +1,148 @@
+"""The unit of work: one chunk of samples, in which a bad sample loses no other."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..analyses.kinds import ANALYSES
+from ..store.fields import Variable
+from .study import Study
+
+_TRIES = 8  # samples, in search of one that can be computed
+
+
+def compute_chunk(
+    study: Study,
+    system,
+    samples: Mapping[str, np.ndarray],
+    part: slice,
+    progress,
+    remember=None,
+) -> dict[str, Variable]:
+    """Return the results of a part of all samples, a reason code for each in `result`.
+
+    Where the computation of a part breaks off, its halves are computed, down to the
+    samples that cannot be: those have the code `COMPUTATION_FAILED` and no numbers. What
+    ran out of memory goes on in halves as well. A sample's bytes depend on nothing else
+    in its part, so that the others keep theirs.
+
+    **Arguments:** `samples`: values of all samples by path; `progress`: told of samples
+    done, and why one failed; `remember`: what a search goes on from.
+    **Raises:** `RuntimeError` where no sample of a study can be computed, `MemoryError`
+    where there is too little for a single one, `OSError` from the disk.
+    """
+    kind: Any = ANALYSES[study.analysis.kind]
+    first = part.start
+    tell = _told(progress.advance, part.stop - part.start)
+
+    def compute(start: int, stop: int) -> dict[str, Variable]:
+        more: dict[str, Any] = {}
+        if remember is not None:
+            more["remember"] = _From(remember, start - first)
+        if getattr(kind, "counts", False):
+            more["number"] = study.samples
+        here = {path: column[start:stop] for path, column in samples.items()}
+        return kind.compute(system, here, study.analysis, study.run, tell, **more)
+
+    def halved(start: int, stop: int) -> dict[str, Variable]:
+        try:
+            return compute(start, stop)
+        except OSError:
+            raise
+        except Exception as error:
+            alone, memory = stop - start == 1, _of_memory(error)
+            if alone and memory:
+                raise MemoryError(f"sample {start} needs too much memory") from error
+            if alone:
+                progress.say(f"sample {start}: {_words(error)}")
+                return _lost(example(error))
+            if not memory:
+                example(error)  # else each sample would be tried alone, for nothing
+        middle = (start + stop) // 2
+        return _joined(halved(start, middle), halved(middle, stop))
+
+    found: list[dict[str, Variable]] = []
+
+    def example(error: Exception) -> dict[str, Variable]:
+        """Return the results of a sample that can be computed."""
+        last = study.samples - 1
+        tried = np.linspace(0, last, min(study.samples, _TRIES)).round().astype(int)
+        for place in tried.tolist():
+            if found:
+                break
+            try:
+                found.append(compute(place, place + 1))
+            except (OSError, MemoryError):
+                raise
+            except Exception:
+                continue
+        if not found:
+            raise RuntimeError(f"no sample can be computed: {_words(error)}") from error
+        return found[0]
+
+    fields = halved(part.start, part.stop)
+    tell(part.stop - part.start)
+    return fields
+
+
+class _From:
+    """The same evaluations, of samples that begin further on."""
+
+    def __init__(self, remember, first: int):
+        self._remember, self._name = remember, f"from {first}/" if first else ""
+
+    def get(self, key: str) -> list[np.ndarray] | None:
+        """Return the arrays under a key, or `None` if there are none."""
+        return self._remember.get(self._name + key)
+
+    def put(self, key: str, arrays: list[np.ndarray]) -> None:
+        """Keep arrays under a key."""
+        self._remember.put(self._name + key, arrays)
+
+
+def _told(advance: Callable[[int], None], most: int) -> Callable[[int], None]:
+    """Return a progress that counts no sample twice, however often it is computed."""
+    left = most
+
+    def tell(number: int) -> None:
+        nonlocal left
+        number = min(number, left)
+        left -= number
+        if number:
+            advance(number)
+
+    return tell
+
+
+def _of_memory(error: Exception) -> bool:
+    words = str(error)
+    return isinstance(error, MemoryError) or any(
+        sign in words for sign in ("RESOURCE_EXHAUSTED", "Out of memory", "out of memory")
+    )
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
+
+
+def _joined(*parts: dict[str, Variable]) -> dict[str, Variable]:
+    def all_of(name: str, field: Variable) -> Variable:
+        values = np.concatenate([part[name].values for part in parts])
+        return Variable(field.axes, values, field.unit, field.description, field.notes)
+
+    return {name: all_of(name, field) for name, field in parts[0].items()}
+
+
+def _lost(fields: dict[str, Variable]) -> dict[str, Variable]:
+    """Return fields like those of one sample, without its numbers."""
+    from ...ensemble import Reason
+
+    def empty(name: str, field: Variable) -> Variable:
+        kind = field.values.dtype.kind
+        blank = np.nan if kind in "fc" else -1 if kind == "i" else 0
+        blank = int(Reason.COMPUTATION_FAILED) if name == "result" else blank
+        values = np.full_like(field.values, blank)
+        return Variable(field.axes, values, field.unit, field.description, field.notes)
+
+    return {name: empty(name, field) for name, field in fields.items()}

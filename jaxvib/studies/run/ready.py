@@ -1,0 +1,46 @@
+"""The ready studies that come with jaxvib: `configs/`."""
+
+import tomllib
+from pathlib import Path
+
+from ..._nearest import unknown_key
+
+_PACKAGE = Path(__file__).parents[2]
+
+
+def folder() -> Path:
+    """Return the folder of the ready studies: in the package, or beside it."""
+    installed = _PACKAGE / "configs"
+    return installed if installed.is_dir() else _PACKAGE.parent / "configs"
+
+
+def titles() -> dict[str, str]:
+    """Return the title of each ready study by its name."""
+    files = sorted(folder().glob("*.toml"))
+    return {file.stem: tomllib.loads(file.read_text("utf-8"))["title"] for file in files}
+
+
+def find(config: str) -> Path:
+    """Return the file that is meant by a path or by the name of a ready study."""
+    path = Path(config)
+    ready = folder() / f"{config}.toml"
+    if path.exists() or path.name != config or not ready.exists():
+        return path
+    return ready
+
+
+def copy(name: str, file: Path) -> Path:
+    """Copy a ready study to a file of one's own.
+
+    **Raises:** `ValueError` for an unknown name or a file that exists.
+    """
+    known = titles()
+    name = name.removesuffix(".toml")
+    if name not in known:
+        raise ValueError(unknown_key("study", name, known))
+    try:
+        with file.open("xb") as copied:  # never through a link
+            copied.write((folder() / f"{name}.toml").read_bytes())
+    except FileExistsError:
+        raise ValueError(f"{file} exists already") from None
+    return file

@@ -1,0 +1,26 @@
+"""What `study.json` says: what the results of a study are and what they depend on."""
+
+from ..analyses.kinds import ANALYSES
+from ..config import samples
+from ..store.provenance import fingerprint, git_state, versions
+from .study import Study
+
+
+def record(study: Study, device: str) -> dict:
+    """Return the record of a study that is computed on a device."""
+    analysis = ANALYSES[study.analysis.kind]
+    return {
+        "title": study.title,
+        "analysis": study.analysis.kind,
+        "system": study.system.kind,
+        "config": study.resolved(),
+        "samples": study.samples,
+        "chunk": study.run.chunk,
+        "grid": samples.grid_of(study.sampling, study.paths) if study.paths else None,
+        "coordinates": list(study.paths) or analysis.coordinates(study.analysis),
+        "axes": study.axes,
+        "evidence": study.run.evidence,
+        "versions": versions(),
+        "fingerprint": fingerprint(device),
+        "git": git_state(),
+    }

@@ -1,0 +1,52 @@
+"""Room in memory: what a study needs, and how many samples go into one chunk."""
+
+from ..._machine import memory
+
+_BASE = 1.0e9  # bytes, of Python, JAX and its compiler
+_HELD = 4.0  # times what is stored: while it is gathered, summed up and drawn
+_COMPUTED = 16.0  # times what is stored of a sample: while it is computed
+_OF_ALL = 0.125  # of the memory, for one chunk
+MOST_SAMPLES = 1024
+
+
+def needed(study) -> float:
+    """Return the memory that a study takes in all, bytes."""
+    return _BASE + _HELD * study.samples * _stored(study.analysis, study.run)
+
+
+def too_large(study) -> str | None:
+    """Return why a study does not fit into this machine, and what would; else `None`."""
+    there, wanted = memory(), needed(study)
+    if wanted <= there:
+        return None
+    each = _HELD * _stored(study.analysis, study.run)
+    fitting = int(max(0.0, there - _BASE) // each)
+    what = f"{fitting} sample{'s' * (fitting > 1)}" if fitting else "a smaller analysis"
+    return (
+        f"{study.samples} samples need about {size(wanted)} of memory, and there are "
+        f"{size(there)}; allowed here: {what}"
+    )
+
+
+def fitting_chunk(analysis, run) -> int:
+    """Return how many samples are computed and stored at a time, a power of 2."""
+    each = _COMPUTED * _stored(analysis, run)
+    most = MOST_SAMPLES
+    while most > 2 and most * each > _OF_ALL * memory():
+        most //= 2
+    return most
+
+
+def size(number: float) -> str:
+    """Return a number of bytes for the eye."""
+    for unit in ("kB", "MB", "GB"):
+        number /= 1000
+        if number < 1000:
+            return f"{number:.3g} {unit}"
+    return f"{number / 1000:.3g} TB"
+
+
+def _stored(analysis, run) -> float:
+    from ..analyses.kinds import ANALYSES
+
+    return ANALYSES[analysis.kind].cost(analysis, run).sample_bytes

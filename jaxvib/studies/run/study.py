@@ -1,0 +1,285 @@
+"""A study as its config says it: which system, which analysis, which values, how to run."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from ..._nearest import nearest
+from ..._words import check_name
+from ..analyses.kinds import ANALYSES, SYSTEMS
+from ..config import samples
+from ..config.catalogue import Declared
+from ..config.document import Document, read
+from ..config.samples import Sampling, Values
+from ..config.tables import Table, flattened, shown, validated
+from .room import MOST_SAMPLES, fitting_chunk
+
+SECTIONS = ("title", "system", "analysis", "sweep", "run", "output")
+
+
+class Run(Table):
+    """How a study is computed."""
+
+    device: Literal["auto", "cpu", "gpu"] = Field(
+        default="auto", description="auto takes a GPU where there is one"
+    )
+    evidence: Literal["quick", "checked", "strict"] = Field(
+        default="checked", description="how much each result proves about itself"
+    )
+    rtol: float = Field(
+        default=1e-8, ge=1e-13, le=1e-2, description="relative tolerance of the solver"
+    )
+    chunk: int = Field(
+        default=MOST_SAMPLES,
+        ge=2,
+        le=1_000_000,
+        description="samples that are stored at a time; fewer by default where many need "
+        "too much memory",
+    )
+    seed: int = Field(
+        default=0, ge=0, lt=1 << 32, description="of random and Sobol samples"
+    )
+
+
+def _printable(name: str) -> str:
+    if not name.isprintable():
+        raise ValueError(f"{name!a} has a control character; allowed: a folder's name")
+    return name
+
+
+_FolderName = Annotated[
+    str, Field(min_length=1, max_length=1000), AfterValidator(_printable)
+]
+
+
+class Output(Table):
+    """Where the results go."""
+
+    directory: _FolderName | None = Field(
+        default=None,
+        description="the folder; results/<name of the config> by default",
+        json_schema_extra={"allowed": "a folder's name"},
+    )
+    report: bool = Field(default=True, description="whether report.html is drawn")
+
+
+class Title(Table):
+    """The key outside all tables."""
+
+    title: Annotated[str, Field(max_length=200)] = Field(
+        default="", description="stands above the report"
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Study:
+    """A config that has been checked, key by key and all together.
+
+    **Fields:** `name`: of the config's file; `system`, `analysis`: their options, with
+    `kind`; `sampling`, `paths`: the sweep; `samples`: their number.
+    """
+
+    name: str
+    title: str
+    system: Any
+    analysis: Any
+    sampling: Sampling
+    paths: dict[str, Values]
+    samples: int
+    run: Run
+    output: Output
+
+    @property
+    def directory(self) -> Path:
+        """The folder that the results go to, unless another is asked for."""
+        return Path(self.output.directory or Path("results", self.name))
+
+    @property
+    def axes(self) -> Mapping[str, list[str]]:
+        """Names along the axes of the results, by axis."""
+        own = getattr(ANALYSES[self.analysis.kind], "axes", None)
+        named = SYSTEMS[self.system.kind].axes(self.system)
+        return named if own is None else {**named, **own(self.analysis)}
+
+    def described(self) -> str:
+        """Return in a few words how many samples there are and of what."""
+        if not self.paths:
+            return f"{self.analysis.kind} of {self.system.kind}"
+        counts = samples.grid_of(self.sampling, self.paths)
+        shape = "" if counts is None else f" = {' x '.join(map(str, counts.values()))}"
+        over = " x ".join(self.paths)
+        return f"{self.samples}{shape} samples of {over}"
+
+    def resolved(self) -> dict:
+        """Return the config with every default in it, as nested tables."""
+        sweep = {path: _given(values) for path, values in self.paths.items()}
+        return {
+            "title": self.title,
+            "system": _given(self.system),
+            "analysis": _given(self.analysis),
+            "sweep": {**_given(self.sampling), **sweep} if sweep else {},
+            "run": _given(self.run),
+            "output": {**_given(self.output), "directory": str(self.directory)},
+        }
+
+
+def load(path: Path, assignments: Sequence[str] = ()) -> Study:
+    """Read and check a config, with `path=value` put on some of its paths.
+
+    **Raises:** `ValueError` for the first thing that is wrong, naming file, line, path
+    and value, what is allowed and the nearest valid key.
+    """
+    document = read(path).override(assignments, SECTIONS)
+    tables = document.tables
+    for section in tables:
+        if section not in SECTIONS:
+            near = nearest(section, SECTIONS)
+            hint = f"did you mean {near}? " if near else ""
+            raise ValueError(
+                f"{document.where(section)}: {section} = {shown(tables[section])} is not a "
+                f"known key; {hint}allowed: {', '.join(SECTIONS)}"
+            )
+    title = validated(
+        Title, {k: tables[k] for k in ("title",) if k in tables}, "", document
+    )
+    kind = _kind(document, "system", SYSTEMS)
+    system = kind.read(document)
+    declared = kind.declared(system)
+    sampling, paths = _sweep(document, declared)
+    analysis_kind = _kind(document, "analysis", ANALYSES)
+    _refuse_strangers(document, kind, analysis_kind)
+    options = analysis_kind.options()
+    analysis = validated(options, tables["analysis"], "analysis", document)
+    number = _number_of_samples(document, sampling, paths, analysis_kind)
+    _refuse_idle_assignments(assignments, document, paths)
+    try:
+        check_name(path.stem)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    run = validated(Run, tables.get("run", {}), "run", document)
+    if "chunk" not in run.model_fields_set:
+        run = run.model_copy(update={"chunk": fitting_chunk(analysis, run)})
+    study = Study(
+        path.stem,
+        title.title or path.stem,
+        system,
+        analysis,
+        sampling,
+        paths,
+        number,
+        run,
+        validated(Output, tables.get("output", {}), "output", document),
+    )
+    try:
+        given = flattened(_given(system))
+        known = {path: given[path] for path in declared if path in given}
+        analysis_kind.check(analysis, known, declared)
+    except ValueError as error:
+        raise ValueError(f"{document.where('analysis')}: analysis: {error}") from None
+    return study
+
+
+def _kind(document: Document, section: str, kinds):
+    table = document.tables.get(section)
+    where, known = document.where(section), ", ".join(f'"{name}"' for name in sorted(kinds))
+    if not isinstance(table, dict):
+        found = "is missing" if table is None else f"= {shown(table)} is not a table"
+        raise ValueError(
+            f"{where}: {section} {found}; allowed: a table with kind = {known}"
+        )
+    if "kind" not in table:
+        raise ValueError(f"{where}: {section}.kind is missing; allowed: {known}")
+    name = table["kind"]
+    if not isinstance(name, str) or name not in kinds:
+        near = nearest(str(name), kinds) if isinstance(name, str) else None
+        hint = f'; did you mean "{near}"?' if near else ""
+        raise ValueError(
+            f"{document.where(f'{section}.kind')}: {section}.kind = {shown(name)} is not "
+            f"known; allowed: {known}{hint}"
+        )
+    return kinds[name]
+
+
+def _refuse_strangers(document: Document, system, analysis) -> None:
+    if analysis.name not in system.analyses:
+        known = ", ".join(f'"{name}"' for name in system.analyses)
+        raise ValueError(
+            f'{document.where("analysis.kind")}: analysis.kind = "{analysis.name}" does '
+            f'not go with system.kind = "{system.name}"; allowed: {known}'
+        )
+
+
+def _sweep(document: Document, declared: Mapping[str, Declared]):
+    table = document.tables.get("sweep", {})
+    if not isinstance(table, dict):
+        raise ValueError(
+            f"{document.where('sweep')}: sweep = {shown(table)} is not a table; allowed: a "
+            "table of parameter paths"
+        )
+    own = {key: table[key] for key in Sampling.model_fields if key in table}
+    sampling = validated(Sampling, own, "sweep", document)
+    paths = {}
+    swept = {key: value for key, value in table.items() if key not in own}
+    for path, entry in _specified(swept, declared).items():
+        full = f"sweep.{path}"
+        if path not in declared:
+            found = f"{document.where(full)}: {full} = {shown(entry)}"
+            near = nearest(path, declared)
+            known = f"known: {', '.join(sorted(declared))}"
+            hint = f"did you mean {near}?" if near else known
+            raise ValueError(f"{found} is not a parameter; {hint}")
+        spec = {"values": entry} if isinstance(entry, list) else entry
+        paths[path] = validated(Values, spec, full, document)
+        try:
+            samples.check_path(sampling, path, paths[path], declared[path])
+        except ValueError as error:
+            raise ValueError(f"{document.where(full)}: {full} {error}") from None
+    return sampling, paths
+
+
+def _specified(table: dict, declared, prefix: str = "") -> dict[str, object]:
+    # Nested tables lead to parameters; a table with one of the keys of `Values`, or in
+    # a parameter's place, says which values one parameter takes.
+    found: dict[str, object] = {}
+    for key, value in table.items():
+        path = prefix + key
+        leads_on = isinstance(value, dict) and value and path not in declared
+        if leads_on and not set(value) & set(Values.model_fields):
+            found |= _specified(value, declared, f"{path}.")
+        else:
+            found[path] = value
+    return found
+
+
+def _number_of_samples(document, sampling, paths, analysis) -> int:
+    where = document.where("sweep")
+    if analysis.sampled not in (None, bool(paths)):
+        found = "is missing" if analysis.sampled else "is given"
+        wanted = "one path or more" if analysis.sampled else "none"
+        raise ValueError(
+            f"{where}: sweep {found}; allowed where analysis.kind = "
+            f'"{analysis.name}": {wanted}'
+        )
+    if not paths:
+        return 1
+    try:
+        return samples.number_of(sampling, paths)
+    except ValueError as error:
+        raise ValueError(f"{where}: sweep: {error}") from None
+
+
+def _refuse_idle_assignments(assignments, document: Document, paths) -> None:
+    for path in paths:
+        place = document.origins.get(f"system.{path}", "")
+        if place.startswith("--set"):
+            raise ValueError(
+                f"{place}: {path} is swept, so that no sample would have this value; "
+                f"allowed: --set sweep.{path}=..."
+            )
+
+
+def _given(table: Table) -> dict:
+    return table.model_dump(exclude_none=True)

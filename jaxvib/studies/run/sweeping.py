@@ -1,0 +1,95 @@
+"""Any analysis over many values of a system's parameters, from Python."""
+
+from collections.abc import Callable, Mapping
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray
+
+from ..._nearest import unknown_key
+from ..._quantity import check_range
+from ...ensemble import map_samples
+from ...systems import parameters, replace
+from ..store.dataset import on_grid
+from ..store.fields import Variable, variables, with_coordinates
+
+
+def sweep(
+    analysis: Callable[[eqx.Module], eqx.Module],
+    system: eqx.Module,
+    grid: Mapping[str, object] | None = None,
+    *,
+    samples: Mapping[str, object] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> xarray.Dataset:
+    """Return an analysis of a system for many values of its parameters.
+
+    **Arguments:** `analysis`: from a system to a module of arrays; pure, since it runs
+    under `jit` and `vmap`. `grid`: path to values; each value of a path is combined
+    with each of the others, and the paths name the dimensions of the result.
+    `samples`: path to values instead, all of one length, taken together one by one
+    along the dimension `sample`. `progress`: is called with the number of samples done
+    since the last call.
+
+    **Returns:** a dataset with one variable per field of the result, and the paths as
+    coordinates; units and descriptions are attributes.
+
+    **Raises:** `ValueError` for an unknown path (naming the nearest one), a value out
+    of its range, lists of different lengths, or a result that is no module.
+    """
+    if (grid is None) == (samples is None):
+        raise ValueError("sweep takes either a grid or samples={...}")
+    chosen = grid or samples or {}
+    given = {path: np.asarray(values) for path, values in chosen.items()}
+    columns = _columns(given, crossed=grid is not None)
+    coordinates = _checked(system, columns)
+    results = map_samples(analysis, _batch(system, columns), progress=progress)
+    labelled = with_coordinates(variables(results, ("sample",)), coordinates)
+    dataset = xarray.Dataset(
+        {name: _entry(field) for name, field in labelled.items() if name not in given},
+        {path: _entry(labelled[path]) for path in given},
+    )
+    if samples is not None:
+        return dataset
+    return on_grid(dataset, {path: len(values) for path, values in given.items()})
+
+
+def _columns(given, crossed: bool) -> dict[str, np.ndarray]:
+    if not given:
+        raise ValueError("sweep has no paths; allowed: one or more")
+    for path, values in given.items():
+        if values.ndim != 1 or not len(values):
+            raise ValueError(f"{path} has shape {values.shape}; allowed: (samples,)")
+    if crossed:
+        crossing = np.meshgrid(*given.values(), indexing="ij")
+        return {path: axis.ravel() for path, axis in zip(given, crossing, strict=True)}
+    lengths = {path: len(values) for path, values in given.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"samples have lengths {lengths}; allowed: one for all paths")
+    return given
+
+
+def _checked(system, columns) -> dict[str, Variable]:
+    known = parameters(system)
+    coordinates = {}
+    for path, column in columns.items():
+        if path not in known:
+            raise ValueError(unknown_key("parameter", path, known))
+        entry = known[path]
+        check_range(path, column, entry.unit, entry.allowed)
+        if jnp.ndim(entry.value):
+            raise ValueError(f"{path} is an array; allowed: paths of single numbers")
+        coordinates[path] = Variable(("sample",), column, entry.unit, entry.description)
+    return coordinates
+
+
+def _batch(system, columns):
+    # The system of every sample, as one pytree with a leading axis: the analysis is
+    # then mapped as it is, and its compiled form serves the next sweep as well.
+    return jax.jit(jax.vmap(lambda values: replace(system, values)))(dict(columns))
+
+
+def _entry(field: Variable):
+    return field.axes, field.values, field.attributes

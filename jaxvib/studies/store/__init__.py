@@ -1,0 +1,1 @@
+"""The folder of a study: nothing written is lost, nothing read is trusted."""

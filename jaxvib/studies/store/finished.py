@@ -1,0 +1,135 @@
+"""One finished study, read back from its folder: what every picture is drawn from."""
+
+import dataclasses
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...ensemble import Reason
+from .times import read_times
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A study's results and the words about it, all from its folder.
+
+    **Fields:** `name`: of the folder; `results`: the xarray dataset, samples (or points)
+    along the leading axis; `traces`: stored orbits, `motion`: stored motions of chains,
+    `mode_shapes`: those of beams, each None if there are none; `study` and `times`: what
+    `study.json` and `times.json` say; `config`: the text of `config.toml`.
+    """
+
+    name: str
+    results: Any
+    traces: Any
+    study: dict
+    times: dict
+    config: str
+    motion: Any = None
+    mode_shapes: Any = None
+
+    @property
+    def analysis(self) -> str:
+        """The kind of analysis that was run."""
+        return self.study["analysis"]
+
+    @property
+    def grid(self) -> dict[str, int]:
+        """Swept path: number of values, the first one slowest; empty unless a grid."""
+        return self.study.get("grid") or {}
+
+    @property
+    def paths(self) -> list[str]:
+        """The swept paths, in the order of the config."""
+        return list(self.study["coordinates"])
+
+    @property
+    def tuned(self) -> list[str]:
+        """The paths that a design moved: those whose gradient is stored."""
+        names = [str(name) for name in self.results.variables]
+        return [name for name in names if f"gradient.{name}" in names]
+
+    @functools.cached_property
+    def size(self) -> int:
+        """The number of samples, of points on a branch, of evaluations in a design."""
+        if self.has("evaluations"):
+            return int(np.sum(self.field("evaluations")))
+        name = "objective" if self.has("objective") else "result"
+        return len(np.atleast_1d(self.field(name)))
+
+    @functools.cached_property
+    def failed(self) -> np.ndarray:
+        """Which samples have no usable result, shape (samples,)."""
+        codes = [int(code) for code in Reason if code.failed]
+        return np.isin(self.field("result"), codes)
+
+    def has(self, name: str) -> bool:
+        """Whether the results have a field or a path of this name."""
+        return name in self.results.variables
+
+    def field(self, name: str) -> np.ndarray:
+        """Return a field or a swept path, samples along the first axis."""
+        return np.asarray(self.results[name].values)
+
+    def gridded(self, name: str) -> np.ndarray:
+        """Return a field of a grid with one axis for each path, then its own ones."""
+        values = self.field(name)
+        return values.reshape(*self.grid.values(), *values.shape[1:])
+
+    def along(self, path: str) -> np.ndarray:
+        """Return the values of one path of a grid."""
+        position = list(self.grid).index(path)
+        return np.moveaxis(self.gridded(path), position, 0).reshape(self.grid[path], -1)[
+            :, 0
+        ]
+
+    def names(self, axis: str, size: int) -> list[str]:
+        """Return the names along an axis, or numbers where the study has none."""
+        names = self.study.get("axes", {}).get(axis, [])
+        return list(names) if len(names) == size else [str(i) for i in range(size)]
+
+    def unit(self, name: str) -> str:
+        """Return the unit of a field or a path, empty if it has none."""
+        return self.results[name].attrs.get("units", "")
+
+    def description(self, name: str) -> str:
+        """Return the description of a field or a path."""
+        return self.results[name].attrs.get("description", "")
+
+    def label(self, path: str) -> str:
+        """Return the axis label of a swept path, with unit and convention."""
+        note = ", 0-peak" if path.endswith("load.amplitude") else ""
+        unit = self.unit(path)
+        return f"{path}{note}" + (f" ({unit})" if unit else "")
+
+
+def read_run(directory: Path | str) -> Run:
+    """Read a finished study, each byte checked.
+
+    **Raises:** `FileNotFoundError` where there is none, `ValueError` for an unfinished
+    and `OSError` for a damaged one.
+    """
+    from .dataset import groups, stored_dataset, verified
+    from .folder import Folder
+    from .store import has_study
+
+    directory = Path(directory)
+    if not has_study(directory):
+        raise FileNotFoundError(f"{directory} holds no study")
+    record, commits = verified(directory)
+    inside = {
+        group: stored_dataset(directory, record, commits, group)
+        for group in groups(commits)
+    }
+    return Run(
+        directory.resolve().name,
+        stored_dataset(directory, record, commits),
+        inside.get("traces"),
+        record,
+        read_times(directory),
+        Folder(directory).read("config.toml").decode("utf-8", "replace"),
+        inside.get("motion"),
+        inside.get("mode_shapes"),
+    )

@@ -1,0 +1,179 @@
+"""Files below one folder and nowhere else: no links, and written whole or not at all."""
+
+import contextlib
+import json
+import os
+import stat
+from collections.abc import Collection
+from pathlib import Path
+
+from ..._words import check_name
+
+_LONGEST = 240  # bytes of a name: 255 fit, and ".new" goes behind it
+_MEBIBYTE = 1 << 20
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # nothing on systems that have no such flag
+
+
+class Folder:
+    """What lies below a folder, by names such as `results.zarr/period/c/0`.
+
+    The folder may itself be reached by a link, which is its owner's choice. Below it a
+    link, a pipe or a device is never followed, opened or written to, and a name leads
+    nowhere else. **Raises:** `OSError` for a file that is missing, no plain file, or
+    longer than `at_most` bytes; `ValueError` for a name that is none.
+    """
+
+    def __init__(self, root: Path | str):
+        self.root = Path(root)
+
+    def path(self, name: str) -> Path:
+        """Return the path of a name, after a look at each folder on its way."""
+        *above, _ = check_path(name)
+        path = self.root
+        for step in above:
+            path /= step
+            kind = _kind(path)
+            if kind not in ("", "folder"):
+                raise OSError(f"{path} is a {kind}, where a folder belongs")
+        return self.root / name
+
+    def kind(self, name: str) -> str:
+        """Return `"file"`, `"folder"`, `"link"`, `"special file"`, or `""` for nothing."""
+        with contextlib.suppress(OSError):
+            return _kind(self.path(name))
+        return ""
+
+    def read(self, name: str, at_most: int = 64 * _MEBIBYTE) -> bytes:
+        """Return the bytes of a plain file."""
+        path = self.path(name)
+        kind = _kind(path)
+        if kind != "file":
+            raise OSError(f"{path} is {f'a {kind}' if kind else 'missing'}")
+        with open(os.open(path, os.O_RDONLY | NO_LINK), "rb") as stream:
+            content = stream.read(at_most + 1)
+        if len(content) > at_most:
+            raise OSError(f"{path} is longer than {at_most} bytes")
+        return content
+
+    def size(self, name: str) -> int:
+        """Return the number of bytes of a plain file."""
+        path = self.path(name)
+        if _kind(path) != "file":
+            raise OSError(f"{path} is missing")
+        return path.lstat().st_size
+
+    def read_json(self, name: str, at_most: int = 64 * _MEBIBYTE) -> dict:
+        """Return a JSON table, no key twice. **Raises:** `OSError` for another."""
+        return json_table(self.read(name, at_most), self.root / name)
+
+    def write(self, name: str, content: bytes, *, sync: bool = True) -> None:
+        """Put a file in its place at once; until then the one before it stays.
+
+        With `sync` its bytes are on the disk first. **Raises:** `OSError`.
+        """
+        path = self.path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if _kind(path) not in ("", "file", "link"):
+            raise OSError(f"{path} is a {_kind(path)}, where a file belongs")
+        new = path.with_name(f"{path.name}.new")
+        with contextlib.suppress(FileNotFoundError):
+            new.unlink()  # what a killed process left, or a link that waits there
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK
+        try:
+            with open(os.open(new, flags, 0o666), "wb", buffering=0) as stream:
+                write_all(stream, content)
+                if sync:
+                    os.fsync(stream.fileno())
+            new.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                new.unlink()
+            raise
+
+    def remove(self, name: str) -> None:
+        """Remove what lies under a name, a whole folder too; a link, not what it leads to.
+
+        Where a folder on the way to it is none, that is removed instead.
+        """
+        path = self.root
+        for step in check_path(name):
+            path /= step
+            kind = _kind(path)
+            if kind not in ("folder", ""):
+                path.unlink(missing_ok=True)
+                return
+        if kind == "folder":
+            self.keep_only(name, set())
+
+    def files(self, name: str) -> list[str]:
+        """Return the names of all below a folder that is itself no folder, in order."""
+        found, _ = self._listed(name)
+        return sorted(found)
+
+    def keep_only(self, name: str, kept: Collection[str]) -> None:
+        """Remove all below a folder but some files, and the folders that are empty then."""
+        found, folders = self._listed(name)
+        for each in found:
+            if each not in kept:
+                (self.root / each).unlink(missing_ok=True)
+        for each in reversed(folders):
+            with contextlib.suppress(OSError):
+                (self.root / each).rmdir()
+
+    def _listed(self, name: str) -> tuple[list[str], list[str]]:
+        # Without recursion: a stranger's folders may be nested as deep as a path is long.
+        found, folders, at = [], [], 0
+        if self.kind(name) == "folder":
+            folders.append(name)
+        while at < len(folders):
+            with os.scandir(self.root / folders[at]) as entries:
+                for entry in entries:
+                    inside = entry.is_dir(follow_symlinks=False)
+                    (folders if inside else found).append(f"{folders[at]}/{entry.name}")
+            at += 1
+        return found, folders
+
+
+def json_table(content: bytes, what: Path | str) -> dict:
+    """Return a JSON table, no key twice. **Raises:** `OSError` for another."""
+
+    def once(pairs):
+        table = dict(pairs)
+        if len(table) < len(pairs):
+            raise ValueError("a key stands twice")
+        return table
+
+    try:
+        found = json.loads(content, object_pairs_hook=once)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise OSError(f"{what} is damaged")
+    return found
+
+
+def write_all(stream, content: bytes) -> None:
+    """Write all bytes to an unbuffered file, which may take them in pieces."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[stream.write(rest) :]
+
+
+def check_path(name: str) -> list[str]:
+    """Return the steps of a name. **Raises:** `ValueError` if it leads anywhere else."""
+    steps = name.split("/")
+    for step in steps:
+        check_name(step, _LONGEST)
+    return steps
+
+
+def _kind(path: Path) -> str:
+    try:
+        mode = path.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "folder"
+    return "link" if stat.S_ISLNK(mode) else "special file"

@@ -1,0 +1,1 @@
+"""Systems as a config says them: one file for each kind."""

@@ -1,0 +1,249 @@
+"""A system overlaid from modules in a config: one table for each module."""
+
+import dataclasses
+import functools
+from typing import Literal
+
+import numpy as np
+import pydantic
+from pydantic import Field
+
+from ..._nearest import nearest
+from ..config.catalogue import Declared, catalogue
+from ..config.document import Document
+from ..config.tables import Table, nested_model, number, shown, validated
+
+
+@dataclasses.dataclass(frozen=True)
+class _Part:
+    """A kind of module: the class, what it joins, and its keys beside the numbers."""
+
+    cls: str
+    joins: tuple[str, ...]
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+
+
+_PAIR = ("first", "second")
+_PARTS = {
+    "translation_translation": _Part("TranslationTranslation", _PAIR),
+    "translation_rotation": _Part(
+        "TranslationRotation", _PAIR, ("mass", "length"), ("inertia",), ("standing",)
+    ),
+    "rod_on_rod": _Part(
+        "RodOnRod", _PAIR, ("mass", "length", "first_length"), ("inertia",),
+        ("carrier", "standing"),
+    ),
+    "spring": _Part("Spring", _PAIR),
+    "angular_spring": _Part("AngularSpring", _PAIR),
+    "point_mass": _Part("PointMass", ("freedom",), ("mass",)),
+    "point_inertia": _Part("PointInertia", ("freedom",), ("inertia",)),
+    "beam": _Part("BeamModule", _PAIR, ("length", "bending_stiffness")),
+    "frame": _Part(
+        "FrameModule", _PAIR,
+        ("along", "side", "axial_stiffness", "torsional_stiffness", "bending_stiffness"),
+    ),
+}  # fmt: skip
+_KEYS = {
+    "standing": (bool, Field(default=False, description="whether the rod stands")),
+    "carrier": (str, Field(description="the body that translates under the first rod")),
+}
+
+
+class Modules(Table):
+    """The modules by their names, which say what they join: `ground-cart`, `tip.y`."""
+
+    modules: dict[str, pydantic.SerializeAsAny[Table]] = Field(
+        description="tables of modules; their names say what they join",
+        json_schema_extra={"allowed": "a table of modules, such as modules.ground-cart"},
+    )
+
+
+class AssemblyOptions(Modules):
+    """A system of modules alone."""
+
+    kind: Literal["assembly"] = Field(description="the kind of system")
+
+
+class AssemblyKind:
+    """Bodies that translate, rotate or both, joined by springs, rods, beams, frames."""
+
+    name = "assembly"
+    analyses = (
+        "natural_modes",
+        "frequency_response",
+        "linear_motion",
+        "design",
+        "pareto_front",
+        "sensitivity",
+        "fit",
+    )
+
+    def options(self) -> type[Table]:
+        """Return the table that a config gives, its modules being of any kind."""
+        return AssemblyOptions
+
+    def read(self, document: Document):
+        """Return the checked table of a config, each module by its own rules."""
+        table = with_modules(document.tables["system"], "system", document)
+        return validated(AssemblyOptions, table, "system", document)
+
+    def default(self):
+        """Return one module of each kind, whose parameters a config may set."""
+        from ... import systems
+
+        given = {
+            "translation_rotation": {"mass": 1.0, "length": 1.0, "inertia": 1.0},
+            "rod_on_rod": {"mass": 1.0, "length": 1.0, "first_length": 1.0, "inertia": 1.0,
+                           "carrier": "carrier"},
+            "point_mass": {"mass": 1.0},
+            "point_inertia": {"inertia": 1.0},
+            "beam": {"length": 1.0, "bending_stiffness": 1.0},
+            "frame": {"along": [1.0, 0.0, 0.0], "side": [0.0, 1.0, 0.0],
+                      "axial_stiffness": 1.0, "torsional_stiffness": 1.0,
+                      "bending_stiffness": [1.0, 1.0]},
+        }  # fmt: skip
+        return {
+            kind: getattr(systems, part.cls)(
+                **{place: place for place in part.joins}, **given.get(kind, {})
+            )
+            for kind, part in _PARTS.items()
+        }
+
+    def declared(self, options) -> dict[str, Declared]:
+        """Return what is declared of each single number of the modules, by path."""
+        return declared_of_modules(options)
+
+    def axes(self, options) -> dict[str, list[str]]:
+        """Return the names of freedoms and modules."""
+        system = self.build(options)
+        return {"freedom": list(system.names), "module": list(system.module_names())}
+
+    def variation(self, options) -> str:
+        """Return a change worth trying: of the first number that is not zero."""
+        return first_change(self.declared(options))
+
+    def build(self, options):
+        """Return the assembled system. **Raises:** `ValueError` for a wrong topology."""
+        return assembled(options)
+
+
+def with_modules(table: dict, section: str, document: Document) -> dict:
+    """Return a table with its `modules` checked, each by its own rules."""
+    if "modules" not in table:
+        return dict(table)
+    prefix = f"{section}.modules"
+    found = _modules(table["modules"], prefix, document)
+    checked = {
+        name: _module(name, entry, prefix, document) for name, entry in found.items()
+    }
+    return {**table, "modules": checked}
+
+
+def declared_of_modules(options: Modules, prefix: str = "") -> dict[str, Declared]:
+    """Return what is declared of each single number of the modules, by path."""
+    found = {}
+    for name, table in options.modules.items():
+        given = table.model_dump()
+        for field, entry in _fields(given["module"]).items():
+            value = given[field]
+            if isinstance(value, float):
+                path = f"{prefix}modules.{name}.{field}"
+                found[path] = dataclasses.replace(entry, default=value)
+    return found
+
+
+def first_change(declared: dict[str, Declared]) -> str:
+    """Return a change of the first number that is not zero, as `--set` takes it."""
+    path, entry = next(each for each in declared.items() if each[1].default)
+    return f"{path}={1.2 * np.asarray(entry.default):g}"
+
+
+def assembled(options: Modules):
+    """Return the system of modules. **Raises:** `ValueError` for a wrong topology."""
+    from ... import systems
+
+    modules = []
+    for name, table in options.modules.items():
+        values = table.model_dump(exclude_none=True)
+        part = _PARTS[values.pop("module")]
+        joined = dict(zip(part.joins, _joined(name, part), strict=True))
+        modules.append(getattr(systems, part.cls)(**joined, **values))
+    whole = systems.assemble(modules)
+    for name, own in zip(options.modules, whole.module_names(), strict=True):
+        if name != own:
+            raise ValueError(f"module {name!r} is called {own!r} on parameter paths")
+    return whole
+
+
+@functools.cache
+def module_tables() -> dict[str, type[Table]]:
+    """Return the table of each kind of module."""
+    return {kind: _table(kind, part) for kind, part in _PARTS.items()}
+
+
+def _table(kind: str, part: _Part) -> type[Table]:
+    own = Literal[kind]  # ty: ignore[invalid-type-form]
+    given = {"module": (own, Field(description="the kind of module"))}
+    given |= {key: _KEYS[key] for key in part.keys}
+    fields = _fields(kind)
+    given |= {name: number(fields[name], default=...) for name in part.required}
+    given |= {name: number(fields[name], default=None) for name in part.optional}
+    rest = {name: entry for name, entry in fields.items() if name not in given}
+    return nested_model(kind, rest, given)
+
+
+def _fields(kind: str) -> dict[str, Declared]:
+    every = catalogue()[AssemblyKind.name]
+    prefix = f"{kind}."
+    return {
+        path.removeprefix(prefix): entry
+        for path, entry in every.items()
+        if path.startswith(prefix)
+    }
+
+
+def _modules(table, prefix: str, document: Document) -> dict[str, dict]:
+    # A freedom's dot makes a table within a table: `modules.tip.y` is `tip.y`.
+    if not isinstance(table, dict) or not table:
+        raise ValueError(
+            f"{document.where(prefix)}: {prefix} = {shown(table)} is not a module; "
+            f"allowed: a table with module = {', '.join(map(shown, _PARTS))}"
+        )
+    found = {}
+    for name, entry in table.items():
+        path = f"{prefix}.{name}"
+        if isinstance(entry, dict) and "module" in entry:
+            found[name] = entry
+        else:
+            inner = _modules(entry, path, document)
+            found |= {f"{name}.{rest}": each for rest, each in inner.items()}
+    return found
+
+
+def _module(name: str, entry: dict, prefix: str, document: Document) -> Table:
+    path = f"{prefix}.{name}"
+    kind = entry["module"]
+    if not isinstance(kind, str) or kind not in _PARTS:
+        near = nearest(str(kind), _PARTS)
+        hint = f'; did you mean "{near}"?' if near else ""
+        raise ValueError(
+            f"{document.where(f'{path}.module')}: {path}.module = {shown(kind)} is not "
+            f"known; allowed: {', '.join(map(shown, _PARTS))}{hint}"
+        )
+    if not _joined(name, _PARTS[kind]):
+        form = "-".join(_PARTS[kind].joins)
+        raise ValueError(
+            f"{document.where(path)}: {path} does not say what it joins; allowed where "
+            f"module = {shown(kind)}: a name of the form {form}"
+        )
+    return validated(module_tables()[kind], entry, path, document)
+
+
+def _joined(name: str, part: _Part) -> list[str]:
+    """Return what a module joins, by its name; a second one of a pair ends in `-2`."""
+    ends = name.split("-")
+    if len(ends) == len(part.joins) + 1 and ends[-1].isdigit():
+        ends.pop()
+    return ends if len(ends) == len(part.joins) and all(ends) else []

@@ -1,0 +1,141 @@
+"""The chain of bodies joined by beams in a config."""
+
+from typing import Literal
+
+import numpy as np
+import pydantic
+from pydantic import Field
+
+from ..._range import Range
+from ..config.catalogue import Declared, catalogue
+from ..config.tables import Table, flattened, nested_model, validated
+
+
+class Defect(Table):
+    """A body or a beam that is not like the others."""
+
+    body: int | None = Field(default=None, ge=0, description="number of the body")
+    beam: int | None = Field(default=None, ge=0, description="number of the beam")
+    mass: float | None = Field(
+        default=None, gt=0.0, description="its mass over the others'"
+    )
+    inertia: float | None = Field(
+        default=None, gt=0.0, description="its inertia over the others'"
+    )
+    stiffness: float | None = Field(
+        default=None, gt=0.0, description="of the beam, over the others'"
+    )
+
+    @pydantic.model_validator(mode="after")
+    def _one_thing(self):
+        if (self.body is None) == (self.beam is None):
+            raise ValueError("a defect needs either a body or a beam")
+        every = ("mass", "inertia", "stiffness")
+        given = {name for name in every if getattr(self, name) is not None}
+        wanted = {"mass", "inertia"} if self.beam is None else {"stiffness"}
+        if not given or given - wanted:
+            raise ValueError(
+                f"{', '.join(sorted(given)) or 'nothing'} is given of a "
+                f"{'body' if self.beam is None else 'beam'}; allowed: "
+                f"{' and '.join(sorted(wanted))}"
+            )
+        return self
+
+
+class BeamChainKind:
+    """Bodies that shift and turn, joined by Euler-Bernoulli beams without mass."""
+
+    name = "beam_chain"
+    analyses = (
+        "energy_split",
+        "chain_motion",
+        "design",
+        "pareto_front",
+        "sensitivity",
+        "fit",
+    )
+
+    def options(self) -> type[Table]:
+        """Return the table that a config gives for such a system."""
+        given = {
+            "kind": (Literal["beam_chain"], Field(description="the kind of system")),
+            "bodies": (
+                int,
+                Field(default=256, ge=3, le=1_000_000, description="number of bodies"),
+            ),
+            "ends": (
+                Literal["periodic", "free", "clamped", "hinged"],
+                Field(default="periodic", description="what holds the ends"),
+            ),
+            "defects": (
+                list[Defect],
+                Field(
+                    default=[],
+                    max_length=10_000,
+                    description="bodies and beams that are not like the others",
+                    json_schema_extra={
+                        "allowed": "tables with body and mass or "
+                        "inertia, or with beam and stiffness"
+                    },
+                ),
+            ),
+        }
+        return nested_model(self.name, catalogue()[self.name], given)
+
+    def read(self, document):
+        """Return the checked table of a config."""
+        return validated(self.options(), document.tables["system"], "system", document)
+
+    def default(self):
+        """Return the system with the values that it has by default."""
+        from ...systems import BeamChain
+
+        return BeamChain(256, 1.0)
+
+    def declared(self, options):
+        """Return what is declared of each parameter, by path, the defects' too."""
+        found = dict(catalogue()[self.name])
+        for defect in options.defects:
+            what = "body" if defect.beam is None else "beam"
+            place = getattr(defect, what)
+            for name in ("mass", "inertia", "stiffness"):
+                factor = getattr(defect, name)
+                if factor is not None:
+                    words = f"{name} of {what} {place} over that of the others"
+                    found[f"{name}_factors.{place}"] = Declared(
+                        factor, "", words, Range(above=0.0)
+                    )
+        return found
+
+    def axes(self, options) -> dict[str, list[str]]:
+        """Return names along the axes of its results, by axis."""
+        return {}
+
+    def variation(self, options) -> str:
+        """Return a change worth trying."""
+        return f"bodies={2 * options.bodies}"
+
+    def build(self, options):
+        """Return the system that a config asks for."""
+        from ...systems import BeamChain, replace
+
+        chain = BeamChain(options.bodies, 1.0, options.ends, **_factors(options))
+        given = options.model_dump(exclude={"kind", "bodies", "ends", "defects"})
+        return replace(chain, flattened(given))
+
+
+def _factors(options) -> dict[str, np.ndarray]:
+    """Return the factors of a chain's bodies and beams, those that are not all 1."""
+    beams = options.bodies + {"periodic": 0, "clamped": 1}.get(options.ends, -1)
+    sizes = {"mass": options.bodies, "inertia": options.bodies, "stiffness": beams}
+    found = {}
+    for defect in options.defects:
+        place = defect.body if defect.beam is None else defect.beam
+        for name, size in sizes.items():
+            factor = getattr(defect, name)
+            if place >= (beams if defect.beam is not None else options.bodies):
+                what = "body" if defect.beam is None else "beam"
+                raise ValueError(f"defects: {what} = {place} is not in the chain")
+            if factor is not None:
+                found.setdefault(f"{name}_factors", np.ones(size))[place] = factor
+    return found

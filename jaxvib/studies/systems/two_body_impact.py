@@ -1,0 +1,160 @@
+"""The two-body vibro-impact system in a config."""
+
+from typing import Annotated, Literal
+
+import pydantic
+from pydantic import Field
+
+from ..config.catalogue import catalogue
+from ..config.tables import Table, flattened, nested_model, validated
+
+_WAYS = (
+    "stiffness; or youngs_moduli and poissons_ratios with curvature_sum (and "
+    "shape_factor) or with curvatures"
+)
+_Positive = Annotated[float, Field(gt=0.0)]
+_Poisson = Annotated[float, Field(gt=-1.0, le=0.5)]
+
+
+class Contact(Table):
+    """Hertz contact, by its stiffness or by the materials and shapes that meet."""
+
+    stiffness: float | None = Field(
+        default=None,
+        gt=0.0,
+        description="Hertz stiffness K of the contact",
+        json_schema_extra={"unit": "N/m^1.5", "allowed": "(0, inf) N/m^1.5"},
+    )
+    youngs_moduli: list[_Positive] | None = Field(
+        default=None,
+        min_length=2,
+        max_length=2,
+        description="Young's moduli of the two bodies",
+        json_schema_extra={"unit": "Pa", "allowed": "two numbers in (0, inf) Pa"},
+    )
+    poissons_ratios: list[_Poisson] | None = Field(
+        default=None,
+        min_length=2,
+        max_length=2,
+        description="Poisson's ratios of the two bodies",
+        json_schema_extra={"unit": "", "allowed": "two numbers in (-1, 0.5]"},
+    )
+    curvature_sum: float | None = Field(
+        default=None,
+        gt=0.0,
+        description="A + B of the local gap A x^2 + B y^2",
+        json_schema_extra={"unit": "1/m", "allowed": "(0, inf) 1/m"},
+    )
+    shape_factor: float | None = Field(
+        default=None,
+        gt=0.0,
+        description="q of the contact, 1/pi where it is a circle",
+        json_schema_extra={"unit": "", "allowed": "(0, inf)"},
+    )
+    curvatures: list[_Positive] | None = Field(
+        default=None,
+        min_length=2,
+        max_length=2,
+        description="A and B of the local gap A x^2 + B y^2, A <= B: an elliptic contact",
+        json_schema_extra={
+            "unit": "1/m",
+            "allowed": "two ascending numbers in (0, inf) 1/m",
+        },
+    )
+
+    @pydantic.model_validator(mode="after")
+    def _one_way(self):
+        given = {
+            name for name in type(self).model_fields if getattr(self, name) is not None
+        }
+        materials = {"youngs_moduli", "poissons_ratios"}
+        ways = (
+            set(),
+            {"stiffness"},
+            {*materials, "curvature_sum"},
+            {*materials, "curvature_sum", "shape_factor"},
+            {*materials, "curvatures"},
+        )
+        if given not in ways:
+            raise ValueError(
+                f"{', '.join(sorted(given))} do not go together; allowed: {_WAYS}"
+            )
+        if self.curvatures and self.curvatures[0] > self.curvatures[1]:
+            raise ValueError(f"curvatures = {self.curvatures} 1/m do not ascend")
+        return self
+
+    def law(self):
+        """Return the contact law, or `None` for the system's own."""
+        import jax.numpy as jnp
+
+        from ...systems import HertzContact
+
+        if self.stiffness is not None:
+            return HertzContact(jnp.asarray(self.stiffness))
+        if self.youngs_moduli is None or self.poissons_ratios is None:
+            return None
+        first, second = zip(self.youngs_moduli, self.poissons_ratios, strict=True)
+        moduli, ratios = zip(first, second, strict=True)
+        if self.curvatures is not None:
+            smaller, larger = self.curvatures
+            return HertzContact.from_curvatures(moduli, ratios, (smaller, larger))
+        assert self.curvature_sum is not None, "one of the two, as was validated"
+        shape = {} if self.shape_factor is None else {"shape_factor": self.shape_factor}
+        return HertzContact.from_materials(moduli, ratios, self.curvature_sum, **shape)
+
+
+class TwoBodyImpactKind:
+    """A main body on the ground that carries an attached body, which it can hit."""
+
+    name = "two_body_impact"
+    analyses = (
+        "periodic_orbit",
+        "continuation",
+        "bifurcation_diagram",
+        "basins",
+        "design",
+        "pareto_front",
+        "sensitivity",
+        "fit",
+    )
+
+    def options(self) -> type[Table]:
+        """Return the table that a config gives for such a system."""
+        given = {
+            "kind": (Literal["two_body_impact"], Field(description="the kind of system")),
+            "contact": (Contact, Field(default=Contact())),
+        }
+        return nested_model("two_body_impact", catalogue()[self.name], given)
+
+    def read(self, document):
+        """Return the checked table of a config."""
+        return validated(self.options(), document.tables["system"], "system", document)
+
+    def default(self):
+        """Return the system with the values that it has by default."""
+        from ...systems import two_body_impact
+
+        return two_body_impact()
+
+    def declared(self, options):
+        """Return what is declared of each parameter, by path."""
+        return catalogue()[self.name]
+
+    def axes(self, options) -> dict[str, list[str]]:
+        """Return names along the axes of its results, by axis."""
+        return {
+            "state": ["x_main", "x_attached", "v_main", "v_attached"],
+            "freedom": ["main", "attached"],
+        }
+
+    def variation(self, options) -> str:
+        """Return a change worth trying."""
+        return f"attached.mass={1.2 * options.attached.mass:.4g}"
+
+    def build(self, options):
+        """Return the system that a config asks for."""
+        from ...systems import replace, two_body_impact
+
+        system = two_body_impact(contact=options.contact.law())
+        values = flattened(options.model_dump(exclude={"kind", "contact"}))
+        return replace(system, values)
