@@ -17,7 +17,7 @@ import numpy as np
 
 import jaxvib as jv
 from jaxvib.modes.beams.eigenvalue_curves import meetings, rows_of_curves
-from tests.modes.paper_determinant import (
+from tests.modes.beams.paper_determinant import (
     BENDING,
     LENGTH,
     LINK,

@@ -45,7 +45,7 @@ import scipy.optimize
 
 import jaxvib as jv
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tests" / "modes"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tests" / "modes" / "beams"))
 from finite_elements import eigenvalues
 
 BEAM = jv.Beam(1.0, 1.0, 1.0, ("clamped", "free"))

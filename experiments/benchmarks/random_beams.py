@@ -23,7 +23,7 @@ import numpy as np
 
 import jaxvib as jv
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tests" / "modes"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tests" / "modes" / "beams"))
 from exact_determinant import errors
 from finite_elements import eigenvalues
 

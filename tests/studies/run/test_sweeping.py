@@ -5,7 +5,7 @@ import pytest
 
 import jaxvib as jv
 
-from .pushed import push
+from ..pushed import push
 
 system = jv.two_body_impact()
 amplitudes, masses = [100.0, 300.0, 900.0], [500.0, 2000.0]
