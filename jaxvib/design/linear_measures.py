@@ -64,7 +64,11 @@ def natural_frequency_measure(modes: tuple[int, ...]) -> Measure:
 
 
 def white_noise_variance(system, force, at) -> Float[Array, ""]:
-    """Return the variance that `white_noise_measure` measures."""
+    """Return the variance that `white_noise_measure` measures.
+
+    NaN where free motions do not die out: noise then drives the displacement without
+    bound, while Lyapunov's equation still has a solution.
+    """
     linear = getattr(system, "linear", system)
     mass, damping, stiffness = linear.matrices()
     size = mass.shape[0]
@@ -79,7 +83,10 @@ def white_noise_variance(system, force, at) -> Float[Array, ""]:
     whole = jnp.kron(matrix, one) + jnp.kron(one, matrix)
     right = -2 * jnp.pi * jnp.outer(noise, noise)
     covariance = jnp.linalg.solve(whole, right.reshape(-1)).reshape(2 * size, 2 * size)
-    return pick @ covariance[:size, :size] @ pick
+    rates = jnp.linalg.eigvals(jax.lax.stop_gradient(matrix))
+    rounding = 2 * size * jnp.finfo(float).eps * jnp.max(jnp.abs(rates))
+    variance = pick @ covariance[:size, :size] @ pick
+    return jnp.where(jnp.max(rates.real) < -rounding, variance, jnp.nan)
 
 
 def response_peaks(system, force, at, low, high, count: int) -> Float[Array, " count"]:

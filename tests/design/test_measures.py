@@ -223,3 +223,17 @@ def test_modes_beyond_a_range_do_not_count():
 def test_mistakes_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_noise_on_what_does_not_come_to_rest_has_no_variance():
+    """Closed form of one mass: pi / (c k), for c > 0 alone."""
+    at = ("cart", "cart")
+
+    def cart(damping):
+        module = jv.TranslationTranslation(
+            "ground", "cart", mass=2.0, stiffness=300.0, damping=damping
+        )
+        return white_noise_measure(*at).analysis.function(jv.assemble([module]))
+
+    assert np.isclose(cart(1.5), np.pi / (1.5 * 300.0), rtol=1e-12)
+    assert np.isnan(cart(0.0))
