@@ -89,7 +89,7 @@ def sectioned(make, start):
     """Return the verb `poincare_section`."""
 
     def verb(length, time):
-        found = jv.poincare_section(
+        found = jv.orbits.poincare_section(
             make(length, time), states_in(start, length, time), 8, skip=24
         )
         return {"states": back(found.states, length, time)}

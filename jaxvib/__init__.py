@@ -3,128 +3,66 @@
 import importlib
 
 from ._environment import use_enough_threads, use_float64
+from ._nearest import unknown_key
 
 use_float64()
 use_enough_threads()
 
 __version__ = "0.1.0"
 
-# Each public name and the folder it lives in. A folder is imported when one of its
-# names is first used, so that `import jaxvib` and `jaxvib --help` stay instant.
-_HOMES = {
-    "systems": (
-        "AngularSpring",
-        "AppliedLoad",
-        "Assembled",
-        "Beam",
-        "BeamChain",
-        "BeamModule",
-        "BeamWithBodies",
-        "Body",
-        "Contact",
-        "ElasticSupport",
-        "ForcedSystem",
-        "FrameModule",
-        "HarmonicLoad",
-        "HertzContact",
-        "ImpactSystem",
-        "LinearContact",
-        "LinearSystem",
-        "PointInertia",
-        "PointMass",
-        "RestitutionContact",
-        "RodOnRod",
-        "Spring",
-        "TranslationRotation",
-        "TranslationTranslation",
-        "TwoBodyImpact",
-        "assemble",
-        "forced_system",
-        "lumped_masses_on_beam",
-        "oscillators_on_beam",
-        "parameters",
-        "replace",
-        "rigid_body_on_beam",
-        "two_body_impact",
-    ),
-    "dynamics": (
-        "CubicGround",
-        "Stop",
-        "Trajectory",
-        "beam_shapes",
-        "chain_fields",
-        "chain_motion",
-        "energy_field",
-        "energy_statistics",
-        "ensemble_split",
-        "equilibrium_split",
-        "flow",
-        "kick",
-        "kinetic_split",
-        "module_energies",
-        "propagate",
-        "random_velocities",
-        "simulate",
-        "step_chain",
-        "step_chains",
-        "step_long_chain",
-        "wave_packet",
-    ),
-    "kernels": ("kernel",),
+# The folders, each with what a first program calls of it; of `systems` that is all. What
+# else a folder exports is reached through it, as `jaxvib.branches.find_branches`. It is
+# imported when it is first asked for, so that `import jaxvib` and `jaxvib --help` stay
+# instant.
+_VERBS = {
+    "branches": ("bifurcation_point", "continue_orbit"),
+    "design": (),
+    "dynamics": ("flow", "propagate", "simulate"),
     "ensemble": ("Reason", "map_samples", "reason"),
+    "kernels": (),
     "modes": (
         "beam_eigenvalues",
-        "beam_motion",
-        "beam_response",
-        "beam_spectra",
-        "damped_modes",
-        "energy_shares",
-        "frequency_derivatives",
         "frequency_response",
-        "lowest_frequencies",
         "natural_frequencies",
         "natural_modes",
     ),
-    "studies": ("open_study", "sweep"),
-    "branches": (
-        "BifurcationCurve",
-        "BifurcationPoint",
-        "Branch",
-        "BranchEvent",
-        "bifurcation_curves",
-        "bifurcation_point",
-        "continue_bifurcation",
-        "continue_orbit",
-        "continue_orbits",
-        "extend_branch",
-        "find_branches",
-        "switch_branch",
-    ),
     "orbits": (
-        "Attractors",
-        "Basins",
-        "BifurcationDiagram",
-        "LyapunovExponents",
-        "PeriodicOrbit",
-        "attractors",
         "basins",
         "bifurcation_diagram",
         "lyapunov_exponents",
         "periodic_orbit",
-        "poincare_section",
-        "state_grid",
     ),
+    "reports": (),
+    "studies": ("open_study", "sweep"),
+    "systems": (),
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
-
-__all__ = sorted(_HOME)
+_FOLDER = {verb: folder for folder, verbs in _VERBS.items() for verb in verbs}
 
 
 def __getattr__(name: str):
-    if name in _HOME:
-        return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
-    raise AttributeError(f"module 'jaxvib' has no attribute {name!r}")
+    if name in _VERBS:
+        return importlib.import_module(f".{name}", __name__)
+    if name in _FOLDER:
+        return getattr(importlib.import_module(f".{_FOLDER[name]}", __name__), name)
+    if name == "__all__":
+        return sorted([*_VERBS, *_FOLDER, *_systems()])
+    if name.startswith("_"):
+        raise AttributeError(f"module 'jaxvib' has no attribute {name!r}")
+    systems = _systems()
+    if name in systems:
+        return systems[name]
+    raise AttributeError(unknown_key("name in jaxvib", name, __dir__()), name=name)
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return sorted([*_VERBS, *_FOLDER, *_systems(), "__version__"])
+
+
+def _systems() -> dict[str, object]:
+    """Return what `jaxvib.systems` exports, by name."""
+    exported = vars(importlib.import_module(".systems", __name__))
+    return {
+        name: value
+        for name, value in exported.items()
+        if not name.startswith("_") and not isinstance(value, type(importlib))
+    }

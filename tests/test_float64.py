@@ -15,7 +15,7 @@ CALLS = {
     "simulate": lambda: jv.simulate(impact, state, [0.0, 1.0]),
     "periodic_orbit": lambda: jv.periodic_orbit(impact),
     "natural_frequencies": lambda: jv.natural_frequencies(matrices),
-    "damped_modes": lambda: jv.damped_modes(matrices),
+    "damped_modes": lambda: jv.modes.damped_modes(matrices),
     "frequency_response": lambda: jv.frequency_response(matrices, [1.0], force=0),
     "propagate": lambda: jv.propagate(matrices, state, [0.0, 1.0]),
     "beam_eigenvalues": lambda: jv.beam_eigenvalues(beam, count=3),
@@ -48,7 +48,7 @@ def test_lists_are_states_times_frequencies_and_directions():
     chain = jv.BeamChain(3)
     rest = [[0.0] * 3] * 4
     np.testing.assert_array_equal(jv.propagate(chain, rest, [0.0]), [rest])
-    np.testing.assert_array_equal(jv.step_chain(chain, rest, 1.0, 8), rest)
+    np.testing.assert_array_equal(jv.dynamics.step_chain(chain, rest, 1.0, 8), rest)
     assert float(chain.energies(rest).total) == 0.0
     assert chain.bands([0.0, 1.0]).lower.shape == (2,)
     jitted = jax.jit(lambda x: jv.propagate(matrices, [x, 0.0, 0.0, 0.0], [0.0]))

@@ -171,11 +171,11 @@ def seconds(function, *arguments):
 def main(number, path):
     samples = draw(number)
     first_call, _ = seconds(
-        jv.beam_spectra, cantilever, {k: v[:64] for k, v in samples.items()}
+        jv.modes.beam_spectra, cantilever, {k: v[:64] for k, v in samples.items()}
     )
-    jv.beam_spectra(cantilever, samples)  # compiles what the few late designs need
+    jv.modes.beam_spectra(cantilever, samples)  # compiles what the few late designs need
     if not ALONE:
-        times = [seconds(jv.beam_spectra, cantilever, samples)[0] for _ in range(3)]
+        times = [seconds(jv.modes.beam_spectra, cantilever, samples)[0] for _ in range(3)]
         print(1e3 * min(times) / number)
         return
     peers = {name: (4 if mesh[0] == 160 else 20, functools.partial(_meshed, mesh))
@@ -184,7 +184,7 @@ def main(number, path):
     ours, times = [], {name: [] for name in peers}
     errors = {name: [] for name in ("jaxvib", *peers)}
     for turn in range(TURNS):
-        taken, spectra = seconds(jv.beam_spectra, cantilever, samples)
+        taken, spectra = seconds(jv.modes.beam_spectra, cantilever, samples)
         ours.append(taken / number)
         places = np.linspace(turn, number - 1, 20).astype(int)
         chosen = [{name: values[i] for name, values in samples.items()} for i in places]

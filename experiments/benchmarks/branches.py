@@ -61,7 +61,7 @@ def two_bodies(largest_step: float | None):
 
 def many(number: int, samples, orbits):
     """Return the branches of many Duffing oscillators, followed at once."""
-    return jv.continue_orbits(
+    return jv.branches.continue_orbits(
         DUFFING, samples, orbits, "w", (0.9, 1.3), largest_step=4e-3, most_points=1000
     )
 

@@ -86,8 +86,10 @@ def stepping(chains: int, bodies: int, steps: int, repeats: int) -> dict:
 
     def ours():
         if chains == 1:
-            return jv.step_long_chain(chain, states[0], STEP * steps, steps, tile=1000)
-        return jv.step_chains(chain, states, STEP * steps, steps, order=2)
+            return jv.dynamics.step_long_chain(
+                chain, states[0], STEP * steps, steps, tile=1000
+            )
+        return jv.dynamics.step_chains(chain, states, STEP * steps, steps, order=2)
 
     over, moved = passing()
     (first, least), (_, plain), (_, passed) = in_turns(
@@ -114,7 +116,7 @@ def stepping(chains: int, bodies: int, steps: int, repeats: int) -> dict:
 def exact(bodies: int, repeats: int) -> dict:
     """Return the time of the exact motion at one time, early and late."""
     chain = jv.BeamChain(bodies=bodies, gamma=1.0)
-    state = jv.random_velocities(chain, jax.random.key(0))
+    state = jv.dynamics.random_velocities(chain, jax.random.key(0))
     state = state.at[2].add(-state[2].mean())
     row: dict = {"bodies": bodies}
     for instant in (1.0, 1e6):
@@ -135,15 +137,17 @@ def long_run(repeats: int, small: bool) -> dict:
     duration = 1e4 if small else 1e6
     bodies, steps = 64, round(duration / 0.1)
     chain = jv.BeamChain(bodies=bodies, gamma=1.0)
-    state = jv.random_velocities(chain, jax.random.key(3))
+    state = jv.dynamics.random_velocities(chain, jax.random.key(3))
     state = state.at[2].add(-state[2].mean())
     other = jv.BeamChain(bodies=bodies, gamma=1.0, mass_factors=np.ones(bodies))
     reference = jv.propagate(other, state, [duration])[0]
     _, exactly = timed(lambda: jv.propagate(chain, state, [duration])[0], repeats)
     found = jv.propagate(chain, state, [duration])[0]
-    jv.step_chain(chain, state, 1.0, 10, order=8).block_until_ready()  # compiled
+    jv.dynamics.step_chain(chain, state, 1.0, 10, order=8).block_until_ready()  # compiled
     start = time.perf_counter()
-    after = jv.step_chain(chain, state, duration, steps, order=8).block_until_ready()
+    after = jv.dynamics.step_chain(
+        chain, state, duration, steps, order=8
+    ).block_until_ready()
     stepped = time.perf_counter() - start
     return {
         "t": duration,
@@ -171,7 +175,7 @@ def network(bodies: int, count: int, repeats: int) -> dict:
     modules.append(jv.Spring("ground", "b0", stiffness=50.0))
     system = jv.assemble(modules)
     built = time.perf_counter() - start
-    _, ours = timed(lambda: jv.lowest_frequencies(system, count), repeats)
+    _, ours = timed(lambda: jv.modes.lowest_frequencies(system, count), repeats)
     start = time.perf_counter()
     mass, _, stiffness = system.sparse_matrices()
     overlaid = time.perf_counter() - start
@@ -180,7 +184,7 @@ def network(bodies: int, count: int, repeats: int) -> dict:
         repeats,
     )
     squares = np.sort(eigsh(stiffness, count, mass, sigma=0.0)[0])
-    found = np.asarray(jv.lowest_frequencies(system, count))
+    found = np.asarray(jv.modes.lowest_frequencies(system, count))
     start = time.perf_counter()
     dense = np.asarray(jv.natural_frequencies(system))[:count]
     whole = time.perf_counter() - start

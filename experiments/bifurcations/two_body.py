@@ -82,7 +82,9 @@ def doubled(point, step: float, periods: int = 300) -> dict:
     """
     frequency = float(point.parameter) + step
     low, high = sorted((float(point.parameter) - step / 10, frequency + step))
-    double = jv.switch_branch(system_at(float(point.parameter)), point, (low, high))
+    double = jv.branches.switch_branch(
+        system_at(float(point.parameter)), point, (low, high)
+    )
     near = int(np.abs(double.parameter - frequency).argmin())
     other = rival(frequency)
     ours = periodic_orbit(other, np.asarray(double.states[near]), 2)

@@ -75,7 +75,7 @@ def numbers(name: str) -> dict:
     system = built(name)
     found = np.asarray(jv.natural_frequencies(system))
     peer = eigh(system.stiffness, system.mass, eigvals_only=True)
-    shares = jv.energy_shares(system)
+    shares = jv.modes.energy_shares(system)
     known = KNOWN.get(name)
     return {
         "rad/s": found.tolist(),

@@ -88,7 +88,8 @@ def continue_bifurcation(
     """Follow a bifurcation along a curve in two parameters, both ways.
 
         point = branch.bifurcations[0]
-        jv.continue_bifurcation(system, point, {"w": (0.9, 1.3), "f": (0.005, 0.05)})
+        bounds = {"w": (0.9, 1.3), "f": (0.005, 0.05)}
+        jv.branches.continue_bifurcation(system, point, bounds)
 
     Folds, period doublings, Neimark-Sacker points and grazing. Steps are measured along
     the curve (`branches.arclength`), which goes round where it turns back in a parameter

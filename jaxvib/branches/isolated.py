@@ -46,8 +46,9 @@ def find_branches(
 ) -> list[Branch]:
     """Return every branch that Newton's method meets from a grid of starts.
 
-        starts = jv.state_grid(system, {0: np.linspace(-2, 2, 9), 1: [-1.0, 0.0, 1.0]})
-        jv.find_branches(system, "load.frequency", (5.0, 7.0), starts, periods=3)
+        grid = {0: np.linspace(-2, 2, 9), 1: [-1.0, 0.0, 1.0]}
+        starts = jv.orbits.state_grid(system, grid)
+        jv.branches.find_branches(system, "load.frequency", (5.0, 7.0), starts, periods=3)
 
     At each of several values of the parameter orbits are sought from all starts, stable
     or not; each that is on no branch so far is followed by its arc length, both ways.

@@ -54,7 +54,7 @@ def test_a_branch_stops_at_an_event_and_goes_on_from_it(orbit, whole):
     assert float(short.parameter[-1]) == pytest.approx(float(wide.parameter), rel=1e-9)
     assert float(short.amplitude[-1, 0]) == pytest.approx(0.3, rel=1e-8)
     assert not short.bifurcations
-    longer = jv.extend_branch(DUFFING, short, BOUNDS)
+    longer = jv.branches.extend_branch(DUFFING, short, BOUNDS)
     folds = [float(point.parameter) for point in whole.bifurcations]
     assert [float(p.parameter) for p in longer.bifurcations] == pytest.approx(folds, 1e-10)
     assert list(np.asarray(longer.ends)) == [Reason.PARAMETER_BOUND] * 2
@@ -64,13 +64,13 @@ def test_a_branch_stops_at_an_event_and_goes_on_from_it(orbit, whole):
 
 @pytest.mark.slow
 def test_a_branch_goes_on_beyond_its_old_bounds(whole):
-    wider = jv.extend_branch(DUFFING, whole, (0.9, 1.2))
+    wider = jv.branches.extend_branch(DUFFING, whole, (0.9, 1.2))
     assert float(wider.parameter[0]) == 0.9
     assert float(wider.parameter[-1]) == 1.2
     assert len(wider.bifurcations) == len(whole.bifurcations) == 2
     assert len(wider.parameter) > len(whole.parameter)
     with pytest.raises(ValueError, match="no end to go on from"):
-        jv.extend_branch(DUFFING, whole, BOUNDS)
+        jv.branches.extend_branch(DUFFING, whole, BOUNDS)
 
 
 @pytest.mark.parametrize(

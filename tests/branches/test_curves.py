@@ -48,7 +48,9 @@ def folds():
 
 def test_a_curve_of_folds_goes_round_its_cusp(folds):
     system, fold = folds
-    curve = jv.continue_bifurcation(system, fold, {"h": (-1.0, 1.0), "r": (-1.0, 2.0)})
+    curve = jv.branches.continue_bifurcation(
+        system, fold, {"h": (-1.0, 1.0), "r": (-1.0, 2.0)}
+    )
     h, r = np.asarray(curve.parameters).T
     assert np.abs(h) == pytest.approx(2 * (np.maximum(r, 0) / 3) ** 1.5, abs=1e-12)
     assert (h.min(), h.max()) == (-1.0, 1.0)
@@ -74,7 +76,7 @@ def test_what_has_no_curve_is_refused(folds, kind, bounds, words):
     point = jv.bifurcation_point(system, fold, "fold", "h")
     object.__setattr__(point, "kind", kind)
     with pytest.raises(ValueError, match=words):
-        jv.continue_bifurcation(system, point, bounds)
+        jv.branches.continue_bifurcation(system, point, bounds)
 
 
 @pytest.mark.slow
@@ -82,7 +84,9 @@ def test_the_tongue_of_mathieu():
     values = {"a": 0.5, "q": 0.4}
     system = jv.forced_system(mathieu, parameters=values, period=np.pi, dimension=2)
     point = first_bifurcation(system, [0.0, 0.0], "a", (0.3, 1.2), largest_step=0.05)
-    curve = jv.continue_bifurcation(system, point, {"a": (-1.0, 3.0), "q": (0.1, 3.0)})
+    curve = jv.branches.continue_bifurcation(
+        system, point, {"a": (-1.0, 3.0), "q": (0.1, 3.0)}
+    )
     a, q = np.asarray(curve.parameters).T
     assert len(a) > 10
     assert a == pytest.approx(scipy.special.mathieu_b(1, q), abs=1e-11)
@@ -95,7 +99,9 @@ def test_resonances_on_a_curve_of_tori():
     values = {"c": 0.1, "w": 1.8}
     system = jv.forced_system(growing, parameters=values, period=1.0, dimension=2)
     point = first_bifurcation(system, [0.0, 0.0], "c", (-0.3, 0.3), largest_step=0.05)
-    curve = jv.continue_bifurcation(system, point, {"c": (-1.0, 3.0), "w": (1.0, 3.0)})
+    curve = jv.branches.continue_bifurcation(
+        system, point, {"c": (-1.0, 3.0), "w": (1.0, 3.0)}
+    )
     assert np.asarray(curve.parameters)[:, 0] == pytest.approx(0.0, abs=1e-12)
     found = {point.kind: point.parameters[1] for point in curve.special}
     expected = {"resonance 1:4": np.pi / 2, "resonance 1:3": TAU / 3}
@@ -108,8 +114,8 @@ def test_curves_of_tori_and_of_flips_end_in_one_resonance():
     system = jv.forced_system(predator_prey, parameters=values, period=1.0, dimension=2)
     torus = first_bifurcation(system, [0.42, 0.23], "b0", (0.3, 0.8))
     flip = first_bifurcation(system, [0.42, 0.23], "eps", (0.0, 0.8))
-    tori = jv.continue_bifurcation(system, torus, bounds)
-    flips = jv.continue_bifurcation(system, flip, bounds)
+    tori = jv.branches.continue_bifurcation(system, torus, bounds)
+    flips = jv.branches.continue_bifurcation(system, flip, bounds)
     assert list(np.asarray(tori.ends)) == [Reason.PARAMETER_BOUND, Reason.STRONG_RESONANCE]
     # Without seasons the tori begin at Hopf's bifurcation, b0 = 1/3.
     assert np.asarray(tori.parameters)[0] == pytest.approx([1 / 3, 0.0], abs=1e-10)
@@ -126,7 +132,7 @@ def test_the_curve_of_grazing_is_that_of_the_linear_response():
     orbit = jv.periodic_orbit(system, system.rest())
     point = jv.bifurcation_point(system, orbit, "grazing", "load.amplitude")
     bounds = {"load.amplitude": (20.0, 1000.0), "load.frequency": (4.0, 9.0)}
-    curve = jv.continue_bifurcation(system, point, bounds)
+    curve = jv.branches.continue_bifurcation(system, point, bounds)
     mass, damping, stiffness = (np.asarray(m) for m in system.matrices())
 
     def closing(w):

@@ -143,7 +143,7 @@ def test_many_branches_are_the_single_ones():
     samples = {"f": forces, "w": np.full(3, 1.0)}
     orbits = regimes(oscillator, samples)
     assert np.asarray(orbits.result).tolist() == [0, 0, 0]
-    many = jv.continue_orbits(oscillator, samples, orbits, "w", (0.9, 1.3))
+    many = jv.branches.continue_orbits(oscillator, samples, orbits, "w", (0.9, 1.3))
     assert len({len(one.parameter) for one in many}) > 1
     for force, one in zip(forces, many, strict=True):
         alone = branch(jv.replace(oscillator, {"f": force}), [0.0, 0.0], "w", (0.9, 1.3))

@@ -162,7 +162,7 @@ def test_its_period_doubles_where_the_closed_form_says(doubling):
     speed = scipy.optimize.brentq(fast.flips, 0.7, 1.0, xtol=1e-15)
     assert float(flip.parameter) == pytest.approx(fast.amplitude(speed), rel=1e-10)
     np.testing.assert_allclose(flip.state, fast.start(speed), atol=1e-9)
-    doubled = jv.switch_branch(system, flip, (4.0, 5.2))
+    doubled = jv.branches.switch_branch(system, flip, (4.0, 5.2))
     assert int(doubled.periods) == 2
     assert set(np.asarray(doubled.contacts)[:3]) == {2}
 
@@ -198,7 +198,7 @@ def test_the_curve_of_its_grazing_is_the_closed_form(apart):
     system, orbit = apart
     point = jv.bifurcation_point(system, orbit, "grazing", LOAD)
     bounds = {LOAD: (0.01, 2.0), FREQUENCY: (0.7, 1.3)}
-    curve = jv.continue_bifurcation(system, point, bounds)
+    curve = jv.branches.continue_bifurcation(system, point, bounds)
     loads, frequencies = np.asarray(curve.parameters).T
     expected = [OneImpact(frequency).grazing() for frequency in frequencies]
     np.testing.assert_allclose(loads, expected, rtol=1e-10)
@@ -208,7 +208,9 @@ def test_the_curve_of_its_grazing_is_the_closed_form(apart):
 @pytest.mark.slow
 def test_the_curve_of_its_fold_is_the_closed_form_and_ends_where_it_grazes(branch):
     bounds = {LOAD: (0.01, 0.6), FREQUENCY: (0.9, 1.1)}
-    curve = jv.continue_bifurcation(oscillator(0.09), branch.bifurcations[1], bounds)
+    curve = jv.branches.continue_bifurcation(
+        oscillator(0.09), branch.bifurcations[1], bounds
+    )
     loads, frequencies = np.asarray(curve.parameters).T
     expected = [OneImpact(frequency).fold()[0] for frequency in frequencies]
     np.testing.assert_allclose(loads, expected, rtol=1e-12)
@@ -222,7 +224,7 @@ def test_the_curve_of_its_fold_is_the_closed_form_and_ends_where_it_grazes(branc
 def test_the_curve_of_its_period_doubling_is_the_closed_form(doubling):
     system, flip = doubling
     bounds = {LOAD: (3.0, 6.0), RATIO: (0.7, 0.9)}
-    curve = jv.continue_bifurcation(system, flip, bounds)
+    curve = jv.branches.continue_bifurcation(system, flip, bounds)
     loads, ratios = np.asarray(curve.parameters).T
 
     def expected(ratio):

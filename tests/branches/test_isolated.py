@@ -38,8 +38,10 @@ def settled(frequency, state, periods):
 
 @pytest.mark.slow
 def test_an_isolated_branch_of_subharmonics_is_found_and_followed_once(system):
-    starts = jv.state_grid(system, {0: np.linspace(-2, 2, 5), 1: np.linspace(-4, 4, 5)})
-    [branch] = jv.find_branches(
+    starts = jv.orbits.state_grid(
+        system, {0: np.linspace(-2, 2, 5), 1: np.linspace(-4, 4, 5)}
+    )
+    [branch] = jv.branches.find_branches(
         system, "w", (2.5, 12.0), starts, values=5, periods=3, largest_step=0.2
     )
     assert {int(code) for code in np.asarray(branch.ends)} == {int(Reason.CLOSED)}
@@ -59,4 +61,4 @@ def test_an_isolated_branch_of_subharmonics_is_found_and_followed_once(system):
 
 def test_starts_of_another_size_are_refused(system):
     with pytest.raises(ValueError, match=r"allowed: \(starts, 2\)"):
-        jv.find_branches(system, "w", (4.0, 6.0), np.zeros((3, 4)))
+        jv.branches.find_branches(system, "w", (4.0, 6.0), np.zeros((3, 4)))

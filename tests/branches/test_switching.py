@@ -35,7 +35,7 @@ def symmetric():
 
 @pytest.fixture(scope="module")
 def tilted(symmetric):
-    return jv.switch_branch(driven, symmetric.bifurcations[0], (1.0, 1.5))
+    return jv.branches.switch_branch(driven, symmetric.bifurcations[0], (1.0, 1.5))
 
 
 def flow_by_scipy(parameters, state, periods):
@@ -79,7 +79,7 @@ def test_its_period_doubles_where_it_is_printed(tilted):
     doubling = next(p for p in tilted.bifurcations if p.kind == "period_doubling")
     assert float(doubling.parameter) == pytest.approx(1.348, abs=3e-3)  # "about 1.348"
     assert np.abs(multipliers_by_scipy(doubling) + 1).min() < 1e-6
-    double = jv.switch_branch(driven, doubling, (1.3, 1.4))
+    double = jv.branches.switch_branch(driven, doubling, (1.3, 1.4))
     assert int(double.stable[0]) == 1
     point = len(double.parameter) // 3
     values = {"amplitude": 1.5, "w": 2 / 3, "quality": float(double.parameter[point])}
@@ -114,10 +114,10 @@ def test_rest_loses_its_stability_at_mathieu_s_values():
 
 
 def test_nothing_branches_off_at_a_fold():
-    fold = jv.BifurcationPoint(
+    fold = jv.branches.BifurcationPoint(
         kind="fold", path="quality", parameter=jnp.array(1.0), state=jnp.zeros(2),
         periods=jnp.array(1), time=jnp.array(0.0), residual=jnp.array(0.0),
         test=jnp.array(0.0), iterations=jnp.array(0), result=jnp.array(0),
     )  # fmt: skip
     with pytest.raises(ValueError, match="kind = 'fold'; allowed: period_doubling"):
-        jv.switch_branch(driven, fold, (0.5, 2.0))
+        jv.branches.switch_branch(driven, fold, (0.5, 2.0))

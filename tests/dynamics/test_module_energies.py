@@ -27,7 +27,7 @@ def test_two_masses_and_a_spring_have_the_energies_by_hand():
             jv.Spring("a", "b", stiffness=7.0, damping=0.4),
         ]
     )
-    found = jv.module_energies(system, np.array([0.1, 0.4, 1.5, -0.5]))
+    found = jv.dynamics.module_energies(system, np.array([0.1, 0.4, 1.5, -0.5]))
     np.testing.assert_allclose(found.kinetic, [2.25, 0.375, 0.0], rtol=1e-14)
     np.testing.assert_allclose(found.potential, [0, 0, 3.5 * 0.09], rtol=1e-14)
     np.testing.assert_allclose(found.dissipated, [0, 0, 0.4 * 4.0], rtol=1e-14)
@@ -38,7 +38,7 @@ def test_the_modules_have_all_the_energy_and_lose_what_is_lost():
     times = np.linspace(0.0, 3.0, 7)
     start = np.array([0.1, -0.2, 0.3, 0.4, -0.1, 0.2])
     states = jv.propagate(system, start, times)
-    found = jax.jit(jv.module_energies)(system, states)
+    found = jax.jit(jv.dynamics.module_energies)(system, states)
     mass, damping, stiffness = (np.asarray(m) for m in system.matrices())
     q, v = np.split(np.asarray(states), 2, -1)
     by_matrices = (
@@ -52,7 +52,7 @@ def test_the_modules_have_all_the_energy_and_lose_what_is_lost():
 
     def total(time):
         moved = jv.propagate(system, start, time[None])[0]
-        energies = jv.module_energies(system, moved)
+        energies = jv.dynamics.module_energies(system, moved)
         return (energies.kinetic + energies.potential).sum()
 
     rate = jax.grad(total)(times[3])
@@ -63,10 +63,10 @@ def test_a_standing_rod_gives_energy_as_it_falls():
     system = cart_with_rods()
     lean = np.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.0])
     weight = 0.5 * 9.81 * 0.6 / 2
-    found = jv.module_energies(system, lean).potential
+    found = jv.dynamics.module_energies(system, lean).potential
     np.testing.assert_allclose(found, [0, 0, (9.0 - weight) * 0.005], rtol=1e-12)
 
 
 def test_states_of_another_length_are_refused():
     with pytest.raises(ValueError, match=r"states have shape \(4,\); allowed: \(..., 6\)"):
-        jv.module_energies(cart_with_rods(), np.zeros(4))
+        jv.dynamics.module_energies(cart_with_rods(), np.zeros(4))

@@ -26,7 +26,7 @@ def test_a_motion_is_the_same_in_all_units(make, start, atol):
         system, state = make(length, time), states_in(start, length, time)
         found = jv.simulate(system, state, jnp.array([0.0, 1.1, 2.2]) / time)
         ends.append(back(found.states, length, time))
-        points = jv.poincare_section(system, state, 2, 1, rtol=1e-10)
+        points = jv.orbits.poincare_section(system, state, 2, 1, rtol=1e-10)
         sections.append(back(points.states, length, time))
     for each in (ends, sections):
         for other in each[1:]:

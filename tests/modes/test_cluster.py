@@ -23,7 +23,7 @@ def star(*, first=50.0):
 
 def test_a_repeated_value_splits_as_its_cluster_says():
     paths = ["modules.h-a.stiffness", "modules.b.mass"]
-    slopes = np.asarray(jv.frequency_derivatives(star(), paths))
+    slopes = np.asarray(jv.modes.frequency_derivatives(star(), paths))
     step = 1e-4
     ahead, behind = (jv.natural_frequencies(star(first=50.0 + s)) for s in (step, -step))
     # below the point the values come in the reverse order
@@ -55,16 +55,16 @@ def test_a_periodic_chain_lists_both_waves_of_a_pair_and_their_slopes(gamma):
     assert (np.diff(found) < 1e-12).sum() == bodies - 1  # all but q = 0 come twice
     step = 1e-4  # the difference is right to its square
     difference = (branches(gamma + step) - branches(gamma - step)) / (2 * step)
-    slopes = np.asarray(jv.frequency_derivatives(chain, ["gamma"]))[0]
+    slopes = np.asarray(jv.modes.frequency_derivatives(chain, ["gamma"]))[0]
     np.testing.assert_allclose(slopes, difference[order], rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.slow
 def test_a_heavier_body_of_a_ring_slows_one_wave_of_each_pair():
     chain = jv.BeamChain(7, 1.0)
-    slopes = np.asarray(jv.frequency_derivatives(chain.assembled(), ["modules.0.y.mass"]))[
-        0
-    ]
+    slopes = np.asarray(
+        jv.modes.frequency_derivatives(chain.assembled(), ["modules.0.y.mass"])
+    )[0]
     step = 1e-5
 
     def at(mass):
@@ -88,14 +88,16 @@ def test_a_heavier_body_of_a_ring_slows_one_wave_of_each_pair():
 def test_a_parameter_that_holds_a_free_system_has_no_slope_there():
     modules = [jv.PointMass("a", 1.0), jv.PointMass("b", 1.0)]
     modules += [jv.Spring("a", "b", stiffness=1.0), jv.Spring("ground", "a")]
-    slopes = jv.frequency_derivatives(jv.assemble(modules), ["modules.ground-a.stiffness"])
+    slopes = jv.modes.frequency_derivatives(
+        jv.assemble(modules), ["modules.ground-a.stiffness"]
+    )
     assert np.isnan(slopes[0, 0])
     np.testing.assert_allclose(slopes[0, 1], 0.5 / (2 * np.sqrt(2)), rtol=1e-12)
 
 
 def test_an_unknown_path_is_named():
     with pytest.raises(ValueError, match=r"did you mean 'modules.h-a.stiffness'"):
-        jv.frequency_derivatives(star(), ["modules.h-a.stiffnes"])
+        jv.modes.frequency_derivatives(star(), ["modules.h-a.stiffnes"])
 
 
 def test_each_mode_names_what_holds_its_energy():
@@ -106,7 +108,7 @@ def test_each_mode_names_what_holds_its_energy():
             jv.PointMass("balloon", 1.0),
         ]
     )
-    shares = jv.energy_shares(system)
+    shares = jv.modes.energy_shares(system)
     np.testing.assert_allclose(shares.potential.sum(0), [0, 1, 1], atol=1e-12)
     np.testing.assert_allclose(shares.kinetic.sum(0), 1, rtol=1e-12)
     assert shares.describe(0) == "0 rad/s: strained none; moving balloon 100%"
@@ -120,7 +122,7 @@ def test_five_thousand_bodies_have_the_closed_form_from_sparse_matrices():
     names = ["ground", *(f"m{i}" for i in range(count)), "ground"]
     modules: list = [jv.PointMass(name, 2.0) for name in names[1:-1]]
     modules += [jv.Spring(a, b, stiffness=50.0) for a, b in itertools.pairwise(names)]
-    found = jv.lowest_frequencies(jv.assemble(modules), 6)
+    found = jv.modes.lowest_frequencies(jv.assemble(modules), 6)
     closed = 10 * np.sin(np.arange(1, 7) * np.pi / (2 * (count + 1)))
     np.testing.assert_allclose(found, closed, rtol=1e-12)
 
@@ -143,7 +145,7 @@ def bodies_on_the_ground(stiffnesses):
 @pytest.mark.usefixtures("either")
 @pytest.mark.parametrize("count", [1, 7, 60])
 def test_a_value_that_repeats_sixty_times_comes_as_often_as_is_asked_for(count):
-    found = jv.lowest_frequencies(bodies_on_the_ground(np.ones(60)), count)
+    found = jv.modes.lowest_frequencies(bodies_on_the_ground(np.ones(60)), count)
     np.testing.assert_allclose(found, np.ones(count), rtol=1e-14)
 
 
@@ -156,7 +158,7 @@ def test_nothing_below_the_shift_is_nearest_above_it():
         (58.5, [59, 60, np.nan]),
         (60.5, [np.nan, np.nan, np.nan]),
     ]:
-        found = jv.lowest_frequencies(system, 3, shift=shift)
+        found = jv.modes.lowest_frequencies(system, 3, shift=shift)
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -165,15 +167,17 @@ def test_matrices_chains_and_what_falls_over_have_lowest_frequencies_too():
     squares = np.arange(-3.0, 57.0)
     system = jv.LinearSystem(np.eye(60), np.zeros((60, 60)), np.diag(squares))
     expected = [np.nan] * 3 + [0.0, 1.0, np.sqrt(2)]
-    np.testing.assert_allclose(jv.lowest_frequencies(system, 6), expected, rtol=1e-12)
-    np.testing.assert_allclose(jv.lowest_frequencies(system, 1, shift=0.5), [1.0])
+    np.testing.assert_allclose(jv.modes.lowest_frequencies(system, 6), expected, rtol=1e-12)
+    np.testing.assert_allclose(jv.modes.lowest_frequencies(system, 1, shift=0.5), [1.0])
     chain = jv.BeamChain(20)
     np.testing.assert_allclose(
-        jv.lowest_frequencies(chain, 12), jv.natural_frequencies(chain)[:12], atol=1e-12
+        jv.modes.lowest_frequencies(chain, 12),
+        jv.natural_frequencies(chain)[:12],
+        atol=1e-12,
     )
     flutters = jv.LinearSystem(np.eye(2), np.eye(2), [[2.0, 0.9], [-0.9, 3.0]])
     with pytest.raises(ValueError, match="damped_modes"):
-        jv.lowest_frequencies(flutters, 1)
+        jv.modes.lowest_frequencies(flutters, 1)
 
 
 def test_a_grid_of_many_bodies_lists_every_pair_of_equal_values():
@@ -191,11 +195,11 @@ def test_a_grid_of_many_bodies_lists_every_pair_of_equal_values():
     wave = 4 * 25 * np.sin(np.arange(side) * np.pi / (2 * side)) ** 2
     closed = np.sqrt(np.sort((wave[:, None] + wave).ravel()))
     system = jv.assemble(modules)
-    found = jv.lowest_frequencies(system, 40)
+    found = jv.modes.lowest_frequencies(system, 40)
     np.testing.assert_allclose(found, closed[:40], rtol=1e-12)
     for shift, count in ((4.0, 9), (float(closed[200]), 5), (float(closed[-3]) - 1e-6, 6)):
         above = np.append(closed[closed >= shift * (1 - 1e-12)], np.full(count, np.nan))
-        found = jv.lowest_frequencies(system, count, shift=shift)
+        found = jv.modes.lowest_frequencies(system, count, shift=shift)
         np.testing.assert_allclose(found, above[:count], rtol=1e-12)
 
 
@@ -232,25 +236,25 @@ def test_sparse_frequencies_are_the_lowest_of_the_dense_ones():
     ]
     system = jv.assemble(modules)
     dense = np.asarray(jv.natural_frequencies(system))
-    found = jv.lowest_frequencies(system, 5)
+    found = jv.modes.lowest_frequencies(system, 5)
     np.testing.assert_allclose(found, dense[:5], rtol=1e-9)
     free = jv.assemble([jv.PointMass("m0", 1.0), *modules[1:]])
-    found = jv.lowest_frequencies(free, 3)
+    found = jv.modes.lowest_frequencies(free, 3)
     assert float(found[0]) == 0.0
     with pytest.raises(ValueError, match="count = 61"):
-        jv.lowest_frequencies(system, 61)
+        jv.modes.lowest_frequencies(system, 61)
 
 
 def test_values_that_repeat_have_no_slopes_along_what_makes_them_flutter():
     ring = jv.LinearSystem(np.eye(2), np.zeros((2, 2)), np.eye(2))
     with pytest.raises(ValueError, match=r"stiffness\.0\.1 changes .* not symmetric"):
-        jv.frequency_derivatives(ring, ["stiffness.0.1"])
-    slopes = jv.frequency_derivatives(ring, ["stiffness.1.1"])
+        jv.modes.frequency_derivatives(ring, ["stiffness.0.1"])
+    slopes = jv.modes.frequency_derivatives(ring, ["stiffness.1.1"])
     np.testing.assert_allclose(slopes, [[0.0, 0.5]], atol=1e-15)
 
 
 def test_what_falls_over_leaves_the_slopes_of_the_others():
     stiffness = np.diag([-1.0, 4.0])
     system = jv.LinearSystem(np.eye(2), np.zeros((2, 2)), stiffness)
-    slopes = jv.frequency_derivatives(system, ["stiffness.1.1"])
+    slopes = jv.modes.frequency_derivatives(system, ["stiffness.1.1"])
     np.testing.assert_allclose(slopes, [[np.nan, 0.25]], rtol=1e-14)

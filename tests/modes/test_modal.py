@@ -158,7 +158,7 @@ def test_modes_are_mass_normalised_and_solve_the_eigenproblem():
     np.testing.assert_allclose(
         modes.damping_ratios, modes.frequencies * 50 / 1e5 / 2, rtol=1e-12
     )
-    complex_modes = jv.damped_modes(system)
+    complex_modes = jv.modes.damped_modes(system)
     np.testing.assert_allclose(
         complex_modes.damping_ratios[:8], modes.damping_ratios, rtol=1e-11
     )
@@ -168,7 +168,7 @@ def test_modes_are_mass_normalised_and_solve_the_eigenproblem():
 @pytest.mark.parametrize("damping", [0.3, 2.0, 5.0])
 def test_a_damped_oscillator_has_the_roots_of_its_quadratic(damping):
     system = jv.assemble([spring("ground", "a", mass=1.0, stiffness=1.0, damping=damping)])
-    modes = jv.damped_modes(system)
+    modes = jv.modes.damped_modes(system)
     roots = np.roots([1.0, damping, 1.0])
     expected = sorted(roots[roots.imag >= 0], key=abs)
     found = np.asarray(modes.values)[: len(expected)]
@@ -257,7 +257,9 @@ def test_what_may_flutter_has_no_natural_modes(modes):
         modes(system)
     with pytest.raises(ValueError, match="`damped_modes`"):
         modes(jv.ImpactSystem(system))
-    values = np.asarray(jv.damped_modes(system).values)[:2]  # lambda^2 = -2.5 +- i sqrt .56
+    values = np.asarray(jv.modes.damped_modes(system).values)[
+        :2
+    ]  # lambda^2 = -2.5 +- i sqrt .56
     np.testing.assert_allclose(values**2, [-2.5 + 1j * 0.56**0.5, -2.5 - 1j * 0.56**0.5])
 
 
@@ -315,4 +317,4 @@ def test_a_system_without_matrices_or_modules_says_so():
     with pytest.raises(ValueError, match="ForcedSystem has no mass, damping"):
         linear_part(forced)
     with pytest.raises(ValueError, match="LinearSystem is not made of modules"):
-        jv.energy_shares(linear(np.eye(2)))
+        jv.modes.energy_shares(linear(np.eye(2)))

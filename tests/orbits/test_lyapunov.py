@@ -110,7 +110,7 @@ def test_an_argument_out_of_range_is_named(options, words):
 
 def test_a_section_of_a_linear_motion_is_the_matrix_exponential():
     line = jv.replace(oscillator, {"a": 0.0, "f": 0.0, "w": 1.0})
-    section = jv.poincare_section(line, start, periods=6, skip=2)
+    section = jv.orbits.poincare_section(line, start, periods=6, skip=2)
     matrix = jax.scipy.linalg.expm(TAU * jnp.array([[0.0, 1.0], [-1.0, -0.2]]))
     expected = [np.linalg.matrix_power(matrix, n) @ start for n in range(3, 9)]
     np.testing.assert_allclose(section.states, expected, atol=1e-7)

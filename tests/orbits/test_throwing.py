@@ -45,7 +45,7 @@ def test_a_motion_that_ends_on_the_way_keeps_what_there_was():
     with pytest.raises(RuntimeError, match=f"simulate: .*({GONE})"):
         jv.simulate(explosive, [1.0], [0.0, 2.0, 3.0])
     with pytest.raises(RuntimeError, match=f"poincare_section: .*({GONE})"):
-        jv.poincare_section(explosive, [1.0], periods=2, skip=2)
+        jv.orbits.poincare_section(explosive, [1.0], periods=2, skip=2)
 
 
 def test_an_orbit_that_is_not_there_raises_its_reason():

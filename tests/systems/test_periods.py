@@ -68,7 +68,7 @@ def test_samples_without_a_period_have_their_reason():
     @jax.vmap
     def orbits(frequency):
         orbit = jv.periodic_orbit(moved_to(TWO, frequency), jnp.zeros(2))
-        section = jv.poincare_section(moved_to(TWO, frequency), jnp.zeros(2), 2, 2)
+        section = jv.orbits.poincare_section(moved_to(TWO, frequency), jnp.zeros(2), 2, 2)
         return orbit.result, orbit.state, section.result
 
     codes, states, sections = orbits(jnp.array([2.0, np.sqrt(2.0), 1.5, jnp.nan]))
@@ -97,10 +97,15 @@ def swing(period):
 
 def test_a_field_that_does_not_repeat_in_its_period_is_refused():
     wrong = swing(2 * np.pi)
-    for verb in (jv.periodic_orbit, lambda s: jv.poincare_section(s, jnp.zeros(2), 1, 0)):
+    for verb in (
+        jv.periodic_orbit,
+        lambda s: jv.orbits.poincare_section(s, jnp.zeros(2), 1, 0),
+    ):
         with pytest.raises(ValueError, match=r"period = 6.283185307 s is none: the field"):
             verb(wrong)
-    code = jax.jit(lambda s: jv.poincare_section(s, jnp.zeros(2), 1, 0).result)(wrong)
+    code = jax.jit(lambda s: jv.orbits.poincare_section(s, jnp.zeros(2), 1, 0).result)(
+        wrong
+    )
     assert int(code) == Reason.NO_COMMON_PERIOD
     right = swing(lambda p: 2 * jnp.pi / p["w"])
     check_period(right)

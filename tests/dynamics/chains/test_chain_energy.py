@@ -14,10 +14,10 @@ RNG = np.random.default_rng(11)
 
 def test_energy_given_to_translation_settles_in_the_closed_form():
     chain = jv.BeamChain(bodies=8, gamma=1.0)
-    split = jv.equilibrium_split(chain)
+    split = jv.dynamics.equilibrium_split(chain)
     np.testing.assert_allclose(split.translational, (np.sqrt(6) - 1) / 4, rtol=1e-12)
     np.testing.assert_allclose(split.rotational, (3 - np.sqrt(6)) / 4, rtol=1e-12)
-    given_turning = jv.equilibrium_split(chain, rotational=1.0)
+    given_turning = jv.dynamics.equilibrium_split(chain, rotational=1.0)
     np.testing.assert_allclose(given_turning.translational, split.rotational, rtol=1e-12)
 
 
@@ -29,7 +29,7 @@ def test_the_equilibrium_is_the_integral_over_the_zone(gamma):
         return coupling / ((a - d) ** 2 + 4 * coupling + 1e-300) / np.pi
 
     expected = quad(passed, 0, np.pi, epsabs=1e-13, limit=200)[0]
-    split = jv.equilibrium_split(jv.BeamChain(bodies=8, gamma=gamma))
+    split = jv.dynamics.equilibrium_split(jv.BeamChain(bodies=8, gamma=gamma))
     np.testing.assert_allclose(split.rotational, expected, rtol=1e-9)
     np.testing.assert_allclose(split.translational, 0.5 - expected, rtol=1e-9)
 
@@ -43,19 +43,19 @@ def test_the_split_over_time_is_the_mean_over_random_chains():
     @jax.jit
     @jax.vmap
     def energies_of(key):
-        state = jv.random_velocities(chain, key)
+        state = jv.dynamics.random_velocities(chain, key)
         return chain.energies(jv.propagate(chain, state, times))
 
     energies = energies_of(keys)
     mean = np.asarray(energies.total)[:, :1].mean()
-    expected = jv.kinetic_split(chain, times)
+    expected = jv.dynamics.kinetic_split(chain, times)
     for name in ("translational", "rotational"):
         found = np.asarray(getattr(energies, name)) / mean
         error = found.std(0) / np.sqrt(len(found)) + 1e-12
         distance = np.abs(found.mean(0) - np.asarray(getattr(expected, name)))
         assert np.all(distance < 4 * error)
-    late = jv.kinetic_split(chain, jnp.linspace(300.0, 500.0, 64))
-    settled = jv.equilibrium_split(chain)
+    late = jv.dynamics.kinetic_split(chain, jnp.linspace(300.0, 500.0, 64))
+    settled = jv.dynamics.equilibrium_split(chain)
     np.testing.assert_allclose(late.rotational.mean(), settled.rotational, atol=2e-3)
 
 
@@ -68,8 +68,10 @@ def test_fluxes_close_the_balance_of_each_body(ends):
     state = jnp.asarray(state)
     weights = jnp.stack([chain.masses, chain.inertias])
     rate = jnp.concatenate([state[2:], chain.forces(state[:2]) / weights])
-    change = jax.jvp(lambda s: jv.energy_field(chain, s).density, (state,), (rate,))[1]
-    field = jv.energy_field(chain, state)
+    change = jax.jvp(
+        lambda s: jv.dynamics.energy_field(chain, s).density, (state,), (rate,)
+    )[1]
+    field = jv.dynamics.energy_field(chain, state)
     arriving = -np.asarray(chain.on_bodies(field.flux, -1.0))
     np.testing.assert_allclose(change, arriving, atol=1e-12)
     total = chain.energies(state).total
@@ -85,7 +87,7 @@ def test_beams_are_cubics_with_their_moment_and_shear():
     at = 0.7 * np.arange(3)
     state = np.zeros((4, 3))
     state[0], state[1] = shape(at), shape.deriv()(at)
-    beams = jv.beam_shapes(chain, state, 5)
+    beams = jv.dynamics.beam_shapes(chain, state, 5)
     x = at[:2, None] + np.asarray(beams.positions)[None, :]
     np.testing.assert_allclose(beams.deflection, shape(x), rtol=1e-12)
     np.testing.assert_allclose(beams.moment, 3.0 * shape.deriv(2)(x), rtol=1e-11)
@@ -96,9 +98,11 @@ def test_beams_are_cubics_with_their_moment_and_shear():
 @pytest.mark.slow
 def test_a_packet_travels_with_the_group_velocity_of_its_branch(upper):
     chain = jv.BeamChain(bodies=256, gamma=1.0)
-    state = jv.wave_packet(chain, 80.0, 12.0, 1.0, upper=upper)
+    state = jv.dynamics.wave_packet(chain, 80.0, 12.0, 1.0, upper=upper)
     moved = jv.propagate(chain, state, [0.0, 60.0])
-    density = np.asarray(jax.vmap(lambda s: jv.energy_field(chain, s).density)(moved))
+    density = np.asarray(
+        jax.vmap(lambda s: jv.dynamics.energy_field(chain, s).density)(moved)
+    )
     centre = (density * np.arange(256)).sum(1) / density.sum(1)
     bands = chain.bands(1.0)
     velocity = float(bands.upper_velocity if upper else bands.lower_velocity)
@@ -107,14 +111,14 @@ def test_a_packet_travels_with_the_group_velocity_of_its_branch(upper):
 
 def test_random_velocities_and_kicks_have_the_energy_asked_for():
     chain = jv.BeamChain(bodies=512, gamma=2.0, ends="hinged", mass=3.0)
-    state = jv.random_velocities(chain, jax.random.key(0), 0.7, 0.25)
+    state = jv.dynamics.random_velocities(chain, jax.random.key(0), 0.7, 0.25)
     energies = chain.energies(state)
     np.testing.assert_allclose(energies.translational / 512, 0.75 * 0.7, rtol=0.2)
     np.testing.assert_allclose(energies.rotational / 512, 0.25 * 0.7, rtol=0.2)
     assert float(energies.potential) == 0.0
-    one = jv.kick(chain, 3, 2.0, 1.0)
+    one = jv.dynamics.kick(chain, 3, 2.0, 1.0)
     assert float(chain.energies(one).translational) == pytest.approx(6.0)
     with pytest.raises(ValueError, match="body = 512 is not in"):
-        jv.kick(chain, 512, 1.0)
+        jv.dynamics.kick(chain, 512, 1.0)
     with pytest.raises(ValueError, match="rotational = 2 is not in"):
-        jv.random_velocities(chain, jax.random.key(0), 1.0, 2.0)
+        jv.dynamics.random_velocities(chain, jax.random.key(0), 1.0, 2.0)

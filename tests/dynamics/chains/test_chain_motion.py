@@ -22,7 +22,7 @@ def test_averages_and_fluctuations_of_one_wave_are_its_closed_form():
     turn = cos * np.sin(q * place) * np.sqrt(6 * 0.7)
     state = np.stack([0 * place, 0 * place, -sin * np.cos(q * place), turn])
     times = np.arange(64) * (2 * np.pi / lower) / 64  # one whole period
-    moved = jv.chain_motion(chain, state, times)
+    moved = jv.dynamics.chain_motion(chain, state, times)
     total = float(chain.energies(state).total)
     statistics = moved.statistics
     for name, share in (
@@ -43,7 +43,7 @@ def test_moments_and_shears_turn_and_push_each_body(ends):
     state = np.random.default_rng(4).normal(size=(4, 5))
     if ends == "hinged":
         state[np.ix_([0, 2], [0, -1])] = 0
-    fields = jv.chain_fields(chain, state, np.linspace(0.0, 3.0, 4), frames=3)
+    fields = jv.dynamics.chain_fields(chain, state, np.linspace(0.0, 3.0, 4), frames=3)
     force, turn = chain.forces(fields.states[1, :2])
     moments, shears = np.asarray(fields.moments[1]), np.asarray(fields.shears[1])
     walls = {"clamped": 0, "periodic": 0}.get(ends, 1)
@@ -64,9 +64,9 @@ def test_moments_and_shears_turn_and_push_each_body(ends):
 
 def test_the_density_adds_up_to_the_energy_and_frames_show_every_oscillation():
     chain = jv.BeamChain(bodies=8, gamma=10.0)
-    state = jv.kick(chain, 3, 1.0)
+    state = jv.dynamics.kick(chain, 3, 1.0)
     times = np.linspace(0.0, 50.0, 11)
-    fields = jv.chain_fields(chain, state, times)
+    fields = jv.dynamics.chain_fields(chain, state, times)
     np.testing.assert_allclose(
         fields.density.sum(1), chain.energies(state).total, rtol=1e-12
     )
@@ -79,7 +79,7 @@ def test_the_density_adds_up_to_the_energy_and_frames_show_every_oscillation():
 def passed_on(chain, start, time, body):
     """Return the shares of energy before and behind a body, at a time."""
     moved = jv.propagate(chain, start, [time])[0]
-    density = np.asarray(jv.energy_field(chain, moved).density)
+    density = np.asarray(jv.dynamics.energy_field(chain, moved).density)
     return density[:body].sum() / density.sum(), density[body:].sum() / density.sum()
 
 
@@ -90,7 +90,7 @@ def test_a_heavy_body_turns_a_packet_back_as_its_scattering_says():
     masses[body] = factor
     chain = jv.BeamChain(bodies=bodies, gamma=1.0, ends="free", mass_factors=masses)
     plain = jv.BeamChain(bodies=bodies, gamma=1.0, ends="free")
-    start = jv.wave_packet(plain, 150.0, 24.0, q)
+    start = jv.dynamics.wave_packet(plain, 150.0, 24.0, q)
     velocity = float(plain.bands(q).lower_velocity)
     back, through = passed_on(chain, start, 300.0 / velocity, body)
     np.testing.assert_allclose(back + through, 1, rtol=1e-12)
@@ -125,7 +125,7 @@ def test_a_beam_that_is_cut_nearly_through_turns_everything_back():
     factors[127] = 1e-9
     chain = jv.BeamChain(bodies=256, gamma=1.0, ends="free", stiffness_factors=factors)
     plain = jv.BeamChain(bodies=256, gamma=1.0, ends="free")
-    start = jv.wave_packet(plain, 70.0, 10.0, 1.0)
+    start = jv.dynamics.wave_packet(plain, 70.0, 10.0, 1.0)
     time = 110.0 / float(plain.bands(1.0).lower_velocity)
     back, through = passed_on(chain, start, time, 128)
     assert through < 1e-8
@@ -135,8 +135,11 @@ def test_a_beam_that_is_cut_nearly_through_turns_everything_back():
 @pytest.mark.slow
 def test_a_chain_with_stop_and_springs_moves_as_an_independent_integration():
     chain = jv.BeamChain(3, 1.0, "clamped")
-    forces = (jv.CubicGround(0.2, 1.5), jv.Stop(1, 0.1, jv.HertzContact(20.0)))
-    start = jv.kick(chain, 1, 1.2, 0.3)
+    forces = (
+        jv.dynamics.CubicGround(0.2, 1.5),
+        jv.dynamics.Stop(1, 0.1, jv.HertzContact(20.0)),
+    )
+    start = jv.dynamics.kick(chain, 1, 1.2, 0.3)
     times = np.linspace(0.0, 5.0, 26)
 
     def field(time, flat):
@@ -155,25 +158,27 @@ def test_a_chain_with_stop_and_springs_moves_as_an_independent_integration():
     stored = (0.1 * solved[:, 0] ** 2 + 0.375 * solved[:, 0] ** 4).sum(1)
     stored += 0.4 * 20.0 * depth**2.5
     expected = chain.energies(solved)
-    moved = jv.chain_motion(chain, start, times, forces=forces, step=0.002)
+    moved = jv.dynamics.chain_motion(chain, start, times, forces=forces, step=0.002)
     np.testing.assert_allclose(moved.translational, expected.translational, atol=1e-7)
     np.testing.assert_allclose(moved.potential, expected.potential + stored, atol=1e-7)
     assert float(moved.energy_change * chain.energies(start).total) < 1e-7
-    usual = jv.chain_motion(chain, start, times, forces=forces)
+    usual = jv.dynamics.chain_motion(chain, start, times, forces=forces)
     np.testing.assert_allclose(usual.rotational, expected.rotational, atol=1e-4)
-    shown = jv.chain_fields(chain, start, times, 5, forces=forces, step=0.002)
-    density = [jv.energy_field(chain, state).density for state in solved]
+    shown = jv.dynamics.chain_fields(chain, start, times, 5, forces=forces, step=0.002)
+    density = [jv.dynamics.energy_field(chain, state).density for state in solved]
     np.testing.assert_allclose(shown.density, density, atol=1e-7)
-    flux = [jv.energy_field(chain, state).flux for state in solved]
+    flux = [jv.dynamics.energy_field(chain, state).flux for state in solved]
     np.testing.assert_allclose(shown.flux, flux, atol=1e-7)
 
 
 def test_motion_can_be_mapped_over_gamma():
-    state = jv.kick(jv.BeamChain(bodies=6), 2, 1.0)
+    state = jv.dynamics.kick(jv.BeamChain(bodies=6), 2, 1.0)
     times = jnp.linspace(0.0, 4.0, 5)
 
     def rotational(gamma):
-        return jv.chain_motion(jv.BeamChain(bodies=6, gamma=gamma), state, times).rotational
+        return jv.dynamics.chain_motion(
+            jv.BeamChain(bodies=6, gamma=gamma), state, times
+        ).rotational
 
     gammas = jnp.array([0.3, 1.0, 4.0])
     many = jax.jit(jax.vmap(rotational))(gammas)

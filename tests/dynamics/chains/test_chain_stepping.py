@@ -19,7 +19,7 @@ def test_steps_and_exact_motion_agree(ends):
     if ends == "hinged":
         state[np.ix_([0, 2], [0, -1])] = 0
     exact = propagate(chain, state, [10.0])[0]
-    found = jv.step_chain(chain, state, 10.0, 200, order=8)
+    found = jv.dynamics.step_chain(chain, state, 10.0, 200, order=8)
     np.testing.assert_allclose(found, exact, rtol=0, atol=1e-10)
 
 
@@ -29,7 +29,7 @@ def test_each_order_converges_as_it_says(order, steps):
     state = RNG.normal(size=(4, 6))
     exact = propagate(chain, state, [4.0])[0]
     errors = [
-        np.abs(jv.step_chain(chain, state, 4.0, n, order=order) - exact).max()
+        np.abs(jv.dynamics.step_chain(chain, state, 4.0, n, order=order) - exact).max()
         for n in (steps, 2 * steps)
     ]
     assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.3)
@@ -37,7 +37,10 @@ def test_each_order_converges_as_it_says(order, steps):
 
 def test_cubic_springs_and_a_stop_move_as_an_independent_integration():
     chain = jv.BeamChain(bodies=3, gamma=1.0, ends="clamped")
-    forces = (jv.CubicGround(0.2, 1.5), jv.Stop(1, 0.1, jv.HertzContact(20.0)))
+    forces = (
+        jv.dynamics.CubicGround(0.2, 1.5),
+        jv.dynamics.Stop(1, 0.1, jv.HertzContact(20.0)),
+    )
     state = 0.5 * RNG.normal(size=(4, 3))
 
     def field(time, flat):
@@ -51,7 +54,7 @@ def test_cubic_springs_and_a_stop_move_as_an_independent_integration():
 
     solved = solve_ivp(field, (0, 6), state.reshape(-1), "DOP853", rtol=1e-11, atol=1e-12,
                        max_step=0.01).y[:, -1]  # fmt: skip
-    found = jv.step_chain(chain, state, 6.0, 6000, forces=forces, order=4)
+    found = jv.dynamics.step_chain(chain, state, 6.0, 6000, forces=forces, order=4)
     np.testing.assert_allclose(np.asarray(found).reshape(-1), solved, atol=1e-8)
 
     def energy(at):
@@ -85,8 +88,8 @@ def test_adaptive_and_symplectic_steps_of_a_nonlinear_chain_agree(ends):
     state = 0.4 * RNG.normal(size=(4, 5))
     flat = state.reshape(2, 2, 5).swapaxes(1, 2).reshape(-1)  # y, angle of each body
     adaptive = np.asarray(jv.flow(system, flat, 0.0, 8.0, rtol=1e-11, engine="diffrax"))
-    forces = (jv.CubicGround(0.2, 1.5), jv.Stop(2, 0.1, law))
-    stepped = jv.step_chain(chain, state, 8.0, 8000, forces=forces, order=4)
+    forces = (jv.dynamics.CubicGround(0.2, 1.5), jv.dynamics.Stop(2, 0.1, law))
+    stepped = jv.dynamics.step_chain(chain, state, 8.0, 8000, forces=forces, order=4)
     flat = np.asarray(stepped).reshape(2, 2, 5).swapaxes(1, 2).reshape(-1)
     np.testing.assert_allclose(flat, adaptive, rtol=0, atol=2e-8)
     depth = np.asarray(jv.simulate(system, flat, np.linspace(0, 8, 81)).contact_force)
@@ -102,7 +105,7 @@ def test_the_energy_stays_within_its_bound_for_a_hundred_thousand_units():
     worst = 0.0
     start = chain.energies(state).total
     for _ in range(10):
-        state = jv.step_chain(chain, state, 1e4, int(1e4 / step), order=4)
+        state = jv.dynamics.step_chain(chain, state, 1e4, int(1e4 / step), order=4)
         worst = max(worst, abs(float(chain.energies(state).total / start) - 1))
     # the shadow energy differs by O(step^4); no drift in a million steps
     assert worst < 2e-5
@@ -112,31 +115,31 @@ def test_the_energy_stays_within_its_bound_for_a_hundred_thousand_units():
 def test_tiles_take_the_same_steps(order):
     chain = jv.BeamChain(bodies=96, gamma=1.3, mass=2.0, length=0.8)
     state = RNG.normal(size=(4, 96))
-    whole = jv.step_chain(chain, state, 4.0, 70, order=order)
-    tiled = jv.step_long_chain(chain, state, 4.0, 70, order=order, tile=32)
+    whole = jv.dynamics.step_chain(chain, state, 4.0, 70, order=order)
+    tiled = jv.dynamics.step_long_chain(chain, state, 4.0, 70, order=order, tile=32)
     np.testing.assert_allclose(tiled, whole, rtol=0, atol=1e-12)
     with pytest.raises(ValueError, match="bodies = 96 is no multiple of tile = 36"):
-        jv.step_long_chain(chain, state, 4.0, 70, tile=36)
+        jv.dynamics.step_long_chain(chain, state, 4.0, 70, tile=36)
 
 
 @pytest.mark.parametrize(("bodies", "tile"), [(352, 32), (96, 96)])
 def test_tiles_that_fill_no_group_take_the_same_steps(bodies, tile):
     chain = jv.BeamChain(bodies=bodies, gamma=0.4)
     state = RNG.normal(size=(4, bodies))
-    whole = jv.step_chain(chain, state, 2.0, 64, order=2)
-    tiled = jv.step_long_chain(chain, state, 2.0, 64, tile=tile)
+    whole = jv.dynamics.step_chain(chain, state, 2.0, 64, order=2)
+    tiled = jv.dynamics.step_long_chain(chain, state, 2.0, 64, tile=tile)
     np.testing.assert_allclose(tiled, whole, rtol=0, atol=1e-12)
 
 
 def test_an_accelerator_s_single_group_of_all_tiles_takes_the_same_steps(monkeypatch):
     chain = jv.BeamChain(bodies=160, gamma=1.0)
     state = RNG.normal(size=(4, 160))
-    whole = jv.step_chain(chain, state, 2.0, 64, order=2)
-    many = jv.step_chains(chain, np.stack([state, -state]), 2.0, 64, order=2)
+    whole = jv.dynamics.step_chain(chain, state, 2.0, 64, order=2)
+    many = jv.dynamics.step_chains(chain, np.stack([state, -state]), 2.0, 64, order=2)
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    tiled = jv.step_long_chain(chain, state, 2.0, 64, tile=32)
+    tiled = jv.dynamics.step_long_chain(chain, state, 2.0, 64, tile=32)
     np.testing.assert_allclose(tiled, whole, rtol=0, atol=1e-12)
-    at_once = jv.step_chains(chain, np.stack([state, -state]), 2.0, 64, order=2)
+    at_once = jv.dynamics.step_chains(chain, np.stack([state, -state]), 2.0, 64, order=2)
     np.testing.assert_allclose(at_once, many, rtol=0, atol=1e-12)
 
 
@@ -147,9 +150,9 @@ def test_an_accelerator_s_single_group_of_all_tiles_takes_the_same_steps(monkeyp
 def test_many_uniform_chains_take_the_steps_of_one(ends, order, steps):
     chain = jv.BeamChain(9, 0.6, ends, mass=2.0, length=0.8)
     states = RNG.normal(size=(3, 4, 9))
-    found = jv.step_chains(chain, states, 2.0, steps, order=order)
+    found = jv.dynamics.step_chains(chain, states, 2.0, steps, order=order)
     for state, moved in zip(states, found, strict=True):
-        one = jv.step_chain(chain, state, 2.0, steps, order=order)
+        one = jv.dynamics.step_chain(chain, state, 2.0, steps, order=order)
         np.testing.assert_allclose(moved, one, rtol=0, atol=1e-12)
 
 
@@ -167,22 +170,22 @@ def test_many_chains_with_defects_take_the_steps_of_one(ends, order, steps):
         stiffness_factors=RNG.uniform(0.5, 2, beams),
     )  # fmt: skip
     states = RNG.normal(size=(11, 4, bodies))
-    found = jv.step_chains(chain, states, 2.0, steps, order=order)
+    found = jv.dynamics.step_chains(chain, states, 2.0, steps, order=order)
     assert found.shape == states.shape
     for state, moved in zip(states, found, strict=True):
-        one = jv.step_chain(chain, state, 2.0, steps, order=order)
+        one = jv.dynamics.step_chain(chain, state, 2.0, steps, order=order)
         np.testing.assert_allclose(moved, one, rtol=0, atol=1e-12)
 
 
 def test_bad_steps_are_named():
     chain = jv.BeamChain(bodies=4, gamma=1.0)
     with pytest.raises(ValueError, match="order = 3; allowed: 2, 4, 8"):
-        jv.step_chain(chain, np.zeros((4, 4)), 1.0, 10, order=3)
+        jv.dynamics.step_chain(chain, np.zeros((4, 4)), 1.0, 10, order=3)
     with pytest.raises(ValueError, match="steps = 0 is not in"):
-        jv.step_chain(chain, np.zeros((4, 4)), 1.0, 0)
+        jv.dynamics.step_chain(chain, np.zeros((4, 4)), 1.0, 0)
     with pytest.raises(ValueError, match="order = 3; allowed: 2, 4, 8"):
-        jv.step_chains(chain, np.zeros((1, 4, 4)), 1.0, 10, order=3)
+        jv.dynamics.step_chains(chain, np.zeros((1, 4, 4)), 1.0, 10, order=3)
     with pytest.raises(ValueError, match=r"shape \(1, 4, 5\); allowed: \(chains, 4, 4\)"):
-        jv.step_chains(chain, np.zeros((1, 4, 5)), 1.0, 10)
+        jv.dynamics.step_chains(chain, np.zeros((1, 4, 5)), 1.0, 10)
     with pytest.raises(ValueError, match="the chain has ends or defects"):
-        jv.step_long_chain(jv.BeamChain(4, ends="free"), np.zeros((4, 4)), 1.0, 10)
+        jv.dynamics.step_long_chain(jv.BeamChain(4, ends="free"), np.zeros((4, 4)), 1.0, 10)

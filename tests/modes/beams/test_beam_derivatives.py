@@ -43,7 +43,7 @@ def test_mode_shapes_follow_the_positions_of_the_links():
 def test_responses_follow_the_positions_of_links_force_and_points():
     @jax.jit
     def response(places):
-        beam, bodies = jv.beam_response(
+        beam, bodies = jv.modes.beam_response(
             carried(places[:3]),
             np.array([0.7, 15.0, 90.0]),
             force_at=places[3],

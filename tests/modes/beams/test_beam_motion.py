@@ -68,7 +68,7 @@ def by_elements(place, number=24):
 @pytest.mark.slow
 @pytest.mark.parametrize("place", [1.0, 0.5])
 def test_a_force_moves_beam_and_bodies_as_elements_say(place):
-    beam, bodies = jv.beam_motion(SYSTEM, TIMES, FORCE, force_at=place, at=[1.0, 2.0])
+    beam, bodies = jv.modes.beam_motion(SYSTEM, TIMES, FORCE, force_at=place, at=[1.0, 2.0])
     expected = by_elements(place)
     found = np.concatenate([beam, bodies], axis=1)
     np.testing.assert_allclose(found, expected, atol=2e-5 * np.abs(expected).max())
@@ -80,8 +80,8 @@ def test_a_long_harmonic_force_ends_in_the_response():
     times = np.linspace(0, 400.0, 40001)
     # So slow a beginning excites no mode.
     force = np.cos(frequency * times) * (1 + np.tanh((times - 150) / 30)) / 2
-    _, bodies = jv.beam_motion(SYSTEM, times, force, force_on=0, count=8)
-    _, response = jv.beam_response(SYSTEM, [frequency], force_on=0)
+    _, bodies = jv.modes.beam_motion(SYSTEM, times, force, force_on=0, count=8)
+    _, response = jv.modes.beam_response(SYSTEM, [frequency], force_on=0)
     late = times > 380
     expected = np.real(np.asarray(response) * np.exp(1j * frequency * times[late])[:, None])
     scale = np.abs(expected).max()
@@ -92,7 +92,7 @@ def test_a_long_harmonic_force_ends_in_the_response():
 def test_its_derivative_is_its_slope():
     def end(spring):
         system = jv.replace(SYSTEM, {"link_stiffness.1": spring})
-        _, bodies = jv.beam_motion(system, TIMES, FORCE, force_at=1.0, count=12)
+        _, bodies = jv.modes.beam_motion(system, TIMES, FORCE, force_at=1.0, count=12)
         return bodies[-1, 1]
 
     slope = jax.jacfwd(end)(7.0)
@@ -103,11 +103,11 @@ def test_its_derivative_is_its_slope():
 
 def test_what_does_not_go_is_said():
     with pytest.raises(ValueError, match="shapes"):
-        jv.beam_motion(SYSTEM, [0.0, 1.0], [1.0], force_on=0)
+        jv.modes.beam_motion(SYSTEM, [0.0, 1.0], [1.0], force_on=0)
     with pytest.raises(ValueError, match="do not ascend"):
-        jv.beam_motion(SYSTEM, [1.0, 0.0], [1.0, 1.0], force_on=0)
+        jv.modes.beam_motion(SYSTEM, [1.0, 0.0], [1.0, 1.0], force_on=0)
     with pytest.raises(ValueError, match="give one of"):
-        jv.beam_motion(SYSTEM, [0.0, 1.0], [1.0, 1.0])
+        jv.modes.beam_motion(SYSTEM, [0.0, 1.0], [1.0, 1.0])
     free = jv.BeamWithBodies(jv.Beam(2.0, 3.0, 5.0, ("free", "free")))
     with pytest.raises(ValueError, match="repeated"):
-        jv.beam_motion(free, jnp.array([0.0, 1.0]), jnp.ones(2), force_at=1.0)
+        jv.modes.beam_motion(free, jnp.array([0.0, 1.0]), jnp.ones(2), force_at=1.0)

@@ -38,7 +38,7 @@ def designs(number, seed=0):
 
 def test_a_batch_is_certified_and_equals_finite_elements():
     samples = designs(100)
-    spectra = jv.beam_spectra(cantilever, samples, count=6)
+    spectra = jv.modes.beam_spectra(cantilever, samples, count=6)
     assert np.all(spectra.certified)
     assert np.all(spectra.result == 0)
     for i in range(0, 100, 9):
@@ -169,7 +169,7 @@ def test_soft_and_coincident_links_and_rigid_motions_in_a_batch(ends):
         "damping": 10 ** random.uniform(-4, 1.5, (number, 2)),
         "masses": 10 ** random.uniform(-2, 0, (number, 2)),
     }
-    spectra = jv.beam_spectra(carrying, samples, count=8)
+    spectra = jv.modes.beam_spectra(carrying, samples, count=8)
     assert np.all(spectra.certified)
     rigid = {"clamped": 0, "hinged": 2, "free": 4}[ends[0]]
     np.testing.assert_array_equal(np.sum(spectra.values == 0, axis=1), rigid)

@@ -198,7 +198,7 @@ def test_a_tower_let_go_moves_as_an_independent_integration(tmp_path):
         places, rates = moved(each, start, lambda _: np.zeros(3), times)
         np.testing.assert_allclose(results["places"][row], places, atol=1e-10)
         np.testing.assert_allclose(results["rates"][row], rates, atol=1e-8)
-        energies = jv.module_energies(each, np.hstack([places, rates]))
+        energies = jv.dynamics.module_energies(each, np.hstack([places, rates]))
         for name in ("kinetic", "potential", "dissipated"):
             mine = getattr(energies, name)
             scale = float(abs(mine).max())

@@ -25,7 +25,7 @@ def test_a_small_study_runs_and_draws_its_report(tmp_path):
     results = jv.open_study(directory)
     chain = jv.BeamChain(16, 2.0)
     times = np.linspace(0.0, 64.0, 5)
-    expected = jv.ensemble_split(chain, times, chains=8)
+    expected = jv.dynamics.ensemble_split(chain, times, chains=8)
     for name in ("translational", "rotational", "predicted_rotational"):
         np.testing.assert_allclose(
             results[name][1], getattr(expected, name), rtol=1e-9, atol=1e-9
@@ -52,15 +52,15 @@ def test_a_packet_on_a_chain_with_defects_runs_and_is_stored(tmp_path):
     chain = jv.BeamChain(
         24, 1.0, "free", mass_factors=masses, stiffness_factors=stiffnesses
     )
-    start = jv.wave_packet(jv.BeamChain(24, 1.0, "free"), 8.0, 2.0, 1.0)
+    start = jv.dynamics.wave_packet(jv.BeamChain(24, 1.0, "free"), 8.0, 2.0, 1.0)
     times = np.linspace(0.0, 20.0, 9)
-    expected = jv.chain_motion(chain, start, times)
+    expected = jv.dynamics.chain_motion(chain, start, times)
     results = jv.open_study(directory)
     np.testing.assert_allclose(results["rotational"][0], expected.rotational, atol=1e-12)
     np.testing.assert_allclose(
         results["statistics.mean.potential"][0], expected.statistics.mean.potential
     )
-    fields = jv.chain_fields(chain, start, times, 481)
+    fields = jv.dynamics.chain_fields(chain, start, times, 481)
     stored = jv.open_study(directory, "motion")
     np.testing.assert_allclose(stored["density"][0], fields.density, atol=1e-12)
     np.testing.assert_allclose(stored["shears"][0], fields.shears, atol=1e-12)
@@ -80,12 +80,12 @@ def test_a_chain_with_a_stop_is_stepped_and_stored(tmp_path):
     done = CliRunner().invoke(main, ["run", str(STOPPED), *words, "--out", str(directory)])
     assert done.exit_code == 0, done.output
     chain = jv.BeamChain(24, 1.0, "free")
-    start = jv.wave_packet(chain, 8.0, 2.0, 1.0)
-    stop = jv.Stop(10, 0.05, jv.HertzContact(30.0))
-    forces = (jv.CubicGround(0.1, 0.001), stop)
+    start = jv.dynamics.wave_packet(chain, 8.0, 2.0, 1.0)
+    stop = jv.dynamics.Stop(10, 0.05, jv.HertzContact(30.0))
+    forces = (jv.dynamics.CubicGround(0.1, 0.001), stop)
     states = [start]
     for _ in range(8):
-        states.append(jv.step_chain(chain, states[-1], 1.5, 75, forces=forces))
+        states.append(jv.dynamics.step_chain(chain, states[-1], 1.5, 75, forces=forces))
     outside = [sum(f.energy(state[:2]) for f in forces) for state in states]
     results = jv.open_study(directory)
     energies = chain.energies(np.stack(states))

@@ -1,0 +1,91 @@
+"""Checked against: what README, documentation, experiments and tests call."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import jaxvib as jv
+
+ROOT = Path(__file__).parents[1]
+CALL = re.compile(r"(?<!\w)jv\.([a-zA-Z]\w*(?:\.[a-zA-Z]\w*)?)")
+FOLDERS = "systems ensemble kernels dynamics modes orbits branches design studies reports"
+
+# What other people's programs are promised to find.
+PROMISED = """
+    Beam BeamChain BeamWithBodies HarmonicLoad HertzContact TranslationRotation
+    TranslationTranslation assemble beam_eigenvalues bifurcation_point continue_orbit flow
+    forced_system frequency_response natural_frequencies periodic_orbit propagate reason
+    replace simulate sweep two_body_impact
+"""
+
+
+def texts():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    folders = [ROOT / "jaxvib", ROOT / "experiments", ROOT / "tests"]
+    scripts = [path for folder in folders for path in folder.rglob("*.py")]
+    others = (ROOT / "experiments").rglob("*.md")
+    return {path: path.read_text("utf-8") for path in [*pages, *scripts, *others]}
+
+
+def test_every_name_that_is_called_is_there():
+    called = {
+        (name, str(path.relative_to(ROOT)))
+        for path, text in texts().items()
+        for name in CALL.findall(text)
+    }
+    assert len({name for name, _ in called}) > 80
+    for name, path in called:
+        first, *second = name.split(".")
+        assert hasattr(jv, first), f"{path}: jv.{name}"
+        if second and first in FOLDERS.split():
+            assert hasattr(getattr(jv, first), second[0]), f"{path}: jv.{name}"
+
+
+@pytest.mark.parametrize("name", PROMISED.split())
+def test_what_is_promised_is_at_the_top(name):
+    assert callable(getattr(jv, name))
+
+
+def test_every_folder_is_an_attribute_from_the_start():
+    code = (
+        f"import jaxvib; print(*[getattr(jaxvib, f).__name__ for f in {FOLDERS.split()}])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.split() == [f"jaxvib.{folder}" for folder in FOLDERS.split()]
+
+
+def test_the_top_lists_what_it_has_and_not_too_much():
+    names = set(dir(jv)) - {*FOLDERS.split(), "__version__"}
+    assert names >= set(PROMISED.split())
+    assert 40 <= len(names) <= 60
+    assert all(callable(getattr(jv, name)) for name in names)
+    shown: dict[str, object] = {}
+    exec("from jaxvib import *", shown)
+    assert set(dir(jv)) - {"__version__"} == set(shown) - {"__builtins__"}
+
+
+def test_importing_jaxvib_waits_for_nothing():
+    code = "import sys, jaxvib; print({'jax', 'numpy', 'scipy'} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("simulat", "simulate"), ("HerzContact", "HertzContact"), ("orbit", "orbits")],
+)
+def test_a_misspelt_name_is_told_the_nearest(name, meant):
+    with pytest.raises(AttributeError, match=rf"{name!r}; did you mean {meant!r}\?"):
+        getattr(jv, name)
+
+
+def test_what_python_asks_of_every_module_is_not_looked_for_in_the_folders():
+    with pytest.raises(AttributeError, match="no attribute '__wrapped__'"):
+        getattr(jv, "__wrapped__")  # noqa: B009
