@@ -1,0 +1,166 @@
+"""Checked against: the sources themselves, read as text; nothing of jaxvib is imported."""
+
+import graphlib
+from collections import Counter
+
+import pytest
+
+from experiments.house import imports, sources
+
+# A folder imports from the floors below it only. The modules at the top of the package
+# that belong to no floor are the ground; among themselves they may import each other.
+FLOORS = (
+    ("", "_environment", "_machine", "_nearest", "_quantity", "_range", "_words", "_ending",
+     "citation"),
+    ("kernels",),
+    ("systems", "ensemble"),
+    ("dynamics", "modes"),
+    ("orbits",),
+    ("branches",),
+    ("design",),
+    ("studies",),
+    ("reports",),
+    ("session",),
+    ("cli",),
+    ("__main__",),
+)  # fmt: skip
+ROOMS_OF_STUDIES = (
+    ("config", "store"),
+    ("pictures", "systems"),
+    ("analyses",),
+    ("run",),
+)
+
+LONGEST_MODULE = 500  # lines
+LONGEST_FUNCTION = 80  # lines
+MOST_ARGUMENTS = 8
+
+LONGER_FUNCTIONS = {
+    "branches.continuation.continue_orbit": 106,
+    "branches.curves.continue_bifurcation": 86,
+    "dynamics.events.engine.travel": 94,
+    "dynamics.lanes.step_lanes": 119,
+    "kernels.large_angle.large_angle_text": 87,
+    "orbits.periodic_orbit.examined": 91,
+    "orbits.shooting.shoot": 107,
+}
+MORE_ARGUMENTS = {
+    "branches.continuation.continue_orbit": 16,
+    "branches.continuation.continue_orbits": 15,
+    "branches.continuation.switch_branch": 13,
+    "branches.extension.extend_branch": 12,
+    "branches.isolated.find_branches": 12,
+    "design.fitting.fit": 11,
+    "design.front.pareto_front": 10,
+    "design.optimise.optimise": 10,
+    "dynamics.events.engine.travel": 10,
+    "dynamics.exponential.decoupled._with_steps": 9,
+    "dynamics.flow._watch": 10,
+    "dynamics.flow.observe": 9,
+    "orbits.basins.basins": 9,
+    "orbits.diagram.bifurcation_diagram": 11,
+    "orbits.regimes.regimes": 10,
+    # A system is called with one argument for each of its physical parameters.
+    "systems.beam.BeamWithBodies.__init__": 12,
+    "systems.chain.BeamChain.__init__": 9,
+    "systems.frames.FrameModule.__init__": 9,
+    "systems.impact.two_body_impact": 9,
+    "systems.modules.RodOnRod.__init__": 11,
+    "systems.modules.TranslationRotation.__init__": 10,
+}
+# Import statements inside functions, of our own modules and of others.
+LAZY_IMPORTS = {
+    "__main__": 1,
+    "_environment": 4,
+    "cli": 10,
+    "ensemble": 2,
+    "kernels": 4,
+    "reports": 6,
+    "session": 8,
+    "studies": 136,
+    "systems": 4,
+}
+
+
+def by_folder(module):
+    return sources.folder(module)
+
+
+def by_room(module):
+    parts = module.split(".")
+    return parts[1] if parts[0] == "studies" and len(parts) > 2 else None
+
+
+@pytest.mark.parametrize(
+    ("floors", "place"), [(FLOORS, by_folder), (ROOMS_OF_STUDIES, by_room)]
+)
+def test_imports_run_downwards(floors, place):
+    height = {name: number for number, floor in enumerate(floors) for name in floor}
+    places = {place(module) for module in sources.modules()} - {None}
+    assert places == set(height)
+    ground = FLOORS[0]
+    for link in sources.imports():
+        above, below = place(link.importer), place(link.imported)
+        if None in (above, below) or above == below or {above, below} <= set(ground):
+            continue
+        assert height[above] > height[below], f"{link.importer} imports {link.imported}"
+
+
+def test_no_imports_go_in_a_circle():
+    imported: dict[str, set[str]] = {}
+    for link in sources.imports():
+        imported.setdefault(link.importer, set()).add(link.imported)
+    assert set(graphlib.TopologicalSorter(imported).static_order()) <= set(
+        sources.modules()
+    )
+
+
+def test_no_module_is_longer_than_its_reader_has_patience():
+    lengths = {
+        name: len(path.read_text().splitlines()) for name, path in sources.modules().items()
+    }
+    assert len(lengths) > 200
+    assert not {name: lines for name, lines in lengths.items() if lines > LONGEST_MODULE}
+
+
+def check(found: dict[str, int], most: int, exceptions: dict[str, int]):
+    """Raise unless all are at most `most`, and the exceptions needed and not greater."""
+    over = {place: number for place, number in found.items() if number > most}
+    worse = {place: n for place, n in over.items() if n > exceptions.get(place, most)}
+    assert not worse, f"over {most}: {worse}"
+    assert not exceptions.keys() - over.keys(), (
+        "no exception any more: take it from the list"
+    )
+
+
+def test_functions_are_short():
+    found = {function.place: function.lines for function in sources.functions()}
+    assert len(found) > 1000
+    check(found, LONGEST_FUNCTION, LONGER_FUNCTIONS)
+
+
+def test_functions_take_few_arguments():
+    found = {function.place: function.arguments for function in sources.functions()}
+    check(found, MOST_ARGUMENTS, MORE_ARGUMENTS)
+
+
+def test_imports_inside_functions_grow_no_more():
+    found = Counter(sources.folder(module) for module in sources.lazy_statements())
+    assert not {name: n for name, n in found.items() if n > LAZY_IMPORTS.get(name, 0)}
+
+
+def test_the_imports_are_drawn_as_they_are():
+    found = imports.PAGE.read_text(encoding="utf-8")
+    assert found.count("mermaid") == 2
+    assert found == imports.page(), "run `python -m experiments.house.imports`"
+
+
+def test_every_spelling_of_an_import_is_seen():
+    found = set(sources.imports())
+    for importer, imported in [
+        ("systems", "systems.contact"),  # from .contact import
+        ("systems.contact", "_quantity"),  # from .._quantity import
+        ("session", "_ending"),  # from . import
+    ]:
+        assert sources.Import(importer, imported, False) in found
+    assert any(link.lazy for link in found)
