@@ -1,6 +1,7 @@
 """Physical quantities: the one place where a unit and an allowed range are declared."""
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -18,12 +19,15 @@ def quantity(
     *,
     optional=False,
     checked=True,
+    default: Any = dataclasses.MISSING,
+    kw_only=False,
     **bounds: float,
 ):
     """Declare a module field of real numbers in `unit` within `Range(**bounds)`.
 
-    An `optional` one may also be `None`, and is then no parameter. One that is not
-    `checked` is left to `check_fields`, which knows whose it is.
+    An `optional` one is `None` unless it is given, and is then no parameter. One that is
+    not `checked` is left to `check_fields`, which knows whose it is. `default`, `kw_only`:
+    as of any field of a dataclass.
     """
     allowed = Range(**bounds)
 
@@ -37,7 +41,8 @@ def quantity(
         return real_array(value)
 
     metadata = {"unit": unit, "description": description, "range": allowed}
-    return eqx.field(converter=convert, metadata=metadata)
+    default = None if optional else default
+    return eqx.field(converter=convert, metadata=metadata, default=default, kw_only=kw_only)
 
 
 def reported(description: str, unit: str = "", axes: tuple[str, ...] = ()):

@@ -16,7 +16,7 @@ from scipy.linalg import eigh
 import jaxvib as jv
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
-from jaxvib.systems.module import entries
+from jaxvib.systems.modules.module import entries
 
 HERE = Path(__file__).parent
 SPRINGS = sympy.symbols("k01 k12 k23 k13 k03")

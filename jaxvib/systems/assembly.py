@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._nearest import nearest, unknown_key
-from .module import GROUND as GROUND
-from .module import ROTATION, Module, entries, is_ground
+from .modules.module import GROUND as GROUND
+from .modules.module import ROTATION, Module, entries, is_ground
 from .printed import Printed
 from .symmetry import SINGULAR
 

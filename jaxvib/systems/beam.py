@@ -50,15 +50,11 @@ class ElasticSupport(eqx.Module):
     """
 
     stiffness: Float[Array, ""] = quantity(
-        "stiffness", "N/m", "stiffness of the support", at_least=0.0
+        "stiffness", "N/m", "stiffness of the support", default=0.0, at_least=0.0
     )
     rotational_stiffness: Float[Array, ""] = quantity(
-        "rotational_stiffness", "N m/rad", "rotational stiffness", at_least=0.0
+        "rotational_stiffness", "N m/rad", "rotational stiffness", default=0.0, at_least=0.0
     )
-
-    def __init__(self, stiffness=0.0, rotational_stiffness=0.0):
-        self.stiffness = stiffness
-        self.rotational_stiffness = rotational_stiffness
 
     def conditions(self, scales, side: int) -> Float[Array, "2 4"]:
         """Return the rows that V, V', V'', V''' fulfil in dimensionless form.
@@ -109,20 +105,6 @@ class Beam(eqx.Module):
     ends: tuple = eqx.field(converter=_as_ends, default=("clamped", "free"))
 
 
-def _optional(convert):
-    return lambda value: None if value is None else convert(value)
-
-
-def _coupling(name: str, unit: str, description: str):
-    """Declare a matrix that may be None, for "as the links alone would have it"."""
-    declared = quantity(name, unit, description)
-    return eqx.field(
-        converter=_optional(declared.metadata["converter"]),
-        default=None,
-        metadata={k: v for k, v in declared.metadata.items() if k != "converter"},
-    )
-
-
 class BeamWithBodies(eqx.Module):
     r"""A beam that carries n bodies on m links: ordinary and partial equations in one.
 
@@ -159,11 +141,17 @@ class BeamWithBodies(eqx.Module):
     mass: Float[Array, "n n"] = quantity("mass", "kg", "mass matrix of the bodies")
     damping: Float[Array, "n n"] = quantity("damping", "N s/m", "damping of the bodies")
     stiffness: Float[Array, "n n"] = quantity("stiffness", "N/m", "stiffness of the bodies")
-    coupling_stiffness: Float[Array, "n m"] | None = _coupling(
-        "coupling_stiffness", "N/m", "stiffness by which the bodies feel the links"
+    coupling_stiffness: Float[Array, "n m"] | None = quantity(
+        "coupling_stiffness",
+        "N/m",
+        "stiffness by which the bodies feel the links",
+        optional=True,
     )
-    coupling_damping: Float[Array, "n m"] | None = _coupling(
-        "coupling_damping", "N s/m", "damping by which the bodies feel the links"
+    coupling_damping: Float[Array, "n m"] | None = quantity(
+        "coupling_damping",
+        "N s/m",
+        "damping by which the bodies feel the links",
+        optional=True,
     )
     link_inertance: Float[Array, " m"] = quantity(
         "link_inertance", "kg", "inertance of the links"

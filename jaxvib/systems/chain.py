@@ -11,9 +11,9 @@ from jaxtyping import Array, ArrayLike, Float, Real
 from .._nearest import unknown_key
 from .._quantity import quantity, reported
 from .assembly import Assembled, assemble, direction
-from .elements import PointInertia, PointMass
-from .frames import BeamModule
-from .module import GROUND
+from .modules.beams import BeamModule
+from .modules.module import GROUND
+from .modules.springs import PointInertia, PointMass
 from .printed import Printed
 
 _MOTIONS = ("y", "angle")
@@ -41,6 +41,12 @@ class Bands(eqx.Module):
     upper_velocity: Float[Array, "*n"] = reported("group velocity, upper", "bodies/s")
 
 
+def _whole(bodies):
+    if isinstance(bodies, bool) or not isinstance(bodies, int | np.integer):
+        raise ValueError(f"bodies = {bodies!r} is not a whole number")
+    return bodies
+
+
 class BeamChain(Printed):
     r"""Bodies that shift by $y_i$ and turn by $\varphi_i$, joined by beams.
 
@@ -63,45 +69,55 @@ class BeamChain(Printed):
     `ValueError` for fewer than three bodies, unknown ends, factors of another shape.
     """
 
-    bodies: int = eqx.field(static=True)
-    ends: str = eqx.field(static=True)
+    bodies: int = eqx.field(static=True, converter=_whole)
     gamma: Float[Array, ""] = quantity(
-        "gamma", "", "stiffness of rotation over that of translation", above=0.0
+        "gamma",
+        "",
+        "stiffness of rotation over that of translation",
+        default=1.0,
+        above=0.0,
     )
-    mass: Float[Array, ""] = quantity("mass", "kg", "mass of a body", above=0.0)
-    length: Float[Array, ""] = quantity("length", "m", "length of a beam", above=0.0)
+    ends: str = eqx.field(static=True, default="periodic")
+    mass: Float[Array, ""] = quantity(
+        "mass", "kg", "mass of a body", default=1.0, kw_only=True, above=0.0
+    )
+    length: Float[Array, ""] = quantity(
+        "length", "m", "length of a beam", default=1.0, kw_only=True, above=0.0
+    )
     bending_stiffness: Float[Array, ""] = quantity(
-        "bending_stiffness", "N m^2", "bending stiffness E J_b of a beam", above=0.0
+        "bending_stiffness",
+        "N m^2",
+        "bending stiffness E J_b of a beam",
+        default=1 / 12,
+        kw_only=True,
+        above=0.0,
     )
     mass_factors: Float[Array, " bodies"] | None = quantity(
-        "mass_factors", "", "mass of each body over m", optional=True, above=0.0
+        "mass_factors",
+        "",
+        "mass of each body over m",
+        optional=True,
+        kw_only=True,
+        above=0.0,
     )
     inertia_factors: Float[Array, " bodies"] | None = quantity(
-        "inertia_factors", "", "inertia of each body over J", optional=True, above=0.0
+        "inertia_factors",
+        "",
+        "inertia of each body over J",
+        optional=True,
+        kw_only=True,
+        above=0.0,
     )
     stiffness_factors: Float[Array, " beams"] | None = quantity(
-        "stiffness_factors", "", "stiffness of each beam over E J_b", optional=True,
+        "stiffness_factors",
+        "",
+        "stiffness of each beam over E J_b",
+        optional=True,
+        kw_only=True,
         above=0.0,
-    )  # fmt: skip
-
-    def __init__(
-        self, bodies, gamma=1.0, ends="periodic", *, mass=1.0, length=1.0,
-        bending_stiffness=1 / 12, mass_factors=None, inertia_factors=None,
-        stiffness_factors=None,
-    ):  # fmt: skip
-        self.bodies = bodies
-        self.ends = ends
-        self.gamma = gamma
-        self.mass = mass
-        self.length = length
-        self.bending_stiffness = bending_stiffness
-        self.mass_factors = mass_factors
-        self.inertia_factors = inertia_factors
-        self.stiffness_factors = stiffness_factors
+    )
 
     def __check_init__(self):
-        if isinstance(self.bodies, bool) or not isinstance(self.bodies, int | np.integer):
-            raise ValueError(f"bodies = {self.bodies!r} is not a whole number")
         if self.bodies < 3:
             raise ValueError(f"bodies = {self.bodies} is not in [3, inf)")
         if self.ends not in _ENDS:

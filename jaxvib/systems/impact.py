@@ -10,7 +10,7 @@ from .._quantity import quantity
 from .assembly import GROUND, assemble
 from .contact import HertzContact, RestitutionContact
 from .load import HarmonicLoad
-from .modules import TranslationTranslation
+from .modules.bodies import TranslationTranslation
 from .periods import check_period, common_period
 from .printed import Printed
 from .roles import ContactLaw, Linear, LoadLaw

@@ -19,12 +19,9 @@ class HarmonicLoad(Printed):
     frequency: Float[Array, ""] = quantity(
         "frequency", "rad/s", "angular frequency of the load", above=0.0
     )
-    phase: Float[Array, ""] = quantity("phase", "rad", "phase of the load at t = 0")
-
-    def __init__(self, amplitude, frequency, phase=0.0):
-        self.amplitude = amplitude
-        self.frequency = frequency
-        self.phase = phase
+    phase: Float[Array, ""] = quantity(
+        "phase", "rad", "phase of the load at t = 0", default=0.0
+    )
 
     def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
         """Return the force, N, at a time, s."""

@@ -9,9 +9,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._quantity import check_fields
-from .._quantity import quantity as any_quantity
-from .printed import Printed
+from ..._quantity import check_fields
+from ..._quantity import quantity as any_quantity
+from ..printed import Printed
 
 GROUND = "ground"
 TRANSLATION = "translation"
@@ -21,8 +21,8 @@ ROTATION = "rotation"
 Square = tuple[Any, Sequence[Any]]
 
 
-# A number of a module; `Module` checks it and names the module that it belongs to.
-quantity = functools.partial(any_quantity, checked=False)
+# A number of a module, given by its name; `Module` checks it and says whose it is.
+quantity = functools.partial(any_quantity, checked=False, kw_only=True)
 
 
 class ModuleMatrices(eqx.Module):

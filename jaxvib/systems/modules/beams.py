@@ -32,24 +32,13 @@ class BeamModule(Module):
         "bending_stiffness", "N m^2", "bending stiffness E J", above=0.0
     )
     mass_per_length: Float[Array, ""] = quantity(
-        "mass_per_length", "kg/m", "mass of the beam per length", at_least=0.0
+        "mass_per_length", "kg/m", "mass of the beam per length", default=0.0, at_least=0.0
     )
     material_damping: Float[Array, ""] = quantity(
-        "material_damping", "s", "damping over stiffness", at_least=0.0
+        "material_damping", "s", "damping over stiffness", default=0.0, at_least=0.0
     )
 
     kinds: ClassVar = (TRANSLATION, ROTATION, TRANSLATION, ROTATION)
-
-    def __init__(
-        self, first, second, *, length, bending_stiffness, mass_per_length=0.0,
-        material_damping=0.0,
-    ):  # fmt: skip
-        self.first = first
-        self.second = second
-        self.length = length
-        self.bending_stiffness = bending_stiffness
-        self.mass_per_length = mass_per_length
-        self.material_damping = material_damping
 
     @property
     def name(self) -> str:
@@ -95,8 +84,12 @@ class FrameModule(Module):
 
     first: str = eqx.field(static=True)
     second: str = eqx.field(static=True)
-    along: Float[Array, " 3"] = quantity("along", "m", "vector to the second body")
-    side: Float[Array, " 3"] = quantity("side", "", "vector towards the first axis")
+    along: Float[Array, " 3"] = quantity(
+        "along", "m", "vector to the second body", kw_only=True
+    )
+    side: Float[Array, " 3"] = quantity(
+        "side", "", "vector towards the first axis", kw_only=True
+    )
     axial_stiffness: Float[Array, ""] = quantity(
         "axial_stiffness", "N", "axial stiffness E A", above=0.0
     )
@@ -107,27 +100,17 @@ class FrameModule(Module):
         "bending_stiffness", "N m^2", "bending stiffnesses E J", above=0.0
     )
     mass_per_length: Float[Array, ""] = quantity(
-        "mass_per_length", "kg/m", "mass of the beam per length", at_least=0.0
+        "mass_per_length", "kg/m", "mass of the beam per length", default=0.0, at_least=0.0
     )
     inertia_per_length: Float[Array, ""] = quantity(
-        "inertia_per_length", "kg m", "mass moment about the axis", at_least=0.0
+        "inertia_per_length",
+        "kg m",
+        "mass moment about the axis",
+        default=0.0,
+        at_least=0.0,
     )
 
     kinds: ClassVar = ((TRANSLATION,) * 3 + (ROTATION,) * 3) * 2
-
-    def __init__(
-        self, first, second, *, along, side, axial_stiffness, torsional_stiffness,
-        bending_stiffness, mass_per_length=0.0, inertia_per_length=0.0,
-    ):  # fmt: skip
-        self.first = first
-        self.second = second
-        self.along = along
-        self.side = side
-        self.axial_stiffness = axial_stiffness
-        self.torsional_stiffness = torsional_stiffness
-        self.bending_stiffness = bending_stiffness
-        self.mass_per_length = mass_per_length
-        self.inertia_per_length = inertia_per_length
 
     def __check_init__(self):
         shapes = [np.shape(a) for a in (self.along, self.side, self.bending_stiffness)]

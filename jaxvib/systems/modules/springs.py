@@ -20,19 +20,13 @@ class Spring(Module):
     first: str = eqx.field(static=True)
     second: str = eqx.field(static=True)
     stiffness: Float[Array, ""] = quantity(
-        "stiffness", "N/m", "stiffness of the spring", at_least=0.0
+        "stiffness", "N/m", "stiffness of the spring", default=0.0, at_least=0.0
     )
     damping: Float[Array, ""] = quantity(
-        "damping", "N s/m", "damping of the damper", at_least=0.0
+        "damping", "N s/m", "damping of the damper", default=0.0, at_least=0.0
     )
 
     kinds: ClassVar = (TRANSLATION, TRANSLATION)
-
-    def __init__(self, first, second, *, stiffness=0.0, damping=0.0):
-        self.first = first
-        self.second = second
-        self.stiffness = stiffness
-        self.damping = damping
 
     @property
     def name(self) -> str:
@@ -61,10 +55,10 @@ class AngularSpring(Spring):
     r"""A spring (N m/rad) and a damper (N m s/rad) between two rotations."""
 
     stiffness: Float[Array, ""] = quantity(
-        "stiffness", "N m/rad", "stiffness of the angular spring", at_least=0.0
+        "stiffness", "N m/rad", "stiffness of the angular spring", default=0.0, at_least=0.0
     )
     damping: Float[Array, ""] = quantity(
-        "damping", "N m s/rad", "damping of the angular damper", at_least=0.0
+        "damping", "N m s/rad", "damping of the angular damper", default=0.0, at_least=0.0
     )
 
     kinds: ClassVar = (ROTATION, ROTATION)
@@ -74,7 +68,7 @@ class PointMass(Module):
     r"""A mass $m$ (kg) on a translation, $T = \tfrac12 m \dot x^2$."""
 
     freedom: str = eqx.field(static=True)
-    mass: Float[Array, ""] = quantity("mass", "kg", "mass", at_least=0.0)
+    mass: Float[Array, ""] = quantity("mass", "kg", "mass", kw_only=False, at_least=0.0)
 
     kinds: ClassVar = (TRANSLATION,)
 
@@ -106,7 +100,7 @@ class PointInertia(Module):
 
     freedom: str = eqx.field(static=True)
     inertia: Float[Array, ""] = quantity(
-        "inertia", "kg m^2", "moment of inertia", at_least=0.0
+        "inertia", "kg m^2", "moment of inertia", kw_only=False, at_least=0.0
     )
 
     kinds: ClassVar = (ROTATION,)

@@ -23,28 +23,20 @@ class TranslationTranslation(Module):
 
     first: str = eqx.field(static=True)
     second: str = eqx.field(static=True)
-    mass: Float[Array, ""] = quantity("mass", "kg", "mass of the second body", at_least=0.0)
+    mass: Float[Array, ""] = quantity(
+        "mass", "kg", "mass of the second body", default=0.0, at_least=0.0
+    )
     stiffness: Float[Array, ""] = quantity(
-        "stiffness", "N/m", "stiffness of the spring", at_least=0.0
+        "stiffness", "N/m", "stiffness of the spring", default=0.0, at_least=0.0
     )
     damping: Float[Array, ""] = quantity(
-        "damping", "N s/m", "damping of the damper", at_least=0.0
+        "damping", "N s/m", "damping of the damper", default=0.0, at_least=0.0
     )
     first_mass: Float[Array, ""] = quantity(
-        "first_mass", "kg", "mass of the first body", at_least=0.0
+        "first_mass", "kg", "mass of the first body", default=0.0, at_least=0.0
     )
 
     kinds: ClassVar = (TRANSLATION, TRANSLATION)
-
-    def __init__(
-        self, first, second, *, mass=0.0, stiffness=0.0, damping=0.0, first_mass=0.0
-    ):
-        self.first = first
-        self.second = second
-        self.mass = mass
-        self.stiffness = stiffness
-        self.damping = damping
-        self.first_mass = first_mass
 
     @property
     def name(self) -> str:
@@ -92,13 +84,13 @@ class TranslationRotation(Module):
         "length", "m", "length of the rotating body", above=0.0
     )
     stiffness: Float[Array, ""] = quantity(
-        "stiffness", "N m/rad", "stiffness of the angular spring", at_least=0.0
+        "stiffness", "N m/rad", "stiffness of the angular spring", default=0.0, at_least=0.0
     )
     damping: Float[Array, ""] = quantity(
-        "damping", "N m s/rad", "damping of the angular damper", at_least=0.0
+        "damping", "N m s/rad", "damping of the angular damper", default=0.0, at_least=0.0
     )
     first_mass: Float[Array, ""] = quantity(
-        "first_mass", "kg", "mass of the translating body", at_least=0.0
+        "first_mass", "kg", "mass of the translating body", default=0.0, at_least=0.0
     )
     inertia: Float[Array, ""] | None = quantity(
         "inertia",
@@ -108,26 +100,11 @@ class TranslationRotation(Module):
         at_least=0.0,
     )
     gravity: Float[Array, ""] = quantity(
-        "gravity", "m/s^2", "acceleration of gravity", at_least=0.0
+        "gravity", "m/s^2", "acceleration of gravity", default=9.81, at_least=0.0
     )
-    standing: bool = eqx.field(static=True)
+    standing: bool = eqx.field(static=True, default=False, kw_only=True)
 
     kinds: ClassVar = (TRANSLATION, ROTATION)
-
-    def __init__(
-        self, first, second, *, mass, length, stiffness=0.0, damping=0.0,
-        first_mass=0.0, inertia=None, gravity=9.81, standing=False,
-    ):  # fmt: skip
-        self.first = first
-        self.second = second
-        self.mass = mass
-        self.length = length
-        self.stiffness = stiffness
-        self.damping = damping
-        self.first_mass = first_mass
-        self.inertia = inertia
-        self.gravity = gravity
-        self.standing = standing
 
     @property
     def name(self) -> str:
@@ -193,10 +170,18 @@ class RodOnRod(Module):
         "first_length", "m", "length of the first rod", above=0.0
     )
     stiffness: Float[Array, ""] = quantity(
-        "stiffness", "N m/rad", "stiffness of the spring between the rods", at_least=0.0
+        "stiffness",
+        "N m/rad",
+        "stiffness of the spring between the rods",
+        default=0.0,
+        at_least=0.0,
     )
     damping: Float[Array, ""] = quantity(
-        "damping", "N m s/rad", "damping of the damper between the rods", at_least=0.0
+        "damping",
+        "N m s/rad",
+        "damping of the damper between the rods",
+        default=0.0,
+        at_least=0.0,
     )
     inertia: Float[Array, ""] | None = quantity(
         "inertia",
@@ -206,27 +191,11 @@ class RodOnRod(Module):
         at_least=0.0,
     )
     gravity: Float[Array, ""] = quantity(
-        "gravity", "m/s^2", "acceleration of gravity", at_least=0.0
+        "gravity", "m/s^2", "acceleration of gravity", default=9.81, at_least=0.0
     )
-    standing: bool = eqx.field(static=True)
+    standing: bool = eqx.field(static=True, default=False, kw_only=True)
 
     kinds: ClassVar = (TRANSLATION, ROTATION, ROTATION)
-
-    def __init__(
-        self, carrier, first, second, *, mass, length, first_length, stiffness=0.0,
-        damping=0.0, inertia=None, gravity=9.81, standing=False,
-    ):  # fmt: skip
-        self.carrier = carrier
-        self.first = first
-        self.second = second
-        self.mass = mass
-        self.length = length
-        self.first_length = first_length
-        self.stiffness = stiffness
-        self.damping = damping
-        self.inertia = inertia
-        self.gravity = gravity
-        self.standing = standing
 
     @property
     def name(self) -> str:
