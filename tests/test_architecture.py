@@ -77,7 +77,7 @@ LAZY_IMPORTS = {
     "kernels": 4,
     "reports": 6,
     "session": 8,
-    "studies": 136,
+    "studies": 12,
     "systems": 4,
 }
 

@@ -25,13 +25,12 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from jaxvib import cli
-from jaxvib.reports import header, report
+from jaxvib.studies.analyses.base import AnalysisKind
 from jaxvib.studies.analyses.cost import Cost
 from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.config.tables import Table
 from jaxvib.studies.run import device, execute, record
 from jaxvib.studies.store.fields import Variable
-from jaxvib.studies.systems.two_body_impact import TwoBodyImpactKind
 
 OUT = "there"
 CONFIG = """
@@ -75,19 +74,11 @@ class _Options(Table):
     kind: Literal["counted"]
 
 
-class _Counted:
+class _Counted(AnalysisKind):
     name = "counted"
+    options = _Options
     sampled = True
     groups: ClassVar = {"first": ("sample",)}
-
-    def options(self):
-        return _Options
-
-    def check(self, options, values, declared, system=None):
-        pass
-
-    def coordinates(self, options):
-        return []
 
     def compute(self, system, samples, options, run, progress, **more):
         force, phase = samples["load.amplitude"], samples["load.phase"]
@@ -107,6 +98,9 @@ class _Counted:
             "numbers": Variable(("trace", "number"), read("numbers")[:2], "N"),
         }
 
+    def pictures(self, runs):
+        return []
+
     def summary(self, read, study):
         return [f"counted    {read('numbers').sum():.3g}"]
 
@@ -116,14 +110,11 @@ def install() -> None:
     for name in _IMPORTED_LATE:  # here once, instead of in each process
         importlib.import_module(name)
     ANALYSES["counted"] = _Counted()
-    TwoBodyImpactKind.analyses = (*TwoBodyImpactKind.analyses, "counted")
-    report._PICTURES["counted"] = lambda runs: []
     execute.build = lambda study: None
     device.choose = lambda wanted: ("cpu", "CPU")
     record.git_state = lambda: None
     found = record.versions()
     record.versions = lambda: found
-    header._COUNTED["counted"] = "samples"
     cli.use_compilation_cache = lambda: None
     gc.freeze()  # so that forked processes share its pages
 

@@ -9,25 +9,9 @@ import numpy as np
 
 from ..citation import citation
 from ..ensemble import Reason, reason, undecided
+from ..studies.analyses.kinds import ANALYSES
 from ..studies.pictures.regimes import periodic
 from ..studies.store.finished import Run
-
-_COUNTED = {
-    "basins": "initial states",
-    "beam_eigenvalues": "samples",
-    "bifurcation_diagram": "motions",
-    "chain_motion": "samples",
-    "continuation": "orbits",
-    "design": "evaluations",
-    "energy_split": "samples",
-    "fit": "evaluations",
-    "frequency_response": "samples",
-    "linear_motion": "samples",
-    "natural_modes": "samples",
-    "pareto_front": "evaluations",
-    "periodic_orbit": "samples",
-    "sensitivity": "evaluations",
-}
 
 
 def head(runs: Sequence[Run]) -> str:
@@ -52,7 +36,7 @@ def _lead(run: Run, named: bool) -> str:
         f"<code>{_text(path)}</code>" + (f" ({run.grid[path]})" if run.grid else "")
         for path in moved
     )
-    counted = _COUNTED[run.analysis].removesuffix("s" if run.size == 1 else "")
+    counted = ANALYSES[run.analysis].counted.removesuffix("s" if run.size == 1 else "")
     words = f"{run.size} {counted}: <code>{_text(run.analysis)}</code> of "
     words += f"<code>{_text(run.study['system'])}</code>" + f" over {over}" * bool(over)
     return f"<b>{_text(run.name)}</b>: {words}" if named else words
@@ -60,7 +44,7 @@ def _lead(run: Run, named: bool) -> str:
 
 def _facts(run: Run) -> dict[str, str]:
     """Return what the head states of a run, by its label."""
-    facts = {_COUNTED[run.analysis]: f"{run.size}"}
+    facts = {ANALYSES[run.analysis].counted: f"{run.size}"}
     if run.has("periods"):
         facts["periodic"] = _share(periodic(run).sum(), run.size)
     if run.has("stable"):

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..studies.analyses.kinds import SYSTEMS
 from ..studies.pictures import colours
 from ..studies.pictures.motion import coarse, representative, stored_motions
 from ..studies.pictures.picture import Cells, Line, Picture, Scale
@@ -106,9 +107,10 @@ def _samples(run: Run, classes, members: np.ndarray, shown: np.ndarray) -> dict:
         {"path": path, "unit": run.unit(path), "values": run.field(path)[shown]}
         for path in run.paths
     ]
+    system = SYSTEMS.get(run.study["system"])
     return {
         "name": run.name,
-        "pair": run.study["system"] == "two_body_impact",
+        "pair": system is not None and system.colliding_pair,
         "numbers": shown,
         "paths": paths,
         "classes": classes,

@@ -1,30 +1,12 @@
 """A study's report, drawn from its store alone: a page and the pictures as files."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from .._nearest import unknown_key
-from ..studies.analyses.basins.pictures import basins
-from ..studies.analyses.beam_eigenvalues.pictures import beam_eigenvalues
-from ..studies.analyses.bifurcation_diagram.pictures import diagram
-from ..studies.analyses.chain_motion.pictures import chain_motion
-from ..studies.analyses.continuation.pictures import loading_curve
-from ..studies.analyses.continuation.stability_chart import stability_charts
-from ..studies.analyses.design.pictures import designs
-from ..studies.analyses.energy_split.pictures import energy_split
-from ..studies.analyses.fit.pictures import fitted
-from ..studies.analyses.frequency_response.pictures import frequency_response
-from ..studies.analyses.linear_motion.pictures import linear_motion
-from ..studies.analyses.natural_modes.pictures import natural_modes
-from ..studies.analyses.pareto_front.pictures import fronts
-from ..studies.analyses.periodic_orbit.maps import maps
-from ..studies.analyses.periodic_orbit.scatter import scatters
-from ..studies.analyses.sensitivity.pictures import sensitivities
-from ..studies.pictures.curves import amplitude_curves, sweep_curves
-from ..studies.pictures.motion import motion
+from ..studies.analyses.kinds import ANALYSES
 from ..studies.pictures.picture import Picture
-from ..studies.pictures.planes import long_paths
 from ..studies.store.finished import Run, read_run
 from ..studies.store.folder import Folder
 from .files import write_files
@@ -55,9 +37,9 @@ def write_report(directory: Path | str, other: Path | str | None = None) -> Path
 def pictures_of(runs: Sequence[Run]) -> list[Picture]:
     """Return the pictures of one study, or of two that are compared."""
     kind = runs[0].analysis
-    if kind not in _PICTURES:
-        raise ValueError(unknown_key("analysis", kind, _PICTURES))
-    return _PICTURES[kind](runs)
+    if kind not in ANALYSES:
+        raise ValueError(unknown_key("analysis", kind, ANALYSES))
+    return ANALYSES[kind].pictures(runs)
 
 
 def check_comparable(runs: Sequence[Run]) -> None:
@@ -69,33 +51,3 @@ def check_comparable(runs: Sequence[Run]) -> None:
                 f"{key} = {found[1]!r} of {runs[1].name} is not {found[0]!r} of "
                 f"{runs[0].name}: the two studies cannot be compared"
             )
-
-
-def _of_periodic_orbits(runs: Sequence[Run]) -> list[Picture]:
-    run = runs[0]
-    if len(long_paths(run)) > 1:
-        pictures = [*maps(runs), amplitude_curves(runs)]
-    elif len(run.paths) > 1 and not run.grid:
-        pictures = scatters(runs)
-    else:
-        pictures = sweep_curves(runs) if run.paths else []
-    one = motion(runs)
-    return [*pictures, one] if one else pictures
-
-
-_PICTURES: dict[str, Callable[[Sequence[Run]], list[Picture]]] = {
-    "periodic_orbit": _of_periodic_orbits,
-    "beam_eigenvalues": beam_eigenvalues,
-    "continuation": lambda runs: [*stability_charts(runs), loading_curve(runs)],
-    "bifurcation_diagram": lambda runs: [diagram(runs)],
-    "basins": basins,
-    "design": designs,
-    "pareto_front": fronts,
-    "fit": fitted,
-    "sensitivity": sensitivities,
-    "energy_split": energy_split,
-    "chain_motion": chain_motion,
-    "natural_modes": natural_modes,
-    "linear_motion": linear_motion,
-    "frequency_response": frequency_response,
-}

@@ -202,6 +202,18 @@ class ImpactSystem(Printed):
         return self.linear.matrices()[0].shape[0]
 
     @property
+    def freedom_names(self) -> tuple[str, ...]:
+        """The names of the degrees of freedom; positions where matrices alone are given."""
+        positions = map(str, range(self.degrees_of_freedom))
+        return tuple(getattr(self.linear, "names", positions))
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """The names of a state's components: displacements, then their rates."""
+        names = self.freedom_names
+        return (*names, *(f"rate of {name}" for name in names))
+
+    @property
     def has_contacts(self) -> bool:
         """Whether there is a contact that a solver must not miss."""
         return bool(self.contacts)
@@ -270,6 +282,8 @@ class TwoBodyImpact(Printed):
     load: LoadLaw
 
     degrees_of_freedom = 2
+    freedom_names = ("main", "attached")
+    state_names = ("x_main", "x_attached", "v_main", "v_attached")
     has_contacts = True
 
     def matrices(self) -> tuple[Float[Array, "2 2"], ...]:

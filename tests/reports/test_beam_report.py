@@ -97,10 +97,10 @@ def test_a_damped_mode_is_played_and_curves_are_drawn(browser, beam_study):
 
 def test_curves_that_cross_are_marked_where_they_do(monkeypatch):
     monkeypatch.setattr(beam, "_shapes", lambda run: [])
-    over, *loci = beam.beam_eigenvalues([crossing_run()])
+    over, *loci = beam.pictures([crossing_run()])
     assert "1 crossings, 0 veerings" in over.text
     assert [picture.name for picture in loci] == ["root_locus", "root_locus_of_one"]
-    (cloud,) = beam.beam_eigenvalues([crossing_run("random")])
+    (cloud,) = beam.pictures([crossing_run("random")])
     assert cloud.name == "root_locus"
     assert len(cloud.charts[0].layers[0].x) == 2 * len(FORCES)
 
@@ -112,9 +112,7 @@ def test_the_values_of_one_design_are_drawn_without_colours(monkeypatch):
     run = crossing_run()
     stored = run.results.isel(sample=[3]).drop_vars(["k", "slopes.k"])
     study = run.study | {"coordinates": [], "grid": None, "config": {"sweep": {}}}
-    (cloud,) = beam.beam_eigenvalues(
-        [dataclasses.replace(run, results=stored, study=study)]
-    )
+    (cloud,) = beam.pictures([dataclasses.replace(run, results=stored, study=study)])
     ((line,),) = (chart.layers for chart in cloud.charts)
     drawn = line.x[np.isfinite(line.x)] + 1j * line.y[np.isfinite(line.y)]
     np.testing.assert_array_equal(drawn, stored["values"].values[0])

@@ -14,11 +14,11 @@ from pydantic import Field
 
 import jaxvib as jv
 from jaxvib._quantity import reported
+from jaxvib.studies.analyses.base import AnalysisKind
 from jaxvib.studies.analyses.cost import Cost
 from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.config.tables import Table
 from jaxvib.studies.store.fields import Variable, variables
-from jaxvib.studies.systems.two_body_impact import TwoBodyImpactKind
 
 CONFIG = """
 title = "Pushed from rest"
@@ -62,19 +62,11 @@ def accelerations(samples):
     return np.stack([force / 500.0, np.zeros_like(force)], axis=-1)
 
 
-class PushedKind:
+class PushedKind(AnalysisKind):
     name = "pushed"
+    options = PushedOptions
     sampled = True
     groups: ClassVar = {"first": ("sample",)}
-
-    def options(self):
-        return PushedOptions
-
-    def check(self, options, values, declared, system=None):
-        pass
-
-    def coordinates(self, options):
-        return []
 
     def compute(self, system, samples, options, run, progress):
         def one(values):
@@ -99,5 +91,3 @@ class PushedKind:
 def install(monkeypatch):
     """Let configs name the kind, for the length of a test."""
     monkeypatch.setitem(ANALYSES, "pushed", PushedKind())
-    known = TwoBodyImpactKind.analyses
-    monkeypatch.setattr(TwoBodyImpactKind, "analyses", (*known, "pushed"))

@@ -1,5 +1,6 @@
 """Measures in a config: which analysis, and which numbers are read off its result."""
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
@@ -9,7 +10,8 @@ import pydantic
 from pydantic import Field
 
 from ..._nearest import unknown_key
-from ..config.tables import Table, flattened
+from ..config.tables import Table
+from ..library import library
 
 _Pair = Annotated[list[float], Field(min_length=2, max_length=2)]
 _Numbers = Annotated[list[float], Field(min_length=1, max_length=10_000)]
@@ -17,11 +19,6 @@ _Places = Annotated[
     list[Annotated[int, Field(ge=0, le=1000)]], Field(min_length=1, max_length=100)
 ]
 _FREQUENCY: dict[str, Any] = {"unit": "rad/s"}
-
-
-def flat(value):
-    """Return nested tables as one with dotted keys; anything else as it is."""
-    return flattened(value) if isinstance(value, dict) else value
 
 
 def _flat_values(value):
@@ -93,17 +90,114 @@ class Over(Table):
         return (first + second * norm.ppf(middles)).tolist()
 
 
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """One measure that a config can name.
+
+    **Fields:** `needs`, `may`: the keys that go with it, and must or may be given; `unit`:
+    of what is measured, or by `field`; `build`: from `jaxvib.design`, the options and the
+    run to the measure.
+    """
+
+    needs: tuple[str, ...]
+    may: tuple[str, ...]
+    unit: str | Mapping[str, str]
+    build: Callable[[Any, Any, Any], Any]
+
+
+def _orbit(design, options, run):
+    factor = library("orbits.periodic_orbit").evidence_factor(run.evidence)
+    rtol = max(run.rtol * factor, 1e-13)
+    return design.orbit_measure(
+        options.field, options.component or 0, periods=options.periods or 1, rtol=rtol
+    )
+
+
+def _packet(design, options, run):
+    names = ("centre", "width", "wave_number", "duration", "body")
+    packet = design.Packet(**{name: getattr(options, name) for name in names})
+    return design.packet_measure(options.share, packet)
+
+
+def _change(design, options, run):
+    raise ValueError('measure = "change" goes with designs only')
+
+
+KEYS: Mapping[str, Measured] = {
+    "periodic_orbit": Measured(
+        ("field",), ("component", "periods"), {"amplitude": "m", "max_contact_force": "N"},
+        _orbit,
+    ),
+    "contact_impulse": Measured(
+        (), ("component", "periods"), "N s",
+        lambda design, options, run: design.contact_impulse(
+            options.component or 0, periods=options.periods or 1
+        ),
+    ),
+    "bifurcation": Measured(
+        ("bifurcation", "path", "bounds"), ("periods",), "",
+        lambda design, options, run: design.bifurcation_measure(
+            options.bifurcation, options.path, tuple(options.bounds),
+            periods=options.periods or 1,
+        ),
+    ),
+    "response": Measured(
+        ("force", "at", "frequencies"), (), "m/N",
+        lambda design, options, run: design.response_measure(
+            options.force, options.at, options.frequencies.listed()
+        ),
+    ),
+    "response_peaks": Measured(
+        ("force", "at", "low", "high", "count"), (), "m/N",
+        lambda design, options, run: design.peaks_measure(
+            options.force, options.at, options.low, options.high, options.count
+        ),
+    ),
+    "white_noise": Measured(
+        ("force", "at"), (), "m^2",
+        lambda design, options, run: design.white_noise_measure(options.force, options.at),
+    ),
+    "natural_frequency": Measured(
+        ("modes",), (), "rad/s",
+        lambda design, options, run: design.natural_frequency_measure(tuple(options.modes)),
+    ),
+    "beam_eigenvalues": Measured(
+        ("field", "modes"), ("high",),
+        {"decay": "1/s", "frequency": "rad/s", "modulus": "rad/s", "gap": "rad/s"},
+        lambda design, options, run: design.beam_measure(
+            options.field, tuple(options.modes), below=options.high
+        ),
+    ),
+    "placement": Measured(
+        ("targets", "count"), (), "",
+        lambda design, options, run: design.placement_measure(
+            tuple(complex(*target) for target in options.targets), options.count
+        ),
+    ),
+    "packet": Measured(
+        ("centre", "width", "wave_number", "duration", "body", "share"), (), "", _packet
+    ),
+    "energy_share": Measured(
+        ("duration", "share"), (), "",
+        lambda design, options, run: design.energy_share_measure(
+            options.share, design.RandomSplit(options.duration, seed=run.seed)
+        ),
+    ),
+    "parameter": Measured(
+        ("paths",), (), "",
+        lambda design, options, run: design.parameter_measure(*options.paths),
+    ),
+    "change": Measured((), (), "", _change),
+}  # fmt: skip
+
+
 class MeasureOptions(Table):
     """What is measured: of a periodic motion, a bifurcation, a response, a beam, a chain.
 
     Which keys go with which `measure` is in `KEYS`.
     """
 
-    measure: Literal[
-        "periodic_orbit", "contact_impulse", "bifurcation", "response", "response_peaks",
-        "white_noise", "natural_frequency", "beam_eigenvalues", "placement", "packet",
-        "energy_share", "parameter", "change",
-    ] = Field(description="what is measured")  # fmt: skip
+    measure: Literal[tuple(KEYS)] = Field(description="what is measured")  # ty: ignore
     field: Literal[
         "amplitude", "largest_multiplier", "max_contact_force", "state",
         "stability_margin", "damping_ratio", "decay", "frequency", "modulus", "gap",
@@ -224,7 +318,8 @@ class MeasureOptions(Table):
 
     @pydantic.model_validator(mode="after")
     def _keys_go_with_measure(self):
-        needed, possible = KEYS[self.measure]
+        measured = KEYS[self.measure]
+        needed, possible = measured.needs, measured.may
         own = set(MeasureOptions.model_fields) - {"measure", "over"}
         given = {name for name in own if getattr(self, name) is not None}
         missing, strange = set(needed) - given, given - {*needed, *possible}
@@ -240,24 +335,6 @@ class MeasureOptions(Table):
         return self
 
 
-# Of each measure: the keys that it needs, and those that it may have.
-KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "periodic_orbit": (("field",), ("component", "periods")),
-    "contact_impulse": ((), ("component", "periods")),
-    "bifurcation": (("bifurcation", "path", "bounds"), ("periods",)),
-    "response": (("force", "at", "frequencies"), ()),
-    "response_peaks": (("force", "at", "low", "high", "count"), ()),
-    "white_noise": (("force", "at"), ()),
-    "natural_frequency": (("modes",), ()),
-    "beam_eigenvalues": (("field", "modes"), ("high",)),
-    "placement": (("targets", "count"), ()),
-    "packet": (("centre", "width", "wave_number", "duration", "body", "share"), ()),
-    "energy_share": (("duration", "share"), ()),
-    "parameter": (("paths",), ()),
-    "change": ((), ()),
-}
-
-
 def scenarios(over: Mapping[str, Over]) -> dict[str, np.ndarray]:
     """Return every combination of the values of each path, (scenarios,) by path."""
     lists = [entry.listed() for entry in over.values()]
@@ -271,15 +348,11 @@ def build_measure(options: MeasureOptions, run, system=None, bounds=None):
     **Arguments:** `system`, `bounds`: from where, and per which ranges, a change of the
     design is told. **Raises:** `ValueError` for a field that the measure does not have.
     """
-    from ...design import change_measure, over
-
-    if options.measure == "change":
-        if system is None or not bounds:
-            raise ValueError('measure = "change" goes with designs only')
-        return change_measure(system, bounds)
-
-    measure = _BUILDERS[options.measure](options, run)
-    return over(measure, scenarios(options.over)) if options.over else measure
+    design = library("design")
+    if options.measure == "change" and system is not None and bounds:
+        return design.change_measure(system, bounds)
+    measure = KEYS[options.measure].build(design, options, run)
+    return design.over(measure, scenarios(options.over)) if options.over else measure
 
 
 def check_measure(options: MeasureOptions, declared: Mapping) -> None:
@@ -293,15 +366,8 @@ def check_measure(options: MeasureOptions, declared: Mapping) -> None:
 
 def unit_of(options: MeasureOptions) -> str:
     """Return the unit of what is measured."""
-    units = {
-        "amplitude": "m", "max_contact_force": "N", "decay": "1/s",
-        "frequency": "rad/s", "modulus": "rad/s", "gap": "rad/s",
-    }  # fmt: skip
-    own = {
-        "contact_impulse": "N s", "response": "m/N", "response_peaks": "m/N",
-        "white_noise": "m^2", "natural_frequency": "rad/s",
-    }  # fmt: skip
-    return own.get(options.measure, units.get(options.field or "", ""))
+    unit = KEYS[options.measure].unit
+    return unit if isinstance(unit, str) else unit.get(options.field or "", "")
 
 
 def described(options: MeasureOptions) -> str:
@@ -313,103 +379,3 @@ def described(options: MeasureOptions) -> str:
     words = f"{detail.replace('_', ' ')}{place}" if detail else word
     every = f" over {', '.join(options.over)}" if options.over else ""
     return f"{words}{where or ''}{every}"
-
-
-def _orbit(options, run):
-    from ...design import orbit_measure
-    from ...orbits.periodic_orbit import evidence_factor
-
-    return orbit_measure(
-        options.field, options.component or 0, periods=options.periods or 1,
-        rtol=max(run.rtol * evidence_factor(run.evidence), 1e-13),
-    )  # fmt: skip
-
-
-def _impulse(options, run):
-    from ...design import contact_impulse
-
-    return contact_impulse(options.component or 0, periods=options.periods or 1)
-
-
-def _bifurcation(options, run):
-    from ...design import bifurcation_measure
-
-    low, high = options.bounds
-    return bifurcation_measure(
-        options.bifurcation, options.path, (low, high), periods=options.periods or 1
-    )
-
-
-def _response(options, run):
-    from ...design import response_measure
-
-    return response_measure(options.force, options.at, options.frequencies.listed())
-
-
-def _peaks(options, run):
-    from ...design import peaks_measure
-
-    return peaks_measure(
-        options.force, options.at, options.low, options.high, options.count
-    )
-
-
-def _noise(options, run):
-    from ...design import white_noise_measure
-
-    return white_noise_measure(options.force, options.at)
-
-
-def _frequencies(options, run):
-    from ...design import natural_frequency_measure
-
-    return natural_frequency_measure(tuple(options.modes))
-
-
-def _eigenvalues(options, run):
-    from ...design import beam_measure
-
-    return beam_measure(options.field, tuple(options.modes), below=options.high)
-
-
-def _placement(options, run):
-    from ...design import placement_measure
-
-    targets = tuple(complex(real, imaginary) for real, imaginary in options.targets)
-    return placement_measure(targets, options.count)
-
-
-def _packet(options, run):
-    from ...design import Packet, packet_measure
-
-    names = ("centre", "width", "wave_number", "duration", "body")
-    packet = Packet(**{name: getattr(options, name) for name in names})
-    return packet_measure(options.share, packet)
-
-
-def _energy_share(options, run):
-    from ...design import RandomSplit, energy_share_measure
-
-    return energy_share_measure(options.share, RandomSplit(options.duration, seed=run.seed))
-
-
-def _parameter(options, run):
-    from ...design import parameter_measure
-
-    return parameter_measure(*options.paths)
-
-
-_BUILDERS: Mapping[str, Callable] = {
-    "periodic_orbit": _orbit,
-    "contact_impulse": _impulse,
-    "bifurcation": _bifurcation,
-    "response": _response,
-    "response_peaks": _peaks,
-    "white_noise": _noise,
-    "natural_frequency": _frequencies,
-    "beam_eigenvalues": _eigenvalues,
-    "placement": _placement,
-    "packet": _packet,
-    "energy_share": _energy_share,
-    "parameter": _parameter,
-}

@@ -1,16 +1,14 @@
 """What searches for designs have in common: what moves, what must hold, what it costs."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Literal
+from collections.abc import Iterable, Mapping
+from typing import Literal
 
-import numpy as np
 import pydantic
 from pydantic import Field
 
+from ..config.bounds import BoundsByPath, check_variables
 from ..config.tables import Table
-from ..store.fields import Variable
-from .continuation.kind import Bounds, check_bounds
-from .measures import MeasureOptions, build_measure, check_measure, flat
+from .measures import MeasureOptions, check_measure
 
 COMBINED = Literal[
     "value", "sum", "mean", "largest", "smallest", "squares", "variance",
@@ -54,7 +52,7 @@ class SearchOptions(Table):
     """What moves, and what must hold."""
 
     kind: str = Field(description="the kind of analysis")
-    variables: Annotated[dict[str, Bounds], pydantic.BeforeValidator(flat)] = Field(
+    variables: BoundsByPath = Field(
         min_length=1,
         max_length=100,
         description="path of each parameter that is moved, and its bounds",
@@ -84,10 +82,7 @@ def check_search(
     declared: Mapping,
 ) -> None:
     """Raise `ValueError` for paths that there are not, or bounds without the value."""
-    for path, bounds in options.variables.items():
-        check_bounds(path, bounds, values, declared)
-        if path in options.log and bounds[0] <= 0:
-            raise ValueError(f"log: bounds of {path} are not above 0")
+    check_variables(options.variables, options.log, values, declared)
     for measure in (*measures, *options.constraints.values()):
         check_measure(measure, declared)
 
@@ -101,49 +96,3 @@ def dearest(measures) -> tuple[float, float]:
 def dynamic(measures) -> bool:
     """Return whether a motion is among what is measured."""
     return any(one.measure in _DYNAMIC for one in measures)
-
-
-def systems(system, samples) -> Iterator:
-    """Yield the system of each sample, or the system alone."""
-    from ...systems import replace
-
-    if not samples:
-        yield system
-        return
-    for values in zip(*samples.values(), strict=True):
-        yield replace(system, dict(zip(samples, map(float, values), strict=True)))
-
-
-def scaled(options: SearchOptions) -> dict[str, tuple[float, float, str]]:
-    """Return the bounds of all variables by path, each with its scale."""
-    return {
-        path: (low, high, "log" if path in options.log else "linear")
-        for path, (low, high) in options.variables.items()
-    }
-
-
-def limits(options: SearchOptions, run, system) -> dict:
-    """Return the constraints by name."""
-    from ...design import Limit
-
-    return {
-        name: Limit(
-            build_measure(limit, run, system, options.variables),
-            -np.inf if limit.at_least is None else limit.at_least,
-            np.inf if limit.at_most is None else limit.at_most,
-        )
-        for name, limit in options.constraints.items()
-    }
-
-
-def without(fields: dict[str, Variable], axis: str) -> dict[str, Variable]:
-    """Return fields without an axis along which there is but one entry."""
-    found = {}
-    for name, field in fields.items():
-        if axis in field.axes:
-            place = field.axes.index(axis)
-            axes = (*field.axes[:place], *field.axes[place + 1 :])
-            values = np.asarray(np.take(field.values, 0, axis=place))
-            field = Variable(axes, values, field.unit, field.description)
-        found[name] = field
-    return found

@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 
+import jax
 import numpy as np
+
+from ...systems import replace
 
 
 def each_system(system, samples: Mapping[str, np.ndarray]):
@@ -10,10 +13,6 @@ def each_system(system, samples: Mapping[str, np.ndarray]):
 
     Without a swept path that is the system itself, once.
     """
-    import jax
-
-    from ...systems import replace
-
     if not samples:
         return jax.tree.map(lambda leaf: np.asarray(leaf)[None], system)
     return jax.jit(jax.vmap(lambda values: replace(system, values)))(dict(samples))
@@ -21,6 +20,4 @@ def each_system(system, samples: Mapping[str, np.ndarray]):
 
 def stacked(results: list):
     """Return modules of arrays as one module, along a new leading axis."""
-    import jax
-
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(x) for x in leaves]), *results)

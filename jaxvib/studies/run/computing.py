@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ensemble import Reason
 from ..analyses.kinds import ANALYSES
 from ..store.fields import Variable
 from .study import Study
@@ -32,7 +33,7 @@ def compute_chunk(
     **Raises:** `RuntimeError` where no sample of a study can be computed, `MemoryError`
     where there is too little for a single one, `OSError` from the disk.
     """
-    kind: Any = ANALYSES[study.analysis.kind]
+    kind = ANALYSES[study.analysis.kind]
     first = part.start
     tell = _told(progress.advance, part.stop - part.start)
 
@@ -40,7 +41,7 @@ def compute_chunk(
         more: dict[str, Any] = {}
         if remember is not None:
             more["remember"] = _From(remember, start - first)
-        if getattr(kind, "counts", False):
+        if kind.counts:
             more["number"] = study.samples
         here = {path: column[start:stop] for path, column in samples.items()}
         return kind.compute(system, here, study.analysis, study.run, tell, **more)
@@ -136,7 +137,6 @@ def _joined(*parts: dict[str, Variable]) -> dict[str, Variable]:
 
 def _lost(fields: dict[str, Variable]) -> dict[str, Variable]:
     """Return fields like those of one sample, without its numbers."""
-    from ...ensemble import Reason
 
     def empty(name: str, field: Variable) -> Variable:
         kind = field.values.dtype.kind

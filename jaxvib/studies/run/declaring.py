@@ -6,6 +6,7 @@ import json
 import numpy as np
 
 from ..._range import Range
+from ...systems import parameters
 from ..analyses.kinds import SYSTEMS
 from ..config.catalogue import FILE
 
@@ -27,8 +28,6 @@ def declared_now() -> dict:
 
 
 def _parameters(default) -> dict:
-    from ...systems import parameters
-
     parts = default if isinstance(default, dict) else {"": default}
     return {
         f"{name}.{path}".lstrip("."): entry

@@ -1,5 +1,7 @@
 """Which device a study runs on."""
 
+import jax
+
 
 def choose(wanted: str) -> tuple[str, str]:
     """Return a device's name and a line about it, for `auto`, `cpu` or `gpu`.
@@ -7,8 +9,6 @@ def choose(wanted: str) -> tuple[str, str]:
     To be called before anything is computed. **Raises:** `ValueError` for `gpu` where
     JAX finds none.
     """
-    import jax
-
     if wanted == "cpu":
         jax.config.update("jax_platforms", "cpu")
     elif wanted == "gpu" and not has_gpu():
@@ -24,6 +24,4 @@ def choose(wanted: str) -> tuple[str, str]:
 
 def has_gpu() -> bool:
     """Return whether JAX finds a GPU."""
-    import jax
-
     return jax.default_backend() in ("gpu", "cuda", "rocm")

@@ -5,6 +5,10 @@ import time
 from pathlib import Path
 
 from ..._machine import memory
+from ..analyses.kinds import ANALYSES
+from ..store.store import has_study
+from .device import choose
+from .execute import build, chunks
 from .room import needed, size, too_large
 from .study import Study
 
@@ -21,11 +25,6 @@ def estimate(study: Study, directory: Path) -> list[str]:
     spread over its cores. **Raises:** `ValueError` for a study that could not be run
     here.
     """
-    from ..analyses.kinds import ANALYSES
-    from ..store.store import has_study
-    from .device import choose
-    from .execute import build, chunks
-
     _, device = choose(study.run.device)
     build(study)
     cost = ANALYSES[study.analysis.kind].cost(study.analysis, study.run)

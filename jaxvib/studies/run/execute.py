@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ...ensemble import Reason, recalling
+from ...systems import parameters
 from ..analyses.kinds import ANALYSES, SYSTEMS
 from ..config import samples
 from ..config.writing import to_toml
@@ -37,20 +39,18 @@ def execute(study: Study, system, store: Store, progress, started: float) -> Non
     `started`: when the session began, by `time.monotonic`.
     """
     kind = ANALYSES[study.analysis.kind]
-    alone = not study.paths and getattr(kind, "whole", False)
+    alone = not study.paths and kind.whole
     run = _run_whole if kind.sampled is False or alone else _run_samples
     with Times(store.directory, started) as times:
         run(study, system, store, progress, times)
         if "complete" not in store.done:
             store.finish()
-        if run is _run_whole or getattr(kind, "remembers", False):
+        if run is _run_whole or kind.remembers:
             Evaluations(store.directory).forget()
 
 
 def build(study: Study):
     """Return the system of a study. **Raises:** `ValueError` if it cannot be built."""
-    from ...systems import parameters
-
     system = SYSTEMS[study.system.kind].build(study.system)
     values = {
         path: float(np.asarray(entry.value))
@@ -77,8 +77,6 @@ def samples_done(study: Study, store: Store) -> int:
 
 def failed(codes: np.ndarray) -> np.ndarray:
     """Return which reason codes stand for a sample without a usable result."""
-    from ...ensemble import Reason
-
     return np.isin(codes, [int(code) for code in Reason if code.failed])
 
 
@@ -103,14 +101,11 @@ def _run_samples(study, system, store, progress, times: Times) -> None:
 
 
 def _run_whole(study, system, store, progress, times: Times) -> None:
-    from ...ensemble import recalling
-
     kind = ANALYSES[study.analysis.kind]
     if "group " not in store.done:
         memory = Under(Evaluations(store.directory), "whole")
-        own = getattr(kind, "remembers", False)
-        more = {"remember": memory} if own else {}
-        with contextlib.nullcontext() if own else recalling(memory):
+        more = {"remember": memory} if kind.remembers else {}
+        with contextlib.nullcontext() if kind.remembers else recalling(memory):
             fields = kind.compute(
                 system, {}, study.analysis, study.run, progress.advance, **more
             )
@@ -121,7 +116,7 @@ def _run_whole(study, system, store, progress, times: Times) -> None:
 
 def _remembered(kind, store: Store, name: str) -> dict:
     """Return what a search goes on from after a stop, for kinds that search."""
-    if not getattr(kind, "remembers", False):
+    if not kind.remembers:
         return {}
     return {"remember": Under(Evaluations(store.directory), name)}
 

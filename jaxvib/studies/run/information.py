@@ -5,6 +5,7 @@ import platform
 import time
 from pathlib import Path
 
+import jax
 import numpy as np
 
 from ..._machine import instruction_set
@@ -14,8 +15,6 @@ from .ready import folder
 
 def information() -> list[str]:
     """Return at most twelve lines about this installation and machine."""
-    import jax
-
     found = versions()
     packages = [
         f"{name} {found[name]}" for name in found if name not in ("jaxvib", "python")
@@ -50,8 +49,6 @@ def _cache_state() -> str:
     # A program of this very moment cannot be in the folder yet: it is stored, dropped
     # from memory and asked for again. Only its own entry counts, since JAX has been
     # seen to store some programs and miss others.
-    import jax
-
     path = Path(_folder())
     if not path.is_dir():
         return "off"

@@ -1,6 +1,7 @@
 """Room in memory: what a study needs, and how many samples go into one chunk."""
 
 from ..._machine import memory
+from ..analyses.kinds import ANALYSES
 
 _BASE = 1.0e9  # bytes, of Python, JAX and its compiler
 _HELD = 4.0  # times what is stored: while it is gathered, summed up and drawn
@@ -47,6 +48,4 @@ def size(number: float) -> str:
 
 
 def _stored(analysis, run) -> float:
-    from ..analyses.kinds import ANALYSES
-
     return ANALYSES[analysis.kind].cost(analysis, run).sample_bytes

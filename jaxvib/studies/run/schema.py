@@ -32,7 +32,7 @@ def schema() -> dict:
 
 
 def _one_of(kinds) -> dict:
-    schemas = [_inlined(kind.options().model_json_schema()) for kind in kinds.values()]
+    schemas = [_inlined(kind.options.model_json_schema()) for kind in kinds.values()]
     return {"oneOf": schemas}
 
 

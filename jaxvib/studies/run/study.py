@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from ..._nearest import nearest
 from ..._words import check_name
-from ..analyses.kinds import ANALYSES, SYSTEMS
+from ..analyses.kinds import ANALYSES, SYSTEMS, analyses_of
 from ..config import samples
 from ..config.catalogue import Declared
 from ..config.document import Document, read
@@ -100,9 +100,8 @@ class Study:
     @property
     def axes(self) -> Mapping[str, list[str]]:
         """Names along the axes of the results, by axis."""
-        own = getattr(ANALYSES[self.analysis.kind], "axes", None)
         named = SYSTEMS[self.system.kind].axes(self.system)
-        return named if own is None else {**named, **own(self.analysis)}
+        return {**named, **ANALYSES[self.analysis.kind].axes(self.analysis)}
 
     def described(self) -> str:
         """Return in a few words how many samples there are and of what."""
@@ -151,7 +150,7 @@ def load(path: Path, assignments: Sequence[str] = ()) -> Study:
     sampling, paths = _sweep(document, declared)
     analysis_kind = _kind(document, "analysis", ANALYSES)
     _refuse_strangers(document, kind, analysis_kind)
-    options = analysis_kind.options()
+    options = analysis_kind.options
     analysis = validated(options, tables["analysis"], "analysis", document)
     number = _number_of_samples(document, sampling, paths, analysis_kind)
     _refuse_idle_assignments(assignments, document, paths)
@@ -204,8 +203,9 @@ def _kind(document: Document, section: str, kinds):
 
 
 def _refuse_strangers(document: Document, system, analysis) -> None:
-    if analysis.name not in system.analyses:
-        known = ", ".join(f'"{name}"' for name in system.analyses)
+    possible = analyses_of(system)
+    if analysis.name not in possible:
+        known = ", ".join(f'"{name}"' for name in possible)
         raise ValueError(
             f'{document.where("analysis.kind")}: analysis.kind = "{analysis.name}" does '
             f'not go with system.kind = "{system.name}"; allowed: {known}'

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...ensemble import reason
 from ..analyses.kinds import ANALYSES
 from ..store.folder import Folder
 from ..store.stored import RESULTS, read_array
@@ -22,8 +23,6 @@ def summary(study: Study, directory: Path) -> tuple[list[str], int]:
 
     def read(name: str) -> np.ndarray:
         return read_array(directory, name)
-
-    from ...ensemble import reason
 
     codes = np.atleast_1d(read("result"))
     bad = failed(codes)
@@ -50,8 +49,6 @@ def _time(directory: Path) -> str:
 
 
 def _list_failures(study: Study, file: Path, codes, bad, read) -> None:
-    from ...ensemble import reason
-
     columns = {path: read(path) for path in study.paths}
     text = io.StringIO(newline="")
     writer = csv.writer(text)

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...ensemble import Reason
+from .dataset import groups, stored_dataset, verified
+from .folder import Folder
+from .store import has_study
 from .times import read_times
 
 
@@ -111,10 +114,6 @@ def read_run(directory: Path | str) -> Run:
     **Raises:** `FileNotFoundError` where there is none, `ValueError` for an unfinished
     and `OSError` for a damaged one.
     """
-    from .dataset import groups, stored_dataset, verified
-    from .folder import Folder
-    from .store import has_study
-
     directory = Path(directory)
     if not has_study(directory):
         raise FileNotFoundError(f"{directory} holds no study")

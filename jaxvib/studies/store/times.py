@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import jax
+
 from .folder import Folder
 
 FILE = "times.json"
@@ -43,8 +45,6 @@ class Times:
     """
 
     def __init__(self, directory: Path, started: float):
-        import jax
-
         self._folder = Folder(directory)
         self._started = started
         self._computing = time.monotonic()
@@ -57,15 +57,14 @@ class Times:
         }
         session |= {"samples": 0, "compile_seconds": 0.0}
         self.sessions = [*before["sessions"], session]
-        self._monitoring = jax.monitoring
 
     def __enter__(self) -> "Times":
-        self._monitoring.register_event_duration_secs_listener(self._listen)
+        jax.monitoring.register_event_duration_secs_listener(self._listen)
         self.note()
         return self
 
     def __exit__(self, *_) -> None:
-        self._monitoring.unregister_event_duration_listener(self._listen)
+        jax.monitoring.unregister_event_duration_listener(self._listen)
         self.note()
 
     def note(self, samples: int = 0) -> None:

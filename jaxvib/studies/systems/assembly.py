@@ -12,6 +12,8 @@ from ..._nearest import nearest
 from ..config.catalogue import Declared, catalogue
 from ..config.document import Document
 from ..config.tables import Table, nested_model, number, shown, validated
+from ..library import library
+from .base import Role, SystemKind
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,23 +68,12 @@ class AssemblyOptions(Modules):
     kind: Literal["assembly"] = Field(description="the kind of system")
 
 
-class AssemblyKind:
+class AssemblyKind(SystemKind):
     """Bodies that translate, rotate or both, joined by springs, rods, beams, frames."""
 
     name = "assembly"
-    analyses = (
-        "natural_modes",
-        "frequency_response",
-        "linear_motion",
-        "design",
-        "pareto_front",
-        "sensitivity",
-        "fit",
-    )
-
-    def options(self) -> type[Table]:
-        """Return the table that a config gives, its modules being of any kind."""
-        return AssemblyOptions
+    options = AssemblyOptions  # its modules may be of any kind
+    roles = frozenset({Role.LINEAR})
 
     def read(self, document: Document):
         """Return the checked table of a config, each module by its own rules."""
@@ -91,8 +82,7 @@ class AssemblyKind:
 
     def default(self):
         """Return one module of each kind, whose parameters a config may set."""
-        from ... import systems
-
+        systems = library("systems")
         given = {
             "translation_rotation": {"mass": 1.0, "length": 1.0, "inertia": 1.0},
             "rod_on_rod": {"mass": 1.0, "length": 1.0, "first_length": 1.0, "inertia": 1.0,
@@ -162,8 +152,7 @@ def first_change(declared: dict[str, Declared]) -> str:
 
 def assembled(options: Modules):
     """Return the system of modules. **Raises:** `ValueError` for a wrong topology."""
-    from ... import systems
-
+    systems = library("systems")
     modules = []
     for name, table in options.modules.items():
         values = table.model_dump(exclude_none=True)

@@ -1,5 +1,6 @@
 """The chain of bodies joined by beams in a config."""
 
+import functools
 from typing import Literal
 
 import numpy as np
@@ -8,7 +9,9 @@ from pydantic import Field
 
 from ..._range import Range
 from ..config.catalogue import Declared, catalogue
-from ..config.tables import Table, flattened, nested_model, validated
+from ..config.tables import Table, flattened, nested_model
+from ..library import library
+from .base import Role, SystemKind
 
 
 class Defect(Table):
@@ -42,21 +45,15 @@ class Defect(Table):
         return self
 
 
-class BeamChainKind:
+class BeamChainKind(SystemKind):
     """Bodies that shift and turn, joined by Euler-Bernoulli beams without mass."""
 
     name = "beam_chain"
-    analyses = (
-        "energy_split",
-        "chain_motion",
-        "design",
-        "pareto_front",
-        "sensitivity",
-        "fit",
-    )
+    roles = frozenset({Role.CHAIN})
 
+    @functools.cached_property
     def options(self) -> type[Table]:
-        """Return the table that a config gives for such a system."""
+        """The table that a config gives for such a system."""
         given = {
             "kind": (Literal["beam_chain"], Field(description="the kind of system")),
             "bodies": (
@@ -82,15 +79,10 @@ class BeamChainKind:
         }
         return nested_model(self.name, catalogue()[self.name], given)
 
-    def read(self, document):
-        """Return the checked table of a config."""
-        return validated(self.options(), document.tables["system"], "system", document)
-
     def default(self):
         """Return the system with the values that it has by default."""
-        from ...systems import BeamChain
-
-        return BeamChain(256, 1.0)
+        systems = library("systems")
+        return systems.BeamChain(256, 1.0)
 
     def declared(self, options):
         """Return what is declared of each parameter, by path, the defects' too."""
@@ -107,21 +99,16 @@ class BeamChainKind:
                     )
         return found
 
-    def axes(self, options) -> dict[str, list[str]]:
-        """Return names along the axes of its results, by axis."""
-        return {}
-
     def variation(self, options) -> str:
         """Return a change worth trying."""
         return f"bodies={2 * options.bodies}"
 
     def build(self, options):
         """Return the system that a config asks for."""
-        from ...systems import BeamChain, replace
-
-        chain = BeamChain(options.bodies, 1.0, options.ends, **_factors(options))
+        systems = library("systems")
+        chain = systems.BeamChain(options.bodies, 1.0, options.ends, **_factors(options))
         given = options.model_dump(exclude={"kind", "bodies", "ends", "defects"})
-        return replace(chain, flattened(given))
+        return systems.replace(chain, flattened(given))
 
 
 def _factors(options) -> dict[str, np.ndarray]:

@@ -1,8 +1,10 @@
 """The beam with bodies in a config: links and bodies as lists and matrices."""
 
 import dataclasses
+import functools
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pydantic
 from pydantic import Field
 
@@ -10,6 +12,8 @@ from ..._range import Range
 from ..config.catalogue import Declared, catalogue
 from ..config.document import Document
 from ..config.tables import Table, flattened, nested_model, validated
+from ..library import library
+from .base import Role, SystemKind
 
 _MOST = 64  # links, or freedoms of the bodies
 
@@ -40,14 +44,15 @@ _Square = Annotated[_Matrix, pydantic.BeforeValidator(_diagonal)]
 _End = Literal["clamped", "hinged", "sliding", "free", "elastic"]
 
 
-class BeamWithBodiesKind:
+class BeamWithBodiesKind(SystemKind):
     """A beam that carries bodies on linear links, lumped masses, elastic supports."""
 
     name = "beam_with_bodies"
-    analyses = ("beam_eigenvalues", "design", "pareto_front", "sensitivity", "fit")
+    roles = frozenset({Role.BEAM})
 
+    @functools.cached_property
     def options(self) -> type[Table]:
-        """Return the table that a config gives for such a system."""
+        """The table that a config gives for such a system."""
         given = {
             "kind": (Literal["beam_with_bodies"], Field(description="the kind of system")),
             "ends": (
@@ -73,7 +78,7 @@ class BeamWithBodiesKind:
     def read(self, document: Document):
         """Return the checked table of a config, with every list and matrix in it."""
         table = document.tables["system"]
-        options = validated(self.options(), table, "system", document)
+        options = validated(self.options, table, "system", document)
         given = {n: getattr(options, n) for n in (*_VECTORS, *_SQUARES, *_COUPLINGS)}
         links, bodies = len(given["positions"] or []), len(given["mass"] or [])
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_VECTORS, (links,))
@@ -105,17 +110,14 @@ class BeamWithBodiesKind:
 
     def default(self):
         """Return the paper's example, and an elastic support, for their declarations."""
-        import numpy as np
-
-        from ...systems import Beam, ElasticSupport, oscillators_on_beam
-
-        beam = Beam(*np.array([1.0, 0.675, 36.45831]))
+        systems = library("systems")
+        beam = systems.Beam(*np.array([1.0, 0.675, 36.45831]))
         link = np.full(3, 0.1)
-        example = oscillators_on_beam(beam, [0.1, 0.5, 0.9], link, link, link)
+        example = systems.oscillators_on_beam(beam, [0.1, 0.5, 0.9], link, link, link)
         return {
             "": example,
-            "beam.ends.0": ElasticSupport(),
-            "beam.ends.1": ElasticSupport(),
+            "beam.ends.0": systems.ElasticSupport(),
+            "beam.ends.1": systems.ElasticSupport(),
         }
 
     def declared(self, options) -> dict[str, Declared]:
@@ -127,23 +129,16 @@ class BeamWithBodiesKind:
                 found[name] = dataclasses.replace(every[path], default=number)
         return found
 
-    def axes(self, options) -> dict[str, list[str]]:
-        """Return names along the axes of its results, by axis."""
-        return {}
-
     def variation(self, options) -> str:
         """Return a change worth trying."""
         return f"beam.length={1.1 * options.beam.length:.4g}"
 
     def build(self, options):
         """Return the system that a config asks for."""
-        import numpy as np
-
-        from ...systems import Beam, BeamWithBodies, ElasticSupport
-
+        systems = library("systems")
         given = _given(options)
         ends = [
-            ElasticSupport(
+            systems.ElasticSupport(
                 given[f"beam.ends.{side}.stiffness"],
                 given[f"beam.ends.{side}.rotational_stiffness"],
             )
@@ -151,7 +146,7 @@ class BeamWithBodiesKind:
             else end
             for side, end in enumerate(options.ends)
         ]
-        beam = Beam(
+        beam = systems.Beam(
             *(
                 given[f"beam.{n}"]
                 for n in ("length", "mass_per_length", "bending_stiffness")
@@ -166,7 +161,7 @@ class BeamWithBodiesKind:
             if name in (*_SQUARES, "link_map", *_COUPLINGS)
         }  # fmt: skip
         vectors = {name: np.array(given[name], float) for name in _VECTORS}
-        return BeamWithBodies(beam, **vectors, **matrices, turns=options.turns)
+        return systems.BeamWithBodies(beam, **vectors, **matrices, turns=options.turns)
 
 
 def _entries() -> dict[str, Declared]:

@@ -5,6 +5,7 @@ import functools
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pydantic
 from pydantic import Field
 
@@ -12,7 +13,9 @@ from ..._nearest import nearest
 from ..config.catalogue import Declared, catalogue
 from ..config.document import Document
 from ..config.tables import Table, flattened, number, shown, validated
+from ..library import library
 from .assembly import Modules, assembled, declared_of_modules, first_change, with_modules
+from .base import Role, SystemKind
 
 # Which keys say the kind of a contact or of a load, and the classes of their laws.
 _LAWS = {
@@ -59,24 +62,12 @@ class ImpactAssemblyOptions(Table):
     )
 
 
-class ImpactAssemblyKind:
+class ImpactAssemblyKind(SystemKind):
     """Bodies joined by modules that hit stops or each other under harmonic loads."""
 
     name = "impact_assembly"
-    analyses = (
-        "periodic_orbit",
-        "continuation",
-        "bifurcation_diagram",
-        "basins",
-        "design",
-        "pareto_front",
-        "sensitivity",
-        "fit",
-    )
-
-    def options(self) -> type[Table]:
-        """Return the table that a config gives, its modules being of any kind."""
-        return ImpactAssemblyOptions
+    options = ImpactAssemblyOptions  # its modules may be of any kind
+    roles = frozenset({Role.PERIODIC})
 
     def read(self, document: Document):
         """Return the checked table of a config, each part by its own rules."""
@@ -100,11 +91,8 @@ class ImpactAssemblyKind:
 
     def default(self):
         """Return a contact and a load of each kind, whose parameters a config may set."""
-        import jax.numpy as jnp
-
-        from ... import systems
-
-        one, along, gap = jnp.ones(()), jnp.ones(1), jnp.zeros(())
+        systems = library("systems")
+        one, along, gap = np.ones(()), np.ones(1), np.zeros(())
         return {
             "contact_hertz": systems.Contact(along, gap, systems.HertzContact(one)),
             "contact_linear": systems.Contact(along, gap, systems.LinearContact(one)),
@@ -125,10 +113,10 @@ class ImpactAssemblyKind:
 
     def axes(self, options) -> dict[str, list[str]]:
         """Return the names of freedoms, of states and of contacts."""
-        names = list(assembled(options.linear).names)
+        system = self.build(options)
         return {
-            "freedom": names,
-            "state": [*names, *(f"rate of {name}" for name in names)],
+            "freedom": list(system.freedom_names),
+            "state": list(system.state_names),
             "contact": list(options.contacts),
         }
 
@@ -138,19 +126,20 @@ class ImpactAssemblyKind:
 
     def build(self, options):
         """Return the system. **Raises:** `ValueError` for a wrong topology or place."""
-        from ...systems import AppliedLoad, Contact, ImpactSystem
-
+        systems = library("systems")
         linear = assembled(options.linear)
         contacts = tuple(
-            Contact(_direction(linear, "contacts", name, table), table.gap,
+            systems.Contact(_direction(linear, "contacts", name, table), table.gap,
                     _law("contact", table), name)
             for name, table in options.contacts.items()
         )  # fmt: skip
         loads = tuple(
-            AppliedLoad(_direction(linear, "loads", name, table), _law("load", table), name)
+            systems.AppliedLoad(
+                _direction(linear, "loads", name, table), _law("load", table), name
+            )
             for name, table in options.loads.items()
         )
-        return ImpactSystem(linear, contacts, loads)
+        return systems.ImpactSystem(linear, contacts, loads)
 
 
 @functools.cache
@@ -211,7 +200,6 @@ def _direction(linear, section: str, name: str, table):
 
 
 def _law(key: str, table):
-    from ... import systems
-
+    systems = library("systems")
     given = table.model_dump()
     return getattr(systems, _LAWS[key][given[key]])(**given["law"])

@@ -1,12 +1,15 @@
 """The two-body vibro-impact system in a config."""
 
+import functools
 from typing import Annotated, Literal
 
 import pydantic
 from pydantic import Field
 
 from ..config.catalogue import catalogue
-from ..config.tables import Table, flattened, nested_model, validated
+from ..config.tables import Table, flattened, nested_model
+from ..library import library
+from .base import Role, SystemKind
 
 _WAYS = (
     "stiffness; or youngs_moduli and poissons_ratios with curvature_sum (and "
@@ -85,67 +88,48 @@ class Contact(Table):
 
     def law(self):
         """Return the contact law, or `None` for the system's own."""
-        import jax.numpy as jnp
-
-        from ...systems import HertzContact
-
+        systems = library("systems")
         if self.stiffness is not None:
-            return HertzContact(jnp.asarray(self.stiffness))
+            return systems.HertzContact(self.stiffness)
         if self.youngs_moduli is None or self.poissons_ratios is None:
             return None
         first, second = zip(self.youngs_moduli, self.poissons_ratios, strict=True)
         moduli, ratios = zip(first, second, strict=True)
         if self.curvatures is not None:
             smaller, larger = self.curvatures
-            return HertzContact.from_curvatures(moduli, ratios, (smaller, larger))
+            return systems.HertzContact.from_curvatures(moduli, ratios, (smaller, larger))
         assert self.curvature_sum is not None, "one of the two, as was validated"
         shape = {} if self.shape_factor is None else {"shape_factor": self.shape_factor}
-        return HertzContact.from_materials(moduli, ratios, self.curvature_sum, **shape)
+        return systems.HertzContact.from_materials(
+            moduli, ratios, self.curvature_sum, **shape
+        )
 
 
-class TwoBodyImpactKind:
+class TwoBodyImpactKind(SystemKind):
     """A main body on the ground that carries an attached body, which it can hit."""
 
     name = "two_body_impact"
-    analyses = (
-        "periodic_orbit",
-        "continuation",
-        "bifurcation_diagram",
-        "basins",
-        "design",
-        "pareto_front",
-        "sensitivity",
-        "fit",
-    )
+    roles = frozenset({Role.PERIODIC})
+    colliding_pair = True
 
+    @functools.cached_property
     def options(self) -> type[Table]:
-        """Return the table that a config gives for such a system."""
+        """The table that a config gives for such a system."""
         given = {
             "kind": (Literal["two_body_impact"], Field(description="the kind of system")),
             "contact": (Contact, Field(default=Contact())),
         }
         return nested_model("two_body_impact", catalogue()[self.name], given)
 
-    def read(self, document):
-        """Return the checked table of a config."""
-        return validated(self.options(), document.tables["system"], "system", document)
-
     def default(self):
         """Return the system with the values that it has by default."""
-        from ...systems import two_body_impact
-
-        return two_body_impact()
-
-    def declared(self, options):
-        """Return what is declared of each parameter, by path."""
-        return catalogue()[self.name]
+        systems = library("systems")
+        return systems.two_body_impact()
 
     def axes(self, options) -> dict[str, list[str]]:
         """Return names along the axes of its results, by axis."""
-        return {
-            "state": ["x_main", "x_attached", "v_main", "v_attached"],
-            "freedom": ["main", "attached"],
-        }
+        system = library("systems").TwoBodyImpact
+        return {"state": list(system.state_names), "freedom": list(system.freedom_names)}
 
     def variation(self, options) -> str:
         """Return a change worth trying."""
@@ -153,8 +137,7 @@ class TwoBodyImpactKind:
 
     def build(self, options):
         """Return the system that a config asks for."""
-        from ...systems import replace, two_body_impact
-
-        system = two_body_impact(contact=options.contact.law())
+        systems = library("systems")
+        system = systems.two_body_impact(contact=options.contact.law())
         values = flattened(options.model_dump(exclude={"kind", "contact"}))
-        return replace(system, values)
+        return systems.replace(system, values)

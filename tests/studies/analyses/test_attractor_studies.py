@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.studies.analyses.basins.kind import state_names
 from jaxvib.studies.analyses.kinds import ANALYSES, SYSTEMS
 from jaxvib.studies.run import ready
 from jaxvib.studies.run.execute import build
@@ -58,7 +57,7 @@ def test_an_unknown_component_is_named_once_the_system_is_built(tmp_path):
 @pytest.mark.parametrize("name", ["basins", "bifurcation_diagram"])
 def test_components_have_the_names_that_the_results_have(name):
     study = load(ready.folder() / f"{name}.toml")
-    assert state_names(build(study)) == study.axes["state"]
+    assert list(build(study).state_names) == study.axes["state"]
     assert SYSTEMS[study.system.kind].axes(study.system)["state"] == study.axes["state"]
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from jaxvib.ensemble import Reason
 from jaxvib.reports.files import write_files
-from jaxvib.studies.analyses.basins.pictures import basins
-from jaxvib.studies.analyses.bifurcation_diagram.pictures import diagram
+from jaxvib.studies.analyses.basins import pictures as basins
+from jaxvib.studies.analyses.bifurcation_diagram import pictures as diagram
 from jaxvib.studies.pictures.picture import Line, Notes
 from jaxvib.studies.store.finished import Run
 
@@ -66,7 +66,7 @@ def swept():
 
 
 def test_basins_lie_on_the_plane_as_the_grid_was_made(plane):
-    (picture,) = basins([plane])
+    (picture,) = basins.pictures([plane])
     chart = picture.charts[0]
     assert chart.x.label.startswith("rate of body")
     cells = chart.layers[0]
@@ -77,7 +77,9 @@ def test_basins_lie_on_the_plane_as_the_grid_was_made(plane):
 
 def test_attractors_are_marked_by_their_own_states(plane):
     first, second = (
-        layer for layer in basins([plane])[0].charts[0].layers if isinstance(layer, Notes)
+        layer
+        for layer in basins.pictures([plane])[0].charts[0].layers
+        if isinstance(layer, Notes)
     )
     assert (first.name, second.name) == ("A1", "A2")
     np.testing.assert_array_equal(first.x, [10.0, 20.0])
@@ -85,7 +87,7 @@ def test_attractors_are_marked_by_their_own_states(plane):
 
 
 def test_the_legend_has_shares_with_errors_and_the_undecided(plane):
-    names = [share.name for share in basins([plane])[0].shares]
+    names = [share.name for share in basins.pictures([plane])[0].shares]
     assert names == [
         "A1: period 2, 1 contact, 16.7% ± 6.2%",
         "A2: chaotic, 66.7% ± 7.9%",
@@ -94,7 +96,7 @@ def test_the_legend_has_shares_with_errors_and_the_undecided(plane):
 
 
 def test_a_diagram_has_a_point_for_each_state_and_the_exponent_underneath(swept):
-    picture = diagram([swept])
+    (picture,) = diagram.pictures([swept])
     above, below = picture.charts
     assert picture.stacked
     assert len(above.layers[0].x) == 10
@@ -106,14 +108,14 @@ def test_a_diagram_has_a_point_for_each_state_and_the_exponent_underneath(swept)
 
 
 def test_a_diagram_counts_its_motions_by_regime(swept):
-    counts = {share.name: share.counts for share in diagram([swept]).shares}
+    counts = {share.name: share.counts for share in diagram.pictures([swept])[0].shares}
     assert counts == {
         "period 1 with 0 contacts": (4,), "period 2 with 1 contact": (1,), "chaotic": (1,)
     }  # fmt: skip
 
 
 def test_both_are_drawn_as_files(plane, swept, tmp_path):
-    files = write_files([*basins([plane]), diagram([swept])], tmp_path)
+    files = write_files([*basins.pictures([plane]), *diagram.pictures([swept])], tmp_path)
     assert [file.name for file in files if file.suffix == ".png"] == [
         "basins.png", "bifurcation_diagram.png"
     ]  # fmt: skip

@@ -22,7 +22,7 @@ def test_the_catalogue_is_what_the_systems_declare():
 def test_every_parameter_can_be_set_and_is_described(kind):
     from jaxvib.studies.config.tables import leaves
 
-    settable = set(leaves(kind.options()))
+    settable = set(leaves(kind.options))
     if kind.name == "assembly":  # one table for each module
         settable |= {
             f"{n}.{leaf}" for n, t in module_tables().items() for leaf in leaves(t)

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 import jaxvib as jv
 from jaxvib import cli
 from jaxvib.ensemble import Reason
+from jaxvib.studies.analyses.periodic_orbit import compute
 from jaxvib.studies.analyses.periodic_orbit.kind import PeriodicOrbitKind
 from jaxvib.studies.run import room
 from jaxvib.studies.run.computing import compute_chunk
@@ -189,7 +190,7 @@ def test_the_engine_does_not_hang_on_how_a_study_is_cut(config, monkeypatch):
         advance = staticmethod(lambda number: None)
         say = staticmethod(lambda line: None)
 
-    monkeypatch.setattr("jaxvib.orbits.regimes", regimes)
+    monkeypatch.setattr(compute, "regimes", regimes)
     study = load(config, ["analysis.kind=periodic_orbit"])
     columns = {path: np.ones(12) for path in study.paths}
     with pytest.raises(RuntimeError, match="no sample can be computed"):

@@ -8,13 +8,13 @@ from ...pictures import colours
 from ...pictures.picture import Axis, Cells, Chart, Classes, Notes, Picture, Scale, Share
 from ...pictures.planes import MOST_CELLS
 from ...store.finished import Run
-from .kind import attractor_names
+from .compute import attractor_names
 
 _SYMBOLS = ("diamond", "star", "triangle-up", "hexagon", "square", "circle")
 _MOST_MARKED = 8  # points of an attractor
 
 
-def basins(runs: Sequence[Run]) -> list[Picture]:
+def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return one picture for each study: labels over the plane, and when it was seen."""
     return [_picture(run, len(runs) > 1) for run in runs]
 

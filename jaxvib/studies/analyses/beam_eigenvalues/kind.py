@@ -1,17 +1,12 @@
 """The study of a beam's certified eigenvalues, their slopes and mode shapes."""
 
-from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import ClassVar, Literal
 
-import numpy as np
 from pydantic import Field
 
-from ...config import samples as sampling
 from ...config.tables import Table
-from ...store.fields import Variable, variables
+from ..base import AnalysisKind, Role
 from ..cost import Cost
-
-_CURVE = ("grid", "paired")  # ways of sampling that give rows of neighbours
 
 
 class BeamEigenvaluesOptions(Table):
@@ -29,43 +24,14 @@ class BeamEigenvaluesOptions(Table):
     )
 
 
-class BeamEigenvaluesKind:
+class BeamEigenvaluesKind(AnalysisKind):
     """First eigenvalues of many designs, certified, with derivatives and mode shapes."""
 
     name = "beam_eigenvalues"
+    options = BeamEigenvaluesOptions
     sampled = None
-    groups: Mapping[str, tuple[str, ...]] = {"mode_shapes": ("sample",)}
-
-    def options(self) -> type[Table]:
-        """Return the table that a config gives."""
-        return BeamEigenvaluesOptions
-
-    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
-        """Raise nothing: these options go with any beam."""
-
-    def coordinates(self, options) -> list[str]:
-        """Return no coordinates beside the swept paths."""
-        return []
-
-    def compute(self, system, samples, options, run, progress) -> dict[str, Variable]:
-        """Return the eigenvalues of samples, each field along the axis `sample`."""
-        from ....modes.beams.slopes import beam_slopes
-        from ....modes.beams.spectra import beam_spectra
-        from ....systems import parameters
-
-        designs = _Designs(system)
-        if not samples:
-            return variables(_of_one(system, options.count))
-        found = beam_spectra(designs, samples, options.count, progress=progress)
-        slopes = beam_slopes(designs, samples, found.values)
-        known = parameters(system)
-        fields = {}
-        for path, values in slopes.items():
-            whole = next(p for p in known if f"{path}.".startswith(f"{p}."))
-            unit = f"(rad/s)/({known[whole].unit or '1'})"
-            words = f"d values / d {path}; NaN for repeated values"
-            fields[f"slopes.{path}"] = Variable(("sample", "value"), values, unit, words)
-        return {**variables(found), **fields}
+    needs = frozenset({Role.BEAM})
+    groups: ClassVar = {"mode_shapes": ("sample",)}
 
     def cost(self, options, run) -> Cost:
         """Return what it takes, measured on `configs/beam_with_bodies.toml`."""
@@ -73,124 +39,3 @@ class BeamEigenvaluesKind:
         end = 5.0 + 0.2 * options.shapes
         stored = 24.0 * options.count * 3
         return Cost(4.0, 9.0, sample, end, stored, ("of_one",))
-
-    def group(self, name, system, samples, study, read) -> dict[str, Variable]:
-        """Return mode shapes of some samples, spread over all of them."""
-        from ....systems import replace
-
-        grid = sampling.grid_of(study.sampling, study.paths)
-        options = study.analysis
-        chosen = sampling.evenly_chosen(study.samples, grid, options.shapes)
-        there = np.isfinite(read("values")).all(axis=1)
-        found = {
-            i: _shapes(replace(system, {p: v[i] for p, v in samples.items()}), options)
-            for i in np.asarray(chosen)[there[chosen]].tolist()
-        }
-        blank = next(iter(found.values()), None) or _shapes(system, options)
-        blank = {key: np.full_like(array, np.nan) for key, array in blank.items()}
-        rows = [found.get(i, blank) for i in np.asarray(chosen).tolist()] or [blank]
-        stacked = {
-            key: np.stack([row[key] for row in rows])[: len(chosen)] for key in blank
-        }
-        described = {
-            "values": (("value",), "rad/s", "eigenvalues"),
-            "points": (("point",), "m", "points along the beam"),
-            "shapes": (("value", "point"), "", "deflection V of the beam, largest is 1"),
-            "bodies": (("value", "freedom"), "", "motions Z of the bodies"),
-            "links": (("value", "link"), "", "motions D Z of the bodies at the links"),
-            "positions": (("link",), "m", "positions of the links"),
-        }
-        fields = {
-            key: Variable(("shape", *axes), stacked[key], unit, words)
-            for key, (axes, unit, words) in described.items()
-        }
-        places = np.asarray(chosen, np.int64)
-        return {"sample": Variable(("shape",), places, "", "sample"), **fields}
-
-    def summary(self, read: Callable, study) -> list[str]:
-        """Return how many are certified, the range of values, what meets and is damped."""
-        values, certified = read("values"), read("certified")
-        repeated = int(read("repeated").sum())
-        ratios = -values.real / np.where(values == 0, 1.0, np.abs(values))
-        worst = np.unravel_index(np.nanargmin(ratios), ratios.shape)
-        at = ", ".join(f"{path} = {read(path)[worst[0]]:.5g}" for path in study.paths)
-        at = f" at {at}" if at else ""
-        lines = [
-            f"certified  {int(np.sum(certified))} of {len(certified)}, {repeated} of them "
-            "done again the careful way",
-            f"values     {values.shape[1]} each, modulus {np.nanmin(np.abs(values)):.6g} "
-            f"to {np.nanmax(np.abs(values)):.6g} rad/s",
-            f"least      damped: {values[worst]:.6g} rad/s{at}",
-        ]
-        if study.sampling.method in _CURVE and len(values) > 2:
-            lines.append(f"curves     {_met(read, study)}")
-        return lines
-
-
-class _Designs:
-    """From one sample to its system; equal ones share a compiled form."""
-
-    def __init__(self, system):
-        import jax
-
-        leaves, structure = jax.tree.flatten(system)
-        self._system = system
-        self._key = (structure, tuple(np.asarray(leaf).tobytes() for leaf in leaves))
-
-    def __call__(self, sample):
-        from ....systems import replace
-
-        return replace(self._system, sample)
-
-    def __eq__(self, other):
-        return isinstance(other, _Designs) and self._key == other._key
-
-    def __hash__(self):
-        return hash(self._key)
-
-
-def _of_one(system, count: int):
-    """Return what many designs give for the system alone: nothing is swept."""
-    from ....ensemble import Reason
-    from ....modes import beam_eigenvalues
-    from ....modes.beams.spectra import BeamSpectra
-
-    modes = beam_eigenvalues(system, count=count)
-    certified = np.asarray(modes.certified)[None]
-    return BeamSpectra(
-        np.asarray(modes.values)[None],
-        np.asarray(modes.residuals)[None],
-        certified,
-        np.asarray(modes.radius)[None],
-        np.zeros(1, bool),
-        np.where(certified, int(Reason.SUCCESS), int(Reason.NOT_CERTIFIED)),
-    )
-
-
-def _shapes(system, options) -> dict[str, np.ndarray]:
-    from ....modes import beam_eigenvalues
-
-    modes = beam_eigenvalues(system, count=options.count)
-    points = np.linspace(0.0, float(system.beam.length), options.points)
-    bodies = np.asarray(modes.bodies)
-    return {
-        "values": np.asarray(modes.values),
-        "points": points,
-        "shapes": np.asarray(modes.shape(points)),
-        "bodies": bodies,
-        "links": bodies @ np.asarray(system.link_map).T,
-        "positions": np.asarray(system.positions),
-    }
-
-
-def _met(read: Callable, study) -> str:
-    """Return how often neighbouring values cross, veer, or come too close to say."""
-    from ....modes.beams.eigenvalue_curves import meetings, rows_of_curves
-
-    grid = sampling.grid_of(study.sampling, study.paths)
-    columns = {path: read(path) for path in study.paths}
-    slopes = {path: read(f"slopes.{path}") for path in study.paths}
-    rows = rows_of_curves(columns, grid, read("values"), slopes)
-    kinds = [met.kind for _, curves in rows for met in meetings(curves)]
-    counted = (kinds.count(kind) for kind in ("crossing", "veering", "undecided"))
-    return "{} crossings, {} veerings, {} too close to say".format(*counted)

@@ -37,7 +37,7 @@ _MEETINGS = {
 }
 
 
-def beam_eigenvalues(runs: Sequence[Run]) -> list[Picture]:
+def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return the pictures of a study of eigenvalues; of two, the curves of both."""
     shapes = _shapes(runs[0])
     method = runs[0].study["config"]["sweep"].get("method")  # none where nothing is swept

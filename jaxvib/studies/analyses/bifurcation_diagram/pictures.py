@@ -14,7 +14,12 @@ _WORDS = {"rest": "from rest", "up": "followed up", "down": "followed down"}
 _MOST_COMPONENTS = 3
 
 
-def diagram(runs: Sequence[Run]) -> Picture:
+def pictures(runs: Sequence[Run]) -> list[Picture]:
+    """Return the diagram, with the exponent underneath."""
+    return [_diagram(runs)]
+
+
+def _diagram(runs: Sequence[Run]) -> Picture:
     """Return the strobed displacements over the parameter, and the largest exponent."""
     path = runs[0].paths[0]
     x = axis(runs[0], path)

@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Mapping
 
+import equinox as eqx
 import numpy as np
 
+from ....dynamics.chains.motion import chain_fields
+from ....systems import replace
 from ...config import samples as sampled
 from ...store.fields import Variable, variables
 from ..stacking import stacked
@@ -20,11 +23,6 @@ def fields_of_chains(
 
     What else `chain_fields` is to be told stands in `moved`.
     """
-    import equinox as eqx
-
-    from ....dynamics.chains.motion import chain_fields
-    from ....systems import replace
-
     options = study.analysis
     grid = sampled.grid_of(study.sampling, study.paths) if study.paths else None
     chosen = sampled.evenly_chosen(study.samples, grid, _MOST_SAMPLES)

@@ -1,16 +1,13 @@
 """The study of single chains in motion: from a kick, a wave packet, random velocities."""
 
-from collections.abc import Callable, Mapping
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
-import numpy as np
 from pydantic import Field
 
 from ...config.tables import Table
-from ...store.fields import Variable, variables
+from ..base import AnalysisKind, Role
 from ..cost import Cost
-from ..stacking import stacked
-from .fields import fields_of_chains
 
 
 class Ground(Table):
@@ -97,112 +94,24 @@ class ChainMotionOptions(Table):
     )
 
 
-class ChainMotionKind:
+class ChainMotionKind(AnalysisKind):
     """Energies over time, their means and fluctuations, bands, and where energy goes."""
 
     name = "chain_motion"
+    options = ChainMotionOptions
     sampled = None
-    groups: Mapping[str, tuple[str, ...]] = {"motion": ("sample",)}
-
-    def options(self) -> type[Table]:
-        """Return the table that a config gives."""
-        return ChainMotionOptions
+    needs = frozenset({Role.CHAIN})
+    groups: ClassVar = {"motion": ("sample",)}
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
         """Raise `ValueError` for a start that the chain cannot have."""
         if system is None:
             return
-        _start(system, options, 0)
+        self.beside("compute").first_state(system, options, 0)
         for stop in options.stops:
             if stop.body >= system.bodies:
                 raise ValueError(f"stops: body = {stop.body} is not in the chain")
 
-    def coordinates(self, options) -> list[str]:
-        """Return no coordinates beside the swept paths."""
-        return []
-
-    def compute(self, system, samples, options, run, progress) -> dict[str, Variable]:
-        """Return the motions of samples, each field along the axis `sample`."""
-        import equinox as eqx
-
-        from ....dynamics.chains.motion import chain_motion
-        from ....systems import replace
-
-        times = np.linspace(0.0, options.duration, options.points)
-
-        @eqx.filter_jit
-        def moved(values):
-            chain = replace(system, values)
-            start = _start(chain, options, run.seed)
-            return chain_motion(chain, start, times, **_forces(options))
-
-        rows = []
-        for values in zip(*samples.values(), strict=True) if samples else [()]:
-            rows.append(
-                moved({p: np.asarray(v) for p, v in zip(samples, values, strict=True)})
-            )
-            progress(1)
-        return variables(stacked(rows), ("sample",))
-
     def cost(self, options, run) -> Cost:
         """Return what it takes, measured on `configs/wave_packet.toml`."""
         return Cost(4.0, 6.0, 1e-3 * options.points, 5.0, 32.0 * options.points, ("moved",))
-
-    def group(self, name, system, samples, study, read) -> dict[str, Variable]:
-        """Return the energy density and frames of evenly chosen samples."""
-
-        def start(chain):
-            return _start(chain, study.analysis, study.run.seed)
-
-        return fields_of_chains(system, samples, study, start, **_forces(study.analysis))
-
-    def summary(self, read: Callable, study) -> list[str]:
-        """Return the mean energies and fluctuations of at most four samples."""
-        lines = []
-        for sample in range(min(4, len(read("result")))):
-            at = "".join(f"{path} = {read(path)[sample]:.5g}: " for path in study.paths)
-            parts = ", ".join(
-                f"{kind} {read(f'statistics.mean.{kind}')[sample]:.4g} +- "
-                f"{read(f'statistics.fluctuation.{kind}')[sample]:.2g} J"
-                for kind in ("translational", "rotational", "potential")
-            )
-            lines.append(f"energies   {at}{parts} (mean over time +- fluctuation)")
-        return [*lines, f"energy     kept to {read('energy_change').max():.1g}"]
-
-
-def _forces(options) -> dict:
-    """Return what makes a chain not linear, and how it is stepped then."""
-    import jax.numpy as jnp
-
-    from ....dynamics import CubicGround, Stop
-    from ....systems import HertzContact
-
-    ground = (options.ground.stiffness, options.ground.cubic)
-    held = (CubicGround(*map(jnp.asarray, ground)),) if any(ground) else ()
-    stops = tuple(
-        Stop(stop.body, jnp.asarray(stop.gap), HertzContact(jnp.asarray(stop.stiffness)))
-        for stop in options.stops
-    )
-    return {"forces": (*held, *stops), "step": options.step}
-
-
-def _start(chain, options, seed: int):
-    import jax
-
-    from ....dynamics import kick, random_velocities, wave_packet
-    from ....systems import BeamChain
-
-    if options.start == "packet":
-        # of the chain without its defects, which a packet has yet to meet
-        plain = BeamChain(
-            chain.bodies, chain.gamma, chain.ends, mass=chain.mass, length=chain.length,
-            bending_stiffness=chain.bending_stiffness,
-        )  # fmt: skip
-        return wave_packet(
-            plain, float(options.body), options.width, options.wave_number,
-            upper=options.branch == "upper",
-        )  # fmt: skip
-    if options.start == "kick":
-        return kick(chain, options.body, options.velocity, options.angular_velocity)
-    key = jax.random.fold_in(jax.random.key(seed), 0)
-    return random_velocities(chain, key, 1.0, options.rotational)

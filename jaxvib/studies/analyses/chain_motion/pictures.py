@@ -17,7 +17,7 @@ _IN_FILES = 4
 _KINDS = ("translational", "rotational", "potential")
 
 
-def chain_motion(runs: Sequence[Run]) -> list[Picture]:
+def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return the energies over time, the motion and the bands of a chain's waves."""
     return [_energies(runs), *chain_pictures(runs[0]), _bands(runs)]
 

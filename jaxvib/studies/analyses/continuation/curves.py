@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from ....ensemble import reason
 from ...store.fields import Variable
 
 KINDS = ("fold", "period_doubling", "neimark_sacker", "branch_point", "grazing")
@@ -56,8 +57,6 @@ def curve_variables(
 
 def curve_lines(read: Callable, options) -> list[str]:
     """Return a line of the summary for each curve."""
-    from ....ensemble import reason
-
     lines = []
     columns = [read(f"curve.{path}") for path in (options.path, options.second_path)]
     counts, ends = read("curve.points"), read("curve.ends")

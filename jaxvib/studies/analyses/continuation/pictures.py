@@ -10,6 +10,7 @@ from ...pictures.picture import Axis, Chart, Followers, Line, Notes, Picture
 from ...pictures.planes import axis
 from ...store.finished import Run
 from .curves import KINDS
+from .stability_chart import stability_charts
 
 _STYLES = {1: ("solid", "stable"), 0: ("dash", "unstable"), -1: ("dot", "undecided")}
 _MARKS = {
@@ -23,6 +24,11 @@ _FIELDS = (
     ("largest_multiplier", "largest |Floquet multiplier|"),
     ("max_contact_force", "peak contact force (N)"),
 )
+
+
+def pictures(runs: Sequence[Run]) -> list[Picture]:
+    """Return the chart of both parameters, where there are two, and the branch."""
+    return [*stability_charts(runs), loading_curve(runs)]
 
 
 def loading_curve(runs: Sequence[Run]) -> Picture:

@@ -11,7 +11,7 @@ from ...store.finished import Run
 _GRAZING = {1: "grazing crossed", 2: "at grazing"}
 
 
-def designs(runs: Sequence[Run]) -> list[Picture]:
+def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return what is best over the samples and designs, and how it was found."""
     several = _courses(runs[0], "objective").shape[0] > 1
     return [*([best_designs(runs)] if several else []), design_history(runs)]

@@ -12,7 +12,7 @@ _KINDS = (("translational", "translation"), ("rotational", "rotation"))
 _SHOWN = 4  # samples that have a curve of their own
 
 
-def energy_split(runs: Sequence[Run]) -> list[Picture]:
+def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return the shares over time, and the motion of a chain."""
     charts = [
         Chart(

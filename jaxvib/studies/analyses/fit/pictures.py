@@ -8,7 +8,7 @@ from ...pictures.picture import Axis, Chart, Line, Picture
 from ...store.finished import Run
 
 
-def fitted(runs: Sequence[Run]) -> list[Picture]:
+def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return data and fit over frequency (or their number), and the residuals."""
     curves, left = [], []
     for number, run in enumerate(runs):

@@ -11,7 +11,7 @@ from ...store.finished import Run
 _MOST_SAMPLES = 33
 
 
-def frequency_response(runs: Sequence[Run]) -> list[Picture]:
+def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return amplitude and phase over frequency, the slider walks through samples."""
     run = runs[0]
     samples = np.linspace(0, run.size - 1, min(run.size, _MOST_SAMPLES)).round().astype(int)

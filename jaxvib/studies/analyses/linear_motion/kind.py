@@ -1,16 +1,14 @@
 """The study of an assembled system in free or forced motion."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
-import numpy as np
 from pydantic import Field
 
 from ...._nearest import unknown_key
 from ...config.tables import Table
-from ...store.fields import Variable, variables
+from ..base import AnalysisKind, Role
 from ..cost import Cost
-from ..stacking import each_system
 
 _PLACES: dict[str, Any] = {"allowed": "a table of freedoms with numbers"}
 
@@ -60,16 +58,13 @@ class LinearMotionOptions(Table):
     points: int = Field(default=481, ge=2, le=10_000, description="times, evenly spaced")
 
 
-class LinearMotionKind:
+class LinearMotionKind(AnalysisKind):
     """Exact motion from a given start or under a harmonic force, energies by module."""
 
     name = "linear_motion"
+    options = LinearMotionOptions
     sampled = None
-    groups: Mapping[str, tuple[str, ...]] = {}
-
-    def options(self) -> type[Table]:
-        """Return the table that a config gives."""
-        return LinearMotionOptions
+    needs = frozenset({Role.LINEAR})
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
         """Raise `ValueError` for an unknown freedom, or where nothing moves."""
@@ -84,57 +79,8 @@ class LinearMotionKind:
             if name not in system.names:
                 raise ValueError(unknown_key("freedom", name, system.names))
 
-    def coordinates(self, options) -> list[str]:
-        """Return no coordinates beside the swept paths."""
-        return []
-
-    def compute(self, system, samples, options, run, progress) -> dict[str, Variable]:
-        """Return the motions of samples, each field along the axis `sample`."""
-        import jax.numpy as jnp
-
-        from ....dynamics.assembly_motion import assembly_motion
-        from ....ensemble import map_samples
-        from ....systems import AppliedLoad, HarmonicLoad
-
-        times = np.linspace(0.0, options.duration, options.points)
-        start = jnp.concatenate(
-            [system.direction(place) for place in (options.displacement, options.velocity)]
-        )
-        force = options.force
-        loads = ()
-        if force.at is not None:
-            law = HarmonicLoad(*map(jnp.asarray, (force.amplitude, force.frequency,
-                                                  force.phase)))  # fmt: skip
-            loads = (AppliedLoad(system.direction(force.at), law),)
-
-        def moved(each):
-            return assembly_motion(each, start, times, loads=loads)
-
-        found = map_samples(moved, each_system(system, samples), progress=progress)
-        return variables(found, ("sample",))
-
     def cost(self, options, run) -> Cost:
         """Return what it takes, measured on `configs/tower_motion.toml`."""
         return Cost(
             4.0, 4.0, 1e-3 * options.points, 3.0, 150.0 * options.points, ("moved",)
         )
-
-    def group(self, name, system, samples, study, read) -> dict[str, Variable]:
-        """Return nothing: there are no groups."""
-        return {}
-
-    def summary(self, read: Callable, study) -> list[str]:
-        """Return how far each freedom goes at most, over all samples; at most five."""
-        names = study.axes["freedom"]
-        places, times = np.abs(read("places")), read("instants")[0]
-        lines = []
-        for position, name in enumerate(names[:5]):
-            sample, at = np.unravel_index(
-                np.nanargmax(places[:, :, position]), places.shape[:2]
-            )
-            where = "".join(f", {p} = {read(p)[sample]:.5g}" for p in study.paths)
-            lines.append(
-                f"furthest   {name} {places[sample, at, position]:.4g} at "
-                f"t = {times[at]:.4g} s{where}"
-            )
-        return lines

@@ -15,7 +15,7 @@ _MOST_FRAMES = 480
 _IN_FILES = 4  # instants that the picture files show
 
 
-def linear_motion(runs: Sequence[Run]) -> list[Picture]:
+def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return freedoms and energies over time, and the motion of the first study."""
     run = runs[0]
     samples = np.linspace(0, run.size - 1, min(run.size, _MOST_SAMPLES)).round().astype(int)

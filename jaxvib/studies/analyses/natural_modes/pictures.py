@@ -14,7 +14,7 @@ _MOST_MODES = 24
 _IN_FILES = 6  # modes that the picture files show
 
 
-def natural_modes(runs: Sequence[Run]) -> list[Picture]:
+def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return the pictures of a study of modes; of two, the curves of both."""
     run = runs[0]
     samples = np.unique(np.linspace(0, run.size - 1, min(run.size, _MOST_SAMPLES)).round())

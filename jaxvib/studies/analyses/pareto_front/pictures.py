@@ -14,7 +14,7 @@ _PREFIX = "objective."
 _MOST_SHOWN = 6  # variables that are told of a point
 
 
-def fronts(runs: Sequence[Run]) -> list[Picture]:
+def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return the front over each pair of objectives, and the designs along it."""
     run = runs[0]
     goals = _goals(run)

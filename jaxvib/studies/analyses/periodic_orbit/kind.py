@@ -1,19 +1,12 @@
 """The study of periodic regimes: the motion that each sample settles on."""
 
-import dataclasses
-from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import ClassVar, Literal
 
-import numpy as np
 from pydantic import Field
 
-from ...config import samples
 from ...config.tables import Table
-from ...store.fields import Variable, variables
+from ..base import AnalysisKind, Role
 from ..cost import Cost
-
-_TRACE_POINTS = 128
 
 
 class PeriodicOrbitOptions(Table):
@@ -31,141 +24,17 @@ class PeriodicOrbitOptions(Table):
     )
 
 
-class PeriodicOrbitKind:
+class PeriodicOrbitKind(AnalysisKind):
     """Periodic orbit, multipliers, contacts and peak force of every sample."""
 
     name = "periodic_orbit"
+    options = PeriodicOrbitOptions
     sampled = True
+    needs = frozenset({Role.PERIODIC})
     counts = True
-    groups: Mapping[str, tuple[str, ...]] = {"traces": ("sample",)}
-
-    def options(self) -> type[Table]:
-        """Return the table that a config gives."""
-        return PeriodicOrbitOptions
-
-    def check(self, options, values, declared, system=None) -> None:
-        """Raise nothing: these options go with any system."""
-
-    def coordinates(self, options) -> list[str]:
-        """Return no coordinates beside the swept paths."""
-        return []
-
-    def compute(
-        self, system, samples, options, run, progress, number=None
-    ) -> dict[str, Variable]:
-        """Return the orbits of samples, each field along the axis `sample`.
-
-        `number`: of all samples, of which these are a part; it decides on the engine.
-        """
-        from ....orbits import regimes, transient_engine
-
-        number = number or len(next(iter(samples.values())))
-        engine, why = transient_engine(system, options.engine, number, options.max_periods)
-        orbits = regimes(
-            system,
-            samples,
-            engine=options.engine,
-            max_periods=options.max_periods,
-            rtol=run.rtol,
-            evidence=run.evidence,
-            number=number,
-            progress=progress,
-        )
-        fields = variables(orbits, ("sample",))
-        notes = {"engine of transients": f"{engine} ({why})"}
-        return fields | {"result": dataclasses.replace(fields["result"], notes=notes)}
+    groups: ClassVar = {"traces": ("sample",)}
 
     def cost(self, options, run) -> Cost:
         """Return what it takes, measured on the 64 x 64 map of `configs/`."""
         more = {"quick": 0.8, "checked": 1.0, "strict": 1.4}[run.evidence]
         return Cost(8.0, 18.0, 0.012 * more, 5.0, 700.0, ("stage",))
-
-    def group(self, name, system, values, study, read) -> dict[str, Variable]:
-        """Return the course of evenly chosen motions over one of their periods.
-
-        Nothing where none is asked for.
-        """
-        from ....orbits import PeriodicOrbit, orbit_traces
-
-        grid = samples.grid_of(study.sampling, study.paths)
-        chosen = samples.evenly_chosen(study.samples, grid, study.analysis.traces)
-        if not chosen.size:
-            return {}
-        names = [field.name for field in dataclasses.fields(PeriodicOrbit)]
-        orbits = PeriodicOrbit(**{field: read(field)[chosen] for field in names})
-        here = {path: column[chosen] for path, column in values.items()}
-        traces = orbit_traces(system, here, orbits, points=_TRACE_POINTS)
-        return {
-            "sample": Variable(("trace",), chosen, "", "position along sample"),
-            "times": Variable(("trace", "time"), traces.times, "s", "time"),
-            "states": Variable(("trace", "time", "state"), traces.states, "", "state"),
-            "contact_force": Variable(
-                ("trace", "time", "contact"), traces.contact_force, "N", "contact force"
-            ),
-        }
-
-    def summary(self, read: Callable, study) -> list[str]:
-        """Return the regimes and their shares, and the best and the worst sample."""
-        from ....ensemble import undecided
-
-        codes = read("result")
-        kinds, counts = np.unique(
-            np.stack([codes, read("periods"), read("contacts")]), axis=1, return_counts=True
-        )
-        shares: Counter[str] = Counter()
-        for kind, count in zip(kinds.T.tolist(), counts.tolist(), strict=True):
-            shares[_regime(*kind)] += count
-        most = shares.most_common(5)
-        listed = [f"{count / len(codes):.1%} {name}" for name, count in most]
-        rest = len(codes) - sum(count for _, count in most)
-        listed += [f"{rest / len(codes):.1%} {len(shares) - 5} others"] * bool(rest)
-        stable, largest = read("stable"), read("largest_multiplier")
-        open_ = undecided(codes, stable)
-        lines = [
-            f"regimes    {', '.join(listed)}",
-            f"stability  {np.mean(stable == 1):.1%} stable, {np.mean(stable == 0):.1%} "
-            f"unstable, {int(open_.sum())} undecided{_why(codes[open_])}",
-        ]
-        # Over all samples that have the number: motions without a period have forces too.
-        force = read("max_contact_force")
-        if np.isfinite(largest).any():
-            best = int(np.nanargmin(largest))
-            lines.append(
-                f"best       largest |multiplier| {largest[best]:.3g} at "
-                f"{_at(study, read, best)}"
-            )
-        if np.isfinite(force).any():
-            worst = int(np.nanargmax(force))
-            lines.append(
-                f"worst      contact force {force[worst]:.4g} N at "
-                f"{_at(study, read, worst)}"
-            )
-        return lines
-
-
-def _why(codes) -> str:
-    """Return the reasons why samples are undecided, each with their number."""
-    from ....ensemble import Reason
-
-    counts = Counter(codes.tolist())
-    words = {Reason.SUCCESS: "|multiplier| within its error of 1"}
-    listed = [
-        f"{count} {words.get(code) or Reason(code).motion.removesuffix(' (undecided)')}"
-        for code, count in sorted(counts.items())
-    ]
-    return f" ({', '.join(listed)})" if listed else ""
-
-
-def _regime(code, periods, contacts) -> str:
-    from ....ensemble import Reason, reason
-
-    if code:
-        if Reason(code).undecided:
-            return "undecided"
-        text = reason(code)
-        return text.removeprefix("settled on ") if Reason(code).motion else "failed"
-    return f"period {periods} with {contacts} contact{'' if contacts == 1 else 's'}"
-
-
-def _at(study, read, sample: int) -> str:
-    return ", ".join(f"{path} = {read(path)[sample]:.5g}" for path in study.paths)

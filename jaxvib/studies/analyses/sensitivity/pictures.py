@@ -10,7 +10,7 @@ from ...store.finished import Run
 _MOST_NUMBERS = 6  # of one measure that have marks of their own
 
 
-def sensitivities(runs: Sequence[Run]) -> list[Picture]:
+def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return a picture for each measure."""
     return [_of_measure(runs, name) for name in measures(runs[0])]
 

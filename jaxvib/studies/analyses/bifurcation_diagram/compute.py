@@ -1,0 +1,85 @@
+"""The study of where motions settle along one parameter, by brute force."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+
+from ....ensemble import Reason
+from ....orbits import bifurcation_diagram
+from ....systems import parameters
+from ...store.fields import Variable, variables
+from .kind import SWEEPS
+
+
+def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+    """Return the motions, each field along the axis `value`, sweep after sweep."""
+    up = np.linspace(*options.bounds, options.values)
+    sweeps = ("up", "down") if options.sweep == "both" else (options.sweep,)
+    found = [
+        variables(
+            bifurcation_diagram(
+                system,
+                options.path,
+                up[::-1] if sweep == "down" else up,
+                follow=sweep != "rest",
+                transient=options.transient,
+                points=options.points,
+                rtol=run.rtol,
+            )
+        )
+        for sweep in sweeps
+    ]
+    progress(1)
+    fields = {
+        name: Variable(
+            one.axes,
+            np.concatenate([each[name].values for each in found]),
+            one.unit,
+            one.description,
+        )
+        for name, one in found[0].items()
+    }
+    numbers = np.repeat([SWEEPS.index(sweep) for sweep in sweeps], options.values)
+    swept = parameters(system)[options.path]
+    values = fields.pop("parameter").values
+    return {
+        options.path: Variable(("value",), values, swept.unit, swept.description),
+        **fields,
+        "sweep": Variable(
+            ("value",), numbers.astype(np.int8), "", "0 from rest, 1 up, 2 down"
+        ),
+    }
+
+
+def summary(read: Callable, study) -> list[str]:
+    """Return the classes with their shares, and where the motion is wildest."""
+    path = study.analysis.path
+    values, exponent, force = map(read, (path, "lyapunov_exponent", "max_contact_force"))
+    names = class_names(read("result"), read("periods"))
+    shares = Counter(names).most_common(5)
+    listed = ", ".join(f"{count / len(names):.1%} {name}" for name, count in shares)
+    lines = [f"motions    {listed}"]
+    if np.isfinite(exponent).any():
+        wild = int(np.nanargmax(exponent))
+        error = read("lyapunov_error")[wild]
+        lines.append(
+            f"exponent   largest {exponent[wild]:.4g} +- {error:.1g} 1/s at {path} = "
+            f"{values[wild]:.5g}"
+        )
+        worst = int(np.nanargmax(force))
+        lines.append(
+            f"worst      contact force {force[worst]:.4g} N at {path} = {values[worst]:.5g}"
+        )
+    return lines
+
+
+def class_names(codes: np.ndarray, periods: np.ndarray) -> list[str]:
+    """Return what each motion is: of period n, chaotic, ..., or why it failed."""
+    names = []
+    for code, number in zip(codes.tolist(), periods.tolist(), strict=True):
+        if code == 0:
+            names.append(f"period {number}")
+        else:
+            names.append(Reason(code).motion or "failed")
+    return names

@@ -1,0 +1,84 @@
+"""The study of single chains in motion: from a kick, a wave packet, random velocities."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ....dynamics import CubicGround, Stop, kick, random_velocities, wave_packet
+from ....dynamics.chains.motion import chain_motion
+from ....systems import BeamChain, HertzContact, replace
+from ...store.fields import Variable, variables
+from ..stacking import stacked
+from .fields import fields_of_chains
+
+
+def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+    """Return the motions of samples, each field along the axis `sample`."""
+    times = np.linspace(0.0, options.duration, options.points)
+
+    @eqx.filter_jit
+    def moved(values):
+        chain = replace(system, values)
+        start = first_state(chain, options, run.seed)
+        return chain_motion(chain, start, times, **_forces(options))
+
+    rows = []
+    for values in zip(*samples.values(), strict=True) if samples else [()]:
+        rows.append(moved({p: np.asarray(v) for p, v in zip(samples, values, strict=True)}))
+        progress(1)
+    return variables(stacked(rows), ("sample",))
+
+
+def group(name, system, samples, study, read) -> dict[str, Variable]:
+    """Return the energy density and frames of evenly chosen samples."""
+
+    def start(chain):
+        return first_state(chain, study.analysis, study.run.seed)
+
+    return fields_of_chains(system, samples, study, start, **_forces(study.analysis))
+
+
+def summary(read: Callable, study) -> list[str]:
+    """Return the mean energies and fluctuations of at most four samples."""
+    lines = []
+    for sample in range(min(4, len(read("result")))):
+        at = "".join(f"{path} = {read(path)[sample]:.5g}: " for path in study.paths)
+        parts = ", ".join(
+            f"{kind} {read(f'statistics.mean.{kind}')[sample]:.4g} +- "
+            f"{read(f'statistics.fluctuation.{kind}')[sample]:.2g} J"
+            for kind in ("translational", "rotational", "potential")
+        )
+        lines.append(f"energies   {at}{parts} (mean over time +- fluctuation)")
+    return [*lines, f"energy     kept to {read('energy_change').max():.1g}"]
+
+
+def _forces(options) -> dict:
+    """Return what makes a chain not linear, and how it is stepped then."""
+    ground = (options.ground.stiffness, options.ground.cubic)
+    held = (CubicGround(*map(jnp.asarray, ground)),) if any(ground) else ()
+    stops = tuple(
+        Stop(stop.body, jnp.asarray(stop.gap), HertzContact(jnp.asarray(stop.stiffness)))
+        for stop in options.stops
+    )
+    return {"forces": (*held, *stops), "step": options.step}
+
+
+def first_state(chain, options, seed: int):
+    """Return the state that a chain starts from. **Raises:** `ValueError` for none."""
+    if options.start == "packet":
+        # of the chain without its defects, which a packet has yet to meet
+        plain = BeamChain(
+            chain.bodies, chain.gamma, chain.ends, mass=chain.mass, length=chain.length,
+            bending_stiffness=chain.bending_stiffness,
+        )  # fmt: skip
+        return wave_packet(
+            plain, float(options.body), options.width, options.wave_number,
+            upper=options.branch == "upper",
+        )  # fmt: skip
+    if options.start == "kick":
+        return kick(chain, options.body, options.velocity, options.angular_velocity)
+    key = jax.random.fold_in(jax.random.key(seed), 0)
+    return random_velocities(chain, key, 1.0, options.rotational)

@@ -1,0 +1,128 @@
+"""The study of one branch of periodic orbits, followed along a parameter."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import numpy as np
+
+from ....branches import bifurcation_curves, continue_orbit
+from ....branches.events import watch_of as watch_of
+from ....ensemble import reason
+from ....orbits import periodic_orbit
+from ....systems import parameters
+from ...store.fields import Variable, variables
+from .curves import KINDS, curve_lines, curve_variables
+
+
+def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+    """Return the branch, each field along the axis `point`."""
+    start = periodic_orbit(
+        system,
+        periods=options.periods,
+        rtol=run.rtol,
+        evidence=run.evidence,
+        throw=False,
+    )
+    if int(start.result):
+        raise RuntimeError(f"no orbit to start from: {reason(start.result)}")
+    branch = continue_orbit(
+        system,
+        start,
+        options.path,
+        tuple(options.bounds),
+        method=options.method,
+        correct=options.correct,
+        most_points=options.most_points,
+        rtol=run.rtol,
+        evidence=run.evidence,
+        events=options.events,
+        stop_at=options.stop_at,
+    )
+    progress(1)
+    points = eqx.tree_at(lambda b: (b.bifurcations, b.events), branch, (None, None))
+    fields = variables(points) | _bifurcations(branch) | _events(branch, options)
+    if options.second_path:
+        bounds = {
+            options.path: tuple(options.bounds),
+            options.second_path: tuple(options.second_bounds),
+        }
+        curves = bifurcation_curves(system, branch, bounds, most_points=options.most_points)
+        fields |= curve_variables(curves, parameters(system), list(bounds))
+    values = fields.pop("parameter").values
+    swept = parameters(system)[options.path]
+    codes = np.zeros(len(values), np.int32)
+    return {
+        options.path: Variable(("point",), values, swept.unit, swept.description),
+        **fields,
+        "result": Variable(("point",), codes, "", "reason code"),
+    }
+
+
+def summary(read: Callable, study) -> list[str]:
+    """Return how far the branch goes, why it ends, and where it is worst."""
+    path = study.analysis.path
+    values, largest, force = map(read, (path, "largest_multiplier", "max_contact_force"))
+    low, high = (reason(code) for code in read("ends"))
+    best, worst = int(np.nanargmin(largest)), int(np.nanargmax(force))
+    stable = read("stable")
+    contacts = sorted(set(read("contacts").tolist()))
+    codes, places = read("bifurcation.kind"), read("bifurcation.parameter")
+    marks = [
+        f"{KINDS[code].replace('_', ' ')} at {path} = {place:.8g}"
+        + (f" (not located: {reason(how)})" if how else "")
+        for code, place, how in zip(codes, places, read("bifurcation.result"), strict=True)
+    ]
+    return [
+        f"branch     from {path} = {values[0]:.6g} ({low})",
+        f"           to {path} = {values[-1]:.6g} ({high})",
+        f"stability  {np.mean(stable == 1):.1%} stable, {np.mean(stable == 0):.1%} "
+        f"unstable, {int(np.sum(stable == -1))} undecided; contacts {contacts}",
+        f"best       largest |multiplier| {largest[best]:.3g} at {values[best]:.5g}",
+        f"worst      contact force {force[worst]:.4g} N at {values[worst]:.5g}",
+        *marks,
+        *_event_lines(read, study.analysis),
+        *(curve_lines(read, study.analysis) if study.analysis.second_path else []),
+    ]
+
+
+def _bifurcations(branch) -> dict[str, Variable]:
+    """Return where the branch changes its kind, each along the axis `bifurcation`."""
+    points, axes = branch.bifurcations, ("bifurcation",)
+    notes = {"meaning": ", ".join(f"{i} {kind}" for i, kind in enumerate(KINDS))}
+    size = branch.states.shape[1]
+    states = np.array([point.state for point in points]).reshape(len(points), size)
+    columns = {
+        "kind": ([KINDS.index(point.kind) for point in points], np.int8, "kind", notes),
+        "parameter": (
+            [point.parameter for point in points], float, "value of the parameter", {}
+        ),
+        "result": ([point.result for point in points], np.int32, "reason code", {}),
+    }  # fmt: skip
+    found = {
+        f"bifurcation.{name}": Variable(axes, np.array(values, kind), "", words, more)
+        for name, (values, kind, words, more) in columns.items()
+    }
+    found["bifurcation.state"] = Variable((*axes, "state"), states, "", "state at t = 0")
+    return found
+
+
+def _events(branch, options) -> dict[str, Variable]:
+    """Return where the events are, each along the axis `event`."""
+    names, axes = list(options.events), ("event",)
+    notes = {"meaning": ", ".join(f"{i} {name}" for i, name in enumerate(names))}
+    kinds = np.array([names.index(event.name) for event in branch.events], np.int8)
+    places = np.array([event.parameter for event in branch.events], float)
+    codes = np.array([event.result for event in branch.events], np.int32)
+    return {
+        "event.quantity": Variable(axes, kinds, "", "quantity", notes),
+        "event.parameter": Variable(axes, places, "", "value of the parameter"),
+        "event.result": Variable(axes, codes, "", "reason code"),
+    }
+
+
+def _event_lines(read: Callable, options) -> list[str]:
+    names = list(options.events)
+    return [
+        f"{names[code]} = {options.events[names[code]]:g} at {options.path} = {place:.8g}"
+        for code, place in zip(read("event.quantity"), read("event.parameter"), strict=True)
+    ]

@@ -1,0 +1,236 @@
+"""The study of designs: parameters moved by gradients until an objective is best."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ....design import LostError, Problem, entry_at, evaluated, optimal_absorber, optimise
+from ....systems import parameters, replace
+from ...store.fields import Variable
+from ..measures import build_measure, described, unit_of
+from ..searching import (
+    limits,
+    scaled,
+    systems,
+    without,
+)
+from .kind import OneDesign
+
+_LONGEST = 1000  # steps that are stored of a course; of more, evenly chosen ones
+
+
+def compute(system, samples, options, run, progress, remember=None) -> dict[str, Variable]:
+    """Return courses and designs; along `sample` and `design` where there are such."""
+    problems = {
+        name: _problem(system, options, one, run) for name, one in options.each().items()
+    }
+    rows = []
+    for number, here in enumerate(systems(system, samples)):
+        row = []
+        for name, one in options.each().items():
+            problem, key = problems[name].at(here), f"{number}/{name}"
+            alone = not samples and not options.designs
+            try:
+                row.append(_designed(problem, options, one, remember, key, run, alone))
+            except LostError as lost:  # no start has a motion or an objective
+                raise RuntimeError(str(lost)) from None
+        rows.append(row)
+        progress(1)
+    length = _length(options, rows, bool(samples))
+    fields = _fields(system, options, rows, length)
+    fields = fields if options.designs else without(fields, "design")
+    return fields if samples else without(fields, "sample")
+
+
+def summary(read: Callable, study) -> list[str]:
+    """Return objective and variables before and after, or of the first designs."""
+    options = study.analysis
+    if study.paths or options.designs:
+        return _several(read, study)
+    objective, best = read("objective"), int(read("best"))
+    lines = [
+        f"steps      {len(objective) - 1}, the best of them {best}; "
+        f"{int(read('evaluations'))} evaluations",
+        f"objective  {described(options.objective)} {objective[0]:.6g} -> "
+        f"{objective[best]:.6g}",
+    ]
+    for path in options.variables:
+        values = read(path)
+        lines.append(f"           {path} {values[0]:.6g} -> {values[best]:.6g}")
+    return lines[:6]
+
+
+def _problem(system, options, one: OneDesign, run):
+    objective = one.objective or options.objective
+    return Problem(
+        system,
+        scaled(options),
+        build_measure(objective, run, system, options.variables),
+        constraints=limits(options, run, system),
+        combine=one.combine or options.combine,
+        goal=one.goal or options.goal,
+        weight=options.weight,
+    )
+
+
+def _designed(problem, options, one: OneDesign, remember, name: str, run, throw: bool):
+    """Return the design that is found, or the one that a formula gives."""
+    if one.formula is None:
+        return optimise(
+            problem,
+            one.method or options.method,
+            starts=options.starts,
+            steps=options.steps,
+            tolerance=options.tolerance,
+            seed=run.seed,
+            remember=remember,
+            name=name,
+            throw=throw,
+        )
+    known = parameters(problem.system)
+    values = {path: known[path].value for path in (
+        "attached.mass", "main.mass", "main.frequency")}  # fmt: skip
+    absorber = optimal_absorber(one.formula, values["attached.mass"] / values["main.mass"])
+    chosen = {
+        "attached.frequency": absorber.frequency_ratio * values["main.frequency"],
+        "attached.damping_ratio": absorber.damping_ratio,
+    }
+    return evaluated(
+        problem.at(replace(problem.system, chosen)), remember=remember, name=name
+    )
+
+
+def _length(options, rows, swept: bool) -> int:
+    longest = max(len(design.objective) for row in rows for design in row)
+    return min(2 * options.steps + 2 if swept else longest, _LONGEST)
+
+
+def _fields(system, options, rows, length: int) -> dict[str, Variable]:
+    """Return everything of all designs along (sample, design, ...)."""
+    units = {path: entry_at(system, path) for path in options.variables}
+    every = {unit_of(one.objective or options.objective) for one in options.each().values()}
+    unit = every.pop() if len(every) == 1 else ""  # of several kinds of objective
+    kept = [[_chosen(design, length) for design in row] for row in rows]
+
+    def along(read, unit, words, fill=np.nan):
+        values = [
+            [_padded(np.asarray(read(d))[k], length, fill)
+             for d, k in zip(row, places, strict=True)]
+            for row, places in zip(rows, kept, strict=True)
+        ]  # fmt: skip
+        return Variable(("sample", "design", "step"), np.array(values), unit, words)
+
+    def once(read, unit, words):
+        values = np.array([[np.asarray(read(design)) for design in row] for row in rows])
+        return Variable(("sample", "design"), values, unit, words)
+
+    fields = {"objective": along(lambda d: d.objective, unit, "objective")}
+    for path, entry in units.items():
+        words = entry.description
+        per = f"{unit or '1'}/({entry.unit or '1'})"
+        fields[path] = along(lambda d, p=path: d.variables[p], entry.unit, words)
+        fields[f"gradient.{path}"] = along(
+            lambda d, p=path: d.gradients[p], per, f"d objective / d {path}"
+        )
+        fields[f"optimum.{path}"] = once(
+            lambda d, p=path: d.variables[p][int(d.best)], entry.unit, f"best: {words}"
+        )
+    for name, limit in options.constraints.items():
+        fields[f"limit.{name}"] = along(
+            lambda d, n=name: d.limits[n], unit_of(limit), f"{name}: inside its limit"
+        )
+    words = "0: derivatives hold; 1: grazing crossed since the step before; 2: at grazing"
+    fields["notice"] = along(lambda d: d.notices, "", words, -1)
+    fields["optimum.objective"] = once(
+        lambda d: d.objective[int(d.best)], unit, "objective of the best step"
+    )
+    for name, paths in options.quantities.items():
+        fields[name] = once(
+            lambda d, p=paths: _quantity(d.system, p), _ratio_unit(system, paths),
+            f"best: {' over '.join(paths)}",
+        )  # fmt: skip
+    numbers = {
+        "best": "step of the design",
+        "evaluations": "evaluations of all starts",
+        "optimality": "relative gradient that neither bound nor limit holds",
+    }
+    for name, words in numbers.items():
+        fields[name] = once(lambda d, n=name: getattr(d, n), "", words)
+    fields["best"] = _best_kept(rows, kept, fields["best"])
+    fields["starts.objective"] = Variable(
+        ("sample", "design", "start"), _of_starts(rows, options), unit,
+        "objective at the end of each start",
+    )  # fmt: skip
+    codes = np.array([[int(design.result) for design in row] for row in rows], np.int32)
+    fields["design_result"] = Variable(
+        ("sample", "design"), codes, "", "reason code of a design"
+    )
+    fields["result"] = Variable(("sample",), codes.max(1), "", "reason code")
+    return fields
+
+
+def _of_starts(rows, options) -> np.ndarray:
+    return np.array(
+        [
+            [_padded(np.asarray(d.starts.objective), options.starts, np.nan) for d in row]
+            for row in rows
+        ]
+    )
+
+
+def _chosen(design, length: int) -> np.ndarray:
+    """Return the steps of a course that are stored, the best one among them."""
+    number = len(design.objective)
+    if number <= length:
+        return np.arange(number)
+    even = np.linspace(0, number - 1, length).round().astype(int)
+    even[np.argmin(np.abs(even - int(design.best)))] = int(design.best)
+    return np.sort(even)
+
+
+def _best_kept(rows, kept, field: Variable) -> Variable:
+    places = [
+        [int(np.flatnonzero(k == int(d.best))[0]) for d, k in zip(row, ks, strict=True)]
+        for row, ks in zip(rows, kept, strict=True)
+    ]
+    return Variable(field.axes, np.array(places, np.int32), "", field.description)
+
+
+def _padded(values: np.ndarray, length: int, fill) -> np.ndarray:
+    return np.pad(values, (0, length - len(values)), constant_values=fill)
+
+
+def _quantity(system, paths) -> np.ndarray:
+    values = [float(entry_at(system, path).value) for path in paths]
+    return np.asarray(values[0] / (values[1] if len(values) == 2 else 1.0))
+
+
+def _ratio_unit(system, paths) -> str:
+    units = [entry_at(system, path).unit for path in paths]
+    if len(units) == 1:
+        return units[0]
+    return "" if units[0] == units[1] else f"({units[0] or '1'})/({units[1] or '1'})"
+
+
+def _several(read: Callable, study) -> list[str]:
+    """Return a line for each of the first samples and designs."""
+    options: Any = study.analysis
+    names = list(options.each())
+    shape = (-1, len(names))
+    objective = np.reshape(read("optimum.objective"), shape)
+    shown = [*options.quantities] or [f"optimum.{path}" for path in options.variables]
+    values = {name: np.reshape(read(name), shape) for name in shown[:3]}
+    columns = {path: read(path) for path in study.paths}
+    lines = []
+    for sample, design in np.ndindex(objective.shape):
+        at = ", ".join(f"{path} = {each[sample]:.5g}" for path, each in columns.items())
+        numbers = ", ".join(
+            f"{name.removeprefix('optimum.')} {each[sample, design]:.7g}"
+            for name, each in values.items()
+        )
+        words = " ".join(part for part in (at, names[design]) if part)
+        lines.append(f"{words}: {objective[sample, design]:.6g} with {numbers}")
+    if len(lines) > 6:
+        lines = [*lines[:5], f"and {len(lines) - 5} more designs"]
+    return lines

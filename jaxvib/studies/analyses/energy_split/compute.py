@@ -1,0 +1,69 @@
+"""The study of how random chains share out their energy."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from ....dynamics import random_velocities
+from ....dynamics.chains.ensemble import ensemble_split
+from ....systems import replace
+from ...store.fields import Variable, variables
+from ..chain_motion.fields import fields_of_chains
+
+
+def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+    """Return the shares of samples, each field along the axis `sample`."""
+    times = np.linspace(0.0, options.duration, options.points)
+
+    @eqx.filter_jit
+    def split(values):
+        return ensemble_split(
+            replace(system, values),
+            times,
+            chains=options.chains,
+            rotational=options.rotational,
+            seed=run.seed,
+        )
+
+    rows = []
+    for values in zip(*samples.values(), strict=True):
+        rows.append(split({p: np.asarray(v) for p, v in zip(samples, values, strict=True)}))
+        progress(1)
+    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
+    return variables(stacked, ("sample",))
+
+
+def group(name, system, samples, study, read) -> dict[str, Variable]:
+    """Return the energy density and frames of the first chain of some samples."""
+
+    def start(chain):
+        key = jax.random.fold_in(jax.random.key(study.run.seed), 0)
+        return random_velocities(chain, key, 1.0, study.analysis.rotational)
+
+    return fields_of_chains(system, samples, study, start)
+
+
+def summary(read: Callable, study) -> list[str]:
+    """Return the last shares of at most five samples, and how well they agree."""
+    off = [
+        np.abs(read(kind) - read(f"predicted_{kind}"))[:, 1:] / read(f"{kind}_error")[:, 1:]
+        for kind in ("translational", "rotational")
+    ]
+    lines = []
+    for sample in range(min(4, len(off[0]))):
+        at = ", ".join(f"{path} = {read(path)[sample]:.5g}" for path in study.paths)
+        shares = [
+            f"{read(kind)[sample, -1]:.4f} +- {read(f'{kind}_error')[sample, -1]:.4f} "
+            f"(long after {read(f'equilibrium_{kind}')[sample]:.4f}) in {word}"
+            for kind, word in (
+                ("translational", "translation"), ("rotational", "rotation"),
+            )
+        ]  # fmt: skip
+        lines.append(f"{at}: {', '.join(shares)}")
+    lines.append(
+        f"prediction at most {max(o.max() for o in off):.2g} error bars away; energy "
+        f"kept to {read('energy_change').max():.1g}"
+    )
+    return lines

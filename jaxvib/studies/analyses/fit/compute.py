@@ -1,0 +1,67 @@
+"""The study of a fit: parameters from a measured response, with confidence intervals."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ....design import entry_at, fit
+from ...store.fields import Variable
+from ..measures import build_measure, unit_of
+
+
+def compute(system, samples, options, run, progress, remember=None) -> dict[str, Variable]:
+    """Return parameters, errors, intervals, and data beside what was fitted."""
+    bounds = {
+        path: (low, high, "log" if path in options.log else "linear")
+        for path, (low, high) in options.variables.items()
+    }
+    deviations = options.deviations
+    if deviations is not None and len(deviations) == 1:
+        deviations = deviations[0]
+    measure = build_measure(options.measure, run)
+    found = fit(
+        measure, system, bounds, options.data, deviations, starts=options.starts,
+        steps=options.steps, tolerance=options.tolerance, seed=run.seed,
+        remember=remember,
+    )  # fmt: skip
+    progress(1)
+    unit = unit_of(options.measure)
+    fields = {}
+    for path in bounds:
+        entry = entry_at(system, path)
+        words = entry.description
+        values = {
+            f"fitted.{path}": ((), found.values[path], words),
+            f"error.{path}": ((), found.standard_errors[path], "standard error"),
+            f"interval.{path}": (("bound",), found.intervals[path], "95 % interval"),
+        }
+        for name, (axes, value, described) in values.items():
+            fields[name] = Variable(axes, np.asarray(value), entry.unit, described)
+    arrays = {
+        "correlation": (("parameter", "other"), found.correlation, ""),
+        "predicted": (("datum",), found.predicted, unit),
+        "measured": (("datum",), found.data, unit),
+        "deviation": ((), found.deviation, unit),
+        "evaluations": ((), found.design.evaluations, ""),
+        "result": ((), found.result, ""),
+    }
+    places = options.measure.frequencies
+    if places is not None and len(places.listed()) == len(options.data):
+        arrays["frequencies"] = (("datum",), np.array(places.listed()), "rad/s")
+    for name, (axes, value, its_unit) in arrays.items():
+        fields[name] = Variable(axes, np.asarray(value), its_unit, name)
+    return fields
+
+
+def summary(read: Callable, study) -> list[str]:
+    """Return each parameter with its interval, and the deviation of the data."""
+    lines = []
+    for path in list(study.analysis.variables)[:5]:
+        low, high = read(f"interval.{path}")
+        lines.append(
+            f"fitted     {path} {float(read(f'fitted.{path}')):.6g} (95 %: {low:.6g} "
+            f"to {high:.6g})"
+        )
+    deviation = float(read("deviation"))
+    lines.append(f"deviation  {deviation:.4g} of {len(read('measured'))} data")
+    return lines

@@ -1,0 +1,50 @@
+"""The study of an assembled system under a harmonic force."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ....ensemble import Reason, map_samples
+from ....modes import frequency_response
+from ...store.fields import Variable
+from ..stacking import each_system
+
+
+def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+    """Return the responses of samples, each field along the axis `sample`."""
+    frequencies = np.linspace(options.low, options.high, options.points)
+
+    def respond(each):
+        return frequency_response(each, frequencies, force=options.force)
+
+    response = map_samples(respond, each_system(system, samples), progress=progress)
+    # an undamped system answers without bound on its own frequencies
+    known = np.isfinite(response).all((1, 2))
+    codes = np.where(known, int(Reason.SUCCESS), int(Reason.SINGULAR))
+    axes = ("sample", "frequency", "freedom")
+    instants = np.broadcast_to(frequencies, (len(response), options.points))
+    return {
+        "frequencies": Variable(axes[:2], instants.copy(), "rad/s", "frequency"),
+        "amplitude": Variable(
+            axes, np.abs(response), "", "displacement or rotation per unit force"
+        ),
+        "phase": Variable(axes, np.angle(response), "rad", "phase behind the force"),
+        "result": Variable(("sample",), codes.astype(np.int32), "", "reason code"),
+    }
+
+
+def summary(read: Callable, study) -> list[str]:
+    """Return the highest peak of each freedom over all samples, at most five."""
+    names = study.axes["freedom"]
+    amplitude, frequencies = read("amplitude"), read("frequencies")[0]
+    lines = []
+    for position, name in enumerate(names[:5]):
+        sample, at = np.unravel_index(
+            np.nanargmax(amplitude[:, :, position]), amplitude.shape[:2]
+        )
+        where = "".join(f", {p} = {read(p)[sample]:.5g}" for p in study.paths)
+        lines.append(
+            f"peak       {name} {amplitude[sample, at, position]:.4g} per unit force "
+            f"at {frequencies[at]:.5g} rad/s{where}"
+        )
+    return lines

@@ -1,0 +1,49 @@
+"""The study of an assembled system in free or forced motion."""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+
+from ....dynamics.assembly_motion import assembly_motion
+from ....ensemble import map_samples
+from ....systems import AppliedLoad, HarmonicLoad
+from ...store.fields import Variable, variables
+from ..stacking import each_system
+
+
+def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+    """Return the motions of samples, each field along the axis `sample`."""
+    times = np.linspace(0.0, options.duration, options.points)
+    start = jnp.concatenate(
+        [system.direction(place) for place in (options.displacement, options.velocity)]
+    )
+    force = options.force
+    loads = ()
+    if force.at is not None:
+        law = HarmonicLoad(*map(jnp.asarray, (force.amplitude, force.frequency,
+                                              force.phase)))  # fmt: skip
+        loads = (AppliedLoad(system.direction(force.at), law),)
+
+    def moved(each):
+        return assembly_motion(each, start, times, loads=loads)
+
+    found = map_samples(moved, each_system(system, samples), progress=progress)
+    return variables(found, ("sample",))
+
+
+def summary(read: Callable, study) -> list[str]:
+    """Return how far each freedom goes at most, over all samples; at most five."""
+    names = study.axes["freedom"]
+    places, times = np.abs(read("places")), read("instants")[0]
+    lines = []
+    for position, name in enumerate(names[:5]):
+        sample, at = np.unravel_index(
+            np.nanargmax(places[:, :, position]), places.shape[:2]
+        )
+        where = "".join(f", {p} = {read(p)[sample]:.5g}" for p in study.paths)
+        lines.append(
+            f"furthest   {name} {places[sample, at, position]:.4g} at "
+            f"t = {times[at]:.4g} s{where}"
+        )
+    return lines

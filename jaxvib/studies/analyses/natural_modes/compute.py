@@ -1,0 +1,50 @@
+"""The study of an assembled system's modes."""
+
+from collections.abc import Callable
+
+import jax
+import numpy as np
+
+from ....ensemble import map_samples
+from ....modes.mode_table import mode_table, undamped
+from ...store.fields import Variable, variables
+from ..stacking import each_system, stacked
+
+_LISTED = 4  # modes, in the terminal
+
+
+def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+    """Return the modes of samples, each field along the axis `sample`."""
+    batch = each_system(system, samples)
+    found = map_samples(undamped, batch, progress=progress)
+    count = len(found.modes.frequencies)
+    tables = [
+        mode_table(system, jax.tree.map(lambda leaf, i=i: leaf[i], found))
+        for i in range(count)
+    ]
+    return variables(stacked(tables), ("sample",))
+
+
+def summary(read: Callable, study) -> list[str]:
+    """Return the lowest modes of the first sample and what holds their energy."""
+    frequencies, ratios = read("frequencies"), read("damping_ratios")
+    names = study.axes
+    lines = []
+    for mode in range(min(_LISTED, frequencies.shape[1])):
+        module = names["module"][int(read("potential_shares")[0, :, mode].argmax())]
+        freedom = names["freedom"][int(read("kinetic_shares")[0, :, mode].argmax())]
+        spread = _spread(frequencies[:, mode])
+        lines.append(
+            f"mode {mode + 1}     {spread} rad/s, damping ratio {ratios[0, mode]:.3g}, "
+            f"most strained {module}, most moving {freedom}"
+        )
+    falling = int(np.isnan(frequencies).any(1).sum())
+    lines += [f"unstable   {falling} samples fall over (no real frequency)"] * bool(falling)
+    return lines
+
+
+def _spread(values) -> str:
+    low, high = np.nanmin(values, initial=np.inf), np.nanmax(values, initial=-np.inf)
+    if not np.isfinite(low):
+        return "no frequency"
+    return f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"

@@ -1,0 +1,24 @@
+"""The pictures of periodic regimes: maps, curves or scatters, and a motion."""
+
+from collections.abc import Sequence
+
+from ...pictures.curves import amplitude_curves, sweep_curves
+from ...pictures.motion import motion
+from ...pictures.picture import Picture
+from ...pictures.planes import long_paths
+from ...store.finished import Run
+from .maps import maps
+from .scatter import scatters
+
+
+def pictures(runs: Sequence[Run]) -> list[Picture]:
+    """Return maps over two long paths, else curves or scatters, and one motion."""
+    run = runs[0]
+    if len(long_paths(run)) > 1:
+        found = [*maps(runs), amplitude_curves(runs)]
+    elif len(run.paths) > 1 and not run.grid:
+        found = scatters(runs)
+    else:
+        found = sweep_curves(runs) if run.paths else []
+    one = motion(runs)
+    return [*found, one] if one else found

@@ -1,0 +1,53 @@
+"""What a search of a config is built of: systems, bounds and constraints."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...design import Limit
+from ...systems import replace
+from ..store.fields import Variable
+from .measures import build_measure
+from .searches import SearchOptions
+
+
+def systems(system, samples) -> Iterator:
+    """Yield the system of each sample, or the system alone."""
+    if not samples:
+        yield system
+        return
+    for values in zip(*samples.values(), strict=True):
+        yield replace(system, dict(zip(samples, map(float, values), strict=True)))
+
+
+def scaled(options: SearchOptions) -> dict[str, tuple[float, float, str]]:
+    """Return the bounds of all variables by path, each with its scale."""
+    return {
+        path: (low, high, "log" if path in options.log else "linear")
+        for path, (low, high) in options.variables.items()
+    }
+
+
+def limits(options: SearchOptions, run, system) -> dict:
+    """Return the constraints by name."""
+    return {
+        name: Limit(
+            build_measure(limit, run, system, options.variables),
+            -np.inf if limit.at_least is None else limit.at_least,
+            np.inf if limit.at_most is None else limit.at_most,
+        )
+        for name, limit in options.constraints.items()
+    }
+
+
+def without(fields: dict[str, Variable], axis: str) -> dict[str, Variable]:
+    """Return fields without an axis along which there is but one entry."""
+    found = {}
+    for name, field in fields.items():
+        if axis in field.axes:
+            place = field.axes.index(axis)
+            axes = (*field.axes[:place], *field.axes[place + 1 :])
+            values = np.asarray(np.take(field.values, 0, axis=place))
+            field = Variable(axes, values, field.unit, field.description)
+        found[name] = field
+    return found

@@ -1,0 +1,62 @@
+"""Bounds of parameters in a config, and what they have to enclose."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import pydantic
+from pydantic import Field
+
+from ..._nearest import unknown_key
+from .catalogue import Declared
+from .tables import flattened
+
+Bounds = Annotated[
+    list[float],
+    Field(min_length=2, max_length=2, json_schema_extra={"allowed": "[lowest, highest]"}),
+]
+
+
+def _flat(value):
+    return flattened(value) if isinstance(value, dict) else value
+
+
+# Bounds by path, whose parts may be nested tables.
+BoundsByPath = Annotated[dict[str, Bounds], pydantic.BeforeValidator(_flat)]
+
+
+def check_bounds(
+    path: str, bounds, values: Mapping[str, float], declared: Mapping[str, Declared]
+) -> None:
+    """Raise `ValueError` unless a path is known and its value lies in the bounds.
+
+    Of a path whose value is not among the `values` only the bounds are checked.
+    """
+    check_allowed(path, bounds, declared)
+    low, high = bounds
+    value = values.get(path, low)
+    if not low <= value <= high or low == high:
+        raise ValueError(
+            f"bounds = [{low:g}, {high:g}] do not enclose {path} = {value:g}; allowed: "
+            "bounds around the system's own value"
+        )
+
+
+def check_allowed(path: str, bounds, declared: Mapping[str, Declared]) -> None:
+    """Raise `ValueError` unless a path is known and may have the values of both bounds."""
+    if path not in declared:
+        raise ValueError(unknown_key("parameter", path, declared))
+    for bound in bounds:
+        if not declared[path].allowed.contains(bound):
+            raise ValueError(
+                f"bounds of {path} = {bound:g} are out of range; allowed: {declared[path]}"
+            )
+
+
+def check_variables(
+    variables: Mapping, logarithmic, values: Mapping, declared: Mapping[str, Declared]
+) -> None:
+    """Raise `ValueError` for bounds that do not fit; on a log scale they are above 0."""
+    for path, bounds in variables.items():
+        check_bounds(path, bounds, values, declared)
+        if path in logarithmic and bounds[0] <= 0:
+            raise ValueError(f"log: bounds of {path} are not above 0")

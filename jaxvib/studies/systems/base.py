@@ -1,0 +1,65 @@
+"""What a kind of system is: how to write one, its roles, and what holds for most."""
+
+import abc
+import enum
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from ..config.catalogue import Declared, catalogue
+from ..config.document import Document
+from ..config.tables import validated
+
+
+class Role(enum.Enum):
+    """What a system is to an analysis; `jaxvib.systems.roles` says it of the built ones."""
+
+    PERIODIC = "loads that repeat, so that it can have periodic motions"
+    LINEAR = "linear throughout, with matrices of its own"
+    BEAM = "a beam that carries bodies"
+    CHAIN = "a chain of bodies joined by beams"
+
+
+class SystemKind(abc.ABC):
+    """A kind of system: what a config may set in it, and how it is built.
+
+    **To write one**, subclass this class in a file of its own and give it a line in
+    `analyses/kinds.py`; `python -m jaxvib.studies.run.declaring` then writes down what
+    its parameters declare. The file is imported when any config is read, so that it must
+    not import JAX: what it needs of `jaxvib.systems` it gets by `library`.
+
+    **Fields:** `name`: as a config gives it; `options`: the table that a config gives,
+    whose defaults are the usual values; `roles`: which analyses go with it;
+    `colliding_pair`: whether it is drawn as two bodies, one in the other.
+    """
+
+    name: ClassVar[str]
+    roles: ClassVar[frozenset[Role]]
+    options: Any
+    colliding_pair: ClassVar[bool] = False
+
+    def read(self, document: Document) -> Any:
+        """Return the checked table of a config. **Raises:** `ValueError`."""
+        return validated(self.options, document.tables["system"], "system", document)
+
+    @abc.abstractmethod
+    def default(self):
+        """Return the system with the usual values, whose parameters can be swept.
+
+        Of a kind whose parameters a config makes up: its parts, by name.
+        """
+
+    def declared(self, options) -> Mapping[str, Declared]:
+        """Return what is declared of each parameter of a config's system, by path."""
+        return catalogue()[self.name]
+
+    def axes(self, options) -> Mapping[str, list[str]]:
+        """Return names along the axes of its results, by axis."""
+        return {}
+
+    @abc.abstractmethod
+    def variation(self, options) -> str:
+        """Return a change worth trying, as `--set` takes it."""
+
+    @abc.abstractmethod
+    def build(self, options):
+        """Return the system of a config's table."""
