@@ -128,10 +128,10 @@ def run(config: str, assignments: tuple[str, ...], out: Path | None, resume: boo
 @_set
 def check(config: str, assignments: tuple[str, ...]) -> None:
     """Say what a study would cost; runs and writes nothing."""
-    use_compilation_cache()
-    from .studies.run.estimate import estimate
-
     study = _loaded(config, assignments)
+    use_compilation_cache()
+    from .studies.run.estimate import estimate  # and JAX, after the config is checked
+
     try:
         for line in estimate(study, study.directory):
             click.echo(printable(line))

@@ -26,7 +26,6 @@ import numpy as np
 
 from jaxvib import cli
 from jaxvib.studies.analyses.base import AnalysisKind
-from jaxvib.studies.analyses.cost import Cost
 from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.config.tables import Table
 from jaxvib.studies.run import device, execute, record
@@ -89,8 +88,8 @@ class _Counted(AnalysisKind):
             "result": Variable(("sample",), np.zeros(len(force), np.int32)),
         }
 
-    def cost(self, options, run):
-        return Cost(1.0, 1.0, 1e-6, 1.0, 24.0, ("one",))
+    def sample_bytes(self, options):
+        return 24.0
 
     def group(self, name, system, samples, study, read):
         return {

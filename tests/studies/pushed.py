@@ -15,7 +15,6 @@ from pydantic import Field
 import jaxvib as jv
 from jaxvib._quantity import reported
 from jaxvib.studies.analyses.base import AnalysisKind
-from jaxvib.studies.analyses.cost import Cost
 from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.config.tables import Table
 from jaxvib.studies.store.fields import Variable, variables
@@ -74,8 +73,8 @@ class PushedKind(AnalysisKind):
 
         return variables(jv.map_samples(one, samples, progress=progress), ("sample",))
 
-    def cost(self, options, run):
-        return Cost(1.0, 1.0, 1e-6, 1.0, 24.0, ("one",))
+    def sample_bytes(self, options):
+        return 24.0
 
     def group(self, name, system, samples, study, read):
         first = read("acceleration")[:2]

@@ -11,7 +11,6 @@ import numpy as np
 from ..config.tables import Table
 from ..store.fields import Variable
 from ..systems.base import Role
-from .cost import Cost
 
 
 class AnalysisKind(abc.ABC):
@@ -46,8 +45,8 @@ class AnalysisKind(abc.ABC):
     remembers: ClassVar[bool] = False
 
     @abc.abstractmethod
-    def cost(self, options, run) -> Cost:
-        """Return what it takes, for each sample and in all."""
+    def sample_bytes(self, options) -> float:
+        """Return how much is stored of each sample, bytes."""
 
     def check(  # noqa: B027 - most kinds have nothing to check
         self, options, values: Mapping, declared: Mapping, system=None

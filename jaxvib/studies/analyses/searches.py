@@ -14,19 +14,6 @@ COMBINED = Literal[
     "value", "sum", "mean", "largest", "smallest", "squares", "variance",
     "mean_and_deviation",
 ]  # fmt: skip
-# Seconds for one evaluation and to compile it, of the measures that take longer than
-# others; those of bifurcations begin with a branch.
-_DEAR = {
-    "periodic_orbit": (0.1, 24.0),
-    "contact_impulse": (0.1, 32.0),
-    "bifurcation": (1.0, 110.0),
-    "beam_eigenvalues": (0.1, 8.0),
-    "placement": (0.1, 8.0),
-    "packet": (0.03, 8.0),
-    "energy_share": (0.03, 8.0),
-}
-_USUAL = (0.002, 2.5)
-_DYNAMIC = ("periodic_orbit", "contact_impulse", "bifurcation")  # share one program
 
 
 class LimitOptions(MeasureOptions):
@@ -85,14 +72,3 @@ def check_search(
     check_variables(options.variables, options.log, values, declared)
     for measure in (*measures, *options.constraints.values()):
         check_measure(measure, declared)
-
-
-def dearest(measures) -> tuple[float, float]:
-    """Return the seconds of one evaluation and of compiling it, of several measures."""
-    costs = [_DEAR.get(one.measure, _USUAL) for one in measures]
-    return max(each for each, _ in costs), max(compiling for _, compiling in costs)
-
-
-def dynamic(measures) -> bool:
-    """Return whether a motion is among what is measured."""
-    return any(one.measure in _DYNAMIC for one in measures)

@@ -12,7 +12,7 @@ MOST_SAMPLES = 1024
 
 def needed(study) -> float:
     """Return the memory that a study takes in all, bytes."""
-    return _BASE + _HELD * study.samples * _stored(study.analysis, study.run)
+    return _BASE + _HELD * study.samples * _stored(study.analysis)
 
 
 def too_large(study) -> str | None:
@@ -20,7 +20,7 @@ def too_large(study) -> str | None:
     there, wanted = memory(), needed(study)
     if wanted <= there:
         return None
-    each = _HELD * _stored(study.analysis, study.run)
+    each = _HELD * _stored(study.analysis)
     fitting = int(max(0.0, there - _BASE) // each)
     what = f"{fitting} sample{'s' * (fitting > 1)}" if fitting else "a smaller analysis"
     return (
@@ -29,9 +29,9 @@ def too_large(study) -> str | None:
     )
 
 
-def fitting_chunk(analysis, run) -> int:
+def fitting_chunk(analysis) -> int:
     """Return how many samples are computed and stored at a time, a power of 2."""
-    each = _COMPUTED * _stored(analysis, run)
+    each = _COMPUTED * _stored(analysis)
     most = MOST_SAMPLES
     while most > 2 and most * each > _OF_ALL * memory():
         most //= 2
@@ -47,5 +47,5 @@ def size(number: float) -> str:
     return f"{number / 1000:.3g} TB"
 
 
-def _stored(analysis, run) -> float:
-    return ANALYSES[analysis.kind].cost(analysis, run).sample_bytes
+def _stored(analysis) -> float:
+    return ANALYSES[analysis.kind].sample_bytes(analysis)

@@ -160,7 +160,7 @@ def load(path: Path, assignments: Sequence[str] = ()) -> Study:
         raise ValueError(f"{path}: {error}") from None
     run = validated(Run, tables.get("run", {}), "run", document)
     if "chunk" not in run.model_fields_set:
-        run = run.model_copy(update={"chunk": fitting_chunk(analysis, run)})
+        run = run.model_copy(update={"chunk": fitting_chunk(analysis)})
     study = Study(
         path.stem,
         title.title or path.stem,

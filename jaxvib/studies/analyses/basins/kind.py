@@ -9,7 +9,6 @@ from ...._nearest import unknown_key
 from ...config.bounds import BoundsByPath
 from ...config.tables import Table
 from ..base import AnalysisKind, Role
-from ..cost import Cost
 
 
 class BasinsOptions(Table):
@@ -50,7 +49,6 @@ class BasinsKind(AnalysisKind):
             if system is not None and name not in system.state_names:
                 raise ValueError(unknown_key("component", name, system.state_names))
 
-    def cost(self, options, run) -> Cost:
-        """Return what it takes, measured on `configs/basins.toml`."""
-        number = options.points**2
-        return Cost(6.0, 25.0, 5e-3 * number, 3.0, 80.0 * number, ("stage", "_orbit"))
+    def sample_bytes(self, options) -> float:
+        """Return how much is stored of each sample, bytes."""
+        return 80.0 * options.points**2

@@ -6,7 +6,6 @@ from pydantic import Field
 
 from ...config.tables import Table
 from ..base import AnalysisKind, Role
-from ..cost import Cost
 
 
 class BeamEigenvaluesOptions(Table):
@@ -33,9 +32,6 @@ class BeamEigenvaluesKind(AnalysisKind):
     needs = frozenset({Role.BEAM})
     groups: ClassVar = {"mode_shapes": ("sample",)}
 
-    def cost(self, options, run) -> Cost:
-        """Return what it takes, measured on `configs/beam_with_bodies.toml`."""
-        sample = 1e-3 * options.count
-        end = 5.0 + 0.2 * options.shapes
-        stored = 24.0 * options.count * 3
-        return Cost(4.0, 9.0, sample, end, stored, ("of_one",))
+    def sample_bytes(self, options) -> float:
+        """Return how much is stored of each sample, bytes."""
+        return 24.0 * options.count * 3

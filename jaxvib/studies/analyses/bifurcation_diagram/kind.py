@@ -8,7 +8,6 @@ from pydantic import Field
 from ...config.bounds import Bounds, check_allowed
 from ...config.tables import Table
 from ..base import AnalysisKind, Role
-from ..cost import Cost
 
 SWEEPS = ("rest", "up", "down")
 
@@ -56,9 +55,7 @@ class BifurcationDiagramKind(AnalysisKind):
         """Return the parameter."""
         return [options.path]
 
-    def cost(self, options, run) -> Cost:
-        """Return what it takes, measured on `configs/bifurcation_diagram.toml`."""
-        lanes = options.values * (2 if options.sweep == "both" else 1)
-        work = lanes * (options.transient + 3 * options.points)
-        each = 1.2e-4 if options.sweep == "rest" else 1.5e-3
-        return Cost(6.0, 12.0, each * work, 3.0, 64.0 * lanes * options.points, ("stage",))
+    def sample_bytes(self, options) -> float:
+        """Return how much is stored of each sample, bytes."""
+        motions = options.values * (2 if options.sweep == "both" else 1)
+        return 64.0 * motions * options.points

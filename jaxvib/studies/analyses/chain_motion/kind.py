@@ -7,7 +7,6 @@ from pydantic import Field
 
 from ...config.tables import Table
 from ..base import AnalysisKind, Role
-from ..cost import Cost
 
 
 class Ground(Table):
@@ -112,6 +111,6 @@ class ChainMotionKind(AnalysisKind):
             if stop.body >= system.bodies:
                 raise ValueError(f"stops: body = {stop.body} is not in the chain")
 
-    def cost(self, options, run) -> Cost:
-        """Return what it takes, measured on `configs/wave_packet.toml`."""
-        return Cost(4.0, 6.0, 1e-3 * options.points, 5.0, 32.0 * options.points, ("moved",))
+    def sample_bytes(self, options) -> float:
+        """Return how much is stored of each sample, bytes."""
+        return 32.0 * options.points

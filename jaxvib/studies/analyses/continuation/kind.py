@@ -8,7 +8,6 @@ from pydantic import Field
 from ...config.bounds import Bounds, check_bounds
 from ...config.tables import Table
 from ..base import AnalysisKind, Role
-from ..cost import Cost
 
 
 class ContinuationOptions(Table):
@@ -83,7 +82,6 @@ class ContinuationKind(AnalysisKind):
         """Return the parameter."""
         return [options.path]
 
-    def cost(self, options, run) -> Cost:
-        """Return what it takes, measured on `configs/loading_curve.toml`."""
-        steps = ("linearised",) if options.method == "natural" else ("correct", "examine")
-        return Cost(6.0, 20.0, 3.0, 3.0, 50e3, ("orbit_from_guess", *steps))
+    def sample_bytes(self, options) -> float:
+        """Return how much is stored of each sample, bytes."""
+        return 50e3

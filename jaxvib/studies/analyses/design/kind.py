@@ -8,14 +8,11 @@ from pydantic import Field
 
 from ...config.tables import Table
 from ..base import AnalysisKind
-from ..cost import Cost
 from ..measures import MeasureOptions, check_measure
 from ..searches import (
     COMBINED,
     SearchOptions,
     check_search,
-    dearest,
-    dynamic,
 )
 
 _METHODS = Literal[
@@ -154,16 +151,6 @@ class DesignKind(AnalysisKind):
         """Return the names of the designs, where there are several."""
         return {"design": list(options.designs)} if options.designs else {}
 
-    def cost(self, options, run) -> Cost:
-        """Return what it takes, measured on the designs of `configs/`."""
-        measures = [one.objective or options.objective for one in options.each().values()]
-        every = (*measures, *options.constraints.values())
-        each, compile_ = dearest(every)
-        compile_ = compile_ if dynamic(every) else compile_ * len(measures)
-        at_once = (
-            max(1, options.starts // 16) if options.method == "adam" else options.starts
-        )
-        return Cost(
-            6.0, compile_, each * options.steps * at_once * len(measures), 3.0, 5e3,
-            ("looked",),
-        )  # fmt: skip
+    def sample_bytes(self, options) -> float:
+        """Return how much is stored of each sample, bytes."""
+        return 5e3

@@ -6,7 +6,6 @@ from pydantic import Field
 
 from ...config.tables import Table
 from ..base import AnalysisKind, Role
-from ..cost import Cost
 
 
 class EnergySplitOptions(Table):
@@ -37,8 +36,6 @@ class EnergySplitKind(AnalysisKind):
     needs = frozenset({Role.CHAIN})
     groups: ClassVar = {"motion": ("sample",)}
 
-    def cost(self, options, run) -> Cost:
-        """Return what it takes, measured on `configs/beam_chain.toml`."""
-        lines = options.chains * options.points / 1e5
-        stored = options.points * 8 * 7
-        return Cost(4.0, 3.0, 6.0 * lines, 3.0, stored, ("split",))
+    def sample_bytes(self, options) -> float:
+        """Return how much is stored of each sample, bytes."""
+        return options.points * 8 * 7

@@ -9,7 +9,6 @@ from pydantic import Field
 from ...config.bounds import BoundsByPath, check_variables
 from ...config.tables import Table
 from ..base import AnalysisKind
-from ..cost import Cost
 from ..measures import MeasureOptions, check_measure
 
 
@@ -86,6 +85,6 @@ class FitKind(AnalysisKind):
         """Return the names of the parameters."""
         return {"parameter": list(options.variables), "other": list(options.variables)}
 
-    def cost(self, options, run) -> Cost:
-        """Return what it takes, measured on `configs/fit_response.toml`."""
-        return Cost(5.0, 6.0, 0.01 * options.starts * 20, 3.0, 5e3, ("looked",))
+    def sample_bytes(self, options) -> float:
+        """Return how much is stored of each sample, bytes."""
+        return 5e3

@@ -8,7 +8,6 @@ from pydantic import Field
 from ...._nearest import unknown_key
 from ...config.tables import Table
 from ..base import AnalysisKind, Role
-from ..cost import Cost
 
 _FREQUENCY: dict[str, Any] = {"unit": "rad/s"}
 
@@ -45,8 +44,6 @@ class FrequencyResponseKind(AnalysisKind):
         if system is not None and options.force not in system.names:
             raise ValueError(unknown_key("freedom", options.force, system.names))
 
-    def cost(self, options, run) -> Cost:
-        """Return what it takes, measured on `configs/tower_response.toml`."""
-        return Cost(
-            4.0, 2.0, 1e-5 * options.points, 3.0, 48.0 * options.points, ("respond",)
-        )
+    def sample_bytes(self, options) -> float:
+        """Return how much is stored of each sample, bytes."""
+        return 48.0 * options.points

@@ -8,7 +8,6 @@ from pydantic import Field
 from ...._nearest import unknown_key
 from ...config.tables import Table
 from ..base import AnalysisKind, Role
-from ..cost import Cost
 
 _PLACES: dict[str, Any] = {"allowed": "a table of freedoms with numbers"}
 
@@ -79,8 +78,6 @@ class LinearMotionKind(AnalysisKind):
             if name not in system.names:
                 raise ValueError(unknown_key("freedom", name, system.names))
 
-    def cost(self, options, run) -> Cost:
-        """Return what it takes, measured on `configs/tower_motion.toml`."""
-        return Cost(
-            4.0, 4.0, 1e-3 * options.points, 3.0, 150.0 * options.points, ("moved",)
-        )
+    def sample_bytes(self, options) -> float:
+        """Return how much is stored of each sample, bytes."""
+        return 150.0 * options.points

@@ -6,7 +6,6 @@ from pydantic import Field
 
 from ...config.tables import Table
 from ..base import AnalysisKind, Role
-from ..cost import Cost
 
 
 class NaturalModesOptions(Table):
@@ -23,6 +22,6 @@ class NaturalModesKind(AnalysisKind):
     sampled = None
     needs = frozenset({Role.LINEAR})
 
-    def cost(self, options, run) -> Cost:
-        """Return what it takes, measured on `configs/tower_modes.toml`."""
-        return Cost(4.0, 4.0, 0.02, 3.0, 3000.0, ("undamped",))
+    def sample_bytes(self, options) -> float:
+        """Return how much is stored of each sample, bytes."""
+        return 3000.0

@@ -7,13 +7,11 @@ import pydantic
 from pydantic import Field
 
 from ..base import AnalysisKind
-from ..cost import Cost
 from ..measures import MeasureOptions
 from ..searches import (
     COMBINED,
     SearchOptions,
     check_search,
-    dearest,
 )
 
 
@@ -80,9 +78,6 @@ class FrontKind(AnalysisKind):
         """Return the names of the objectives."""
         return {"goal": list(options.objectives)}
 
-    def cost(self, options, run) -> Cost:
-        """Return what it takes, measured on `configs/damper_front.toml`."""
-        every = (*options.objectives.values(), *options.constraints.values())
-        each, compile_ = dearest(every)
-        searches = options.points + len(options.objectives) * (options.starts + 2)
-        return Cost(6.0, compile_, each * 4 * searches, 3.0, 5e3, ("looked",))
+    def sample_bytes(self, options) -> float:
+        """Return how much is stored of each sample, bytes."""
+        return 5e3

@@ -6,7 +6,6 @@ from pydantic import Field
 
 from ...config.tables import Table
 from ..base import AnalysisKind, Role
-from ..cost import Cost
 
 
 class PeriodicOrbitOptions(Table):
@@ -34,7 +33,6 @@ class PeriodicOrbitKind(AnalysisKind):
     counts = True
     groups: ClassVar = {"traces": ("sample",)}
 
-    def cost(self, options, run) -> Cost:
-        """Return what it takes, measured on the 64 x 64 map of `configs/`."""
-        more = {"quick": 0.8, "checked": 1.0, "strict": 1.4}[run.evidence]
-        return Cost(8.0, 18.0, 0.012 * more, 5.0, 700.0, ("stage",))
+    def sample_bytes(self, options) -> float:
+        """Return how much is stored of each sample, bytes."""
+        return 700.0

@@ -9,7 +9,6 @@ from pydantic import Field
 from ...config.bounds import BoundsByPath, check_bounds
 from ...config.tables import Table
 from ..base import AnalysisKind
-from ..cost import Cost
 from ..measures import MeasureOptions, check_measure
 
 
@@ -57,7 +56,6 @@ class SensitivityKind(AnalysisKind):
         """Return the names of the parameters."""
         return {"parameter": list(options.variables)}
 
-    def cost(self, options, run) -> Cost:
-        """Return what it takes, measured on `configs/damper_sensitivity.toml`."""
-        number = options.samples * (len(options.variables) + 2)
-        return Cost(6.0, 10.0 * len(options.measures), 2e-4 * number, 3.0, 5e3, ("looked",))
+    def sample_bytes(self, options) -> float:
+        """Return how much is stored of each sample, bytes."""
+        return 5e3
