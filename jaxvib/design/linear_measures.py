@@ -9,10 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..modes import frequency_response, natural_frequencies
-from ..systems.impact import TwoBodyImpact
 from .measure import Direct, Measure
 
-_NAMES = ("main", "attached")  # freedoms of the two-body system, which gives positions
 _GRID = 801
 _STEPS = 6  # of Newton's method, to a peak's place
 
@@ -170,8 +168,10 @@ class _Pick:
 
 
 def _place(system, place):
-    if isinstance(system, TwoBodyImpact) and place in _NAMES:
-        return _NAMES.index(place)
+    """Return the position of a freedom that a system names and has no direction for."""
+    names = getattr(system, "freedom_names", ())
+    if place in names and not hasattr(getattr(system, "linear", system), "direction"):
+        return names.index(place)
     return place
 
 

@@ -1,93 +1,22 @@
 """Measures in a config: which analysis, and which numbers are read off its result."""
 
 import dataclasses
-import itertools
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
-import numpy as np
 import pydantic
 from pydantic import Field
 
 from ..._nearest import unknown_key
 from ..config.tables import Table
+from ..config.values import Over, OverByPath, scenarios
 from ..library import library
 
 _Pair = Annotated[list[float], Field(min_length=2, max_length=2)]
-_Numbers = Annotated[list[float], Field(min_length=1, max_length=10_000)]
 _Places = Annotated[
     list[Annotated[int, Field(ge=0, le=1000)]], Field(min_length=1, max_length=100)
 ]
 _FREQUENCY: dict[str, Any] = {"unit": "rad/s"}
-
-
-def _flat_values(value):
-    """Return tables of values by path, whose innermost tables say which values."""
-    if not isinstance(value, dict):
-        return value
-    found: dict[str, Any] = {}
-    for key, entry in value.items():
-        inner = isinstance(entry, dict) and not set(entry) & set(Over.model_fields)
-        if inner:
-            found |= {f"{key}.{rest}": each for rest, each in _flat_values(entry).items()}
-        else:
-            found[key] = {"values": entry} if isinstance(entry, list) else entry
-    return found
-
-
-class Over(Table):
-    """Which values a parameter takes in scenarios of equal weight; exactly one key."""
-
-    values: _Numbers | None = Field(
-        default=None, description="the values", json_schema_extra={"allowed": "numbers"}
-    )
-    linspace: list[float] | None = Field(
-        default=None,
-        min_length=3,
-        max_length=3,
-        description="evenly spaced from the first to the last",
-        json_schema_extra={"allowed": "[first, last, count]"},
-    )
-    uniform: list[float] | None = Field(
-        default=None,
-        min_length=3,
-        max_length=3,
-        description="the middles of equal parts between two numbers",
-        json_schema_extra={"allowed": "[lowest, highest, count]"},
-    )
-    normal: list[float] | None = Field(
-        default=None,
-        min_length=3,
-        max_length=3,
-        description="quantiles of a normal distribution",
-        json_schema_extra={"allowed": "[mean, standard deviation, count]"},
-    )
-
-    @pydantic.model_validator(mode="after")
-    def _one_way(self):
-        given = [n for n in type(self).model_fields if getattr(self, n) is not None]
-        if len(given) != 1:
-            every = ", ".join(type(self).model_fields)
-            raise ValueError(f"has {', '.join(given) or 'no key'}; allowed: one of {every}")
-        spread = self.linspace or self.uniform or self.normal
-        if spread and (spread[2] != int(spread[2]) or not 1 <= spread[2] <= 10_000):
-            raise ValueError(f"count = {spread[2]:g} is not a whole number in [1, 10000]")
-        return self
-
-    def listed(self) -> list[float]:
-        """Return the values."""
-        if self.values is not None:
-            return list(self.values)
-        if self.linspace:
-            first, last, count = self.linspace
-            return np.linspace(first, last, int(count)).tolist()
-        first, second, count = self.uniform or self.normal or [0.0, 0.0, 0.0]
-        middles = (np.arange(int(count)) + 0.5) / int(count)
-        if self.uniform:
-            return (first + (second - first) * middles).tolist()
-        from scipy.stats import norm
-
-        return (first + second * norm.ppf(middles)).tolist()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -310,7 +239,7 @@ class MeasureOptions(Table):
         json_schema_extra={"allowed": '"reflected", "transmitted" of a packet; '
                            '"translational", "rotational", "potential" of a chain'},
     )  # fmt: skip
-    over: Annotated[dict[str, Over], pydantic.BeforeValidator(_flat_values)] | None = Field(
+    over: OverByPath | None = Field(
         default=None,
         description="values of parameters by path: one scenario for each combination",
         json_schema_extra={"allowed": "tables such as load.frequency = { linspace = .. }"},
@@ -333,13 +262,6 @@ class MeasureOptions(Table):
                 f"allowed: {', '.join([*needed, *possible]) or 'no key'}"
             )
         return self
-
-
-def scenarios(over: Mapping[str, Over]) -> dict[str, np.ndarray]:
-    """Return every combination of the values of each path, (scenarios,) by path."""
-    lists = [entry.listed() for entry in over.values()]
-    crossed = np.array(list(itertools.product(*lists)))
-    return {path: crossed[:, i] for i, path in enumerate(over)}
 
 
 def build_measure(options: MeasureOptions, run, system=None, bounds=None):

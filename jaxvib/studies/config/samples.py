@@ -4,90 +4,13 @@ import math
 from typing import Annotated, Literal
 
 import numpy as np
-import pydantic
 from pydantic import Field
 
 from .catalogue import Declared
 from .tables import Table
+from .values import MAX_SAMPLES, Values
 
-MAX_SAMPLES = 10_000_000
-_MAX_LIST = 100_000
-
-_Listed = Annotated[list[float], Field(min_length=1, max_length=_MAX_LIST, fail_fast=True)]
 _Count = Annotated[int, Field(ge=1, le=MAX_SAMPLES)]
-_Spaced = Annotated[tuple[float, float, _Count], Field(strict=False)]
-_Bounds = Annotated[tuple[float, float], Field(strict=False)]
-
-
-def _described(description: str, allowed: str):
-    return Field(
-        default=None, description=description, json_schema_extra={"allowed": allowed}
-    )
-
-
-class Values(Table):
-    """The values of one swept path; exactly one key."""
-
-    values: _Listed | None = _described("the values", f"1 to {_MAX_LIST} numbers")
-    linspace: _Spaced | None = _described(
-        "evenly spaced from the first to the last", "[first, last, count]"
-    )
-    logspace: _Spaced | None = _described(
-        "in equal ratios from the first to the last", "[first, last, count], both above 0"
-    )
-    bounds: _Bounds | None = _described("drawn between two numbers", "[lowest, highest]")
-    log_bounds: _Bounds | None = _described(
-        "drawn between two numbers, evenly in the logarithm", "[lowest, highest], above 0"
-    )
-
-    @pydantic.model_validator(mode="after")
-    def _one_way(self):
-        given = [
-            name for name in type(self).model_fields if getattr(self, name) is not None
-        ]
-        if len(given) != 1:
-            every = ", ".join(type(self).model_fields)
-            raise ValueError(f"has {', '.join(given) or 'no key'}; allowed: one of {every}")
-        positive = self.logspace or self.log_bounds
-        if positive and min(positive[:2]) <= 0:
-            raise ValueError(f"{given[0]} = {list(positive)} is not above 0")
-        drawn = self.bounds or self.log_bounds
-        if drawn and drawn[0] >= drawn[1]:
-            raise ValueError(f"{given[0]} = {list(drawn)} does not ascend")
-        return self
-
-    @property
-    def drawn(self) -> bool:
-        """Whether values are drawn between bounds, not listed."""
-        return self.bounds is not None or self.log_bounds is not None
-
-    def count(self) -> int:
-        """Return how many values are listed."""
-        spaced = self.linspace or self.logspace
-        return spaced[2] if spaced else len(self.values or ())
-
-    def listed(self) -> np.ndarray:
-        """Return the listed values, (count,)."""
-        if self.linspace:
-            return np.linspace(*self.linspace)
-        if self.logspace:
-            return np.geomspace(*self.logspace)
-        return np.asarray(self.values, float)
-
-    def outermost(self) -> np.ndarray:
-        """Return values between which all others lie, without making them all."""
-        if spaced := self.linspace or self.logspace:
-            return np.array(spaced[: min(2, spaced[2])])
-        return np.asarray(self.values or self.bounds or self.log_bounds, float)
-
-    def at(self, fractions: np.ndarray) -> np.ndarray:
-        """Return the values at fractions, from 0 to 1, of the way between the bounds."""
-        if self.log_bounds:
-            low, high = self.log_bounds
-            return low * (high / low) ** fractions
-        assert self.bounds is not None, "a list has no bounds"
-        low, high = self.bounds
-        return low + (high - low) * fractions
 
 
 class Sampling(Table):

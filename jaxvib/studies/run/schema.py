@@ -1,7 +1,8 @@
 """Every key that a config may have, as a JSON schema."""
 
 from ..analyses.kinds import ANALYSES, SYSTEMS
-from ..config.samples import Sampling, Values
+from ..config.samples import Sampling
+from ..config.values import Values
 from .study import Output, Run, Title
 
 

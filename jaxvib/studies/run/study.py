@@ -13,8 +13,9 @@ from ..analyses.kinds import ANALYSES, SYSTEMS, analyses_of
 from ..config import samples
 from ..config.catalogue import Declared
 from ..config.document import Document, read
-from ..config.samples import Sampling, Values
+from ..config.samples import Sampling
 from ..config.tables import Table, flattened, shown, validated
+from ..config.values import Values
 from .room import MOST_SAMPLES, fitting_chunk
 
 SECTIONS = ("title", "system", "analysis", "sweep", "run", "output")

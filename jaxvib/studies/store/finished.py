@@ -76,6 +76,11 @@ class Run:
         """Return a field or a swept path, samples along the first axis."""
         return np.asarray(self.results[name].values)
 
+    def rows(self, name: str) -> np.ndarray:
+        """Return a field as rows along its last axis: one for each course or front."""
+        values = self.field(name)
+        return values.reshape(-1, values.shape[-1])
+
     def gridded(self, name: str) -> np.ndarray:
         """Return a field of a grid with one axis for each path, then its own ones."""
         values = self.field(name)

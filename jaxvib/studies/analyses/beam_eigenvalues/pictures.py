@@ -23,7 +23,7 @@ from ...pictures.picture import (
     Scale,
     Scene,
 )
-from ...pictures.planes import axis, value_text
+from ...pictures.planes import axis, sample_text
 from ...store.finished import Run
 
 _MOST_ROWS = 64  # of neighbouring samples
@@ -64,7 +64,9 @@ def _choice(run: Run, rows) -> Choice | None:
     if len(rows) < 2:
         return None
     others = [path for path in run.grid if path != _x_path(run)]
-    return Choice(", ".join(others), tuple(_where(run, row[0], others) for row, _ in rows))
+    return Choice(
+        ", ".join(others), tuple(sample_text(run, row[0], others) for row, _ in rows)
+    )
 
 
 def _over_path(runs: Sequence[Run], rows) -> Picture:
@@ -231,7 +233,7 @@ def _shapes(run: Run) -> list[Picture]:
     )
     picks = {"mode": labels}
     if len(samples) > 1:
-        picks["sample"] = tuple(_where(run, sample, run.paths) for sample in samples)
+        picks["sample"] = tuple(sample_text(run, sample, run.paths) for sample in samples)
     scene = Scene(
         "damped",
         layout,
@@ -307,7 +309,3 @@ def _value(value) -> str:
     if value.imag == 0:
         return f"{value.real:.4g} 1/s"
     return f"{value.real:.4g} + {value.imag:.5g}i 1/s"
-
-
-def _where(run: Run, sample, paths) -> str:
-    return ", ".join(value_text(run, path, run.field(path)[sample]) for path in paths)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...pictures.motion import coarse
 from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale, Scene
-from ...pictures.planes import value_text
+from ...pictures.planes import sample_text
 from ...pictures.stages import chain_layout
 from ...store.finished import Run
 
@@ -49,7 +49,7 @@ def _energies(runs: Sequence[Run]) -> Picture:
                 )  # fmt: skip
     choice = None
     if several:
-        labels = tuple(_where(run, sample) for sample in range(run.size))
+        labels = tuple(sample_text(run, sample) for sample in range(run.size))
         choice = Choice(", ".join(run.paths), labels)
     spread = ", ".join(
         f"{kind} {run.field(f'statistics.mean.{kind}')[0]:.3g} +- "
@@ -89,7 +89,7 @@ def _moving(run: Run) -> Picture:
     picks = {}
     if len(states) > 1:
         samples = run.motion["sample"].values
-        picks["sample"] = tuple(_where(run, sample) for sample in samples)
+        picks["sample"] = tuple(sample_text(run, sample) for sample in samples)
     scene = Scene(
         "motion",
         layout,
@@ -200,7 +200,7 @@ def _bands(runs: Sequence[Run]) -> Picture:
         for number, run in enumerate(runs):
             for sample in range(min(_IN_FILES, run.size)):
                 waves = run.field("wave_numbers")[sample]
-                at = _where(run, sample) + f" ({run.name})" * (len(runs) > 1)
+                at = sample_text(run, sample) + f" ({run.name})" * (len(runs) > 1)
                 for i, field in enumerate(fields):
                     name = ", ".join(filter(None, (("lower", "upper")[i], at)))
                     colour = 2 * sample + i
@@ -220,11 +220,9 @@ def _bands(runs: Sequence[Run]) -> Picture:
 
 
 def _choice(run: Run, samples) -> Choice:
-    return Choice(", ".join(run.paths), tuple(_where(run, sample) for sample in samples))
-
-
-def _where(run: Run, sample) -> str:
-    return ", ".join(value_text(run, path, run.field(path)[sample]) for path in run.paths)
+    return Choice(
+        ", ".join(run.paths), tuple(sample_text(run, sample) for sample in samples)
+    )
 
 
 def _evenly(times: np.ndarray, most: int = _IN_FILES) -> list[tuple[int, float]]:

@@ -13,7 +13,7 @@ _GRAZING = {1: "grazing crossed", 2: "at grazing"}
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return what is best over the samples and designs, and how it was found."""
-    several = _courses(runs[0], "objective").shape[0] > 1
+    several = runs[0].rows("objective").shape[0] > 1
     return [*([best_designs(runs)] if several else []), design_history(runs)]
 
 
@@ -21,7 +21,7 @@ def design_history(runs: Sequence[Run]) -> Picture:
     """Return the objective and each tuned parameter over the steps of each course."""
     run, variables = runs[0], runs[0].tuned
     labels = list(_labels(run))
-    objectives = _courses(run, "objective")
+    objectives = run.rows("objective")
     unit = run.unit("objective")
     label = f"{_objective(run)} ({unit})" if unit else _objective(run)
     choice = Choice("design", tuple(labels)) if len(labels) > 1 else None
@@ -108,24 +108,18 @@ def _names(run: Run) -> list[str]:
 
 def _labels(run: Run) -> Iterator[str]:
     """Return a label of each course, samples slowest."""
-    number = _courses(run, "objective").shape[0] // len(_names(run))
+    number = run.rows("objective").shape[0] // len(_names(run))
     for sample in range(number):
         at = [value_text(run, path, run.field(path)[sample]) for path in run.paths]
         for name in _names(run):
             yield ", ".join([*at, name] if name else at)
 
 
-def _courses(run: Run, name: str) -> np.ndarray:
-    """Return a field with one row for each course."""
-    values = run.field(name)
-    return values.reshape(-1, values.shape[-1])
-
-
 def _best(run: Run, place: int) -> int:
     """Return the step of the best design of a course."""
     if run.has("best"):
         return int(np.ravel(run.field("best"))[place])
-    return int(np.nanargmin(_courses(run, "objective")[place]))
+    return int(np.nanargmin(run.rows("objective")[place]))
 
 
 def _word(run: Run) -> str:
@@ -142,7 +136,7 @@ def _evidence(run: Run, choice) -> str:
     left = np.ravel(run.field("optimality"))
     if choice is None and np.isfinite(left[0]):
         words += f" What is left of the gradient there is {left[0]:.1e} of the objective."
-    said = _courses(run, "notice")
+    said = run.rows("notice")
     if np.any(said == 2):
         words += " Marked: a contact grazes, where the derivative of multipliers jumps."
     elif np.any(said == 1):
@@ -169,8 +163,8 @@ def _objective(run: Run) -> str:
 def _chart(runs: Sequence[Run], name: str, label: str, choice: Choice | None) -> Chart:
     layers: list = []
     for number, run in enumerate(runs):
-        notices = _courses(run, "notice") if run.has("notice") else None
-        for place, values in enumerate(_courses(run, name)):
+        notices = run.rows("notice") if run.has("notice") else None
+        for place, values in enumerate(run.rows(name)):
             steps = np.arange(len(values), dtype=float)
             several = len(runs) > 1
             option = place if choice else None

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...pictures.motion import coarse
 from ...pictures.picture import Axis, Chart, Choice, Line, Picture, Scene
-from ...pictures.planes import value_text
+from ...pictures.planes import sample_text
 from ...pictures.stages import beam_layout, row_layout
 from ...store.finished import Run
 
@@ -19,7 +19,7 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return freedoms and energies over time, and the motion of the first study."""
     run = runs[0]
     samples = np.linspace(0, run.size - 1, min(run.size, _MOST_SAMPLES)).round().astype(int)
-    labels = tuple(_where(run, sample) for sample in samples)
+    labels = tuple(sample_text(run, sample) for sample in samples)
     choice = Choice(", ".join(run.paths), labels) if len(samples) > 1 else None
     return [_freedoms(runs, samples, choice), _moving(run, samples, labels),
             _energies(run, samples, choice)]  # fmt: skip
@@ -133,7 +133,3 @@ def _still(place: np.ndarray, names: list[str], time: float) -> Chart:
     line = Line(place, levels, "place", 0, legend=False, marks=True)
     y = Axis("", ticks=tuple(names))
     return Chart(Axis("place, to scale"), y, (line,), f"t = {time:.4g} s")
-
-
-def _where(run: Run, sample) -> str:
-    return ", ".join(value_text(run, path, run.field(path)[sample]) for path in run.paths)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale, Scene
-from ...pictures.planes import axis, long_paths, value_text
+from ...pictures.planes import axis, long_paths, sample_text, value_text
 from ...pictures.stages import beam_layout, row_layout
 from ...store.finished import Run
 
@@ -55,7 +55,7 @@ def _shapes(run: Run, samples: np.ndarray) -> Picture:
     numbers = tuple(str(i + 1) for i in range(len(labels)))
     picks = {"mode": labels if len(samples) == 1 else numbers}
     if len(samples) > 1:
-        picks["sample"] = tuple(_where(run, sample) for sample in samples)
+        picks["sample"] = tuple(sample_text(run, sample) for sample in samples)
     scene = Scene("modes", layout, picks, shapes=drawn, frequencies=frequencies)
     return Picture(
         "mode_shapes",
@@ -168,7 +168,7 @@ def _energies(run: Run, samples: np.ndarray) -> Picture:
         )
     choice = None
     if len(samples) > 1:
-        choice = Choice("sample", tuple(_where(run, sample) for sample in samples))
+        choice = Choice("sample", tuple(sample_text(run, sample) for sample in samples))
     return Picture(
         "energy_shares",
         "Where the energy of each mode sits",
@@ -178,10 +178,6 @@ def _energies(run: Run, samples: np.ndarray) -> Picture:
         tuple(charts),
         choice=choice,
     )
-
-
-def _where(run: Run, sample) -> str:
-    return ", ".join(value_text(run, path, run.field(path)[sample]) for path in run.paths)
 
 
 def _rate(value: float) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ....ensemble import reason
 from ...pictures.picture import Axis, Chart, Choice, Line, Notes, Picture
-from ...pictures.planes import value_text
+from ...pictures.planes import sample_text
 from ...store.finished import Run
 
 _PREFIX = "objective."
@@ -49,12 +49,8 @@ def _designs(runs: Sequence[Run], goals: list[str], choice: Choice | None) -> Pi
     for name in [*variables, *limits]:
         layers = []
         for number, each in enumerate(runs):
-            for place, values in enumerate(_rows(each, name)):
-                x = (
-                    _rows(each, over)[place]
-                    if over
-                    else np.arange(len(values), dtype=float)
-                )
+            for place, values in enumerate(each.rows(name)):
+                x = each.rows(over)[place] if over else np.arange(len(values), dtype=float)
                 option = place if choice else None
                 layers.append(
                     Line(x, values, each.name, number, option=option,
@@ -75,8 +71,8 @@ def _designs(runs: Sequence[Run], goals: list[str], choice: Choice | None) -> Pi
 def _layers(runs: Sequence[Run], x: str, y: str, choice) -> Iterator[Line | Notes]:
     for number, run in enumerate(runs):
         suffix = f" ({run.name})" if len(runs) > 1 else ""
-        columns = _rows(run, f"{_PREFIX}{x}"), _rows(run, f"{_PREFIX}{y}")
-        codes, behind = _rows(run, "point_result"), _rows(run, "dominated")
+        columns = run.rows(f"{_PREFIX}{x}"), run.rows(f"{_PREFIX}{y}")
+        codes, behind = run.rows("point_result"), run.rows("dominated")
         for place, (across, up) in enumerate(zip(*columns, strict=True)):
             option = place if choice else None
             kept = (codes[place] == 0) & (behind[place] == 0)
@@ -101,8 +97,8 @@ def _texts(run: Run, place: int) -> list[str]:
     """Return what each point of a front is: its objectives, variables and reason."""
     names = [f"{_PREFIX}{name}" for name in _goals(run)]
     names += _variables(run)[:_MOST_SHOWN]
-    columns = {name: _rows(run, name)[place] for name in names}
-    codes = _rows(run, "point_result")[place]
+    columns = {name: run.rows(name)[place] for name in names}
+    codes = run.rows("point_result")[place]
     texts = []
     for i, code in enumerate(codes):
         parts = [
@@ -132,17 +128,7 @@ def _variables(run: Run) -> list[str]:
 
 def _labels(run: Run) -> list[str]:
     """Return a label of each front: the sample's swept values."""
-    number = len(_rows(run, "dominated"))
-    return [
-        ", ".join(value_text(run, path, run.field(path)[i]) for path in run.paths)
-        for i in range(number)
-    ]
-
-
-def _rows(run: Run, name: str) -> np.ndarray:
-    """Return a field with one row for each front."""
-    values = run.field(name)
-    return values.reshape(-1, values.shape[-1])
+    return [sample_text(run, i) for i in range(len(run.rows("dominated")))]
 
 
 def _label(run: Run, goal: str) -> str:
