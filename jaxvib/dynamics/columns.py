@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
-# Columns that are carried beside one state.
+# Columns that are carried beside one state. From about so many on, carrying only what is
+# asked for is faster than a whole basis.
 MOST_COLUMNS = 30
 
 

@@ -11,9 +11,11 @@ from .looks import longest_of
 from .scales import base, begun
 
 _TABLEAU = diffrax.Dopri8.tableau
-_ORDER = 8
+_ORDER = 8  # of the tableau
 # Steps per turn of the loop: what a turn costs is shared by them.
 _UNROLLED = 2
+# What the next step is of the one that the error asks for, and of this one at least and at
+# most: an error is an estimate. Customary, as in Hairer, Norsett and Wanner (1993), II.4.
 _SAFETY, _LEAST, _MOST = 0.9, 0.2, 5.0
 # Steps below this part of the time span are none.
 _UNDERFLOW = 1e-13

@@ -19,8 +19,10 @@ FINE = 1 / 64
 # Twelve stages leave no more than 0.27 of a step between two of them.
 _WIDTHS = 2.0
 _NOTABLE = 1e-8  # changes below this part of the rates are rounding
+# Times the change that the slopes tell: within a step that is accurate, no smooth field's
+# slopes at both ends are that much smaller than between them.
 _UNEXPLAINED = 100.0
-_JUMP = 1e-6  # of the rates' size
+_JUMP = 1e-6  # of the rates' size: a smaller jump does no more harm than a coarse tolerance
 _ROUNDING = 1e-12  # of the rates that would make the motion's size
 
 

@@ -17,7 +17,9 @@ import equinox as eqx
 import jax
 import numpy as np
 
-_MOST = 1 << 30  # bytes: what comes after them is not kept
+# Bytes, a small part of the memory that a study has: what comes after them is not kept, and
+# is computed again when it is asked for.
+_MOST = 1 << 30
 
 
 @runtime_checkable

@@ -13,13 +13,15 @@ from .assembler import Value
 from .expression import Numbers
 from .large_angle import HALF_PI, KIND
 
-_LN2 = 0.693147180559945309417232121458176568
+_LN2 = 0.693147180559945309417232121458176568  # ln 2, more digits than a double has
 # ln 2 in two parts, the first of 42 bits, so that its products with exponents are exact.
 _LN2_HIGH = float.fromhex("0x1.62e42fefa3800p-1")
 _LN2_LOW = float.fromhex("0x1.ef35793c76730p-45")
 # Beyond it, k pi/2 in three parts is not exact enough, and `far_angle` takes over.
 _FAR = 2.0**17
-_SMALLEST_NORMAL = 2.0**-1022
+_SMALLEST_NORMAL = (
+    2.0**-1022
+)  # of a double: below it, exponents cannot be read off its bits
 
 
 def _inverse_factorials(first: int, last: int, step: int = 1) -> list[float]:

@@ -8,7 +8,9 @@ HALF_PI = (  # to 159 bits
     float.fromhex("0x1.1a62633145c07p-54"),
     float.fromhex("-0x1.f1976b7ed8fbcp-110"),
 )
-_WORDS = 21  # of 64 digits of 2/pi each, the first one before the point
+# Of 64 digits of 2/pi each, the first one before the point: a double's begin at digit 1033
+# at most, in word 16, and five words are read from there on.
+_WORDS = 21
 
 
 def large_angle_text() -> str:

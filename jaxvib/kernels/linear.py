@@ -6,7 +6,8 @@ import numpy as np
 
 from .assembler import NotPrintedError, Value
 
-# An elimination of n unknowns is n^3/3 products and as many choices of rows.
+# An elimination of n unknowns is n^3/3 products and as many choices of rows, each of them
+# a line of the program: 1400 and more are better left to LAPACK.
 _MOST_UNKNOWNS = 16
 
 

@@ -16,11 +16,17 @@ from scipy.sparse.linalg import splu
 from ..ensemble.blas import one_blas_thread
 
 _BLOCK = 8  # vectors; values that repeat more often take another round
-_LEAST_BASIS = 120
+_LEAST_BASIS = (
+    120  # vectors: a space of 15 blocks before it begins again from its best ones
+)
+# Each finds one eigenvalue or more, or begins again with a better block: only against a
+# pencil that never converges.
 _ROUNDS = 300
 _CONVERGED = 1e-10  # residual of 1/(value - shift), relative: values have its square
 _SPAN = 1e-5  # of 1/(value - shift): smaller ones lose digits beside the largest
 _CLEAR = 50.0  # times that a pivot's rounding is below the distance to an eigenvalue
+# Shifts that are tried around the first: a bad pivot is met where a leading minor has an
+# eigenvalue, and in a gap there is room beside it.
 _TRIES = 12
 
 

@@ -13,7 +13,7 @@ from .modal import natural_frequencies
 from .slicing import lowest_from
 
 _DENSE = 500  # freedoms; up to here LAPACK is as fast
-_SAME = 1e-12  # a frequency this near below a shift is at it
+_SAME = 1e-12  # a frequency this near below a shift is at it: a thousand roundings
 
 
 def lowest_frequencies(

@@ -14,7 +14,7 @@ from ..propagation import propagate
 from .energy import equilibrium_split, kinetic_split
 from .starts import random_velocities
 
-_BATCH = 32
+_BATCH = 32  # chains that move at once: memory holds the states of so many at all times
 
 
 class EnsembleSplit(eqx.Module):

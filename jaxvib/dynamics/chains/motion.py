@@ -14,8 +14,12 @@ from ..propagation import propagate
 from .energy import beam_shapes, energy_field
 from .stepping import step_chain
 
-_WAVES = 129  # wave numbers at which the bands are told
-_PER_PERIOD = 6  # frames in the shortest period
+# Wave numbers at which the bands are told, 0 and the ends of the zone among them: the top
+# of a band between two of them is missed by 3e-4 of it at most.
+_WAVES = 129
+# Frames in the shortest period: the sampling theorem asks for more than two, the eye for as
+# many as show which way a wave goes.
+_PER_PERIOD = 6
 _FINE = 0.1  # a step times the highest frequency: of order 4, an error of some 1e-6
 
 

@@ -13,8 +13,10 @@ from ...systems.chain import BeamChain
 from .lanes import LANES, each_on_a_core, stencil_of, step_lanes
 from .stepping import stage_weights, step_chain
 
-_ROUND = 32  # steps of a tile before its neighbours are looked at again
-_PARTS = 4  # of the chain, shared out over the cores
+# Steps of a tile before its neighbours are looked at again. A step of more widens the halo
+# that moves in vain, one of less fetches the state from memory more often.
+_ROUND = 32
+_PARTS = 4  # of the chain, shared out over the cores, so that unequal ones are evened out
 
 
 def step_long_chain(

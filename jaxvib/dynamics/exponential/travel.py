@@ -19,14 +19,15 @@ from ..observables import start_watching, watch_step
 from ..step_polynomial import cubic_defect, step_polynomial
 from .decoupled import LEVELS, MOST_DECAY, NODES, STAGES, Decoupled, Step, step_of
 
+# Against motions that never end: a quarter of a period is a step unless contacts halve it.
 MOST_STEPS = 1_000_000
 # What a quintic may not know of a flight's gaps, in units of their size: where only
 # contacts are looked for, and where displacements are watched.
 _UNKNOWN, _UNKNOWN_WATCHED = 1e-6, 1e-9
 # A step's error is below this part of the tolerance: they add up.
 _SHARE = 0.1
-_ORDER = 8
-_ROOT_STEPS = 4
+_ORDER = 8  # of the tableau: a step's error falls with this power of its length
+_ROOT_STEPS = 4  # of Newton's method: from a start of two digits, 4, 8, 16 and one to spare
 
 
 class Travel(NamedTuple):

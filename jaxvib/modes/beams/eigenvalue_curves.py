@@ -15,9 +15,13 @@ _LOOSE = 0.5  # of a step's length: a value further from its prediction is anoth
 _NEAR = 1e-3  # of the modulus: too near to be told from no step at all
 _SURE = 0.1  # of the way by which two curves part within a step
 _NARROW = 0.2  # of the modulus: wider gaps are not called veerings
+# Curves are smooth: of two ways to join values that fit alike, the one with less change of
+# slope. It counts little, since where curves bend for good the fit must decide.
 _TURN = 1e-3  # of a change of slope: what a pair of values that has one gives way by
-_TIE = 1e-6  # of a change of slope: fits as near to each other as this are as good
-_OPENS = 1.5  # times the narrowest gap, on both sides
+_TIE = 1e-6  # of a change of slope: far below it, so that equal fits are equal by rounding
+# A gap that is half as wide again on both sides has a bottom; one of parallel curves that
+# differs from point to point by the curves' own bend has none.
+_OPENS = 1.5  # times the narrowest gap
 
 
 @dataclasses.dataclass(frozen=True)

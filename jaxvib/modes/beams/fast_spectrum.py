@@ -16,11 +16,19 @@ from .characteristic import Dimensionless, equilibrated, matrix, phase_and_rate
 from .ritz import fast_starts, ritz_problem
 from .roots import AT_ZERO, SMALL_CIRCLE, deflated_step
 
-_SPARE = 2  # roots beyond the wanted ones that are polished too
-_SWEEPS = 8  # at most
-_NODES = 6  # steps of the certifying half circle
-_SMALL_UNIT = np.exp(1j * np.pi * (np.arange(6) + 0.5) / 6)  # nodes about 0
-_SLOW = 1e-3  # in the beam's own unit
+# Roots beyond the wanted ones that are polished too: the certifying circle passes between
+# the last wanted one and the next, and these two may change places on the way.
+_SPARE = 2
+# Steps converge with the third power: three from a good start. What takes more than this is
+# done the careful way.
+_SWEEPS = 8
+# Steps of the certifying half circle. With all known roots divided out the phase hardly
+# turns: what turns by more than 0.3 in one of them is left to the careful way.
+_NODES = 6
+# Nodes about 0, mirrored by the lower half: of 12 in all, sums are exact to the 12th power
+# of the circle's radius over the next root's modulus.
+_SMALL_UNIT = np.exp(1j * np.pi * (np.arange(6) + 0.5) / 6)
+_SLOW = 1e-3  # in the beam's own unit: from here on `zeros_at_origin` looks for gaps
 ROUNDED = 1e-9  # a last step below this leaves an error near rounding
 
 

@@ -16,8 +16,12 @@ from jaxtyping import Array, Complex, Float
 from .bare_beam import bare_modes
 from .characteristic import Dimensionless, Numbers
 
-_COINCIDENT = 1e-9  # residual shapes closer than this are one shape
-_COUPLED = 2  # times that damping between modes is allowed for in quick starts
+# Residual shapes have length 1. What is left of two that differ by an overlap below this
+# would be multiplied by 3e4 to have it too, and its rounding with it.
+_COINCIDENT = 1e-9
+# Times that damping between modes is allowed for in quick starts: each puts the values so
+# far into a sum that is of second order in the coupling, so that the second changes little.
+_COUPLED = 2
 _SMALL = 1.0  # of a value's square: more than what second order may change
 
 

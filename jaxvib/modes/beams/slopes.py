@@ -20,7 +20,7 @@ from ...systems.beam import BeamWithBodies
 from .characteristic import dimensionless, equilibrated, matrix, mixing
 from .fast_spectrum import null_vectors
 
-_CHUNK = 56
+_CHUNK = 56  # designs at once: with `SPARE` lanes behind them 64, a whole number of vectors
 _TOGETHER = 1e-9  # values nearer than this have no derivatives of their own
 
 

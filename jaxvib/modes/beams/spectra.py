@@ -19,8 +19,10 @@ from .fast_spectrum import ROUNDED, first_starts, judged, split, step_of, sweep
 from .ritz import all_starts, ritz_problem
 from .spectrum import certified_spectrum
 
-_CHUNK = 120
-_TOGETHER, _SWEEPS = 2, 8  # steps of all roots, and at most of those that go on
+_CHUNK = 120  # designs at once: with `SPARE` lanes behind them 128
+# Steps of all roots, and at most of those that go on: two of the third order take starts of
+# three digits to rounding; what takes more than eight is begun again from better ones.
+_TOGETHER, _SWEEPS = 2, 8
 
 
 class BeamSpectra(eqx.Module):

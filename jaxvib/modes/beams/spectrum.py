@@ -16,6 +16,7 @@ from .characteristic import Dimensionless, mixing
 from .ritz import all_starts, ritz_problem
 from .roots import clusters, polish, unsymmetric, vectors, zeros_at_origin
 
+# Each takes twice the modes, or the roots that the certificate says are missing.
 _ATTEMPTS = 4
 _MULTIPLE = 4  # numbers of links and bodies are padded to multiples of this
 _LOST = 1e-2  # relative error of a root by rounding that no certificate is given for
