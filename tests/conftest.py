@@ -1,12 +1,23 @@
 """How the whole suite runs: strict types and ranks, no deadline, the same examples."""
 
+import os
+import tempfile
 from pathlib import Path
 
-import hypothesis
-import jax
-import pytest
+# Most of a test's time is the compiler's. What one worker or process has compiled serves
+# all others of the run; a folder that is given lasts from run to run. Programs that are
+# quick to compile are not worth their file.
+_PROGRAMS = tempfile.TemporaryDirectory(prefix="jaxvib-programs-")
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", _PROGRAMS.name)
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
-import jaxvib  # noqa: F401  (float64 is on from here)
+from jaxvib._environment import use_compilation_cache  # noqa: E402  (float64 from here)
+
+use_compilation_cache()
+
+import hypothesis  # noqa: E402
+import jax  # noqa: E402
+import pytest  # noqa: E402
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")

@@ -20,6 +20,7 @@ from jaxvib.studies.run import ready
 from jaxvib.studies.store.lock import Lock
 
 from .studies.pushed import CONFIG, PushedKind, accelerations, install
+from .users import newcomer
 
 COMMANDS = ["run", "check", "report", "new", "schema", "info", "cite"]
 
@@ -232,7 +233,7 @@ def test_the_schema_is_json():
 
 
 def test_info_says_in_twelve_lines_what_runs_here(tmp_path):
-    done = shell("info", env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)})
+    done = shell("info", env=newcomer(tmp_path))
     assert done.returncode == 0
     assert done.stderr == ""
     lines = done.stdout.splitlines()
@@ -243,13 +244,13 @@ def test_info_says_in_twelve_lines_what_runs_here(tmp_path):
 
 
 def test_the_cache_folder_is_private(tmp_path):
-    shell("info", env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)})
+    shell("info", env=newcomer(tmp_path))
     (folder,) = (tmp_path / "jaxvib").iterdir()
     assert folder.stat().st_mode & 0o077 == 0
 
 
 def test_a_home_that_cannot_be_written_to_is_told_by_info():
-    done = shell("info", env={**os.environ, "XDG_CACHE_HOME": "/proc/nothing"})
+    done = shell("info", env=newcomer("/proc/nothing"))
     assert done.returncode == 0
     assert "cannot be written" in done.stdout
 
@@ -260,7 +261,7 @@ def test_cite_prints_the_citation():
 
 @pytest.mark.slow
 def test_ctrl_c_while_it_compiles_ends_at_once_and_says_how_to_go_on(tmp_path):
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    environment = newcomer(tmp_path)
     process = subprocess.Popen(
         [sys.executable, "-m", "jaxvib", "run", "quick"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,

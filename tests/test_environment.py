@@ -1,11 +1,11 @@
 """Checked against: JAX itself, in a process of its own."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import jaxvib
+from tests.users import newcomer
 
 ROOT = Path(jaxvib.__file__).parents[1]
 COMPILES = """
@@ -17,7 +17,7 @@ print(jax.jit(lambda x: 3 * x + 1)(2.0))
 
 
 def compiled(folder):
-    environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(folder)}
+    environment = newcomer(folder, JAX_COMPILATION_CACHE_DIR=str(folder))
     done = subprocess.run(
         [sys.executable, "-c", COMPILES], env=environment, cwd=ROOT, check=True,
         capture_output=True, text=True,

@@ -1,6 +1,5 @@
 """Checked against: the same study, from the same config, on the CPU."""
 
-import os
 import subprocess
 import sys
 
@@ -9,6 +8,7 @@ import pytest
 
 import jaxvib as jv
 from jaxvib.studies.run.device import has_gpu
+from tests.users import newcomer
 
 pytestmark = [pytest.mark.slow, pytest.mark.gpu]
 
@@ -25,7 +25,7 @@ def run(device, directory):
         [sys.executable, "-m", "jaxvib", *words],
         capture_output=True,
         text=True,
-        env={**os.environ, "XDG_CACHE_HOME": str(directory.parent)},
+        env=newcomer(directory.parent),
     )
     assert done.returncode == 0, done.stderr
     return jv.open_study(directory)

@@ -4,7 +4,6 @@ These are the ready studies and what a user does to them, with the real solvers.
 """
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -18,6 +17,7 @@ import pytest
 import jaxvib as jv
 from jaxvib.studies.analyses.continuation.curves import KINDS
 from tests.places import SAME_BITS, check_same
+from tests.users import newcomer
 
 pytestmark = pytest.mark.slow
 SMALL = (
@@ -37,7 +37,7 @@ def command(*words):
 
 
 def shell(cache, *words, **more):
-    environment = {**os.environ, "XDG_CACHE_HOME": str(cache), **more}
+    environment = newcomer(cache, **more)
     return subprocess.run(command(*words), capture_output=True, text=True, env=environment)
 
 
@@ -81,7 +81,7 @@ def test_the_second_process_takes_the_main_programs_from_the_cache(cache, whole)
 def test_a_killed_run_resumes_to_the_same_bytes(cache, whole, tmp_path, when):
     directory = tmp_path / "killed"
     words = ["run", "quick", *SMALL, "--out", str(directory)]
-    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    environment = newcomer(cache)
     process = subprocess.Popen(command(*words), env=environment)
     journal = directory / "journal.jsonl"
     with process:
@@ -97,7 +97,7 @@ def test_a_killed_run_resumes_to_the_same_bytes(cache, whole, tmp_path, when):
 def test_ctrl_c_ends_a_run_in_its_midst_within_two_seconds(cache, tmp_path):
     directory = tmp_path / "stopped"
     words = ["run", "regime_map", "--out", str(directory)]
-    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    environment = newcomer(cache)
     process = subprocess.Popen(
         command(*words), env=environment, stderr=subprocess.PIPE, text=True
     )
