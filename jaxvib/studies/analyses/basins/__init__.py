@@ -1,1 +1,0 @@
-"""The study kind `basins`: its options and results, and its pictures."""

@@ -1,1 +1,0 @@
-"""The study kind `continuation`: its options and results, and its pictures."""

@@ -1,1 +1,0 @@
-"""The study kind `design`: its options and results, and its pictures."""

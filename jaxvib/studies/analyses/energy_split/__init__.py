@@ -1,1 +1,0 @@
-"""The study kind `energy_split`: its options and results, and its pictures."""

@@ -1,1 +1,0 @@
-"""The study kind `fit`: its options and results, and its pictures."""

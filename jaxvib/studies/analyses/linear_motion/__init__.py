@@ -1,1 +1,0 @@
-"""The study kind `linear_motion`: its options and results, and its pictures."""

@@ -1,1 +1,0 @@
-"""The study kind `natural_modes`: its options and results, and its pictures."""

@@ -1,1 +1,0 @@
-"""The study kind `pareto_front`: its options and results, and its pictures."""

@@ -1,1 +1,0 @@
-"""The study kind `sensitivity`: its options and results, and its pictures."""
