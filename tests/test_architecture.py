@@ -55,18 +55,13 @@ MORE_ARGUMENTS = {
     "design.optimise.optimise": 10,
     "dynamics.events.engine.travel": 10,
     "dynamics.exponential.decoupled._with_steps": 9,
-    "dynamics.flow._watch": 10,
     "dynamics.flow.observe": 9,
     "orbits.basins.basins": 9,
     "orbits.diagram.bifurcation_diagram": 11,
     "orbits.regimes.regimes": 10,
     # A system is called with one argument for each of its physical parameters.
     "systems.beam.BeamWithBodies.__init__": 12,
-    "systems.chain.BeamChain.__init__": 9,
-    "systems.frames.FrameModule.__init__": 9,
     "systems.impact.two_body_impact": 9,
-    "systems.modules.RodOnRod.__init__": 11,
-    "systems.modules.TranslationRotation.__init__": 10,
 }
 # Import statements inside functions, of our own modules and of others.
 LAZY_IMPORTS = {

@@ -21,6 +21,7 @@ from ..orbits.multipliers import floquet_multipliers
 from ..orbits.periodic_orbit import PeriodicOrbit, check_periods
 from ..systems.parameters import parameters, unknown_key
 from ..systems.periods import check_period
+from ..systems.system import System
 from .extended import (
     KINDS,
     RTOL,
@@ -72,7 +73,7 @@ class BifurcationPoint(eqx.Module):
 
 
 def bifurcation_point(
-    system: eqx.Module,
+    system: System,
     guess: PeriodicOrbit | BifurcationPoint | Real[ArrayLike, " n"] | Sequence,
     kind: str,
     path: str,
@@ -103,7 +104,7 @@ def bifurcation_point(
     known = parameters(system)
     if path not in known:
         raise ValueError(unknown_key("parameter", path, known))
-    if kind == "grazing" and not getattr(system, "has_contacts", False):
+    if kind == "grazing" and not system.has_contacts:
         raise ValueError("kind = 'grazing'; the system has no contacts")
     value = jnp.asarray(known[path].value, float)
     if isinstance(guess, PeriodicOrbit | BifurcationPoint):

@@ -22,7 +22,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..dynamics.flow import flow, simulate
-from ..systems.contact import RestitutionContact
 from .corrector import Course, state_size, system_of
 from .point import at
 
@@ -48,8 +47,7 @@ def has_corners(system) -> bool:
 
 def hard_contacts(equation) -> np.ndarray:
     """Return which contacts of an equation of motion are hard stops."""
-    contacts = getattr(equation, "contacts", ())
-    return np.array([isinstance(c.law, RestitutionContact) for c in contacts], bool)
+    return np.array(equation.hard_contacts(), bool)
 
 
 def corner_near(static, path: str, course: Course, x: np.ndarray) -> Corner | None:

@@ -137,7 +137,7 @@ def has_torus(multipliers):
 def section(system, state, periods) -> Section:
     """Return where to cut a motion that starts in `state` at t = 0."""
     nothing = jnp.asarray(0.0)
-    if not getattr(system, "has_contacts", False):
+    if not system.has_contacts:
         return Section(state, scales(system, state), nothing, nothing, jnp.asarray(0))
     span = periods * system.period()
     parts = jnp.linspace(0.0, 1.0, _SAMPLES)

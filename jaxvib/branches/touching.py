@@ -4,14 +4,13 @@ At grazing a motion does not feel the contact. Beside it, while its place is sou
 would: a hard stop's impact, however slight, makes the motion anything but smooth.
 """
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..dynamics.flow import flow
+from ..systems.system import System
 
 _WINDOW = 0.02  # of the span, before and after the touch
 _FAR = 10.0  # times the motion's size
@@ -40,15 +39,18 @@ def past_touch(system, contact, time, state, begin, end, size, rtol):
     return images[1], final
 
 
-class _Retracted(eqx.Module):
+class _Retracted(System):
     """A system whose contacts are farther away, m."""
 
-    system: Any
+    system: System
     away: Float[Array, " contacts"]
     has_contacts = True
 
     def rest(self):
         return self.system.rest()
+
+    def period(self):
+        return self.system.period()
 
     def equation(self):
         def gaps(equation):

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..modes import frequency_response, natural_frequencies
+from ..modes.linear_part import linear_part
 from .measure import Direct, Measure
 
 _GRID = 801
@@ -67,7 +68,7 @@ def white_noise_variance(system, force, at) -> Float[Array, ""]:
     NaN where free motions do not die out: noise then drives the displacement without
     bound, while Lyapunov's equation still has a solution.
     """
-    linear = getattr(system, "linear", system)
+    linear = linear_part(system)
     mass, damping, stiffness = linear.matrices()
     size = mass.shape[0]
     push, pick = _direction(system, force, size), _direction(system, at, size)
@@ -89,7 +90,7 @@ def white_noise_variance(system, force, at) -> Float[Array, ""]:
 
 def response_peaks(system, force, at, low, high, count: int) -> Float[Array, " count"]:
     """Return the peaks that `peaks_measure` measures, highest first."""
-    places = {"force": _place(system, force), "at": _place(system, at)}
+    places = {"force": force, "at": at}
 
     def height(system, frequency):
         response = frequency_response(system, frequency[None], **places)[0]
@@ -133,7 +134,7 @@ class _Response:
     frequencies: tuple[float, ...]
 
     def __call__(self, system):
-        places = {"force": _place(system, self.force), "at": _place(system, self.at)}
+        places = {"force": self.force, "at": self.at}
         response = frequency_response(system, jnp.asarray(self.frequencies), **places)
         return jnp.abs(response)
 
@@ -167,17 +168,8 @@ class _Pick:
         return numbers[np.array(self.places)]
 
 
-def _place(system, place):
-    """Return the position of a freedom that a system names and has no direction for."""
-    names = getattr(system, "freedom_names", ())
-    if place in names and not hasattr(getattr(system, "linear", system), "direction"):
-        return names.index(place)
-    return place
-
-
 def _direction(system, place, size: int):
-    place = _place(system, place)
-    linear = getattr(system, "linear", system)
+    linear = linear_part(system)
     if isinstance(place, str):
         return linear.direction(place)
     return jnp.zeros(size).at[place].set(1.0)

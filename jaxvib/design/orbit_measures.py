@@ -12,7 +12,9 @@ from ..dynamics.flow import flow
 from ..ensemble import Reason, reason
 from ..orbits import PeriodicOrbit, periodic_orbit
 from ..orbits.settling import settle
+from ..systems.equation import Equation
 from ..systems.parameters import replace
+from ..systems.system import System
 from .measure import LostError, Measure, Outcome
 from .objective import ResultObjective
 from .variables import entry_at
@@ -104,7 +106,7 @@ class ImpulseAnalysis:
         return found._replace(result=end[orbit.state.shape[0] :])
 
 
-class _Counted(eqx.Module):
+class _Counted(System):
     """A system whose states go on with the impulses of its contacts."""
 
     system: Any
@@ -117,20 +119,32 @@ class _Counted(eqx.Module):
         state = self.system.rest()
         return jnp.concatenate([state, jnp.zeros_like(self.equation().forces(state))])
 
+    def period(self):
+        return self.system.period()
 
-class _CountedEquation(eqx.Module):
-    equation: Any
+
+class _CountedEquation(Equation):
+    equation: Equation
     size: int = eqx.field(static=True)
 
     def forces(self, state):
-        return self.equation.contact_forces(self.equation.penetrations(state[: self.size]))
+        return self.contact_forces(self.penetrations(state))
 
     def vector_field(self, time, state):
         rate = self.equation.vector_field(time, state[: self.size])
         return jnp.concatenate([rate, self.forces(state)])
 
+    def penetrations(self, state):
+        return self.equation.penetrations(state[: self.size])
+
+    def contact_forces(self, penetrations):
+        return self.equation.contact_forces(penetrations)
+
     def contact_motion(self, state, rate):
         return self.equation.contact_motion(state[: self.size], rate[: self.size])
+
+    def contact_reach(self, sizes):
+        return self.equation.contact_reach(sizes[: self.size])
 
 
 @dataclasses.dataclass(frozen=True)

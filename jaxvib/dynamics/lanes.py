@@ -9,6 +9,7 @@ from ..ensemble import Reason
 from .events.series import settled
 from .looks import longest_of
 from .scales import base, begun
+from .solve import Steps
 
 _TABLEAU = diffrax.Dopri8.tableau
 _ORDER = 8  # of the tableau
@@ -21,14 +22,14 @@ _SAFETY, _LEAST, _MOST = 0.9, 0.2, 5.0
 _UNDERFLOW = 1e-13
 
 
-def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None):
+def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None, kind=None) -> Steps:
     """Return the state at t1, a reason code, the number of steps, and what was watched.
 
     Dormand and Prince's 8(7) pair with all in scalar components: mapped over samples
     each is one array, and a step is a few kernels, while a small array per sample is
     many small copies. `watch`: as for `solve.integrate`. It has no derivatives of its
-    own; `solve` integrates columns with the state. Stages of a `single` problem are in
-    float32; what the steps add up to is in float64.
+    own; `solve` integrates columns with the state. `kind`: the type of the stages, that of
+    the state unless given; what the steps add up to keeps the state's.
     """
     flat, rebuilt = ravel_pytree(state)
     numbers = [x for x in jax.tree.leaves((prepared, t0, t1)) if _real(x)]
@@ -40,7 +41,7 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None):
     end = jnp.where(finite, t1, t0)
     least = _UNDERFLOW * jnp.abs(end - t0)
 
-    kind = jnp.float32 if problem.single else flat.dtype
+    kind = flat.dtype if kind is None else kind
 
     def tree(parts):
         return rebuilt(jnp.stack([x.astype(flat.dtype) for x in parts]))
@@ -139,7 +140,7 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None):
     known = [good if i < count else good & ~jumped for i in range(len(parts))]
     final = tree([jnp.where(k, x, jnp.nan) for k, x in zip(known, parts, strict=True)])
     code = jnp.where(good & jumped, Reason.FIELD_JUMPS, code).astype(jnp.int32)
-    return final, code, steps, watched
+    return Steps(final, code, steps, watched)
 
 
 def _change(length, weights, stages):

@@ -4,9 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..systems.contact import HertzContact, LinearContact, RestitutionContact
-from ..systems.impact import EquationOfMotion
-from ..systems.load import HarmonicLoad
 from .scales import base
 
 # Evaluations in one period, no farther apart than 1.5 of their mean distance: what lasts a
@@ -26,36 +23,18 @@ _JUMP = 1e-6  # of the rates' size: a smaller jump does no more harm than a coar
 _ROUNDING = 1e-12  # of the rates that would make the motion's size
 
 
-def may_pulse(equation) -> bool:
-    """Return whether a field may change in a time that its state does not tell."""
-    if isinstance(equation, EquationOfMotion):
-        return not all(isinstance(load.law, HarmonicLoad) for load in equation.loads)
-    return True
-
-
-def may_jump(equation) -> bool:
-    """Return whether a field may jump where its state passes something."""
-    if isinstance(equation, EquationOfMotion):
-        known = HertzContact | LinearContact | RestitutionContact
-        return not all(isinstance(contact.law, known) for contact in equation.contacts)
-    return True
-
-
 def longest_step(equation, field, t0, t1, state, looks: int):
     """Return the longest step, s, that does not pass what `field` does in a period.
 
     It is twice the time in which a component of the rates, in one `state`, goes through
     its range where it is steepest. None of equations that cannot pulse.
     """
-    if not may_pulse(equation):
+    if not equation.may_pulse():
         return None
     span = t1 - t0
-    period = getattr(equation, "period", span)
-    if isinstance(equation, EquationOfMotion):
-        period = jnp.max(jnp.stack([load.law.period() for load in equation.loads]))
-    given = getattr(equation, "largest_step", None)
-    if given is not None:
-        return given * period
+    period = equation.repeats_in(span)
+    if equation.largest_step is not None:
+        return equation.largest_step * period
     span = jnp.minimum(span, period)
     rough = 0.25 * (2 * ((np.arange(looks) * 0.6180339887498949) % 1.0) - 1)
     parts = (np.arange(looks) + 0.5 + rough) / looks

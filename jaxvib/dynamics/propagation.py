@@ -117,7 +117,7 @@ def _by_exponential(system, state, times):
     solved = jnp.linalg.solve(mass, jnp.concatenate([stiffness, damping], 1))
     top = jnp.concatenate([jnp.zeros((size, size)), jnp.eye(size)], 1)
     matrix = jnp.concatenate([top, -solved])
-    loads = getattr(system, "loads", ())
+    loads = system.loads
     full = state
     for load in loads:
         # the load's own state (F_0 cos(w t + phi), F_0 sin(w t + phi))
@@ -139,9 +139,9 @@ def _by_exponential(system, state, times):
 
 
 def _check_linear(system) -> None:
-    if getattr(system, "has_contacts", False):
+    if system.has_contacts:
         raise ValueError("the system has contacts; exact motion is that of linear systems")
-    for load in getattr(system, "loads", ()):
+    for load in system.loads:
         if not isinstance(load.law, HarmonicLoad):
             name = type(load.law).__name__
             raise ValueError(f"load {name} is not harmonic; allowed: HarmonicLoad")

@@ -148,7 +148,7 @@ def scales_of(equation, field, t0, t1, state) -> Scales:
     """Return the scales of an equation; `field`: how its rates are evaluated."""
     if isinstance(equation, EquationOfMotion):
         return mechanical_scales(equation, t1 - t0)
-    return field_scales(field, t0, state, getattr(equation, "period", t1 - t0))
+    return field_scales(field, t0, state, equation.repeats_in(t1 - t0))
 
 
 def _still(rows):

@@ -6,12 +6,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .looks import LOOKS_OF_A_LANE, has_jump, longest_step, may_jump
+from .looks import LOOKS_OF_A_LANE, has_jump, longest_step
 from .scales import scales_of
 from .solve import Problem
 
 
-def in_float32(problem: Problem, period: Callable[[Any], Any] | None) -> Problem:
+def in_float32(problem: Problem, period: Callable[[Any], Any]) -> Problem:
     """Return a problem whose rates are evaluated in float32, to float64 numbers.
 
     `period(parameters)`: the time in which the rates repeat. The time in it is told in
@@ -20,12 +20,11 @@ def in_float32(problem: Problem, period: Callable[[Any], Any] | None) -> Problem
 
     def prepare(parameters):
         prepared = jax.tree.map(_narrow, problem.prepare(parameters))
-        return prepared, None if period is None else period(parameters)
+        return prepared, period(parameters)
 
     def field(time, state, prepared):
         equation, repeats = prepared
-        if repeats is not None:
-            time = time - jnp.floor(time / repeats) * repeats
+        time = time - jnp.floor(time / repeats) * repeats
         state = jax.tree.map(_narrow, state)
         rate = problem.field(_narrow(time), state, equation)
         return jax.tree.map(lambda leaf: leaf.astype(float), rate)
@@ -42,7 +41,7 @@ def in_float32(problem: Problem, period: Callable[[Any], Any] | None) -> Problem
         return longest_step(wide, narrow, t0, t1, state, LOOKS_OF_A_LANE)
 
     def jumps(scales, time, first, last, prepared):
-        if not may_jump(prepared[0]):
+        if not prepared[0].may_jump():
             return None
         return has_jump(lambda y: field(time, y, prepared), scales, first, last)
 
@@ -52,7 +51,6 @@ def in_float32(problem: Problem, period: Callable[[Any], Any] | None) -> Problem
         scales=scales,
         longest=longest,
         jumps=jumps,
-        single=True,
     )
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from ..ensemble import Reason
 from .columns import MOST_COLUMNS, basis_of, contracted, is_zero
-from .lanes import step_lanes
 from .looks import longest_of
 from .scales import Scales, base, begun
 from .stepper import Controller, Stepper
@@ -38,8 +37,8 @@ class Problem(NamedTuple):
     what errors are measured against; `skips(h, slack, start, end, prepared)` says whether
     a step of length h between two pairs (state, rate) may have passed a contact unseen,
     deeper than displacements of sizes `slack` reach: such a step is taken again;
-    `has_columns`: whether the state is one with its columns already; `stepping`: whether
-    it is integrated by `lanes` instead of diffrax, and `single`: there in float32;
+    `has_columns`: whether the state is one with its columns already; `steps`: of the
+    engine that integrates it, see `engines.stepped`;
     `longest(t0, t1, state, prepared)`: the longest step that passes nothing, None for any;
     `jumps(scales, t, first, last, prepared)`: whether the field jumps between two states.
     """
@@ -47,11 +46,10 @@ class Problem(NamedTuple):
     prepare: Callable[[PyTree], PyTree]
     field: Callable[[Any, PyTree, PyTree], PyTree]
     scales: Callable[..., Scales]
+    steps: Callable[..., "Steps"]
     norm: Callable[[PyTree], Any] = rms
     skips: Callable[..., Any] | None = None
     has_columns: bool = False
-    stepping: bool = False
-    single: bool = False
     longest: Callable[..., Any] = lambda *_: None
     jumps: Callable[..., Any] = lambda *_: None
 
@@ -73,6 +71,15 @@ class Solution(NamedTuple):
     state: PyTree
     result: Any
     steps: Any
+
+
+class Steps(NamedTuple):
+    """The end of all steps: a `Solution`, and what was watched on the way."""
+
+    state: PyTree
+    result: Any
+    steps: Any
+    watched: Any
 
 
 def solve(
@@ -111,13 +118,8 @@ def solve(
 
 def _run(problem, state, parameters, t0, t1, tolerance) -> Solution:
     prepared = problem.prepare(parameters)
-    if problem.stepping:
-        final, result, steps, _ = step_lanes(problem, state, prepared, t0, t1, tolerance)
-        return Solution(final, result, steps)
-    saveat = diffrax.SaveAt(t1=True, solver_state=problem.has_columns)
-    solution, finite = integrate(problem, state, prepared, t0, t1, tolerance, saveat)
-    final, result = ended(solution, finite)
-    return Solution(final, result, solution.stats["num_steps"])
+    found = problem.steps(problem, state, prepared, t0, t1, tolerance)
+    return Solution(found.state, found.result, found.steps)
 
 
 def ended(solution, finite) -> tuple[PyTree, Any]:
@@ -128,7 +130,7 @@ def ended(solution, finite) -> tuple[PyTree, Any]:
     result = reason_of(solution.result, finite)
     good = known = result == Reason.SUCCESS
     if solution.solver_state is not None:
-        jumped = solution.solver_state[2]
+        jumped = solution.solver_state.jumped
         good = good & ~jumped
         result = jnp.where(known & jumped, Reason.FIELD_JUMPS, result).astype(jnp.int32)
     first, *others = jax.tree.leaves(solution.ys)

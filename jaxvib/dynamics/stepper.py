@@ -1,13 +1,22 @@
 """An explicit Runge-Kutta step for diffrax, its stages written out one by one."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import diffrax
 import jax
 import jax.numpy as jnp
 
 _TABLEAU = diffrax.Dopri8.tableau
+
+
+class Progress(NamedTuple):
+    """What a step takes over from the one before, see `Stepper`."""
+
+    rate: Any
+    least: Any
+    jumped: Any
+    watched: Any
 
 
 class Stepper(diffrax.AbstractAdaptiveSolver):
@@ -50,7 +59,8 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
     def init(self, terms, t0, t1, y0, args):
         """Return the rate at the start, the least step, no jump, what is known before."""
         known = None if self.watch is None else self.watch[0]
-        return terms.vf(t0, y0, args), jnp.asarray(self.least), jnp.asarray(False), known
+        least, jumped = jnp.asarray(self.least), jnp.asarray(False)
+        return Progress(terms.vf(t0, y0, args), least, jumped, known)
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
         """Return the state at t1, its relative error, its stages and the next start."""
@@ -77,7 +87,7 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
             jumped = jumped if new is None else jumped | new
         stages = jax.tree.map(lambda *k: jnp.stack(k) * length, *rates)
         dense = {"y0": y0, "y1": y1, "k": stages}
-        state = rates[-1], least, jumped, watched
+        state = Progress(rates[-1], least, jumped, watched)
         return y1, error, dense, state, diffrax.RESULTS.successful
 
 

@@ -54,7 +54,7 @@ def energy_shares(system: Linear) -> EnergyShares:
         raise ValueError(f"{name} is not made of modules; allowed: an assembled system")
     modes = natural_modes(system)
     shapes = modes.shapes
-    weights, rows, owners = system.strain_rows()
+    weights, rows, owners = system.square_rows("potential")
     strained = weights[:, None] * (rows @ shapes) ** 2
     potential = jnp.zeros((len(system.modules), shapes.shape[1])).at[owners].add(strained)
     square = jnp.broadcast_to(modes.frequencies**2, potential.shape)

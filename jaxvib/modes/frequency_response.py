@@ -56,8 +56,6 @@ def _responses(matrices, push, frequencies):
 
 def _direction(system, place: Place, size: int) -> Float[Array, " n"]:
     if isinstance(place, str | Mapping):
-        if not hasattr(system, "direction"):
-            raise ValueError(f"{place!r}: the system has no names; allowed: a position")
         return system.direction(place)
     if isinstance(place, int):
         if not 0 <= place < size:

@@ -4,24 +4,26 @@ import jax
 import jax.numpy as jnp
 
 from .._environment import require_float64
+from ..systems.roles import Linear
 from ..systems.symmetry import check_mass, check_symmetric, lopsided
+from ..systems.system import System
 
 _ADVICE = "; it has no natural modes, but may have those of `damped_modes`"
 
 
-def linear_part(system):
+def linear_part(system) -> Linear:
     """Return the system whose `matrices()` are a system's linear part.
 
     **Raises:** `ValueError` for a system that has none.
     """
     require_float64()
-    system = getattr(system, "linear", system)
-    if not hasattr(system, "matrices"):
+    linear = system.linear_part() if isinstance(system, System | Linear) else None
+    if linear is None:
         raise ValueError(
             f"{type(system).__name__} has no mass, damping and stiffness matrices; "
             "allowed: an assembled system, a chain, a LinearSystem, or one with contacts"
         )
-    return system
+    return linear
 
 
 def check_natural(mass, stiffness) -> None:

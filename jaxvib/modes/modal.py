@@ -53,7 +53,7 @@ def natural_frequencies(system: Linear) -> Float[Array, " n"]:
     if isinstance(system, BeamChain) and system.uniform and system.ends == "periodic":
         return _chain_frequencies(system)
     mass, _, stiffness = system.matrices()
-    strains = _strain_rows(system)
+    strains = system.strain_rows()
     if strains is None:
         check_natural(mass, stiffness)
         found = _signed_root(_eigenvalues(mass, stiffness))
@@ -72,7 +72,7 @@ def natural_modes(system: Linear) -> NaturalModes:
     """
     system = linear_part(system)
     mass, damping, stiffness = system.matrices()
-    strains = _strain_rows(system)
+    strains = system.strain_rows()
     if strains is None:
         check_natural(mass, stiffness)
         values, shapes = _eigenvectors(mass, stiffness)
@@ -119,12 +119,6 @@ def _chain_frequencies(chain) -> Float[Array, " n"]:
     wave_numbers = 2 * jnp.pi * jnp.arange(float(chain.bodies)) / chain.bodies
     bands = chain.waves(wave_numbers)
     return jnp.sort(jnp.concatenate(bands[:2]))
-
-
-def _strain_rows(system):
-    if isinstance(system, BeamChain):
-        return system.strain_rows()
-    return system.strains() if hasattr(system, "strains") else None
 
 
 @jax.custom_jvp

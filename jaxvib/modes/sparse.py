@@ -31,8 +31,7 @@ def lowest_frequencies(
     that are not symmetric; `RuntimeError` where rounding leaves the count open.
     """
     system = linear_part(system)
-    names = getattr(system, "names", None)
-    size = len(system.matrices()[0] if names is None else names)
+    size = len(system.freedom_names or system.matrices()[0])
     check_range("count", count, "", Range(at_least=1, at_most=size))
     if count != int(count):
         raise ValueError(f"count = {count} is not a whole number")
@@ -50,8 +49,9 @@ def lowest_frequencies(
 
 def _by_counting(system, count: int, shift: float) -> np.ndarray:
     system = system.assembled() if isinstance(system, BeamChain) else system
-    if hasattr(system, "sparse_matrices"):
-        mass, _, stiffness = system.sparse_matrices()
+    sparse = system.sparse_matrices()
+    if sparse is not None:
+        mass, _, stiffness = sparse
     else:
         mass, _, stiffness = (np.asarray(matrix) for matrix in system.matrices())
         check_natural(mass, stiffness)
@@ -62,7 +62,7 @@ def _by_counting(system, count: int, shift: float) -> np.ndarray:
     floor = (shift * (1 - _SAME)) ** 2 if shift > 0 else -noise
     found = lowest_from(stiffness, mass, floor, count)
     falling = min(found.below, count) if shift == 0 else 0
-    strains = system.sparse_strains() if hasattr(system, "sparse_strains") else None
+    strains = system.sparse_strains()
     still = np.abs(found.values) <= noise
     frequencies = np.sqrt(np.where(still, 0.0, found.values))
     if strains is not None:

@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from .._quantity import Range, check_range, reported
-from ..dynamics.flow import engine_for
+from ..dynamics.engines import engine_for
 from ..ensemble import Reason, map_samples, recalled
 from ..systems.periods import check_period
-from ..systems.roles import Periodic
+from ..systems.system import System
 from .aperiodic import watch_out
 from .attractors import (
     CLOSE,
@@ -85,7 +85,7 @@ class Basins(eqx.Module):
 
 
 def state_grid(
-    system: Periodic, values: Mapping[int, Sequence[float] | np.ndarray]
+    system: System, values: Mapping[int, Sequence[float] | np.ndarray]
 ) -> np.ndarray:
     """Return initial states (starts, n) over a grid; other components are at rest.
 
@@ -101,7 +101,7 @@ def state_grid(
     return states
 
 
-def attractors(system: Periodic, starts: np.ndarray | Sequence, **options) -> Attractors:
+def attractors(system: System, starts: np.ndarray | Sequence, **options) -> Attractors:
     """Return the attractors that motions from `starts` (starts, n) settle on.
 
     The options, and what may go wrong, are those of `basins`.
@@ -110,7 +110,7 @@ def attractors(system: Periodic, starts: np.ndarray | Sequence, **options) -> At
 
 
 def basins(
-    system: Periodic,
+    system: System,
     starts: np.ndarray | Sequence,
     *,
     max_periods: int = LONGEST_PERIOD,

@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
-from ..dynamics.flow import checked_state, engine_for, observe
+from ..dynamics.engines import engine_for
+from ..dynamics.flow import checked_state, observe
 from ..ensemble import Reason, map_samples, recalled
 from ..systems.parameters import replace
 from .aperiodic import watch_out

@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Complex, Float
 
 from ..systems.impact import EquationOfMotion
 from ..systems.load import HarmonicLoad
-from ..systems.roles import Periodic
+from ..systems.system import System
 
 # Decay times after which what is left of a transient, e^-12, is as small as a motion
 # has to recur; and the most periods of the load that are spent on it.
@@ -39,7 +39,7 @@ class LinearEnd(NamedTuple):
     margin: Float[Array, " contacts"]
 
 
-def linear_but_for_contacts(system: Periodic) -> bool:
+def linear_but_for_contacts(system: System) -> bool:
     """Return whether a system has a linear end: linear bodies under harmonic loads."""
     equation = eqx.filter_eval_shape(lambda s: s.equation(), system)
     return isinstance(equation, EquationOfMotion) and all(
@@ -47,7 +47,7 @@ def linear_but_for_contacts(system: Periodic) -> bool:
     )
 
 
-def linear_end(system: Periodic) -> LinearEnd:
+def linear_end(system: System) -> LinearEnd:
     r"""Return the linear end of a system, by its modes and its frequency response.
 
     The steady state is $q = \mathrm{Re} \sum_l Q_l e^{i \omega_l t}$ with
@@ -57,11 +57,13 @@ def linear_end(system: Periodic) -> LinearEnd:
     with the time $h$ between two of them.
     """
     equation = system.equation()
+    assert isinstance(equation, EquationOfMotion)
     size = equation.stiffness.shape[0]
     rigid = equation.stiffness.astype(complex)
     lossy = equation.damping.astype(complex)
     frequencies, amplitudes = [], []
     for load, response in zip(equation.loads, equation.load_responses, strict=True):
+        assert isinstance(load.law, HarmonicLoad)
         w = load.law.frequency.astype(complex)
         dynamic = rigid - w**2 * jnp.eye(size, dtype=complex) + 1j * w * lossy
         amplitude, phase = (x.astype(complex) for x in (load.law.amplitude, load.law.phase))

@@ -9,10 +9,11 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
-from ..dynamics.flow import check_engine, checked_state, solve_system
+from ..dynamics.engines import check_engine
+from ..dynamics.flow import checked_state, solve_system
 from ..ensemble import Reason, raise_if_empty
 from ..systems.periods import check_period, period_of
-from ..systems.roles import Periodic
+from ..systems.system import System
 from .settling import strobe
 from .shooting import no_period, ratios
 
@@ -46,7 +47,7 @@ class LyapunovExponents(eqx.Module):
 
 
 def lyapunov_exponents(
-    system: Periodic,
+    system: System,
     state: Real[ArrayLike, " state"] | Sequence,
     periods: int = 512,
     count: int | None = None,
@@ -157,7 +158,7 @@ class Section(eqx.Module):
 
 
 def poincare_section(
-    system: Periodic,
+    system: System,
     state: Real[ArrayLike, " state"] | Sequence,
     periods: int = 512,
     skip: int = 64,

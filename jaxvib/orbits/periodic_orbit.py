@@ -10,8 +10,9 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Complex, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
+from ..dynamics.engines import engine_for
 from ..dynamics.exponential import decoupled
-from ..dynamics.flow import checked_state, engine_for, flow
+from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, raise_if_empty, reason
 from ..systems.periods import check_period
 from .implicit import implicit_root, with_derivative_of

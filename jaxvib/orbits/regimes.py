@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._quantity import check_range
-from ..dynamics.flow import MANY, engine_for, simulate
+from ..dynamics.engines import MANY, engine_for
+from ..dynamics.flow import simulate
 from ..ensemble import Reason, compile_ahead, map_samples
 from ..kernels import kernel
 from ..systems.parameters import parameters, replace

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int
 from ..dynamics.flow import solve_system, watch
 from ..ensemble import Reason
 from ..systems.periods import period_of
-from ..systems.roles import Periodic
+from ..systems.system import System
 from .linear_end import (
     linear_but_for_contacts,
     linear_end,
@@ -25,7 +25,7 @@ _NEIGHBOUR = 1e-6
 _MET = 1e-16
 
 
-def strobe(system: Periodic, state, count: int, rtol, engine="auto") -> tuple[Array, Array]:
+def strobe(system: System, state, count: int, rtol, engine="auto") -> tuple[Array, Array]:
     """Return the state after each of `count` periods, (count, n), and a reason code.
 
     A motion that fails stands still from there on; its states are NaN.
@@ -44,7 +44,7 @@ def strobe(system: Periodic, state, count: int, rtol, engine="auto") -> tuple[Ar
     return states, no_period(system, period, result)
 
 
-def recurrences(system: Periodic, states, longest: int) -> Float[Array, " longest"]:
+def recurrences(system: System, states, longest: int) -> Float[Array, " longest"]:
     """Return how far the last state is from the one 1, ..., `longest` periods before.
 
     In units of the motion's own size; small where it has settled on a period.
@@ -54,7 +54,7 @@ def recurrences(system: Periodic, states, longest: int) -> Float[Array, " longes
     return jnp.max(jnp.abs(states[-1:] - earlier) / units[None], axis=-1)
 
 
-def run_out(system: Periodic, state, least: int, rtol, engine="auto"):
+def run_out(system: System, state, least: int, rtol, engine="auto"):
     """Return the state, and a reason code, after a transient of `least` periods or more.
 
     A linear system with contacts is followed for 12 of its slowest decay times at least,
@@ -82,7 +82,7 @@ def run_out(system: Periodic, state, least: int, rtol, engine="auto"):
 
 
 def settle(
-    system: Periodic, state, longest: int, least: int, close: float, rtol
+    system: System, state, longest: int, least: int, close: float, rtol
 ) -> tuple[Array, Array, Array]:
     """Run a transient out until a state recurs within `longest` periods.
 
@@ -134,7 +134,7 @@ class Window(NamedTuple):
     result: Int[Array, ""]
 
 
-def wander(system: Periodic, state, direction, periods: int, rtol, engine="auto") -> Window:
+def wander(system: System, state, direction, periods: int, rtol, engine="auto") -> Window:
     r"""Watch a motion, and a neighbour of it, over `periods` periods.
 
     The largest Lyapunov exponent is the average of the neighbour's growth,

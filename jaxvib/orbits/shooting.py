@@ -12,7 +12,6 @@ from ..dynamics.looks import FINE, LOOKS_AT_AN_ORBIT, longest_step
 from ..dynamics.observables import Watched, start_watching
 from ..dynamics.scales import field_scales
 from ..ensemble import Reason
-from ..systems.forced import ForcedSystem
 from ..systems.periods import period_of
 
 MOST_ITERATIONS = 16
@@ -61,24 +60,17 @@ class Shot(NamedTuple):
 def scales(system, state) -> Float[Array, " n"]:
     """Return what each component of a state is measured in.
 
-    Displacements times the angular frequency of the load are velocities; the largest
-    velocity is the size of the motion. Components of any other field have the sizes that
-    they give each other in a period of the load, see `dynamics.scales`. A system that is
-    neither says so itself.
+    That is for the system to say. Components of a field of which it says nothing have the
+    sizes that they give each other in a period of the load, see `dynamics.scales`.
     """
-    if hasattr(system, "scales"):
-        return system.scales(state)
+    own = system.scales(state)
+    if own is not None:
+        return own
     period = system.period()
-    if isinstance(system, ForcedSystem):
-        field = system.equation().vector_field
-        known = field_scales(field, jnp.zeros(()), state, period)
-        size = 2 * jnp.pi * jnp.maximum(known.least, known.sizes(state))
-        return jnp.where(size > 0, size, 1.0)
-    frequency = 2 * jnp.pi / period
-    half = state.shape[0] // 2
-    weights = jnp.concatenate([jnp.full(half, frequency), jnp.ones(half)])
-    size = jnp.max(jnp.abs(state) * weights)
-    return jnp.maximum(size, jnp.finfo(state.dtype).tiny) / weights
+    field = system.equation().vector_field
+    known = field_scales(field, jnp.zeros(()), state, period)
+    size = 2 * jnp.pi * jnp.maximum(known.least, known.sizes(state))
+    return jnp.where(size > 0, size, 1.0)
 
 
 def ratios(system, state) -> Float[Array, " n"]:
@@ -88,7 +80,7 @@ def ratios(system, state) -> Float[Array, " n"]:
 
 def is_field(system) -> bool:
     """Return whether a state is anything else than displacements and velocities."""
-    return hasattr(system, "scales") or isinstance(system, ForcedSystem)
+    return not system.mechanical
 
 
 def no_period(system, period, code) -> Int[Array, ""]:

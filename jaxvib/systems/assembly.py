@@ -2,7 +2,7 @@
 
 import collections
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax
@@ -11,16 +11,16 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._nearest import nearest, unknown_key
-from .modules.module import GROUND as GROUND
-from .modules.module import ROTATION, Module, entries, is_ground
-from .printed import Printed
+from .freedoms import is_ground
+from .modules.module import ROTATION, Module, entries
+from .roles import Linear
 from .symmetry import SINGULAR
 
 _LARGEST_CHECKED = 500  # freedoms; beyond, a dense check costs more than it saves
 _PLACES = {"first", "second", "carrier", "freedom"}  # static fields that are names
 
 
-class Assembled(Printed):
+class Assembled(Linear):
     r"""A system $M \ddot q + D \dot q + C q = f$ overlaid from modules.
 
     Matrices are computed from the modules' parameters when asked for and never
@@ -54,6 +54,11 @@ class Assembled(Printed):
         """Return (M, D, C)."""
         return self.mass, self.damping, self.stiffness
 
+    @property
+    def freedom_names(self) -> tuple[str, ...]:
+        """The names of the degrees of freedom."""
+        return self.names
+
     def sparse_matrices(self) -> tuple:
         """Return (M, D, C) as scipy's sparse arrays, for many thousands of freedoms."""
         from scipy.sparse import coo_array
@@ -67,7 +72,7 @@ class Assembled(Printed):
             found.append(whole[1:, 1:])
         return tuple(found)
 
-    def strains(self) -> tuple[Float[Array, " s"], Float[Array, "s n"]] | None:
+    def strain_rows(self) -> tuple[Float[Array, " s"], Float[Array, "s n"]] | None:
         r"""Return weights $w$ and rows $R$ with $C = R^T \mathrm{diag}(w) R$.
 
         The rows keep what C has lost to rounding: slow motions come from them in full.
@@ -75,27 +80,20 @@ class Assembled(Printed):
         """
         if not all(module.semidefinite for module in self.modules):
             return None
-        return self.strain_rows()[:2]
-
-    def strain_rows(self) -> tuple:
-        r"""Return weights $w$, rows $R$ with $C = R^T \mathrm{diag}(w) R$, and owners.
-
-        `owners`, shape (strains,), are positions in `modules`; weights of standing
-        bodies may be negative.
-        """
-        return self.square_rows("potential")
+        return self.square_rows("potential")[:2]
 
     def square_rows(self, part: str) -> tuple:
         """Return the squares of all modules' energies: weights, rows and owners.
 
-        As `strain_rows`; `part` is `"potential"`, `"kinetic"` or `"dissipation"`.
+        `part` is `"potential"`, `"kinetic"` or `"dissipation"`; `owners`, shape (squares,),
+        are positions in `modules`; weights of standing bodies may be negative.
         """
         weights, place, coefficients, owners = self._squares(part)
         shape = (len(owners), len(self.names) + 1)
         return weights, _scattered(place, coefficients, shape)[:, 1:], owners
 
     def sparse_strains(self) -> tuple | None:
-        """Return `strains` with the rows as a scipy sparse array."""
+        """Return `strain_rows` with the rows as a scipy sparse array."""
         from scipy.sparse import coo_array
 
         if not all(module.semidefinite for module in self.modules):
@@ -126,15 +124,6 @@ class Assembled(Printed):
         place = np.concatenate(rows), np.concatenate(columns)
         whole = jnp.asarray(_join(weights)), place, _join(coefficients)
         return *whole, np.concatenate(owners)
-
-    def direction(self, place: str | Mapping[str, float]) -> Float[Array, " n"]:
-        """Return the direction of a freedom, or of several with their coefficients.
-
-        `"roof"` or `{"left": 1.0, "right": -1.0}`, for contacts, loads and responses;
-        the ground counts for nothing. **Raises:** `ValueError` for an unknown freedom,
-        naming the nearest one.
-        """
-        return direction(self.names, place)
 
     def rotations(self) -> np.ndarray:
         """Return which freedoms are rotations, shape (n,), the others translate."""
@@ -203,19 +192,6 @@ def assemble(modules: Sequence[Module]) -> Assembled:
                     f"{known} in module {where!r}"
                 )
     return Assembled(tuple(modules), tuple(kinds))
-
-
-def direction(names: Sequence[str], place: str | Mapping[str, float]):
-    """Return the direction of a freedom, or of a mapping to coefficients, shape (n,)."""
-    found = np.zeros(len(names))
-    given = {place: 1.0} if isinstance(place, str) else place
-    for name, coefficient in given.items():
-        if is_ground(name):
-            continue
-        if name not in names:
-            raise ValueError(unknown_key("freedom", name, names))
-        found[names.index(name)] += coefficient
-    return jnp.asarray(found)
 
 
 def _groups(system):

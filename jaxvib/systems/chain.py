@@ -1,6 +1,6 @@
 """A chain of bodies joined by Euler-Bernoulli beams without mass."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax
@@ -10,11 +10,11 @@ from jaxtyping import Array, ArrayLike, Float, Real
 
 from .._nearest import unknown_key
 from .._quantity import quantity, reported
-from .assembly import Assembled, assemble, direction
+from .assembly import Assembled, assemble
+from .freedoms import GROUND
 from .modules.beams import BeamModule
-from .modules.module import GROUND
 from .modules.springs import PointInertia, PointMass
-from .printed import Printed
+from .roles import Linear
 
 _MOTIONS = ("y", "angle")
 
@@ -47,7 +47,7 @@ def _whole(bodies):
     return bodies
 
 
-class BeamChain(Printed):
+class BeamChain(Linear):
     r"""Bodies that shift by $y_i$ and turn by $\varphi_i$, joined by beams.
 
     $$m \ddot y_i = E J_b \Bigl[\tfrac{12}{l^3} (y_{i+1} - 2 y_i + y_{i-1})
@@ -285,10 +285,6 @@ class BeamChain(Printed):
         position = jnp.swapaxes(unit.reshape(-1, self.bodies, 2), 1, 2)
         rows = jnp.concatenate(self.strains(position), -1).T
         return jnp.concatenate(self.strain_weights()), rows
-
-    def direction(self, place: str | Mapping[str, float]) -> Float[Array, " n"]:
-        """Return the direction of a freedom, `3.y` say, or of several."""
-        return direction(self.names, place)
 
     def assembled(self) -> Assembled:
         """Return the same chain overlaid from beam modules, masses and inertias."""

@@ -9,12 +9,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._quantity import Range, check_range, real_array
-from .printed import Printed
+from .equation import Equation
+from .system import System
 
 Field = Callable[[Any, Any, dict[str, Any]], Any]
 
 
-class ForcedEquation(eqx.Module):
+class ForcedEquation(Equation):
     """A vector field with its parameters, ready to be evaluated."""
 
     field: Field = eqx.field(static=True)
@@ -27,37 +28,12 @@ class ForcedEquation(eqx.Module):
         rate = self.field(time, state, self.named)
         return jnp.asarray(rate, state.dtype)
 
-    def displacements(self, time, state, rate):
-        """Return every component's value, rate and second rate at a time, s."""
-        _, curve = jax.jvp(self.vector_field, (time, state), (jnp.ones_like(time), rate))
-        return state, rate, curve
-
-    def displaced(self, state: Float[Array, " n"]) -> Float[Array, " n"]:
-        """Return what of a state has an amplitude: all of it."""
-        return state
-
-    def divergence(self) -> Float[Array, ""]:
-        """Return NaN: that of the vector field is no constant."""
-        return jnp.asarray(jnp.nan)
-
-    def contraction(self, onsets) -> Float[Array, ""]:
-        """Return 1: there are no impacts."""
-        return jnp.ones(())
-
-    def penetrations(self, state: Float[Array, " n"]) -> Float[Array, " 0"]:
-        """Return nothing: there are no contacts."""
-        return jnp.zeros(0, state.dtype)
-
-    def contact_forces(self, penetrations: Float[Array, " 0"]) -> Float[Array, " 0"]:
-        """Return nothing: there are no contacts."""
-        return penetrations
-
-    def contact_motion(self, state: Float[Array, " n"], rate: Float[Array, " n"]):
-        """Return nothing three times: there are no contacts."""
-        return (self.penetrations(state),) * 3
+    def repeats_in(self, span):
+        """Return the period, s."""
+        return self.period
 
 
-class ForcedSystem(Printed):
+class ForcedSystem(System):
     r"""The system $\dot x = f(t, x, p)$ with $f(t + T, x, p) = f(t, x, p)$.
 
     **Fields:** `values` of the parameters, whose `names` are their paths; `field`: $f$,
@@ -71,8 +47,6 @@ class ForcedSystem(Printed):
     repeats: Callable[[dict[str, Any]], Any] = eqx.field(static=True)
     dimension: int = eqx.field(static=True)
     largest_step: float | None = eqx.field(static=True, default=None)
-
-    has_contacts = False
 
     def equation(self) -> ForcedEquation:
         """Return the equation of motion, ready to be evaluated."""

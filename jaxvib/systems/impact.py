@@ -7,17 +7,20 @@ import numpy as np
 from jaxtyping import Array, Float, Real
 
 from .._quantity import quantity
-from .assembly import GROUND, assemble
-from .contact import HertzContact, RestitutionContact
+from .assembly import assemble
+from .contact import HertzContact, LinearContact, RestitutionContact
+from .equation import Equation
+from .freedoms import GROUND
 from .load import HarmonicLoad
 from .modules.bodies import TranslationTranslation
 from .periods import check_period, common_period
 from .printed import Printed
 from .roles import ContactLaw, Linear, LoadLaw
 from .symmetry import check_mass
+from .system import Mechanical
 
 
-class LinearSystem(Printed):
+class LinearSystem(Linear):
     """Mass, damping and stiffness matrices given as numbers, (n, n) each, SI units.
 
     **Raises:** `ValueError` for shapes that differ, or a mass matrix that is not
@@ -74,7 +77,7 @@ class AppliedLoad(Printed):
     name: str | None = eqx.field(default=None, static=True)
 
 
-class EquationOfMotion(eqx.Module):
+class EquationOfMotion(Equation):
     r"""A vibro-impact system solved for its accelerations, ready to be evaluated.
 
     $$\ddot q = -M^{-1} D \dot q - M^{-1} C q - \sum_c M^{-1} n_c F_c(n_c^T q - g_c)
@@ -149,6 +152,25 @@ class EquationOfMotion(eqx.Module):
         reaches = [_dot(jnp.abs(contact.direction), size) for contact in self.contacts]
         return jnp.stack(reaches) if reaches else jnp.zeros(0, sizes.dtype)
 
+    def hard_contacts(self) -> tuple[bool, ...]:
+        """Return which contacts are hard stops."""
+        return tuple(isinstance(c.law, RestitutionContact) for c in self.contacts)
+
+    def may_pulse(self) -> bool:
+        """Return whether a load is of another law than the harmonic one."""
+        return not all(isinstance(load.law, HarmonicLoad) for load in self.loads)
+
+    def may_jump(self) -> bool:
+        """Return whether a contact's law is none of those that are known not to jump."""
+        known = HertzContact | LinearContact | RestitutionContact
+        return not all(isinstance(contact.law, known) for contact in self.contacts)
+
+    def repeats_in(self, span):
+        """Return the longest period of a load, s."""
+        if not self.loads:
+            return span
+        return jnp.max(jnp.stack([load.law.period() for load in self.loads]))
+
     def _along(self, vector: Float[Array, " n"]) -> Float[Array, " contacts"]:
         rates = [_dot(contact.direction, vector) for contact in self.contacts]
         return jnp.stack(rates) if rates else jnp.zeros(0, vector.dtype)
@@ -171,7 +193,7 @@ def equation_of_motion(matrices, contacts, loads, offset=None) -> EquationOfMoti
     )
 
 
-class ImpactSystem(Printed):
+class ImpactSystem(Mechanical, Linear):
     """Any linear system with any number of contacts and loads.
 
     **Fields:** `linear`: a `LinearSystem` or an assembled one; `contacts`; `loads`.
@@ -203,20 +225,12 @@ class ImpactSystem(Printed):
 
     @property
     def freedom_names(self) -> tuple[str, ...]:
-        """The names of the degrees of freedom; positions where matrices alone are given."""
-        positions = map(str, range(self.degrees_of_freedom))
-        return tuple(getattr(self.linear, "names", positions))
+        """The names of the linear system's freedoms, their positions if it has none."""
+        return self.linear.freedom_names or super().freedom_names
 
-    @property
-    def state_names(self) -> tuple[str, ...]:
-        """The names of a state's components: displacements, then their rates."""
-        names = self.freedom_names
-        return (*names, *(f"rate of {name}" for name in names))
-
-    @property
-    def has_contacts(self) -> bool:
-        """Whether there is a contact that a solver must not miss."""
-        return bool(self.contacts)
+    def linear_part(self) -> Linear:
+        """Return the linear system."""
+        return self.linear
 
     def matrices(self) -> tuple[Float[Array, "n n"], ...]:
         """Return (M, D, C)."""
@@ -259,7 +273,7 @@ class Body(Printed):
         )
 
 
-class TwoBodyImpact(Printed):
+class TwoBodyImpact(Mechanical, Linear):
     r"""A main body on the ground that carries an attached body, which it can hit.
 
     $$\ddot x_m = -2 \xi_m \omega_m v_m - \omega_m^2 x_m - \chi [2 \xi_a \omega_a
@@ -282,9 +296,23 @@ class TwoBodyImpact(Printed):
     load: LoadLaw
 
     degrees_of_freedom = 2
+    has_contacts = True
     freedom_names = ("main", "attached")
     state_names = ("x_main", "x_attached", "v_main", "v_attached")
-    has_contacts = True
+
+    @property
+    def contacts(self) -> tuple[Contact, ...]:
+        """The one contact, between the bodies."""
+        return (Contact(jnp.array([1.0, -1.0]), self.gap, self.contact),)
+
+    @property
+    def loads(self) -> tuple[AppliedLoad, ...]:
+        """The one load, on the main body."""
+        return (AppliedLoad(jnp.array([1.0, 0.0]), self.load),)
+
+    def linear_part(self) -> Linear:
+        """Return the system itself."""
+        return self
 
     def matrices(self) -> tuple[Float[Array, "2 2"], ...]:
         """Return (M, D, C), overlaid from ground - main - attached."""
@@ -294,10 +322,9 @@ class TwoBodyImpact(Printed):
 
     def equation(self) -> EquationOfMotion:
         """Return the equation of motion, ready to be evaluated."""
-        contact = Contact(jnp.array([1.0, -1.0]), self.gap, self.contact)
-        load = AppliedLoad(jnp.array([1.0, 0.0]), self.load)
+        contacts, loads = self.contacts, self.loads
         offset = self.gap * jnp.array([0.0, 1.0])
-        return equation_of_motion(self.matrices(), (contact,), (load,), offset)
+        return equation_of_motion(self.matrices(), contacts, loads, offset)
 
     def rest(self) -> Float[Array, " 4"]:
         """Return the state at rest, the attached body at its gap."""

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from .._environment import require_float64
+from .forced import ForcedSystem
 from .load import HarmonicLoad
 
 # Loads repeat together after as many of the longest period, or never.
@@ -47,11 +48,12 @@ def check_period(system) -> None:
     if any(isinstance(leaf, jax.core.Tracer) for leaf in (period, *leaves)):
         return
     if not np.isfinite(period) and all(np.all(np.isfinite(leaf)) for leaf in leaves):
-        raise ValueError(without_period(getattr(system, "loads", ())))
+        raise ValueError(without_period(system.loads))
     if np.isfinite(period) and not bool(_repeats(system, jnp.asarray(period))):
+        whose = "field" if isinstance(system, ForcedSystem) else "load"
         raise ValueError(
-            f"period = {float(period):.10g} s is none: the "
-            f"{'field' if _is_field(system) else 'load'} does not have f(t + T) = f(t); "
+            f"period = {float(period):.10g} s is none: the {whose} does not have "
+            "f(t + T) = f(t); "
             "allowed: a time in which it repeats, to nine digits"
         )
 
@@ -65,15 +67,11 @@ def without_period(loads) -> str:
     )
 
 
-def _is_field(system) -> bool:
-    return hasattr(system, "repeats") and hasattr(system, "dimension")
-
-
 def _repeats(system, period) -> Bool[Array, ""]:
     """Return whether f(t + T, x) = f(t, x) at some times and states, but for rounding."""
     parts = (np.arange(_TIMES) * 0.6180339887498949 + 0.1) % 1.0
     times = period * jnp.asarray(parts)
-    if _is_field(system):
+    if isinstance(system, ForcedSystem):
         rng = np.random.default_rng(1)
         states = rng.normal(size=(_STATES, system.dimension))
         states *= np.array([0.0, 1e-3, 0.1, 1.0, 1.0, 10.0])[:, None]
@@ -84,14 +82,11 @@ def _repeats(system, period) -> Bool[Array, ""]:
             return each(jnp.asarray(states))
 
         return _same(at(times), at(times + period))
-    loads = getattr(system, "loads", None)
-    laws = [system.load] if loads is None and hasattr(system, "load") else []
-    laws = laws or [load.law for load in loads or ()]
     every = jnp.asarray(True)
-    for law in laws:
-        if not isinstance(law, HarmonicLoad):
-            force = jax.vmap(law.force)
-            now, later = force(times), force(times + law.period())
+    for load in system.loads:
+        if not isinstance(load.law, HarmonicLoad):
+            force = jax.vmap(load.law.force)
+            now, later = force(times), force(times + load.law.period())
             every = every & _same(now[None, :, None], later[None, :, None])
     return every
 

@@ -1,47 +1,88 @@
-"""What laws and systems offer to each other and to the floors above."""
+"""What laws and linear systems offer to systems and to the floors above."""
 
-from typing import Any, Protocol, runtime_checkable
+import abc
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
+
+from jaxtyping import Array, ArrayLike, Float, Real
+
+from .freedoms import direction
+from .printed import Printed
 
 
 @runtime_checkable
 class ContactLaw(Protocol):
-    """A force between two bodies by how deep they are in each other."""
+    """A force between two bodies by how deep they are in each other.
 
-    def force(self, penetration: Any) -> Any:
+    To add one, write an `equinox.Module` with these two methods, its numbers declared by
+    `quantity`; arrays of any shape are mapped element by element. Engines that step take
+    any law; "event" takes those that `dynamics.events.motion` has a form for.
+    """
+
+    def force(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
         """Return the repelling force, N, at a penetration, m."""
+        ...
 
-    def energy(self, penetration: Any) -> Any:
+    def energy(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
         """Return the stored energy, J, at a penetration, m."""
+        ...
 
 
 @runtime_checkable
 class LoadLaw(Protocol):
     """A force that depends on time alone, and repeats."""
 
-    def force(self, time: Any) -> Any:
+    def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
         """Return the force, N, at a time, s."""
+        ...
 
-    def period(self) -> Any:
+    def period(self) -> Float[Array, ""]:
         """Return the period, s."""
+        ...
 
 
-@runtime_checkable
-class Linear(Protocol):
-    """A linear system, or the linear part of one."""
+class Linear(Printed):
+    r"""A system $M \ddot q + D \dot q + C q = f$, or the linear part of one.
 
-    def matrices(self) -> Any:
+    To add one, write `matrices`. Where freedoms have names, `freedom_names` makes places
+    of them; `strain_rows` keeps the digits of slow motions, and `sparse_matrices` with
+    `sparse_strains` serve many thousands of freedoms.
+    """
+
+    has_contacts = False
+    loads = ()
+
+    @abc.abstractmethod
+    def matrices(self) -> tuple[Float[Array, "n n"], ...]:
         """Return (M, D, C)."""
 
+    @property
+    def freedom_names(self) -> tuple[str, ...]:
+        """The names of the degrees of freedom, none where they have positions only."""
+        return ()
 
-@runtime_checkable
-class Periodic(Protocol):
-    """A system whose loads repeat, so that it can have periodic motions."""
+    def linear_part(self) -> "Linear":
+        """Return the system itself."""
+        return self
 
-    def equation(self) -> Any:
-        """Return the equation of motion, ready to be evaluated."""
+    def direction(self, place: str | Mapping[str, float]) -> Float[Array, " n"]:
+        """Return the direction of a freedom, or of several with their coefficients.
 
-    def rest(self) -> Any:
-        """Return the state at rest in static equilibrium."""
+        **Raises:** `ValueError` for an unknown freedom, naming the nearest one, or a
+        system whose freedoms have no names.
+        """
+        if not self.freedom_names:
+            raise ValueError(f"{place!r}: the system has no names; allowed: a position")
+        return direction(self.freedom_names, place)
 
-    def period(self) -> Any:
-        """Return the common period of the loads, s."""
+    def strain_rows(self) -> tuple[Float[Array, " s"], Float[Array, "s n"]] | None:
+        r"""Return weights $w$ and rows $R$ with $C = R^T \mathrm{diag}(w) R$, or None."""
+        return None
+
+    def sparse_matrices(self) -> tuple | None:
+        """Return (M, D, C) as scipy's sparse arrays, None where they are not sparse."""
+        return None
+
+    def sparse_strains(self) -> tuple | None:
+        """Return `strain_rows` with the rows as a scipy sparse array, or None."""
+        return None

@@ -11,7 +11,8 @@ import pytest
 import scipy.linalg
 
 import jaxvib as jv
-from jaxvib.dynamics.flow import engine_for, solve_system, watch
+from jaxvib.dynamics.engines import engine_for
+from jaxvib.dynamics.flow import solve_system, watch
 from jaxvib.ensemble import Reason
 from tests.independent import Linear, Load, Touch, TwoBody, motion
 from tests.places import check_same

@@ -11,8 +11,9 @@ import scipy.linalg
 import scipy.optimize
 
 import jaxvib as jv
+from jaxvib.dynamics.engines import engine_for
 from jaxvib.dynamics.events import travel
-from jaxvib.dynamics.flow import engine_for, observe, solve_system, watch
+from jaxvib.dynamics.flow import observe, solve_system, watch
 from jaxvib.ensemble import Reason
 
 DAMPING, STIFFNESS, AMPLITUDE, FREQUENCY, STOP = 0.1, 1.0, 1.0, 2.8, 0.2

@@ -1,21 +1,22 @@
 """Checked against: diffrax at 1e-13, tests.independent, a closed form, single lanes."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.dynamics.flow import engine_for, observe, solve_system
+from jaxvib.dynamics.engines import engine_for
+from jaxvib.dynamics.flow import observe, solve_system
 from jaxvib.ensemble import Reason
-from jaxvib.systems.printed import Printed
+from jaxvib.systems.equation import Equation
+from jaxvib.systems.system import System
 from tests.independent import TwoBody, motion
 
 SOFT = 35041219.07
 
 
-class DuffingEquation(eqx.Module):
+class DuffingEquation(Equation):
     """The rates of Duffing's oscillator."""
 
     amplitude: jax.Array
@@ -26,7 +27,7 @@ class DuffingEquation(eqx.Module):
         return jnp.stack([v, -0.2 * v + x - x**3 + force])
 
 
-class Duffing(Printed):
+class Duffing(System):
     """A system with the least that an engine asks for."""
 
     amplitude: jax.Array

@@ -55,7 +55,7 @@ def test_traced_parameters_give_the_same_matrices():
     traced = jax.jit(lambda s: s.matrices())(system)
     for eager, compiled in zip(system.matrices(), traced, strict=True):
         np.testing.assert_allclose(compiled, eager, rtol=1e-15)
-    weights, rows = jax.jit(lambda s: s.strains())(system)
+    weights, rows = jax.jit(lambda s: s.strain_rows())(system)
     np.testing.assert_allclose(
         rows.T @ (weights[:, None] * rows), system.stiffness, rtol=1e-13, atol=1e-6
     )

@@ -95,9 +95,8 @@ def why_not(equation) -> str:
 
 def why_only(equation) -> str:
     """Return why an equation can be solved from event to event only; "" if by steps too."""
-    for contact in getattr(equation, "contacts", ()):
-        if isinstance(contact.law, RestitutionContact):
-            return "contact law RestitutionContact acts by impulses, at events"
+    if any(equation.hard_contacts()):
+        return "contact law RestitutionContact acts by impulses, at events"
     return ""
 
 

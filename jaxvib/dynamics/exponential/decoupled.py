@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from ...systems.contact import RestitutionContact
 from ...systems.impact import EquationOfMotion, equation_of_motion
 from ...systems.load import HarmonicLoad
+from ...systems.system import Mechanical
 
 # Freedoms up to which motions are integrated as they stand: faster for so few.
 FEW = 8
@@ -71,7 +72,7 @@ class Step(NamedTuple):
     miss: Array
 
 
-class Decoupled(eqx.Module):
+class Decoupled(Mechanical):
     r"""A vibro-impact system whose linear part is blocks of two.
 
     $$s = R y + s_p(t), \qquad \dot y = \Lambda y - \sum_c \beta_c F_c(\nu_c^T y + \dots),$$
@@ -79,7 +80,7 @@ class Decoupled(eqx.Module):
     with $s_p$ the linear steady state under harmonic loads. A block of $\Lambda$ is
     $[[a, b], [-b, a]]$ for a pair of complex eigenvalues and diagonal for two real
     ones; p and q of block k are components k and n + k of y. The length of y is the
-    square root of twice the energy, or nearly. It offers what `Periodic` does.
+    square root of twice the energy, or nearly. It is a system as any other.
 
     **Fields:** `decay` (2n,) a, `angular` (n,) b, `forced` (2, loads, 2n) the parts of
     $s_p$ with cosine and sine of `frequency` t + `phase` (loads,), `steps`: tables of
@@ -151,17 +152,19 @@ def decoupled(system) -> Decoupled | None:
     parameters that are traced; also where eigenvectors do not tell motions apart (modes
     that are critically damped, bodies that nothing holds, an undamped resonance).
     """
-    known = all(hasattr(system, name) for name in ("matrices", "contacts", "loads"))
+    if jax.eval_shape(system.rest).shape[0] <= 2 * FEW:
+        return None
+    linear = system.linear_part()
     leaves = jax.tree.leaves(eqx.filter(system, eqx.is_array))
-    if not known or any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+    if linear is None or any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
         return None
     hard = any(isinstance(c.law, RestitutionContact) for c in system.contacts)
     laws = [load.law for load in system.loads if isinstance(load.law, HarmonicLoad)]
     harmonic = len(laws) == len(system.loads) > 0
     if hard or not harmonic or len(system.contacts) > MOST_CONTACTS:
         return None
-    matrices = [np.asarray(matrix) for matrix in system.matrices()]
-    if matrices[0].shape[0] <= FEW or not all(np.isfinite(m).all() for m in matrices):
+    matrices = [np.asarray(matrix) for matrix in linear.matrices()]
+    if not all(np.isfinite(m).all() for m in matrices):
         return None
     try:
         split = _split(*matrices)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from ...systems.modules.module import GROUND
+from ...systems.freedoms import GROUND
 
 
 def row_layout(modules: dict, names: list[str], turns: np.ndarray) -> dict:

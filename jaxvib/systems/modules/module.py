@@ -11,9 +11,9 @@ from jaxtyping import Array, Float
 
 from ..._quantity import check_fields
 from ..._quantity import quantity as any_quantity
+from ..freedoms import GROUND
 from ..printed import Printed
 
-GROUND = "ground"
 TRANSLATION = "translation"
 ROTATION = "rotation"
 
@@ -104,11 +104,6 @@ def entries(squares: list[Square]) -> dict[tuple[int, int], Any]:
 def body_freedom(body: str, motion: str) -> str:
     """Return the name of a body's motion, `cart.x` say; the ground has but one name."""
     return GROUND if body == GROUND else f"{body}.{motion}"
-
-
-def is_ground(freedom: str) -> bool:
-    """Return whether a freedom is the ground or a motion of it."""
-    return freedom.partition(".")[0] == GROUND
 
 
 def _matrix(squares, size):

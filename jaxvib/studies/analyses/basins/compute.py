@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ....dynamics.flow import engine_for
+from ....dynamics.engines import engine_for
 from ....orbits import basins, state_grid
 from ....orbits.attractors import named
 from ...store.fields import Variable, variables

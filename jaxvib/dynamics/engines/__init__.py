@@ -1,0 +1,10 @@
+"""Engines: how a motion is computed, each as a module that is passed in."""
+
+from .choice import MANY as MANY
+from .choice import check_engine as check_engine
+from .choice import engine_for as engine_for
+from .diffrax_engine import DiffraxEngine as DiffraxEngine
+from .engine import Engine as Engine
+from .engine import Observation as Observation
+from .event import EventEngine as EventEngine
+from .stepping import SteppingEngine as SteppingEngine

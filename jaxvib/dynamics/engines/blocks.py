@@ -1,0 +1,32 @@
+"""The engine of large systems whose linear part is in blocks of two."""
+
+from .. import exponential
+from ..solve import Solution
+from .engine import Engine, Observation
+
+
+class BlocksEngine(Engine):
+    """Exact flights of a `Decoupled` system, and steps in contact."""
+
+    def refusal(self, equation) -> str:
+        """Return "": a decoupled system has been found to be one it takes."""
+        return ""
+
+    def end(self, system, state, t0, t1, rtol) -> Solution:
+        """Return the end of a motion."""
+        found = exponential.travel(system, state, t0, t1, rtol)
+        return Solution(found.state, found.result, found.steps)
+
+    def observe(
+        self, system, state, t0, t1, *, rtol, grazing, watched=None, longest=None
+    ) -> Observation:
+        """Return the end of a motion, its columns by the state, and what was watched."""
+        found = exponential.travel(
+            system, state, t0, t1, rtol, grazing=grazing, watched=watched, columns=True
+        )
+        return Observation(found.state, found.columns, found.watched, found.result)
+
+    def watch(self, system, state, t0, t1, *, rtol, grazing):
+        """Return the end of a motion, what was watched, and a reason code."""
+        found = exponential.travel(system, state, t0, t1, rtol, grazing=grazing)
+        return found.state, found.watched, found.result

@@ -1,0 +1,89 @@
+"""Which engine a motion is computed by: the one place where its name is looked up."""
+
+import difflib
+from collections.abc import Sequence
+from typing import overload
+
+import equinox as eqx
+
+from ..._environment import require_float64
+from ..events import why_only
+from .diffrax_engine import DiffraxEngine
+from .engine import Engine
+from .event import EventEngine
+from .stepping import SteppingEngine, check_precision
+
+ENGINES = {
+    "diffrax": DiffraxEngine(),
+    "event": EventEngine(),
+    "stepping": SteppingEngine(),
+}
+STEPPED = ("auto", "diffrax")  # where samples on the way or multipliers are wanted
+MANY = 512  # lanes; fewer are done before an event engine is compiled
+
+
+def engine_of(system, engine: str | Engine) -> Engine:
+    """Return the engine that one motion of a system is computed by."""
+    chosen, _ = engine_for(system, engine, lanes=1)
+    return chosen if isinstance(chosen, Engine) else ENGINES[chosen]
+
+
+@overload
+def engine_for(system, engine: str, lanes: int) -> tuple[str, str]: ...
+
+
+@overload
+def engine_for(system, engine: Engine, lanes: int) -> tuple[Engine, str]: ...
+
+
+def engine_for(system, engine, lanes: int):
+    """Return the engine that many motions of a system are computed by, and why.
+
+    "auto" goes from event to event where the system is linear but for contacts with
+    Hertz's or a linear law, under harmonic loads, and where there are lanes enough for
+    its longer compilation to pay; with hard stops always. **Raises:** `ValueError` for an
+    unknown engine, for "event" where the system is not such a one, or for "diffrax" where
+    it has hard stops.
+    """
+    check_engine(engine)
+    require_float64()
+    equation = eqx.filter_eval_shape(lambda system: system.equation(), system)
+    only = why_only(equation)
+    chosen = "event" if engine == "auto" and only else engine
+    if chosen != "auto":
+        module = chosen if isinstance(chosen, Engine) else ENGINES[chosen]
+        reason = module.refusal(equation)
+        if reason:
+            others = [
+                name for name, other in ENGINES.items() if not other.refusal(equation)
+            ]
+            allowed = ", ".join(["auto", *others])
+            raise ValueError(f"engine = {engine!r}: {reason}; allowed: {allowed}")
+        return chosen, only or "asked for"
+    reason = ENGINES["event"].refusal(equation)
+    if not reason and lanes < MANY:
+        reason = f"{lanes} samples are fewer than {MANY}, from where on events pay"
+    return ("diffrax", reason) if reason else ("event", "linear but for its contacts")
+
+
+def in_precision(engine: str | Engine, precision: str) -> str | Engine:
+    """Return the engine that evaluates rates in a precision, "float64" by default.
+
+    **Raises:** `ValueError` for a precision that is not known, or not one of the engine's.
+    """
+    check_precision(precision)
+    if precision == "float64":
+        return engine
+    if engine != "stepping":
+        raise ValueError(
+            f"precision = 'float32' with engine = {engine!r}; allowed: 'stepping'"
+        )
+    return SteppingEngine(precision)
+
+
+def check_engine(engine: str | Engine, allowed: Sequence[str] = ("auto", *ENGINES)) -> None:
+    """Raise `ValueError` for an engine that is not allowed, naming the nearest one."""
+    if not isinstance(engine, Engine) and engine not in allowed:
+        near = difflib.get_close_matches(str(engine), allowed, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"engine = {engine!r}; allowed: {', '.join(allowed)}{hint}")

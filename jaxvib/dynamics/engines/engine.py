@@ -1,0 +1,62 @@
+"""What an engine is: how the motions of a system are computed."""
+
+import abc
+from typing import NamedTuple
+
+import equinox as eqx
+from jaxtyping import Array, Float, Int
+
+from ...systems.equation import Equation
+from ...systems.system import System
+from ..observables import Watched
+from ..solve import Solution
+
+
+class Observation(NamedTuple):
+    """A motion's end: its state, its monodromy, what was watched, a reason code."""
+
+    state: Float[Array, " 2n"]
+    monodromy: Float[Array, "2n 2n"]
+    watched: Watched
+    result: Int[Array, ""]
+
+
+class Engine(eqx.Module):
+    """How the motions of a system are computed.
+
+    To add one, write a module with `refusal`, `end`, `observe` and `watch`, its settings
+    as static fields, and give it a name in the table of `choice`. An engine that follows
+    rates step by step is a `SteppedEngine`, and writes `steps` alone. Results carry a
+    reason code; nothing raises in them. `end` can be differentiated to any order, under
+    an error control of its own; what is watched has no derivatives.
+    """
+
+    @abc.abstractmethod
+    def refusal(self, equation: Equation) -> str:
+        """Return why an equation cannot be solved by it, "" if it can."""
+
+    @abc.abstractmethod
+    def end(self, system: System, state, t0, t1, rtol) -> Solution:
+        """Return the state at `t1` of the motion that is in `state` at `t0`."""
+
+    @abc.abstractmethod
+    def observe(
+        self, system: System, state, t0, t1, *, rtol, grazing, watched=None, longest=None
+    ) -> Observation:
+        """Return the end of a motion, its columns by the state, and what was watched.
+
+        `grazing`: the depth (m) up to which a touch is not counted as a contact;
+        `watched`: what is known from before t0; `longest`: the longest step, s, unless
+        one is to be looked for.
+        """
+
+    @abc.abstractmethod
+    def watch(
+        self, system: System, state, t0, t1, *, rtol, grazing
+    ) -> tuple[Array, Watched, Array]:
+        """Return `observe` without columns: state, what was watched, reason code."""
+
+    def sampled(self, system: System, state, times, rtol) -> tuple[Array, Array, Array]:
+        """Return states and contact forces at ascending times, and a reason code."""
+        raise ValueError(f"engine = {self!r} has no samples on the way; allowed: auto, "
+                         "diffrax")  # fmt: skip

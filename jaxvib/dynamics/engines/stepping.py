@@ -1,0 +1,68 @@
+"""The engine that steps many lanes of any field at once."""
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from ..._quantity import Range, check_range
+from ..lanes import step_lanes
+from ..looks import LOOKS_OF_A_LANE
+from ..single import in_float32
+from ..solve import Steps, Tolerance
+from .stepped import SteppedEngine
+
+PRECISIONS = ("float32", "float64")
+_OF_FLOAT32 = Range(at_least=1e-6, at_most=0.1)
+
+
+class SteppingEngine(SteppedEngine):
+    """Many lanes under `vmap`, one array per component, see `dynamics.lanes`.
+
+    **Fields:** `precision`: in `"float32"` the rates of a system without contacts are
+    evaluated in float32 and steps are added up in float64, for a GPU of few float64 units
+    above all; parameters have seven digits then.
+    """
+
+    precision: str = eqx.field(static=True, default="float64")
+
+    looks = LOOKS_OF_A_LANE
+
+    def __check_init__(self):
+        check_precision(self.precision)
+
+    def check(self, system, rtol) -> None:
+        """Raise `ValueError` for a system or a tolerance that the precision forbids."""
+        if self.precision != "float32":
+            return
+        if system.has_contacts or len(system.loads) > 1:
+            raise ValueError(
+                "precision = 'float32' of a system with contacts or several loads; "
+                "allowed: 'float64', as bodies are pressed in by a ten thousandth of "
+                "their travel and times are told within one period"
+            )
+        check_range("rtol", rtol, "in float32", _OF_FLOAT32)
+
+    def steps(
+        self, problem, state, prepared, t0, t1, tolerance: Tolerance, watch=None
+    ) -> Steps:
+        """Return where the steps of a problem end."""
+        kind = jnp.float32 if self.precision == "float32" else None
+        return step_lanes(problem, state, prepared, t0, t1, tolerance, watch, kind)
+
+    def problem(self, system):
+        """Return a system's initial value problem, and its parameters."""
+        problem, parameters = super().problem(system)
+        if self.precision == "float32":
+            _, static = eqx.partition(system, eqx.is_inexact_array)
+
+            def period(parameters):
+                return eqx.combine(parameters, static).period()
+
+            problem = in_float32(problem, period)
+        return problem, parameters
+
+
+def check_precision(precision: str) -> None:
+    """Raise `ValueError` for a precision that is not known."""
+    if precision not in PRECISIONS:
+        allowed = ", ".join(PRECISIONS)
+        raise ValueError(f"precision = {precision!r}; allowed: {allowed}")

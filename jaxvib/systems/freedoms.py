@@ -1,0 +1,33 @@
+"""Freedoms by their names, and directions in which they move."""
+
+from collections.abc import Mapping, Sequence
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._nearest import unknown_key
+
+GROUND = "ground"
+
+
+def is_ground(freedom: str) -> bool:
+    """Return whether a freedom is the ground or a motion of it."""
+    return freedom.partition(".")[0] == GROUND
+
+
+def direction(names: Sequence[str], place: str | Mapping[str, float]) -> Float[Array, " n"]:
+    """Return the direction of a freedom, or of a mapping to coefficients.
+
+    The ground counts for nothing. **Raises:** `ValueError` for an unknown freedom,
+    naming the nearest one.
+    """
+    found = np.zeros(len(names))
+    given = {place: 1.0} if isinstance(place, str) else place
+    for name, coefficient in given.items():
+        if is_ground(name):
+            continue
+        if name not in names:
+            raise ValueError(unknown_key("freedom", name, names))
+        found[names.index(name)] += coefficient
+    return jnp.asarray(found)

@@ -1,0 +1,89 @@
+"""What is studied: systems whose loads repeat, so that they can have periodic motions."""
+
+import abc
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .equation import Equation
+from .printed import Printed
+from .roles import Linear
+
+
+class System(Printed):
+    r"""A system of bodies or of any quantities, moved by what repeats in time.
+
+    To add one, write an `equinox.Module` whose leaves are its physical parameters, each
+    declared by `quantity`, and its `equation`, `rest` and `period`. Everything else has a
+    default: no contacts, no loads, no linear part, and states that are measured in what
+    the field itself makes of them.
+
+    `mechanical` says that states are displacements and then their velocities; engines,
+    orbits and branches ask nothing of a system but what stands here.
+    """
+
+    # Without annotations, as these would be fields that come before a system's own.
+    mechanical = False
+    contacts = ()  # of `impact.Contact`
+    loads = ()  # of `impact.AppliedLoad`
+
+    @abc.abstractmethod
+    def equation(self) -> Equation:
+        """Return the equation of motion, ready to be evaluated."""
+
+    @abc.abstractmethod
+    def rest(self) -> Float[Array, " state"]:
+        """Return the state at rest, where motions start unless told otherwise."""
+
+    @abc.abstractmethod
+    def period(self) -> Float[Array, ""]:
+        """Return the common period of all that moves it, s; NaN if there is none."""
+
+    @property
+    def has_contacts(self) -> bool:
+        """Whether there is a contact that a solver must not miss."""
+        return bool(self.contacts)
+
+    def linear_part(self) -> Linear | None:
+        """Return the system without its contacts and loads if that is linear, or None."""
+        return None
+
+    def scales(self, state: Float[Array, " state"]) -> Float[Array, " state"] | None:
+        """Return what components are measured in; None: in what the field makes of them."""
+        return None
+
+    @property
+    def freedom_names(self) -> tuple[str, ...]:
+        """The names of what has an amplitude, in the order of `Equation.displaced`."""
+        count = jax.eval_shape(lambda: self.equation().displaced(self.rest())).shape[0]
+        return tuple(map(str, range(count)))
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """The names of a state's components, as studies write them."""
+        return tuple(map(str, range(jax.eval_shape(self.rest).shape[0])))
+
+
+class Mechanical(System):
+    """A system whose states are displacements and then their velocities."""
+
+    mechanical = True
+
+    def scales(self, state: Float[Array, " state"]) -> Float[Array, " state"]:
+        """Return what components are measured in.
+
+        Displacements times the angular frequency of the load are velocities; the largest
+        velocity is the size of the motion.
+        """
+        frequency = 2 * jnp.pi / self.period()
+        half = state.shape[0] // 2
+        weights = jnp.concatenate([jnp.full(half, frequency), jnp.ones(half)])
+        size = jnp.max(jnp.abs(state) * weights)
+        return jnp.maximum(size, jnp.finfo(state.dtype).tiny) / weights
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """The names of the freedoms, and then of their rates."""
+        names = self.freedom_names
+        return (*names, *(f"rate of {name}" for name in names))

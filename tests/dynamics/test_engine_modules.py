@@ -1,0 +1,73 @@
+"""Checked against: the engines' own names, which stand for the modules."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxvib as jv
+from jaxvib.dynamics.engines import (
+    DiffraxEngine,
+    EventEngine,
+    SteppingEngine,
+    engine_for,
+)
+from jaxvib.dynamics.flow import solve_system
+
+MODULES = {"diffrax": DiffraxEngine(), "event": EventEngine(), "stepping": SteppingEngine()}
+swing = jv.ImpactSystem(
+    jv.LinearSystem(jnp.eye(1), 0.1 * jnp.eye(1), jnp.eye(1)),
+    loads=(jv.AppliedLoad([1.0], jv.HarmonicLoad(1.0, 0.7)),),
+)
+stop = jv.ImpactSystem(
+    swing.linear, (jv.Contact([1.0], 0.1, jv.RestitutionContact(0.5)),), swing.loads
+)
+START = jnp.array([0.1, 0.2])
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_name_stands_for_its_module(name):
+    ends = [
+        solve_system(swing, START, 0.0, 1.0, rtol=1e-8, engine=engine)
+        for engine in (name, MODULES[name])
+    ]
+    for one, other in zip(*ends, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert engine_for(swing, MODULES[name], 1) == (MODULES[name], "asked for")
+
+
+def test_equal_engines_are_compiled_once():
+    traced = []
+
+    @jax.jit
+    def run(engine, state):
+        traced.append(engine)
+        return state
+
+    for engine in (SteppingEngine(), SteppingEngine(), SteppingEngine("float32")):
+        run(engine, START)
+        assert hash(engine) == hash(SteppingEngine(engine.precision))
+    assert traced == [SteppingEngine(), SteppingEngine("float32")]
+
+
+def test_float32_is_an_engine_of_its_own():
+    by_name = jv.flow(
+        swing, START, 0.0, 1.0, rtol=1e-6, engine="stepping", precision="float32"
+    )
+    engine = SteppingEngine(precision="float32")
+    found = jv.flow(swing, START, 0.0, 1.0, rtol=1e-6, engine=engine)
+    np.testing.assert_array_equal(found, by_name)
+    with pytest.raises(ValueError, match=r"rtol = 1e-08 in float32 is not in"):
+        jv.flow(swing, START, 0.0, 1.0, rtol=1e-8, engine=engine)
+
+
+def test_engines_that_a_system_cannot_be_taken_by_are_refused():
+    for engine in (DiffraxEngine(), SteppingEngine()):
+        with pytest.raises(
+            ValueError, match="by impulses, at events; allowed: auto, event"
+        ):
+            jv.flow(stop, START, 0.0, 1.0, engine=engine)
+    with pytest.raises(ValueError, match="no samples on the way; allowed: auto, diffrax"):
+        jv.simulate(swing, START, [0.0, 1.0], engine=SteppingEngine())
+    with pytest.raises(ValueError, match="precision = .float16.; allowed: float32, "):
+        SteppingEngine(precision="float16")
