@@ -20,8 +20,8 @@ def systems(system, samples) -> Iterator:
         yield replace(system, dict(zip(samples, map(float, values), strict=True)))
 
 
-def scaled(options: SearchOptions) -> dict[str, tuple[float, float, str]]:
-    """Return the bounds of all variables by path, each with its scale."""
+def scaled(options) -> dict[str, tuple[float, float, str]]:
+    """Return the bounds of all `variables` by path, each with its scale by `log`."""
     return {
         path: (low, high, "log" if path in options.log else "linear")
         for path, (low, high) in options.variables.items()

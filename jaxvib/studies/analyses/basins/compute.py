@@ -1,4 +1,4 @@
-"""The study of basins: on which attractor each state of a plane settles."""
+"""Which attractor each state leads to, and what is said of the shares."""
 
 from collections.abc import Callable
 

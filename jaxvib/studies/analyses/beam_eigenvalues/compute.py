@@ -1,4 +1,4 @@
-"""The study of a beam's certified eigenvalues, their slopes and mode shapes."""
+"""Certified eigenvalues, slopes and mode shapes, and what is said of them."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The study of where motions settle along one parameter, by brute force."""
+"""Where motions settle along a parameter, and what is said of them."""
 
 from collections import Counter
 from collections.abc import Callable

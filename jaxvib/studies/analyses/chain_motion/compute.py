@@ -1,4 +1,4 @@
-"""The study of single chains in motion: from a kick, a wave packet, random velocities."""
+"""Motions of single chains and where energy goes, and what is said of them."""
 
 from collections.abc import Callable
 

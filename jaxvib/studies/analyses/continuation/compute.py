@@ -1,4 +1,4 @@
-"""The study of one branch of periodic orbits, followed along a parameter."""
+"""A branch with its changes, events and curves, and what is said of it."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The study of designs: parameters moved by gradients until an objective is best."""
+"""Designs of one system or of many, their courses, and what is said of them."""
 
 from collections.abc import Callable
 from typing import Any

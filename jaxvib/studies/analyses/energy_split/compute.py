@@ -1,4 +1,4 @@
-"""The study of how random chains share out their energy."""
+"""How random chains share out their energy, and what is said of it."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The study of a fit: parameters from a measured response, with confidence intervals."""
+"""Fitted parameters with their errors, and what is said of them."""
 
 from collections.abc import Callable
 
@@ -7,14 +7,12 @@ import numpy as np
 from ....design import entry_at, fit
 from ...store.fields import Variable
 from ..measures import build_measure, unit_of
+from ..searching import scaled
 
 
 def compute(system, samples, options, run, progress, remember=None) -> dict[str, Variable]:
     """Return parameters, errors, intervals, and data beside what was fitted."""
-    bounds = {
-        path: (low, high, "log" if path in options.log else "linear")
-        for path, (low, high) in options.variables.items()
-    }
+    bounds = scaled(options)
     deviations = options.deviations
     if deviations is not None and len(deviations) == 1:
         deviations = deviations[0]

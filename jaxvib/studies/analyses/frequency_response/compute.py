@@ -1,4 +1,4 @@
-"""The study of an assembled system under a harmonic force."""
+"""Responses to a harmonic force, and what is said of their peaks."""
 
 from collections.abc import Callable
 

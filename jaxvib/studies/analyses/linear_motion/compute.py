@@ -1,4 +1,4 @@
-"""The study of an assembled system in free or forced motion."""
+"""Exact motions of assembled systems, and what is said of them."""
 
 from collections.abc import Callable
 

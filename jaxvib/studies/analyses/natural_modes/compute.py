@@ -1,4 +1,4 @@
-"""The study of an assembled system's modes."""
+"""Modes of assembled systems, and what is said of the lowest."""
 
 from collections.abc import Callable
 

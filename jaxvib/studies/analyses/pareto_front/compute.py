@@ -1,4 +1,4 @@
-"""The study of Pareto fronts: designs of which no objective can become better alone."""
+"""Pareto fronts of one system or of many, and what is said of them."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The study of periodic regimes: the motion that each sample settles on."""
+"""The motions that samples settle on, courses of some, and what is said of all."""
 
 import dataclasses
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The study of sensitivities: which parameters matter to what is measured."""
+"""Derivatives and Sobol's indices of measures, and what is said of them."""
 
 from collections.abc import Callable
 

@@ -1,0 +1,56 @@
+"""Checked against: the systems that ready studies build, and lists written down by hand."""
+
+import inspect
+
+import pytest
+
+import jaxvib as jv
+from jaxvib.studies.analyses.kinds import ANALYSES, SYSTEMS, analyses_of
+from jaxvib.studies.run import ready
+from jaxvib.studies.run.execute import build
+from jaxvib.studies.run.study import load
+from jaxvib.studies.systems.base import Role
+from jaxvib.systems.roles import Linear, Periodic
+
+SEARCHES = ["design", "pareto_front", "sensitivity", "fit"]
+MOTIONS = ["periodic_orbit", "continuation", "bifurcation_diagram", "basins"]
+POSSIBLE = {
+    "two_body_impact": [*MOTIONS, *SEARCHES],
+    "impact_assembly": [*MOTIONS, *SEARCHES],
+    "assembly": ["natural_modes", "frequency_response", "linear_motion", *SEARCHES],
+    "beam_chain": ["energy_split", "chain_motion", *SEARCHES],
+    "beam_with_bodies": ["beam_eigenvalues", *SEARCHES],
+}
+IS = {Role.PERIODIC: Periodic, Role.LINEAR: Linear, Role.BEAM: jv.BeamWithBodies,
+      Role.CHAIN: jv.BeamChain}  # fmt: skip
+STUDIES = ["quick", "basins", "tower_modes", "wave_packet", "beam_with_bodies"]
+INSTALLED = [kind for kind in ANALYSES.values() if kind.name != "pushed"]
+
+
+def test_what_goes_with_a_system_follows_from_its_roles(monkeypatch):
+    monkeypatch.delitem(ANALYSES, "pushed")
+    assert {name: analyses_of(kind) for name, kind in SYSTEMS.items()} == POSSIBLE
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_systems_are_what_their_roles_say_and_name_their_states(name):
+    study = load(ready.find(name))
+    kind, system = SYSTEMS[study.system.kind], build(study)
+    assert kind.roles
+    for role in Role:
+        assert isinstance(system, IS[role]) or role not in kind.roles
+    assert not (Role.LINEAR in kind.roles and isinstance(system, Periodic))
+    if Role.PERIODIC in kind.roles:
+        assert len(system.state_names) == len(system.rest())
+        assert len(system.freedom_names) == system.degrees_of_freedom
+
+
+@pytest.mark.parametrize("kind", INSTALLED, ids=lambda kind: kind.name)
+def test_beside_a_kind_stands_what_it_is_asked_for(kind):
+    compute = kind.beside("compute")
+    wanted = ["system", "samples", "options", "run", "progress"]
+    wanted += ["number"] * kind.counts + ["remember"] * kind.remembers
+    assert list(inspect.signature(compute.compute).parameters) == wanted
+    assert list(inspect.signature(compute.summary).parameters) == ["read", "study"]
+    assert hasattr(compute, "group") == bool(kind.groups)
+    assert list(inspect.signature(kind.beside("pictures").pictures).parameters) == ["runs"]
