@@ -36,20 +36,11 @@ LONGEST_FUNCTION = 80  # lines
 MOST_ARGUMENTS = 8
 
 LONGER_FUNCTIONS = {
-    "branches.continuation.continue_orbit": 106,
-    "branches.curves.continue_bifurcation": 86,
     "dynamics.events.engine.travel": 94,
     "dynamics.lanes.step_lanes": 119,
     "kernels.large_angle.large_angle_text": 87,
-    "orbits.periodic_orbit.examined": 91,
-    "orbits.shooting.shoot": 107,
 }
 MORE_ARGUMENTS = {
-    "branches.continuation.continue_orbit": 16,
-    "branches.continuation.continue_orbits": 15,
-    "branches.continuation.switch_branch": 13,
-    "branches.extension.extend_branch": 12,
-    "branches.isolated.find_branches": 12,
     "design.fitting.fit": 11,
     "design.front.pareto_front": 10,
     "design.optimise.optimise": 10,

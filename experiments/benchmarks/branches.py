@@ -25,6 +25,7 @@ import numpy as np
 import jaxvib as jv
 from experiments.benchmarks.auto_branch import auto_rows
 from experiments.benchmarks.regime_map import machine
+from jaxvib.branches import ContinuationSettings
 from jaxvib.orbits import regimes
 
 FOLDS = np.array([1.0492623992, 1.0439137088])
@@ -45,8 +46,10 @@ def single(segments: int):
     """Return the branch of the Duffing oscillator in small steps."""
     orbit = jv.periodic_orbit(DUFFING, np.zeros(2))
     return jv.continue_orbit(
-        DUFFING, orbit, "w", (0.9, 1.3), "arclength",
-        segments=segments, largest_step=5e-4, most_points=5000,
+        DUFFING, orbit, "w", (0.9, 1.3),
+        settings=ContinuationSettings(
+            segments=segments, largest_step=5e-4, most_points=5000
+        ),
     )  # fmt: skip
 
 
@@ -54,16 +57,17 @@ def two_bodies(largest_step: float | None):
     """Return the branch of the two-body system in the load."""
     orbit = jv.periodic_orbit(SOFT, START)
     return jv.continue_orbit(
-        SOFT, orbit, "load.amplitude", (50.0, 1000.0), "arclength",
-        largest_step=largest_step, most_points=5000,
+        SOFT, orbit, "load.amplitude", (50.0, 1000.0),
+        settings=ContinuationSettings(largest_step=largest_step, most_points=5000),
     )  # fmt: skip
 
 
 def many(number: int, samples, orbits):
     """Return the branches of many Duffing oscillators, followed at once."""
     return jv.branches.continue_orbits(
-        DUFFING, samples, orbits, "w", (0.9, 1.3), largest_step=4e-3, most_points=1000
-    )
+        DUFFING, samples, orbits, "w", (0.9, 1.3),
+        settings=ContinuationSettings(largest_step=4e-3, most_points=1000),
+    )  # fmt: skip
 
 
 def timed(function):

@@ -127,7 +127,8 @@ def found(system, guess, path, bounds, step):
     """Return a branch and the seconds that it took, compiling included."""
     begin = time.perf_counter()
     orbit = jv.periodic_orbit(system, None if guess is None else np.array(guess))
-    branch = jv.continue_orbit(system, orbit, path, bounds, "arclength", largest_step=step)
+    settings = jv.branches.ContinuationSettings(largest_step=step)
+    branch = jv.continue_orbit(system, orbit, path, bounds, settings=settings)
     return branch, time.perf_counter() - begin
 
 

@@ -243,8 +243,9 @@ def more_contacts(largest_step: float | None = None) -> dict:
     orbit = jv.periodic_orbit(system, apart + np.asarray(system.rest()))
     bounds = 11800.0, 16000.0
     found = jv.continue_orbit(
-        system, orbit, "load.amplitude", bounds, "arclength", largest_step=largest_step
-    )
+        system, orbit, "load.amplitude", bounds,
+        settings=jv.branches.ContinuationSettings(largest_step=largest_step),
+    )  # fmt: skip
 
     def other(load):
         return TwoBody(

@@ -57,13 +57,15 @@ def steps(stiffness: float, sizes=(20.0, 5.0, 1.0)) -> dict:
             "to, N": float(corrected.parameter[-1]),
             "because there": jv.reason(corrected.ends[1]),
             "largest |multiplier| at the low end": float(corrected.largest_multiplier[0]),
-            "largest error bar of a state": float(corrected.state_error.max()),
+            "largest error bar of a state": float(corrected.orbits.state_error.max()),
         },
     }
     for size in sizes:
         own = jv.continue_orbit(
-            system, orbit, PATH, (100.0, 1000.0), "natural", correct=False,
-            first_step=size, most_points=2000,
+            system, orbit, PATH, (100.0, 1000.0), "natural",
+            settings=jv.branches.ContinuationSettings(
+                correct=False, first_step=size, most_points=2000
+            ),
         )  # fmt: skip
         deviation = {}
         for amplitude in (1000.0, 700.0, 300.0, 200.0, 140.0):
@@ -79,7 +81,9 @@ def steps(stiffness: float, sizes=(20.0, 5.0, 1.0)) -> dict:
             "points": len(own.parameter),
             "relative deviation from the branch": deviation,
             "points below the fold, where there is no such motion": int(beyond.sum()),
-            "their smallest |s(T) - s(0)|": float(own.residual[beyond].min(initial=np.inf)),
+            "their smallest |s(T) - s(0)|": float(
+                own.orbits.residual[beyond].min(initial=np.inf)
+            ),
         }
     return report
 

@@ -12,3 +12,4 @@ from .curves import bifurcation_curves as bifurcation_curves
 from .curves import continue_bifurcation as continue_bifurcation
 from .extension import extend_branch as extend_branch
 from .isolated import find_branches as find_branches
+from .settings import ContinuationSettings as ContinuationSettings

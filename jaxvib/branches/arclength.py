@@ -1,7 +1,7 @@
 """Pseudo-arclength continuation: steps along many branches at once, round their folds.
 
-Each branch is walked from one orbit both ways, every walk with a step and an end of its
-own (`branches.one_way`); all that still go on are corrected together
+Each branch is traced from one orbit both ways, by two tracers with a step and an end of
+their own (`branches.tracer`); all that still go on are corrected together
 (`branches.corrector`). A course is what a corrector needs to know of a branch, or of a
 curve (`branches.curve_equations`); `correct` maps one over lanes (courses, predicted
 points, normals), see `together`.
@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from ..ensemble import Reason, map_samples
-from .one_way import GOING, Place, Surroundings, Walk, axis_of
+from .tracer import GOING, BranchPoint, Surroundings, Tracer, axis_of
 
 # Lanes that a corrector is compiled for: enough for a branch, and for many.
 _OF_ONE, _OF_MANY = 8, 64
@@ -27,7 +27,7 @@ def together(corrector, branches: int):
 
 
 def both_ways(correct, courses, starts: np.ndarray, arounds: Sequence[Surroundings]):
-    """Return the two walks, up and down the last parameter, from the start of each branch.
+    """Return two tracers, up and down the last parameter, from the start of each branch.
 
     `courses` and `starts` (branches, unknowns) have a leading axis of branches; `arounds`:
     the surroundings of each.
@@ -39,14 +39,16 @@ def both_ways(correct, courses, starts: np.ndarray, arounds: Sequence[Surroundin
     for i, (start, around) in enumerate(zip(starts, arounds, strict=True)):
         code = GOING if found.found[i] else Reason.DIVERGED
         x = np.append(found.x[i, :-1], start[-1])
-        pairs.append([Walk(around, Place(x, way * up[i], 0.0), code) for way in (1, -1)])
+        pairs.append(
+            [Tracer(around, BranchPoint(x, way * up[i], 0.0), code) for way in (1, -1)]
+        )
     return pairs
 
 
-def walk(correct, courses, pairs, most_points: int, tell):
-    """Follow every pair of walks until both have ended.
+def run_tracers(correct, courses, pairs, most_points: int, report):
+    """Let every pair of tracers go on until both have ended.
 
-    **Returns:** for each branch its places in order and the reasons at both ends.
+    **Returns:** for each branch its points in order and the reasons at both ends.
     """
     while True:
         going = [
@@ -64,7 +66,7 @@ def walk(correct, courses, pairs, most_points: int, tell):
         found = correct((some, predicted, normals))
         ends = np.cumsum(sizes)
         for (_, one, _), size, end in zip(going, sizes, ends, strict=True):
-            tell(one.take(found._make(leaf[end - size : end] for leaf in found)))
+            report(one.take(found._make(leaf[end - size : end] for leaf in found)))
         for pair in pairs:
             _end_together(*pair, most_points)
     return [_joined(*pair) for pair in pairs]
@@ -82,29 +84,29 @@ def correct_some(correct, course, predicted: np.ndarray, normals: np.ndarray):
     return correct((courses, predicted, normals))
 
 
-def _points(pair) -> int:
-    return 1 + sum(len(one.places) for one in pair)
+def _number(pair) -> int:
+    return 1 + sum(len(one.points) for one in pair)
 
 
 def _shared(pair, most: int):
-    """Return which walks of a branch go on, and how many points each may add to it."""
+    """Return which tracers of a branch go on, and how many points each may add to it."""
     going = [one for one in pair if one.code == GOING]
-    each, more = divmod(most - _points(pair), max(len(going), 1))
+    each, more = divmod(most - _number(pair), max(len(going), 1))
     rooms = [(one, each + (i < more)) for i, one in enumerate(going)]
     return [(one, room) for one, room in rooms if room]
 
 
-def _end_together(above: Walk, below: Walk, most: int) -> None:
-    """End both walks of a branch where one has come round, or points are enough."""
+def _end_together(above: Tracer, below: Tracer, most: int) -> None:
+    """End both tracers of a branch where one has come round, or points are enough."""
     if Reason.CLOSED in (above.code, below.code):
         kept, other = (above, below) if above.code == Reason.CLOSED else (below, above)
-        other.code, other.places = kept.code, []
-    if _points((above, below)) >= most:
+        other.code, other.points = kept.code, []
+    if _number((above, below)) >= most:
         for one in (above, below):
             one.code = Reason.POINT_LIMIT if one.code == GOING else one.code
 
 
-def _joined(above: Walk, below: Walk):
+def _joined(above: Tracer, below: Tracer):
     start = above.start
-    turned = [place._replace(tangent=-place.tangent) for place in below.places[::-1]]
-    return [*turned, start, *above.places], (below.code, above.code)
+    turned = [point._replace(tangent=-point.tangent) for point in below.points[::-1]]
+    return [*turned, start, *above.points], (below.code, above.code)

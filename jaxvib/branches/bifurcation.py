@@ -1,10 +1,11 @@
 """Where a periodic motion changes its kind: folds, flips, tori and grazing.
 
-The point solves the equations of `branches.extended`, and is differentiable by the implicit
-function theorem.
+The point solves the equations of `branches.defining_equations`, and is differentiable by
+the implicit function theorem.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -18,11 +19,12 @@ from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, raise_if_empty, reason
 from ..orbits.implicit import implicit_root
 from ..orbits.multipliers import floquet_multipliers
+from ..orbits.newton import newton
 from ..orbits.periodic_orbit import PeriodicOrbit, check_periods
 from ..systems.parameters import parameters, unknown_key
 from ..systems.periods import check_period
 from ..systems.system import System
-from .extended import (
+from .defining_equations import (
     KINDS,
     RTOL,
     Setting,
@@ -34,9 +36,13 @@ from .extended import (
     with_values,
 )
 
+# Steps, of which the longest goes a fifth of the motion's size: from a guess that is wrong
+# by twice its size to where the method converges, and the few steps of that.
 _MOST_ITERATIONS = 20
+_LONGEST = 0.2
 _GOING = -1
-_LONGEST = 0.2  # step of Newton's method, per size
+# A step this short, per size, is one of the last; one shorter than the other is rounding.
+_CLOSE, _CLOSEST = 1e-9, 1e-13
 # A value below it, or that moves the state by less per size, may have no size of its own.
 _ZERO = 1e-10
 
@@ -141,12 +147,13 @@ def _found(system, state, count, value, kind: str, path: str, sized: bool):
     def map_(x, arguments):
         return both(x, arguments)[0]
 
-    found, left, steps, code = _newton(map_, start / units, (frozen, setting))
+    found = _root(map_, start / units, (frozen, setting))
+    code = found.code
     if kind == "neimark_sacker":
-        monodromy = both(found, (frozen, setting))[1]
+        monodromy = both(found.x, (frozen, setting))[1]
         turns = (code != Reason.SUCCESS) | has_torus(floquet_multipliers(monodromy))
         code = jnp.where(turns, code, Reason.NO_BIFURCATION)
-    solved = implicit_root(map_, found, (leaves, setting)) * units
+    solved = implicit_root(map_, found.x, (leaves, setting)) * units
     size = state.shape[0]
     there = with_values(eqx.combine(leaves, static), (path,), solved[-1:])
     span = periods * there.period()
@@ -159,9 +166,9 @@ def _found(system, state, count, value, kind: str, path: str, sized: bool):
         state=whole,
         periods=count,
         time=time,
-        residual=jnp.max(jnp.abs(left[:size])),
-        test=jnp.max(jnp.abs(left[size:])),
-        iterations=steps,
+        residual=jnp.max(jnp.abs(found.left[:size])),
+        test=jnp.max(jnp.abs(found.left[size:])),
+        iterations=found.iterations,
         result=code,
     )
 
@@ -183,34 +190,45 @@ def _range(system, path, value, periods, cut):
     return jnp.where(small, other, jnp.abs(value))
 
 
-def _newton(map_, start, arguments):
-    """Return a root, what is left there, the steps taken and a reason code."""
+class _Iteration(NamedTuple):
+    """Newton's method so far: unknowns, what was left before the last step, its length."""
 
-    def look(x):
+    x: Float[Array, " unknowns"]
+    left: Float[Array, " unknowns"]
+    length: Float[Array, ""]
+    iterations: Int[Array, ""]
+    code: Int[Array, ""]
+
+
+def _root(map_, start, arguments) -> _Iteration:
+    """Return where Newton's method ends, with its reason code."""
+
+    def both(x):
         left = map_(x, arguments)
         return left, left
 
-    def step(carry):
-        x, _, length, steps, _ = carry
-        matrix, left = jax.jacfwd(look, has_aux=True)(x)
+    def step(last: _Iteration) -> _Iteration:
+        x = last.x
+        matrix, left = jax.jacfwd(both, has_aux=True)(x)
         change = -jnp.linalg.solve(matrix, left)
-        stride = jnp.max(jnp.abs(change))
+        length = jnp.max(jnp.abs(change))
         # As good as it gets where steps no longer become shorter.
-        done = (stride < 1e-9) & ((stride > length / 2) | (stride < 1e-13))
+        done = (length < _CLOSE) & ((length > last.length / 2) | (length < _CLOSEST))
         code = jnp.where(done, Reason.SUCCESS, _GOING)
-        code = jnp.where(jnp.isfinite(stride), code, Reason.DIVERGED)
-        new = jnp.where(code == _GOING, x + change * jnp.minimum(1.0, _LONGEST / stride), x)
-        return new, left, stride, steps + 1, code.astype(jnp.int32)
+        code = jnp.where(jnp.isfinite(length), code, Reason.DIVERGED)
+        new = jnp.where(code == _GOING, x + change * jnp.minimum(1.0, _LONGEST / length), x)
+        return _Iteration(new, left, length, last.iterations + 1, code.astype(jnp.int32))
 
-    def unfinished(carry):
-        return (carry[-1] == _GOING) & (carry[-2] < _MOST_ITERATIONS)
+    def goes_on(last: _Iteration):
+        return (last.code == _GOING) & (last.iterations < _MOST_ITERATIONS)
 
-    first = (
+    first = _Iteration(
         start,
         jnp.full_like(start, jnp.nan),
         jnp.asarray(jnp.inf),
         jnp.asarray(0, jnp.int32),
         jnp.asarray(_GOING, jnp.int32),
     )
-    x, left, _, steps, code = jax.lax.while_loop(unfinished, step, first)
-    return x, left, steps, jnp.where(code == _GOING, Reason.ITERATION_LIMIT, code)
+    last = newton(step, first, goes_on)
+    code = jnp.where(last.code == _GOING, Reason.ITERATION_LIMIT, last.code)
+    return last._replace(code=code)

@@ -1,7 +1,5 @@
 """A branch: periodic motions along a parameter, in their order."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -12,17 +10,6 @@ from .._quantity import reported
 from ..ensemble import reason
 from ..orbits.periodic_orbit import PeriodicOrbit
 from .bifurcation import BifurcationPoint
-
-OF_ORBITS = (
-    "floquet_multipliers",
-    "largest_multiplier",
-    "stable",
-    "contacts",
-    "max_contact_force",
-    "amplitude",
-    "residual",
-    "state_error",
-)
 
 
 class BranchEvent(eqx.Module):
@@ -42,37 +29,13 @@ class BranchEvent(eqx.Module):
 class Branch(eqx.Module):
     """Periodic motions along one parameter, in their order along the branch.
 
-    `ends` says why the branch stops at its first and at its last point. `stable`,
-    `contacts` and the rest are those of `PeriodicOrbit`, with a leading axis of points.
+    `orbits`: the motions, a `PeriodicOrbit` whose fields have a leading axis of points.
+    `ends` says why the branch stops at its first and at its last point.
     """
 
     path: str = eqx.field(static=True)
     parameter: Float[Array, " points"] = reported("continued parameter", "", ("point",))
-    states: Float[Array, "points n"] = reported("state at t = 0", "", ("point", "state"))
-    floquet_multipliers: Complex[Array, "points n"] = reported(
-        "Floquet multipliers, largest modulus first", "", ("point", "multiplier")
-    )
-    largest_multiplier: Float[Array, " points"] = reported(
-        "modulus of the largest multiplier", "", ("point",)
-    )
-    stable: Int[Array, " points"] = reported(
-        "1 stable, 0 unstable, -1 undecided", "", ("point",)
-    )
-    contacts: Int[Array, " points"] = reported(
-        "onsets of contact in one period of the motion", "", ("point",)
-    )
-    max_contact_force: Float[Array, " points"] = reported(
-        "largest contact force", "N", ("point",)
-    )
-    amplitude: Float[Array, "points freedoms"] = reported(
-        "half of highest minus lowest displacement", "m", ("point", "freedom")
-    )
-    residual: Float[Array, " points"] = reported(
-        "largest component of s(nT) - s(0)", "", ("point",)
-    )
-    state_error: Float[Array, " points"] = reported(
-        "error bar of the state", "", ("point",)
-    )
+    orbits: PeriodicOrbit
     predictor_error: Float[Array, " points"] = reported(
         "distance from the predicted to the found state, per size", "", ("point",)
     )
@@ -80,6 +43,36 @@ class Branch(eqx.Module):
     ends: Int[Array, " 2"] = reported("reason codes of both ends", "", ("end",))
     bifurcations: tuple[BifurcationPoint, ...] = ()
     events: tuple[BranchEvent, ...] = ()
+
+    @property
+    def states(self) -> Float[Array, "points n"]:
+        """The states at t = 0."""
+        return self.orbits.state
+
+    @property
+    def floquet_multipliers(self) -> Complex[Array, "points n"]:
+        """The Floquet multipliers, largest modulus first."""
+        return self.orbits.floquet_multipliers
+
+    @property
+    def largest_multiplier(self) -> Float[Array, " points"]:
+        """The modulus of the largest multiplier."""
+        return self.orbits.largest_multiplier
+
+    @property
+    def stable(self) -> Int[Array, " points"]:
+        """1 stable, 0 unstable, -1 undecided."""
+        return self.orbits.stable
+
+    @property
+    def contacts(self) -> Int[Array, " points"]:
+        """Onsets of contact in one period of the motion."""
+        return self.orbits.contacts
+
+    @property
+    def max_contact_force(self) -> Float[Array, " points"]:
+        """The largest contact force, N."""
+        return self.orbits.max_contact_force
 
     def __repr__(self) -> str:
         if not len(self.parameter):
@@ -108,21 +101,16 @@ def branch_of(
     path, values, orbits: PeriodicOrbit, misses, periods, ends, bifurcations=(), events=()
 ) -> Branch:
     """Return the branch of orbits with a leading axis of points."""
-    numbers = {
-        "parameter": np.asarray(values, float),
-        "states": orbits.state,
-        "predictor_error": np.asarray(misses, float),
-        "periods": np.asarray(periods, np.int32),
-        "ends": np.asarray(ends, np.int32),
-    }
-    numbers |= {name: getattr(orbits, name) for name in OF_ORBITS}
-    whole = jax.tree.map(jnp.asarray, numbers)
-    found: dict[str, Any] = {
-        "path": path,
-        "bifurcations": tuple(bifurcations),
-        "events": tuple(events),
-    }
-    return Branch(**found, **whole)
+    return Branch(
+        path=path,
+        parameter=jnp.asarray(values, float),
+        orbits=jax.tree.map(jnp.asarray, orbits),
+        predictor_error=jnp.asarray(misses, float),
+        periods=jnp.asarray(periods, jnp.int32),
+        ends=jnp.asarray(ends, jnp.int32),
+        bifurcations=tuple(bifurcations),
+        events=tuple(events),
+    )
 
 
 def stacked(orbits: list[PeriodicOrbit]) -> PeriodicOrbit:

@@ -18,14 +18,20 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from ..dynamics.flow import flow
-from .point import at, look
+from ..orbits.newton import newton
+from .point import at, evaluate_state
 
+# Steps: a prediction misses by some 3e-3 (`tracer.CORRECTION`), whose square of squares is
+# below any tolerance after four; the others are for those that miss by more.
 MOST_ITERATIONS = 8
-# A first correction longer than this, per size of the branch, is given up.
+# A first correction longer than this, per size of the branch, is given up: it leads to
+# another part of the branch.
 HOPELESS = 0.3
+# Steps this many tolerances long may be the flow's own error, which does not shrink.
+NO_SHORTER = 30
 
 
 class Course(NamedTuple):
@@ -121,6 +127,19 @@ def corrector(static, path: str, unknowns: int):
     return correct
 
 
+class _Iteration(NamedTuple):
+    """Newton's method so far: the point, see `Corrected`, and its last step's length."""
+
+    x: Float[Array, " unknowns"]
+    tangent: Float[Array, " unknowns"]
+    monodromy: Float[Array, "n n"]
+    miss: Float[Array, ""]
+    length: Float[Array, ""]
+    iterations: Int[Array, ""]
+    going: Bool[Array, ""]
+    done: Bool[Array, ""]
+
+
 def in_plane(map_, rtol, close, predicted, normal) -> Corrected:
     """Return the root of `map_` in the plane through a prediction, by Newton's method.
 
@@ -128,28 +147,29 @@ def in_plane(map_, rtol, close, predicted, normal) -> Corrected:
     converged where a step is shorter than `close`, or, below 30 `rtol`, no longer
     becomes shorter.
     """
-    last = jnp.zeros_like(predicted).at[-1].set(1.0)
+    along = jnp.zeros_like(predicted).at[-1].set(1.0)
 
-    def body(carry):
-        x, tangent, monodromy, miss, before, iteration, going, _ = carry
+    def step(last: _Iteration) -> _Iteration:
+        x = last.x
         residual, matrix, monodromy = map_(x)
         bordered = jnp.vstack([matrix, normal])
         wrong = jnp.append(residual, normal @ (x - predicted))
-        solved = jnp.linalg.solve(bordered, jnp.column_stack([-wrong, last]))
+        solved = jnp.linalg.solve(bordered, jnp.column_stack([-wrong, along]))
         length = jnp.max(jnp.abs(solved[:, 0]))
         tangent = solved[:, 1] / jnp.linalg.norm(solved[:, 1])
         fine = jnp.isfinite(length) & (length < HOPELESS)
-        least = (length < 30 * rtol) & (length > before / 2)
+        least = (length < NO_SHORTER * rtol) & (length > last.length / 2)
         done = fine & (least | (length < close))
         x = jnp.where(fine, x + solved[:, 0], x)
-        miss = jnp.where(iteration == 0, length, miss)
+        miss = jnp.where(last.iterations == 0, length, last.miss)
         going = fine & ~done
-        return x, tangent, monodromy, miss, length, iteration + 1, going, done
+        count = last.iterations + 1
+        return _Iteration(x, tangent, monodromy, miss, length, count, going, done)
 
-    def unfinished(carry):
-        return carry[-2] & (carry[-3] < MOST_ITERATIONS)
+    def goes_on(last: _Iteration):
+        return last.going & (last.iterations < MOST_ITERATIONS)
 
-    first = (
+    first = _Iteration(
         predicted,
         jnp.zeros_like(predicted),
         jnp.full_like(jax.eval_shape(map_, predicted)[2], jnp.nan),
@@ -159,10 +179,8 @@ def in_plane(map_, rtol, close, predicted, normal) -> Corrected:
         jnp.asarray(True),
         jnp.asarray(False),
     )
-    x, tangent, monodromy, miss, _, _, _, found = jax.lax.while_loop(
-        unfinished, body, first
-    )
-    return Corrected(x, tangent, monodromy, miss, found)
+    last = newton(step, first, goes_on)
+    return Corrected(last.x, last.tangent, last.monodromy, last.miss, last.done)
 
 
 @functools.lru_cache(maxsize=32)
@@ -182,16 +200,16 @@ def spreader(static, path: str, segments: int):
 
 
 @functools.lru_cache(maxsize=32)
-def looker(static, path: str):
+def evaluator(static, path: str):
     """Return the function of a lane (course, x) that gives parameter, state and orbit."""
 
-    def examine(lane):
+    def evaluate(lane):
         course, x = lane
         unscaled = x * course.units
         system = system_of(course, static)
         state = unscaled[: state_size(system)]
         there = at(system, path, unscaled[-1])
-        seen = look(there, state, course.periods, course.rtol, course.tight)
+        seen = evaluate_state(there, state, course.periods, course.rtol, course.tight)
         return unscaled[-1], state, seen
 
-    return examine
+    return evaluate

@@ -24,8 +24,8 @@ from ..ensemble import Reason, map_samples
 from ..orbits.periodic_orbit import PeriodicOrbit
 from .bifurcation import BifurcationPoint
 from .branch import BranchEvent
-from .extended import NEAR
-from .one_way import Place
+from .defining_equations import NEAR
+from .tracer import BranchPoint
 
 # Beside a branch point its neighbours are taken, at these parts of the chord...
 _BESIDE = np.array([-0.01, -0.005, 0.005, 0.01])
@@ -39,7 +39,7 @@ _ACCURACY = {"branch_point": 1e-3, "grazing": 1e-6}
 
 
 class Crossing(NamedTuple):
-    """A change of `kind`, or an event of that name, after a place of a branch."""
+    """A change of `kind`, or an event of that name, after a point of a branch."""
 
     branch: int
     after: int
@@ -47,7 +47,7 @@ class Crossing(NamedTuple):
 
 
 def crossings_of(
-    branch: int, places: Sequence[Place], multipliers, contacts, watched
+    branch: int, points: Sequence[BranchPoint], multipliers, contacts, watched
 ) -> list[Crossing]:
     """Return the changes between neighbours among a branch's points.
 
@@ -55,11 +55,11 @@ def crossings_of(
     there; beside a jump nothing is looked for. `watched`: values of the events' functions
     by name.
     """
-    tangents = np.array([place.tangent[-1] for place in places])
-    corners = np.array([place.corner for place in places])
-    apart = np.array([place.corner or place.jumped for place in places])
+    tangents = np.array([point.tangent[-1] for point in points])
+    corners = np.array([point.corner for point in points])
+    apart = np.array([point.corner or point.jumped for point in points])
     if contacts is None:
-        contacts = np.zeros(len(places))
+        contacts = np.zeros(len(points))
     plus, minus, torus = (
         _signs(np.prod(factors, axis=-1).real)
         for factors in (1 + multipliers, 1 - multipliers, _pairs(multipliers) - 1)
@@ -93,14 +93,14 @@ def values_of(function: Callable, orbits: PeriodicOrbit) -> np.ndarray:
     )
 
 
-def locate(correct, look, courses, places, crossings, path: str, events):
+def locate(correct, evaluate, courses, branches, crossings, path: str, events):
     """Return the bifurcation or the event at each crossing, or None where there is none.
 
     `events`: functions of an orbit by name.
     """
     if not crossings:
         return []
-    search = _Search(correct, look, courses, places, crossings, events)
+    search = _Search(correct, evaluate, courses, branches, crossings, events)
     kinds = np.array([crossing.kind for crossing in crossings])
     every = np.arange(len(kinds))
     shares, success = np.zeros(len(kinds)), search.corners.copy()
@@ -121,9 +121,9 @@ def locate(correct, look, courses, places, crossings, path: str, events):
             success[which], evaluations[which] = found.success, found.nfev
     x = search.points(shares, every)
     for i in every[(kinds == "grazing") & ~search.corners]:
-        place = float(shares[i]), int(i)
-        success[i] = search.touch(x, *place) or (success[i] and search.parts(*place))
-    values, states, orbits = search.examined(x, every)
+        where = float(shares[i]), int(i)
+        success[i] = search.touch(x, *where) or (success[i] and search.parts(*where))
+    values, states, orbits = search.evaluated(x, every)
     points = []
     for i in every:
         code = Reason.SUCCESS if success[i] else Reason.ITERATION_LIMIT
@@ -156,21 +156,21 @@ def locate(correct, look, courses, places, crossings, path: str, events):
 class _Search:
     """Test functions along the chords of all crossings."""
 
-    def __init__(self, correct, look, courses, places, crossings, events):
-        self.correct, self.look, self.events = correct, look, events
-        pairs = [places[c.branch][c.after : c.after + 2] for c in crossings]
+    def __init__(self, correct, evaluate, courses, branches, crossings, events):
+        self.correct, self.evaluate, self.events = correct, evaluate, events
+        pairs = [branches[c.branch][c.after : c.after + 2] for c in crossings]
         self.starts = np.array([first.x for first, _ in pairs])
         self.chords = np.array([last.x - first.x for first, last in pairs])
         self.tangents = [np.array([pair[end].tangent for pair in pairs]) for end in (0, 1)]
         self.corners = np.array([first.corner for first, _ in pairs])
         lanes = np.array([c.branch for c in crossings])
         mine = jax.tree.map(lambda leaf: leaf[lanes], courses)
-        # A place is only as good as the monodromy matrix there.
+        # A bifurcation is only as good as the monodromy matrix there.
         self.courses = mine._replace(tight=mine.tight * 1e-2, close=mine.tight * 1e-2)
         self.kinds = np.array([c.kind for c in crossings])
         every = np.arange(len(lanes))
-        self.contacts = self.examined(self.starts, every)[2].contacts
-        self.after = self.examined(self.starts + self.chords, every)[2].contacts
+        self.contacts = self.evaluated(self.starts, every)[2].contacts
+        self.after = self.evaluated(self.starts + self.chords, every)[2].contacts
 
     def corrected(self, share, which):
         """Return the points of the branch at shares of the chords of `which` crossings."""
@@ -207,13 +207,13 @@ class _Search:
         test = np.select([kinds == kind for kind in values], list(values.values()), np.nan)
         grazing = kinds == "grazing"
         if grazing.any():
-            orbits = self.examined(found.x[grazing], which[grazing])[2]
+            orbits = self.evaluated(found.x[grazing], which[grazing])[2]
             same = orbits.contacts == self.contacts[which[grazing]]
             test[grazing] = np.where(same, -1, 1) * orbits.grazing_margin
         for name, function in self.events.items():
             mine = kinds == name
             if mine.any():
-                orbits = self.examined(found.x[mine], which[mine])[2]
+                orbits = self.evaluated(found.x[mine], which[mine])[2]
                 test[mine] = values_of(function, orbits)
         # Where two branches cross, no plane has one point only.
         lost = np.where(kinds == "branch_point", 0.0, np.nan)
@@ -246,7 +246,7 @@ class _Search:
             shares = share + way * before
             same = np.full(len(shares), i)
             found = self.corrected(shares, same)
-            orbits = self.examined(found.x, same)[2]
+            orbits = self.evaluated(found.x, same)[2]
             heights = np.asarray(orbits.grazing_margin)
             apart = orbits.contacts == min(self.contacts[i], self.after[i])
             if not (found.found.all() and apart.all() and (np.diff(heights) > 0).all()):
@@ -270,10 +270,10 @@ class _Search:
         smooth = jump < _SMOOTH * np.linalg.norm(self.chords[i])
         return bool(beside.found.all() and smooth)
 
-    def examined(self, x, which):
+    def evaluated(self, x, which):
         """Return parameters, states and orbits of scaled points."""
         courses = jax.tree.map(lambda leaf: leaf[which], self.courses)
-        return map_samples(self.look, (courses, x))
+        return map_samples(self.evaluate, (courses, x))
 
 
 def _signs(values):

@@ -1,4 +1,4 @@
-"""A predicted point of a curve of bifurcations, brought back onto it, and looked at."""
+"""A predicted point of a curve of bifurcations, brought back onto it, and evaluated."""
 
 import functools
 from typing import Any, NamedTuple
@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from .corrector import Corrected, in_plane
-from .extended import Setting, equations, state_at_start, with_values
-from .point import look
+from .defining_equations import Setting, equations, state_at_start, with_values
+from .point import evaluate_state
 
 
 class CurveCourse(NamedTuple):
@@ -47,11 +47,11 @@ def curve_corrector(static, kind: str, paths: tuple[str, str]):
 
 
 @functools.lru_cache(maxsize=32)
-def curve_looker(static, kind: str, paths: tuple[str, str]):
+def curve_evaluator(static, kind: str, paths: tuple[str, str]):
     """Return the function of a lane (course, x) that gives values, orbit and the test."""
     left = equations(static, kind, paths)
 
-    def examine(lane):
+    def evaluate(lane):
         course, x = lane
         setting = course.setting
         unscaled = x * setting.units
@@ -60,7 +60,7 @@ def curve_looker(static, kind: str, paths: tuple[str, str]):
         state = state_at_start(kind, system, setting, unscaled, 2)
         rest, _ = left(x, (course.leaves, course.setting))
         periods = setting.periods.astype(jnp.int32)
-        seen = look(system, state, periods, course.rtol, course.rtol * 1e-2)
+        seen = evaluate_state(system, state, periods, course.rtol, course.rtol * 1e-2)
         return values, seen, jnp.abs(rest[size:]).max()
 
-    return examine
+    return evaluate

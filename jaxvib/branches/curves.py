@@ -11,27 +11,31 @@ from jaxtyping import Array, Complex, Float, Int
 
 from .._quantity import Range, check_range, reported
 from ..ensemble import Reason, map_samples, reason
+from ..orbits.periodic_orbit import PeriodicOrbit
 from ..systems.parameters import parameters, unknown_key
-from .arclength import both_ways, correct_some, together, walk
+from .arclength import both_ways, correct_some, run_tracers, together
 from .bifurcation import BifurcationPoint
 from .branch import Branch
-from .curve_equations import CurveCourse, curve_corrector, curve_looker
-from .extended import KINDS, Setting, beginning, section, with_values
+from .codimension_two import CodimensionTwoPoint, codimension_two_points, torus_part
+from .curve_equations import CurveCourse, curve_corrector, curve_evaluator
+from .defining_equations import KINDS, Setting, beginning, section, with_values
 from .limits import check_periods_along
-from .one_way import Limits, Surroundings
-from .special import SpecialPoint, special_points, torus_part
+from .settings import USUAL, ContinuationSettings, report_to
+from .tracer import Limits, Surroundings
 
 _RTOL = 1e-8  # of the step of Newton's method
 _CLOSE = 1e-11
 _GRAZES = 1e-6  # height above a contact, per amplitude
 _SAME = 5e-3  # of a parameter's range, between a curve's points
+_NOT_OF_CURVES = ("segments", "correct", "rtol", "evidence", "events", "stop_at")
 
 
 class BifurcationCurve(eqx.Module):
     """Bifurcations of one kind along a curve in two parameters, in their order.
 
-    `ends` says why the curve stops at its first and at its last point; `special` are the
-    points on it where two things happen at once.
+    `orbits`: the motions, a `PeriodicOrbit` whose fields have a leading axis of points.
+    `ends` says why the curve stops at its first and at its last point; `codimension_two`
+    are the points on it where two things happen at once.
     """
 
     kind: str = eqx.field(static=True)
@@ -39,22 +43,20 @@ class BifurcationCurve(eqx.Module):
     parameters: Float[Array, "points 2"] = reported(
         "values of both parameters", "", ("point", "parameter")
     )
-    states: Float[Array, "points n"] = reported("state at t = 0", "", ("point", "state"))
-    floquet_multipliers: Complex[Array, "points n"] = reported(
-        "Floquet multipliers, largest modulus first", "", ("point", "multiplier")
-    )
-    contacts: Int[Array, " points"] = reported(
-        "onsets of contact in one period of the motion", "", ("point",)
-    )
-    max_contact_force: Float[Array, " points"] = reported(
-        "largest contact force", "N", ("point",)
-    )
-    residual: Float[Array, " points"] = reported(
-        "largest component of s(nT) - s(0)", "", ("point",)
-    )
+    orbits: PeriodicOrbit
     test: Float[Array, " points"] = reported("test function", "", ("point",))
     ends: Int[Array, " 2"] = reported("reason codes of both ends", "", ("end",))
-    special: tuple[SpecialPoint, ...] = ()
+    codimension_two: tuple[CodimensionTwoPoint, ...] = ()
+
+    @property
+    def states(self) -> Float[Array, "points n"]:
+        """The states at t = 0."""
+        return self.orbits.state
+
+    @property
+    def floquet_multipliers(self) -> Complex[Array, "points n"]:
+        """The Floquet multipliers, largest modulus first."""
+        return self.orbits.floquet_multipliers
 
     def __repr__(self) -> str:
         first, second = self.paths
@@ -66,7 +68,7 @@ class BifurcationCurve(eqx.Module):
                 f"in {first} and {second}",
                 f"  from ({a:.8g}, {b:.8g}): {low}",
                 f"  to   ({c:.8g}, {d:.8g}): {high}",
-                *(f"  {point!r}" for point in self.special),
+                *(f"  {point!r}" for point in self.codimension_two),
             ]
         )
 
@@ -79,10 +81,7 @@ def continue_bifurcation(
     point: BifurcationPoint,
     bounds: Mapping[str, tuple[float, float]],
     *,
-    first_step: float = 0.02,
-    smallest_step: float = 1e-7,
-    largest_step: float = 0.05,
-    most_points: int = 500,
+    settings: ContinuationSettings = USUAL,
     progress: Callable[[int], None] | None = None,
 ) -> BifurcationCurve:
     """Follow a bifurcation along a curve in two parameters, both ways.
@@ -99,7 +98,8 @@ def continue_bifurcation(
 
     **Arguments:** `point`: of a branch of `system`, or a `bifurcation_point`. `bounds`:
     by path, of the point's own parameter and of a second one, which has the system's own
-    value at the point. Steps are parts of these ranges.
+    value at the point. `settings`: the steps, which are parts of these ranges, and
+    `most_points`; the others have no meaning here.
 
     **Raises:** `ValueError` for a kind that has no curves, unknown paths, bounds that do
     not enclose the point, or a point that is not found again.
@@ -111,37 +111,36 @@ def continue_bifurcation(
     paths = _checked_paths(system, point, bounds)
     if int(point.result):
         raise ValueError(f"{point.kind} was not found: {reason(point.result)}")
-    known = parameters(system)
-    start = np.array([float(point.parameter), float(known[paths[1]].value)])
+    start = np.array([point.parameter, parameters(system)[paths[1]].value], float)
     pairs = np.array([bounds[path] for path in paths], float)
     for path, pair, value in zip(paths, pairs, start, strict=True):
-        _check_bounds(known[path], path, pair, value)
-        check_periods_along(system, path, pair)
-    steps = {"first": first_step, "smallest": smallest_step, "largest": largest_step}
+        _check_bounds(system, path, pair, value)
+    settings.refuse("continue_bifurcation", *_NOT_OF_CURVES)
+    steps = settings.steps(1.0)
     for name, step in steps.items():
-        check_range(f"{name}_step", step, "", Range(above=0.0, at_most=1.0))
-    check_range("most_points", most_points, "", Range(at_least=2))
+        check_range(name, step, "", Range(above=0.0, at_most=1.0))
 
     ranges = pairs[:, 1] - pairs[:, 0]
     leaves, static = eqx.partition(system, eqx.is_inexact_array)
     course, x = _start(leaves, static, point, paths, ranges, start[1])
     scaled = tuple(map(tuple, pairs / ranges[:, None]))
-    limits = Limits(scaled, first_step, smallest_step, largest_step, most_points)
+    limits = Limits(scaled, **steps, most_points=settings.most_points)
     courses = jax.tree.map(lambda leaf: np.asarray(leaf)[None], course)
     correct = together(curve_corrector(static, point.kind, paths), 1)
     around = Surroundings(limits, functools.partial(correct_some, correct, course))
-    walks = both_ways(correct, courses, np.asarray(x)[None], [around])
-    if walks[0][0].code == Reason.DIVERGED:
+    tracers = both_ways(correct, courses, np.asarray(x)[None], [around])
+    if tracers[0][0].code == Reason.DIVERGED:
         raise ValueError(f"{point.kind} at {start}: no curve is found from there")
-    tell = progress or (lambda count: None)
-    places, ends = walk(correct, courses, walks, most_points, tell)[0]
-    own = len(walks[0][1].places)
-    found = special_points(correct, course, places, point.kind)
+    most, report = settings.most_points, report_to(progress)
+    points, ends = run_tracers(correct, courses, tracers, most, report)[0]
+    own = len(tracers[0][1].points)
+    found = codimension_two_points(correct, course, points, point.kind)
     if point.kind == "neimark_sacker":
-        places, ends, found = torus_part(places, ends, found, own)
-    xs = np.array([place.x for place in places])
+        points, ends, found = torus_part(points, ends, found, own)
+    xs = np.array([one.x for one in points])
     many = jax.tree.map(lambda leaf: np.stack([leaf] * len(xs)), course)
-    values, orbits, tests = map_samples(curve_looker(static, point.kind, paths), (many, xs))
+    evaluate = curve_evaluator(static, point.kind, paths)
+    values, orbits, tests = map_samples(evaluate, (many, xs))
     # The bounds come back from scaled coordinates with the rounding of a division.
     bound = np.asarray(scaled)[None] == xs[:, -2:, None]
     values = np.where(bound.any(-1), np.where(bound[..., 0], *pairs.T[:, None]), values)
@@ -151,14 +150,10 @@ def continue_bifurcation(
         kind=point.kind,
         paths=paths,
         parameters=jnp.asarray(values),
-        states=jnp.asarray(orbits.state),
-        floquet_multipliers=jnp.asarray(orbits.floquet_multipliers),
-        contacts=jnp.asarray(orbits.contacts),
-        max_contact_force=jnp.asarray(orbits.max_contact_force),
-        residual=jnp.asarray(orbits.residual),
+        orbits=jax.tree.map(jnp.asarray, orbits),
         test=jnp.asarray(tests),
         ends=jnp.asarray(ends, jnp.int32),
-        special=tuple(located.point for located in found),
+        codimension_two=tuple(located.point for located in found),
     )
 
 
@@ -177,7 +172,7 @@ def bifurcation_curves(
     bounds: Mapping[str, tuple[float, float]],
     *,
     kinds: Sequence[str] = KINDS,
-    most_points: int = 500,
+    settings: ContinuationSettings = USUAL,
     progress: Callable[[int], None] | None = None,
 ) -> list[BifurcationCurve]:
     """Follow all bifurcations of a branch in two parameters: a stability chart.
@@ -196,7 +191,7 @@ def bifurcation_curves(
         wanted = point.kind in kinds and not int(point.result)
         if wanted and not any(_passes(system, curve, point, bounds) for curve in curves):
             curve = continue_bifurcation(
-                system, point, bounds, most_points=most_points, progress=progress
+                system, point, bounds, settings=settings, progress=progress
             )
             curves.append(curve)
     return curves
@@ -238,7 +233,8 @@ def _checked_paths(system, point: BifurcationPoint, bounds) -> tuple[str, str]:
     return point.path, others[0]
 
 
-def _check_bounds(declared, path: str, pair, value: float) -> None:
+def _check_bounds(system, path: str, pair, value: float) -> None:
+    declared = parameters(system)[path]
     low, high = pair
     for bound in pair:
         check_range(f"bounds of {path}", bound, declared.unit, declared.allowed)
@@ -247,6 +243,7 @@ def _check_bounds(declared, path: str, pair, value: float) -> None:
             f"bounds of {path} = ({low:g}, {high:g}) {declared.unit} do not enclose the "
             f"point's {value:.8g} {declared.unit}"
         )
+    check_periods_along(system, path, pair)
 
 
 @eqx.filter_jit

@@ -8,7 +8,7 @@ import numpy as np
 from .._nearest import unknown_key
 from .._quantity import Range, check_range
 from ..orbits.periodic_orbit import PeriodicOrbit
-from .extended import KINDS
+from .defining_equations import KINDS
 
 QUANTITIES = (
     "max_contact_force",

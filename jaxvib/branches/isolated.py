@@ -1,7 +1,7 @@
 """All branches over a range: isolated ones too, which no other branch leads to."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -15,15 +15,15 @@ from ..ensemble import Reason, map_samples
 from ..orbits.periodic_orbit import (
     PeriodicOrbit,
     check_periods,
-    evidence_factor,
     orbit_from_guess,
 )
 from ..orbits.shooting import scales
 from .branch import Branch
 from .continuation import continue_orbit
 from .corrector import state_size
-from .limits import check_periods_along, enclosing, known_parameter
+from .limits import extent_of, known_parameter
 from .point import at
+from .settings import USUAL, ContinuationSettings
 
 _ONE = 1e-6  # of a motion's size: orbits that are nearer are one
 _SAME = 0.02  # of a branch's size, between its points
@@ -37,11 +37,7 @@ def find_branches(
     *,
     values: int = 9,
     periods: int = 1,
-    largest_step: float | None = None,
-    most_points: int = 500,
-    rtol: float = 1e-8,
-    evidence: str = "checked",
-    events: Mapping[str, float | Callable] | None = None,
+    settings: ContinuationSettings = USUAL,
     progress: Callable[[int], None] | None = None,
 ) -> list[Branch]:
     """Return every branch that Newton's method meets from a grid of starts.
@@ -61,38 +57,36 @@ def find_branches(
     **Raises:** `ValueError` for an unknown path, bounds out of range, or states of
     another size. A branch that no start is near enough to is not found.
     """
-    declared = known_parameter(system, path)
+    settings.refuse("find_branches", "correct", "stop_at")
+    known_parameter(system, path)
     starts = np.atleast_2d(np.asarray(states, float))
     size = state_size(system)
     if starts.ndim != 2 or starts.shape[1] != size or not np.isfinite(starts).all():
         raise ValueError(f"states have shape {np.shape(states)}; allowed: (starts, {size})")
     check_range("values", values, "", Range(at_least=1))
     check_periods(periods)
-    low, high = enclosing(declared, path, bounds, np.mean(bounds))
-    check_periods_along(system, path, (low, high))
-    places = low + (high - low) * (np.arange(values) + 0.5) / values
-    found = _orbits(system, path, places, starts, periods, rtol, evidence_factor(evidence))
+    extent = extent_of(system, path, bounds, np.mean(bounds), settings)
+    levels = extent.low + extent.span * (np.arange(values) + 0.5) / values
     branches: list[Branch] = []
-    for value, orbit, shifted in found:
+    for value, orbit, shifted in _orbits(system, path, levels, starts, periods, settings):
         if any(_on(branch, value, shifted) for branch in branches):
             continue
+        there = at(system, path, value)
         branches.append(
-            continue_orbit(
-                at(system, path, value), orbit, path, (low, high), "arclength",
-                largest_step=largest_step, most_points=most_points, rtol=rtol,
-                evidence=evidence, events=events, progress=progress,
-            )
-        )  # fmt: skip
+            continue_orbit(there, orbit, path, bounds, settings=settings, progress=progress)
+        )
     return branches
 
 
-def _orbits(system, path, places, starts, periods, rtol, factor):
+def _orbits(
+    system, path, levels, starts, periods: int, settings: ContinuationSettings
+) -> list:
     """Return the orbits found: value, orbit, and its states after each load period."""
     leaves, static = eqx.partition(system, eqx.is_inexact_array)
-    each = np.repeat(places, len(starts)), np.tile(starts, (len(places), 1))
+    each = np.repeat(levels, len(starts)), np.tile(starts, (len(levels), 1))
     number = len(each[0])
     many = jax.tree.map(lambda leaf: np.stack([np.asarray(leaf)] * number), leaves)
-    tolerances = np.full(number, rtol), np.full(number, factor)
+    tolerances = np.full(number, settings.rtol), np.full(number, settings.factor)
     orbits, shifted, units = map_samples(
         _finder(static, path, periods), (many, *each, *tolerances)
     )

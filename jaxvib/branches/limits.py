@@ -1,38 +1,52 @@
-"""How far branches go and in what steps, as a user gives it and checked."""
+"""How far branches go along a parameter and in what steps, checked."""
 
-from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
-from .._quantity import Range, check_range
-from ..systems.parameters import parameters, replace, unknown_key
+from .._quantity import check_range
+from ..systems.parameters import Parameter, parameters, replace, unknown_key
 from ..systems.periods import check_period
-from .one_way import Limits
+from .settings import ContinuationSettings
+from .tracer import Limits
 
+# No value that a user would take (the root of 2, less 1): where loads repeat together by
+# chance they do not there.
 _BETWEEN = 0.4142135623730951
 
 
-def checked_steps(span: float, first, smallest, largest) -> dict[str, float]:
-    """Return the steps in the parameter's unit; 1/50, 1e-7 and 1/20 of its range."""
-    steps = {
-        "first_step": span / 50 if first is None else first,
-        "smallest_step": span * 1e-7 if smallest is None else smallest,
-        "largest_step": span / 20 if largest is None else largest,
-    }
-    for name, value in steps.items():
-        check_range(name, value, "", Range(above=0.0))
-    return steps
+class Extent(NamedTuple):
+    """Bounds of a parameter and the steps between them, in its unit and scaled."""
+
+    low: float
+    high: float
+    steps: dict[str, float]
+    limits: Limits
+
+    @property
+    def span(self) -> float:
+        """The length of the range."""
+        return self.high - self.low
 
 
-def limits_of(low: float, high: float, steps: Mapping[str, float], most_points) -> Limits:
-    """Return the limits of walks along branches, in scaled coordinates."""
-    check_range("most_points", most_points, "", Range(at_least=2))
+def extent_of(system, path: str, bounds, values, settings: ContinuationSettings) -> Extent:
+    """Return how far branches go that begin at `values` of a parameter.
+
+    **Raises:** `ValueError` for an unknown path, bounds out of the parameter's range or
+    that do not enclose all values, or a system without a period between them.
+    """
+    low, high = enclosing(known_parameter(system, path), path, bounds, values)
+    check_periods_along(system, path, (low, high))
     span = high - low
+    steps = settings.steps(span)
     scaled = {name: step / span for name, step in steps.items()}
-    return Limits(((low / span, high / span),), **scaled, most_points=most_points)
+    limits = Limits(
+        ((low / span, high / span),), **scaled, most_points=settings.most_points
+    )
+    return Extent(low, high, steps, limits)
 
 
-def known_parameter(system, path: str):
+def known_parameter(system, path: str) -> Parameter:
     """Return what is declared of a parameter; raise `ValueError` for an unknown one."""
     known = parameters(system)
     if path not in known:
@@ -44,7 +58,6 @@ def check_periods_along(system, path: str, bounds) -> None:
     """Raise `ValueError` if a system has no period at other values of a parameter."""
     check_period(system)
     low, high = (float(bound) for bound in bounds)
-    # No value that a user would take: where loads repeat together by chance they do not.
     value = low + _BETWEEN * (high - low)
     try:
         check_period(replace(system, {path: value}))
@@ -55,7 +68,7 @@ def check_periods_along(system, path: str, bounds) -> None:
         ) from None
 
 
-def enclosing(declared, path: str, bounds, values) -> tuple[float, float]:
+def enclosing(declared: Parameter, path: str, bounds, values) -> tuple[float, float]:
     """Return the bounds; raise `ValueError` unless they enclose all values."""
     low, high = (float(bound) for bound in bounds)
     for bound in (low, high):

@@ -6,7 +6,7 @@ import numpy as np
 from ..ensemble import Reason, recalled
 from ..orbits.periodic_orbit import PeriodicOrbit, orbit_from_guess
 from ..orbits.shooting import scales
-from .point import Linearised, Point, at, linearised, look
+from .point import Linearised, Point, at, evaluate_state, linearised
 
 # Steps are chosen so that the predictor misses the orbit by this part of its size...
 _PREDICTOR_ERROR = 3e-3
@@ -22,7 +22,7 @@ class Follower:
         self.system, self.path, self.periods = system, path, periods
         self.rtol, self.factor, self.steps = rtol, factor, steps
 
-    def corrected(self, start: Point, bound: float, most: int, tell):
+    def corrected(self, start: Point, bound: float, most: int, report):
         """Return the points towards a bound, each found by Newton, and the end."""
         points, point = [], start
         step = self.steps["first_step"]
@@ -41,7 +41,7 @@ class Follower:
             if int(found.result) == Reason.SUCCESS and miss < _TOO_FAR and same_side:
                 point = Point(target, found, miss)
                 points.append(point)
-                tell(1)
+                report(1)
                 if target == bound:
                     return points, Reason.PARAMETER_BOUND
                 slope = self._slope(point)
@@ -53,7 +53,7 @@ class Follower:
                     return points, _why_stuck(point.orbit, found)
         return points, Reason.POINT_LIMIT
 
-    def uncorrected(self, start: Point, bound: float, most: int, tell):
+    def uncorrected(self, start: Point, bound: float, most: int, report):
         """Return the points of the paper's own step, and the end."""
         points, value, state = [], start.value, start.orbit.state
         step = self.steps["first_step"]
@@ -70,11 +70,11 @@ class Follower:
             value = target
             there = at(self.system, self.path, value)
             tight = self.rtol * self.factor
-            seen = recalled(look, there, state, self.periods, self.rtol, tight)
+            seen = recalled(evaluate_state, there, state, self.periods, self.rtol, tight)
             if int(seen.result) != Reason.SUCCESS:
                 return points, Reason(int(seen.result))
             points.append(Point(value, seen, float("nan")))
-            tell(1)
+            report(1)
         return points, Reason.POINT_LIMIT
 
     def _find(self, value, guess) -> PeriodicOrbit:

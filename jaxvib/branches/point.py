@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..dynamics.flow import flow
-from ..orbits.periodic_orbit import GRAZING, PeriodicOrbit, examined
+from ..orbits.periodic_orbit import GRAZING, PeriodicOrbit, orbit_of_shot
 from ..orbits.shooting import Shot, revolve, scales
 from ..systems.parameters import replace
 
@@ -49,7 +49,7 @@ def at(system, path, value):
 
 
 @eqx.filter_jit
-def look(system, state, periods, rtol, tight) -> PeriodicOrbit:
+def evaluate_state(system, state, periods, rtol, tight) -> PeriodicOrbit:
     """Return what a state does in its periods, as an orbit that is not corrected.
 
     Its errors are the differences between two tolerances.
@@ -81,5 +81,5 @@ def look(system, state, periods, rtol, tight) -> PeriodicOrbit:
         nothing.astype(int),
         seen.result,
     )
-    looked = examined(system, shot, periods, tight, tight < rtol)
-    return eqx.tree_at(lambda orbit: orbit.state, looked, state)
+    found = orbit_of_shot(system, shot, periods, tight, tight < rtol)
+    return eqx.tree_at(lambda orbit: orbit.state, found, state)

@@ -6,23 +6,25 @@ beside it. A predictor then misses that part and comes to the branch beyond it.
 
 import numpy as np
 
-from .one_way import GOING, Place, Surroundings, Walk
+from .tracer import GOING, BranchPoint, Surroundings, Tracer
 
 # Steps that a chord is cut into, and how many it may take round what was left out.
 _PARTS = 16
 _MOST = 8 * _PARTS
 
 
-def in_small_steps(around: Surroundings, first: Place, last: Place) -> list[Place]:
-    """Return places between two neighbours; none where the last is not come to."""
+def in_small_steps(
+    around: Surroundings, first: BranchPoint, last: BranchPoint
+) -> list[BranchPoint]:
+    """Return points between two neighbours; none where the last is not come to."""
     length = float(np.linalg.norm(last.x - first.x)) / _PARTS
     limits = around.limits._replace(first_step=length, largest_step=length)
-    walk = Walk(around._replace(limits=limits), first)
-    while walk.code == GOING and len(walk.places) < _MOST:
-        before = len(walk.places)
-        walk.take(around.correct(*walk.plan(_MOST - before)))
-        for number, place in enumerate(walk.places[before:], before):
-            way = place.x - last.x
+    tracer = Tracer(around._replace(limits=limits), first)
+    while tracer.code == GOING and len(tracer.points) < _MOST:
+        before = len(tracer.points)
+        tracer.take(around.correct(*tracer.plan(_MOST - before)))
+        for number, point in enumerate(tracer.points[before:], before):
+            way = point.x - last.x
             if way @ last.tangent >= 0 and np.linalg.norm(way) < 1.5 * length:
-                return walk.places[:number]
+                return tracer.points[:number]
     return []

@@ -7,25 +7,28 @@ import numpy as np
 from ..ensemble import Reason
 from .arclength import correct_some, lane_of
 from .bifurcation import BifurcationPoint
-from .following import Frame, frame_of
-from .one_way import GOING, Limits, Place, Surroundings, Walk
+from .settings import ContinuationSettings
+from .tracer import GOING, BranchPoint, Limits, Surroundings, Tracer
+from .tracing import Frame, frame_of
 
 # How far from the bifurcation the first point is sought, per size of the branch.
 _REACHES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)
 FROM = {"period_doubling": 2, "branch_point": 1}
 
 
-def frame_at(system, point: BifurcationPoint, span, rtol, factor) -> Frame:
+def frame_at(
+    system, point: BifurcationPoint, span: float, settings: ContinuationSettings
+) -> Frame:
     """Return the frame of the branch that begins at a bifurcation."""
     leaves, static = eqx.partition(system, eqx.is_inexact_array)
     nothing = np.zeros(point.state.size // 2)
     one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], (leaves, point.state, nothing))
     periods = FROM[point.kind] * point.periods
-    return frame_of(one, static, point.path, span, periods, rtol, factor, 1)
+    return frame_of(one, static, point.path, span, periods, settings)
 
 
 def pair_at(frame: Frame, point: BifurcationPoint, limits: Limits, way: int):
-    r"""Return the walk that leaves a bifurcation along the eigenvector $M q = \pm q$.
+    r"""Return the tracers that leave a bifurcation along the eigenvector $M q = \pm q$.
 
     **Raises:** `ValueError` where no motion is found nearby.
     """
@@ -42,13 +45,13 @@ def pair_at(frame: Frame, point: BifurcationPoint, limits: Limits, way: int):
     direction = vectors[:, np.argmin(np.abs(values - target))].real
     away = np.append(direction / np.linalg.norm(direction), 0.0)
     around = frame.around(0, limits)
-    walk = _walk(around, x, way * np.sign(away[np.argmax(np.abs(away))]) * away)
-    if walk is None:
+    tracer = _tracer(around, x, way * np.sign(away[np.argmax(np.abs(away))]) * away)
+    if tracer is None:
         raise ValueError(f"{point.kind} at {float(point.parameter):g}: no branch is there")
-    return [walk, Walk(around, walk.start, Reason.BRANCHED)]
+    return [tracer, Tracer(around, tracer.start, Reason.BRANCHED)]
 
 
-def _walk(around: Surroundings, x, away) -> Walk | None:
+def _tracer(around: Surroundings, x, away) -> Tracer | None:
     predicted = np.array([x + reach * away for reach in _REACHES])
     found = around.correct(predicted, np.array([away] * len(_REACHES)))
     strayed = np.linalg.norm(found.x - predicted, axis=-1)
@@ -57,5 +60,5 @@ def _walk(around: Surroundings, x, away) -> Walk | None:
         return None
     best = good[0]
     outward = np.sign(found.tangent[best] @ (found.x[best] - x))
-    place = Place(found.x[best], outward * found.tangent[best], float(strayed[best]))
-    return Walk(around, place, GOING)
+    point = BranchPoint(found.x[best], outward * found.tangent[best], float(strayed[best]))
+    return Tracer(around, point, GOING)

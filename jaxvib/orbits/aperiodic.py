@@ -12,7 +12,7 @@ import numpy as np
 from ..ensemble import Reason, map_samples
 from ..kernels import kernel
 from .linear_end import attracts, linear_but_for_contacts, linear_end
-from .settling import wander
+from .settling import Records, track_aperiodic
 from .shooting import scales
 
 WINDOW = 256  # periods of the load that are watched at a time
@@ -190,7 +190,7 @@ def watch_out(
     recurs within `longest` periods and none are looked for.
     """
     number, size = states.shape
-    stage = wander_stage(static, engine)
+    stage = track_stage(static, engine)
     units, least = map_samples(_units_stage(static), (leaves, states), chunk=chunk)
     least = np.minimum(least, LOOKS[-1][0] * WINDOW)
 
@@ -199,7 +199,7 @@ def watch_out(
         return map_samples(stage, (some, states, directions), chunk=chunk)
 
     now, directions = states.copy(), np.full((number, size), size**-0.5)
-    seen: list[list] = [[] for _ in range(number)]
+    seen: list[list[Records]] = [[] for _ in range(number)]
     rows: list = [None] * number
     failed = np.zeros(number, np.int32)
     open_, done = np.arange(number), 0
@@ -209,7 +209,8 @@ def watch_out(
             now[open_], directions[open_] = part.state, part.direction
             failed[open_] = part.result
             for row, lane in enumerate(open_):
-                seen[lane].append([leaf[row] for leaf in part.records])
+                records = jax.tree.map(lambda leaf, row=row: leaf[row], part.records)
+                seen[lane].append(records)
             open_ = open_[failed[open_] == Reason.SUCCESS]
             if not open_.size:
                 break
@@ -243,13 +244,13 @@ def watch_out(
 
 
 @functools.lru_cache(maxsize=32)
-def wander_stage(static, engine):
+def track_stage(static, engine):
     """Return the function that watches one lane for one window more."""
 
     def stage(lane):
         leaves, state, direction = lane
         system = eqx.combine(leaves, static)
-        return wander(system, state, direction, WINDOW, WATCHED_RTOL, engine)
+        return track_aperiodic(system, state, direction, WINDOW, WATCHED_RTOL, engine)
 
     return kernel(stage)
 
@@ -286,15 +287,14 @@ class _Row(NamedTuple):
     trail: np.ndarray
 
 
-def _judged(windows: list, units: np.ndarray, longest: int) -> _Row:
-    columns = [np.concatenate(parts) for parts in zip(*windows, strict=True)]
-    states, growth, contacts, force, highest, lowest = columns
-    trail = states[-2 * WINDOW :]
-    if not np.isfinite(growth).all():
-        nothing = np.full(highest.shape[1], np.nan)
-        return _Row(0, 0, np.nan, np.nan, np.nan, np.nan, nothing, np.resize(
-            trail * np.nan, (2 * WINDOW, states.shape[1])))  # fmt: skip
-    found = evidence_of(states, growth, units)
+def _judged(windows: list[Records], units: np.ndarray, longest: int) -> _Row:
+    seen = jax.tree.map(lambda *parts: np.concatenate(parts), *windows)
+    trail = seen.states[-2 * WINDOW :]
+    if not np.isfinite(seen.growth).all():
+        nothing = np.full(seen.highest.shape[1], np.nan)
+        lost = np.resize(trail * np.nan, (2 * WINDOW, seen.states.shape[1]))
+        return _Row(0, 0, np.nan, np.nan, np.nan, np.nan, nothing, lost)
+    found = evidence_of(seen.states, seen.growth, units)
     code = found.code
     if code == Reason.SUCCESS and found.repeats > longest:
         code = Reason.LONGER_PERIOD
@@ -303,8 +303,8 @@ def _judged(windows: list, units: np.ndarray, longest: int) -> _Row:
         found.repeats,
         found.exponent,
         found.error,
-        float(contacts.mean()),
-        float(force.max()),
-        (highest.max(axis=0) - lowest.min(axis=0)) / 2,
+        float(seen.onsets.mean()),
+        float(seen.force.max()),
+        (seen.highest.max(axis=0) - seen.lowest.min(axis=0)) / 2,
         trail,
     )

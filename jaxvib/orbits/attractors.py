@@ -9,6 +9,7 @@ from jaxtyping import Complex, Float, Int
 
 from .._quantity import reported
 from ..ensemble import Reason
+from .periodic_orbit import PeriodicOrbit, unknown_orbits
 
 # A motion is an attractor's where it is this near, in units of the motion's size.
 CLOSE = 1e-4
@@ -22,62 +23,52 @@ class Attractors(eqx.Module):
     """Motions that attract: periodic ones by their periods, then the others.
 
     Of the same number of periods those with fewer contacts come first, then those of
-    smaller amplitude. `A1` is the first one. Numbers that only periodic motions have
-    are NaN (-1, and 0 periods) of the others.
+    smaller amplitude. `A1` is the first one. `orbits` is a `PeriodicOrbit` whose fields
+    have a leading axis of attractors; of motions without a period, of which they have 0, it
+    tells the amplitude, the largest force, the contacts per period and the exponent. The
+    `points` of a motion begin with the one that sorts first.
     """
 
-    state: Float[np.ndarray, "attractor state"] = reported(
-        "one state at t = 0", "", ("attractor", "state")
-    )
+    orbits: PeriodicOrbit
     points: Float[np.ndarray, "attractor point state"] = reported(
         "states once a period of the load", "", ("attractor", "point", "state")
-    )
-    periods: Int[np.ndarray, " attractor"] = reported(
-        "periods of the load in one of the motion, 0 without", "", ("attractor",)
-    )
-    contacts: Int[np.ndarray, " attractor"] = reported(
-        "onsets of contact in one period of the motion", "", ("attractor",)
-    )
-    contacts_per_period: Float[np.ndarray, " attractor"] = reported(
-        "contacts per period of the load", "", ("attractor",)
-    )
-    floquet_multipliers: Complex[np.ndarray, "attractor multiplier"] = reported(
-        "Floquet multipliers, largest modulus first", "", ("attractor", "multiplier")
-    )
-    largest_multiplier: Float[np.ndarray, " attractor"] = reported(
-        "modulus of the largest multiplier", "", ("attractor",)
-    )
-    stable: Int[np.ndarray, " attractor"] = reported(
-        "1 stable, 0 unstable, -1 undecided", "", ("attractor",)
-    )
-    amplitude: Float[np.ndarray, "attractor freedom"] = reported(
-        "half of highest minus lowest displacement", "m", ("attractor", "freedom")
-    )
-    max_contact_force: Float[np.ndarray, " attractor"] = reported(
-        "largest contact force", "N", ("attractor",)
-    )
-    lyapunov_exponent: Float[np.ndarray, " attractor"] = reported(
-        "largest Lyapunov exponent", "1/s", ("attractor",)
     )
     lyapunov_error: Float[np.ndarray, " attractor"] = reported(
         "its standard error, NaN of periodic motions", "1/s", ("attractor",)
     )
-    result: Int[np.ndarray, " attractor"] = reported(
-        "reason code: success of periodic motions", "", ("attractor",)
-    )
+
+    @property
+    def state(self) -> Float[np.ndarray, "attractor state"]:
+        """The first of each one's points."""
+        return self.points[:, :1].reshape(len(self.points), self.points.shape[2])
+
+    @property
+    def periods(self) -> Int[np.ndarray, " attractor"]:
+        """Periods of the load in one of the motion, 0 without."""
+        return np.asarray(self.orbits.periods)
+
+    @property
+    def floquet_multipliers(self) -> Complex[np.ndarray, "attractor n"]:
+        """The Floquet multipliers, largest modulus first."""
+        return np.asarray(self.orbits.floquet_multipliers)
+
+    @property
+    def lyapunov_exponent(self) -> Float[np.ndarray, " attractor"]:
+        """The largest Lyapunov exponents, 1/s."""
+        return np.asarray(self.orbits.lyapunov_exponent)
 
     @property
     def names(self) -> list[str]:
         """What each is called: `A1: period 1, 0 contacts`."""
-        columns = (self.result, self.periods, self.contacts)
+        columns = (self.orbits.result, self.orbits.periods, self.orbits.contacts)
         each = zip(*(np.asarray(column).tolist() for column in columns), strict=True)
         return [f"A{i}: {named(*numbers)}" for i, numbers in enumerate(each, 1)]
 
     def __repr__(self) -> str:
-        lines = [f"Attractors: {len(self.periods)}"]
+        lines = [f"Attractors: {len(self.points)}"]
         for i, name in enumerate(self.names):
             state = ", ".join(f"{value:.6g}" for value in self.state[i])
-            exponent = f"exponent {self.lyapunov_exponent[i]:.4g} 1/s"
+            exponent = f"exponent {self.orbits.lyapunov_exponent[i]:.4g} 1/s"
             lines.append(f"  {name}; state, t = 0: {state}; {exponent}")
         return "\n".join(lines)
 
@@ -92,16 +83,17 @@ def named(code: int, periods: int, contacts: int) -> str:
 class Found(NamedTuple):
     """One motion that attracts or, if it is not `attracting`, repels.
 
-    `fields`: of `Attractors`, without the leading axis; `points` (points, n) are its
-    states once a period, `units` (n,) what they are measured in, and `near` how far a
-    state may be from them, in those.
+    `points` (points, n) are its states once a period, `units` (n,) what they are measured
+    in, and `near` how far a state may be from them, in those; `lyapunov_error`: of the
+    orbit's exponent, 1/s.
     """
 
-    fields: dict
+    orbit: PeriodicOrbit
     points: np.ndarray
     units: np.ndarray
     near: float
     attracting: bool
+    lyapunov_error: float = np.nan
 
 
 def periodic_motion(orbit, points: np.ndarray, units: np.ndarray) -> Found:
@@ -111,45 +103,44 @@ def periodic_motion(orbit, points: np.ndarray, units: np.ndarray) -> Found:
     points = np.roll(points, -int(order[0]), axis=0)
     largest = float(orbit.largest_multiplier)
     exponent = np.log(largest) / float(orbit.period) if largest > 0 else -np.inf
-    fields = {
-        "state": points[0],
-        "periods": int(orbit.periods),
-        "contacts": int(orbit.contacts),
-        "contacts_per_period": float(orbit.contacts_per_period),
-        "floquet_multipliers": np.asarray(orbit.floquet_multipliers),
-        "largest_multiplier": largest,
-        "stable": int(orbit.stable),
-        "amplitude": np.asarray(orbit.amplitude),
-        "max_contact_force": float(orbit.max_contact_force),
-        "lyapunov_exponent": exponent,
-        "lyapunov_error": np.nan,
-        "result": int(Reason.SUCCESS),
-    }
-    return Found(fields, points, units, CLOSE, int(orbit.stable) != 0)
+    known = eqx.tree_at(
+        lambda o: (o.lyapunov_exponent, o.result),
+        orbit,
+        (np.asarray(exponent), np.asarray(Reason.SUCCESS, np.int32)),
+    )
+    return Found(known, points, units, CLOSE, int(orbit.stable) != 0)
 
 
-def wandering_motion(watched, period: float, units: np.ndarray) -> Found:
+def aperiodic_motion(system, watched, period: float, units: np.ndarray) -> Found:
     """Return what is known of a motion of no short period, one row of `Watched`."""
     points = watched.trail
-    size = points.shape[1]
     apart = distances(points, points, units)
     np.fill_diagonal(apart, np.inf)
     spacing = float(np.median(apart.min(axis=1)))
-    fields = {
-        "state": points[0],
-        "periods": 0,
-        "contacts": -1,
-        "contacts_per_period": float(watched.contacts_per_period),
-        "floquet_multipliers": np.full(size, np.nan, complex),
-        "largest_multiplier": np.nan,
-        "stable": -1,
-        "amplitude": np.asarray(watched.amplitude),
-        "max_contact_force": float(watched.max_contact_force),
-        "lyapunov_exponent": float(watched.exponent) / period,
-        "lyapunov_error": float(watched.error) / period,
-        "result": int(watched.code),
-    }
-    return Found(fields, points, units, max(_WITHIN * spacing, _CLOUD), True)
+    unknown = jax.tree.map(lambda leaf: leaf[0], unknown_orbits(system, 1))
+    orbit = eqx.tree_at(
+        lambda o: (
+            o.state,
+            o.periods,
+            o.contacts_per_period,
+            o.amplitude,
+            o.max_contact_force,
+            o.lyapunov_exponent,
+            o.result,
+        ),
+        unknown,
+        (
+            points[0],
+            np.asarray(0, np.int32),
+            np.asarray(watched.contacts_per_period),
+            np.asarray(watched.amplitude),
+            np.asarray(watched.max_contact_force),
+            np.asarray(float(watched.exponent) / period),
+            np.asarray(watched.code, np.int32),
+        ),
+    )
+    near, error = max(_WITHIN * spacing, _CLOUD), float(watched.error) / period
+    return Found(orbit, points, units, near, True, error)
 
 
 def distances(states: np.ndarray, points: np.ndarray, units: np.ndarray) -> np.ndarray:
@@ -167,7 +158,7 @@ def belongs(states: np.ndarray, found: Found) -> np.ndarray:
     On a periodic one a motion is where its last state is near; on another one where
     half of all its states are.
     """
-    if found.fields["periods"]:
+    if int(found.orbit.periods):
         return distances(states[:, -1], found.points, found.units).min(axis=1) < found.near
     least = np.stack([
         distances(states[:, i], found.points, found.units).min(axis=1)
@@ -186,36 +177,32 @@ def in_order(found: list[Found]) -> list[int]:
     """Return the positions of attractors in the order in which they are named."""
 
     def rank(position: int):
-        fields = found[position].fields
-        code = int(fields["result"])
+        orbit = found[position].orbit
         start = np.round(found[position].points[0] / found[position].units, 6)
-        amplitude = np.round(fields["amplitude"] / np.max(fields["amplitude"]), 6)
-        size = float(f"{np.max(fields['amplitude']):.6g}")
-        return code, fields["periods"], fields["contacts"], size, *amplitude, *start
+        largest = np.max(orbit.amplitude)
+        shape, size = np.round(orbit.amplitude / largest, 6), float(f"{largest:.6g}")
+        whole = int(orbit.result), int(orbit.periods), int(orbit.contacts)
+        return *whole, size, *shape, *start
 
     return sorted(range(len(found)), key=rank)
 
 
-def gathered(found: list[Found], size: int, freedoms: int) -> Attractors:
+def gathered(system, found: list[Found]) -> Attractors:
     """Return attractors as arrays, in the order of a list."""
-    shapes = {
-        "state": (size,), "floquet_multipliers": (size,), "amplitude": (freedoms,)
-    }  # fmt: skip
-    whole = {"periods": np.int32, "contacts": np.int32, "stable": np.int8,
-             "result": np.int32, "floquet_multipliers": complex}  # fmt: skip
-    columns = {
-        name: np.array([each.fields[name] for each in found], whole.get(name, float))
-        .reshape(len(found), *shapes.get(name, ()))
-        for name in _FIELDS
-    }  # fmt: skip
     longest = max((len(each.points) for each in found), default=0)
-    points = np.full((len(found), longest, size), np.nan)
+    points = np.full((len(found), longest, len(system.rest())), np.nan)
     for row, each in zip(points, found, strict=True):
         row[: len(each.points)] = each.points
-    return Attractors(points=points, **columns)
+    orbits = unknown_orbits(system, 0)
+    if found:
+        orbits = jax.tree.map(lambda *leaves: np.stack(leaves), *(f.orbit for f in found))
+    # A watched motion has it as an average, of more digits.
+    orbits = eqx.tree_at(lambda o: o.contacts_per_period, orbits, replace_fn=_double)
+    return Attractors(orbits, points, np.array([each.lyapunov_error for each in found]))
 
 
-_FIELDS = [name for name in Attractors.__dataclass_fields__ if name != "points"]
+def _double(values: np.ndarray) -> np.ndarray:
+    return values.astype(float)
 
 
 def numbers(tree):

@@ -19,6 +19,7 @@ from .attractors import (
     CLOSE,
     Attractors,
     Found,
+    aperiodic_motion,
     belongs,
     distances,
     gathered,
@@ -26,7 +27,6 @@ from .attractors import (
     numbers,
     periodic_motion,
     same,
-    wandering_motion,
 )
 from .linear_end import (
     linear_but_for_contacts,
@@ -35,7 +35,7 @@ from .linear_end import (
     stays_apart,
     transient_periods,
 )
-from .periodic_orbit import LONGEST_PERIOD, orbit_from_guess
+from .periodic_orbit import LONGEST_PERIOD, orbit_from_guess, unknown_orbits
 from .settling import recurrences, strobe
 from .shooting import scales
 
@@ -162,9 +162,6 @@ def basins(
     label = position[label]
     counts = np.bincount(label[label >= 0], minlength=len(order))
     share = counts / len(starts)
-    freedoms = jax.eval_shape(
-        lambda s: s.equation().displaced(s.rest()), system
-    ).shape[0]  # fmt: skip
     return Basins(
         label,
         result,
@@ -172,7 +169,7 @@ def basins(
         share,
         np.sqrt(share * (1 - share) / len(starts)),
         np.asarray(np.mean(label < 0)),
-        gathered([search.attractors[i] for i in order], size, freedoms),
+        gathered(system, [search.attractors[i] for i in order]),
     )
 
 
@@ -202,12 +199,12 @@ class _Search:
         bad = ~np.isfinite(states).all(axis=1)
         result[bad] = Reason.BAD_PARAMETER
         waiting = np.flatnonzero(~bad)
-        tell = progress or (lambda done: None)
-        tell(int(bad.sum()))
+        report = progress or (lambda done: None)
+        report(int(bad.sum()))
         stage = _settle_stage(self.static, self.longest, self.engine)
         segments = -(-self.transient // _SEGMENT)
         for segment in range(segments):
-            waiting = self._linear(states, label, result, waiting, tell)
+            waiting = self._linear(states, label, result, waiting, report)
             if not waiting.size:
                 return label, result, run
             trail, nearest, codes = self._run(stage, states[waiting])
@@ -224,16 +221,16 @@ class _Search:
                 found = self._known(trail)
             # Watching takes thousands of periods: it is not tried in each segment.
             if last or (segment >= _LIKELY and segment & (segment - 1) == 0):
-                found = self._wandering(trail, nearest, codes, found, last)
+                found = self._track_aperiodic(trail, nearest, codes, found, last)
             label[waiting] = found
             going = (found < 0) & (codes == 0)
-            tell(int((~going).sum()))
+            report(int((~going).sum()))
             waiting = waiting[going]
         result[waiting] = Reason.UNSETTLED
-        tell(waiting.size)
+        report(waiting.size)
         return label, result, run
 
-    def _linear(self, states, label, result, waiting, tell) -> np.ndarray:
+    def _linear(self, states, label, result, waiting, report) -> np.ndarray:
         """Decide motions on which no gap closes any more; return the others."""
         if self.end is None or not waiting.size:
             return waiting
@@ -244,7 +241,7 @@ class _Search:
         if apart.any():
             label[waiting[apart]] = self._position_of(self.end.state)
             apart = label[waiting] >= 0
-        tell(int((apart | free).sum()))
+        report(int((apart | free).sum()))
         return waiting[~apart & ~free]
 
     def _position_of(self, state) -> int:
@@ -300,9 +297,10 @@ class _Search:
                 break
         # What passes here goes on, and is not asked again whether there is an orbit.
         units = np.asarray(_units(self.system, trail[-1]))
-        self.repelling.append(Found({"periods": 1}, trail[-1:], units, 0.0, False))
+        passed = jax.tree.map(lambda leaf: leaf[0], unknown_orbits(self.system, 1))
+        self.repelling.append(Found(passed, trail[-1:], units, 0.0, False))
 
-    def _wandering(self, trail, nearest, codes, found, last) -> np.ndarray:
+    def _track_aperiodic(self, trail, nearest, codes, found, last) -> np.ndarray:
         """Class the motions that have not settled; new ones only where all are `last`.
 
         Earlier a motion is tried if most of those that are left are like it: waiting
@@ -340,7 +338,7 @@ class _Search:
             return None
         some = one.trail[:: len(one.trail) // 16]
         units = np.max([_units(self.system, point) for point in some], axis=0)
-        return wandering_motion(one, self.period, units)
+        return aperiodic_motion(self.system, one, self.period, units)
 
 
 @eqx.filter_jit

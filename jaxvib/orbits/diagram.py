@@ -16,9 +16,9 @@ from ..dynamics.flow import checked_state, observe
 from ..ensemble import Reason, map_samples, recalled
 from ..systems.parameters import replace
 from .aperiodic import watch_out
-from .periodic_orbit import LONGEST_PERIOD
+from .periodic_orbit import LONGEST_PERIOD, PeriodicOrbit, unknown_orbits
 from .regimes import batched
-from .settling import GRAZING, recurrences, run_out
+from .settling import GRAZING, Records, recurrences, run_out
 from .shooting import ratios, scales
 
 # A motion has a period if it recurs this closely, in units of its own size.
@@ -31,6 +31,9 @@ class BifurcationDiagram(eqx.Module):
     """Strobed states, exponent and class of the motions along one parameter.
 
     Of a motion with a period the states are those of one period and NaN beyond it.
+    `orbits` is a `PeriodicOrbit` whose fields have a leading axis of values; strobing tells
+    its last state, its periods (0 without), contacts (-1 without a period), amplitude,
+    largest force, exponent and class, and no multipliers.
     """
 
     parameter: Float[np.ndarray, " value"] = reported(
@@ -39,30 +42,25 @@ class BifurcationDiagram(eqx.Module):
     states: Float[np.ndarray, "value point state"] = reported(
         "states at t = 0, once a period of the load", "", ("value", "point", "state")
     )
-    periods: Int[np.ndarray, " value"] = reported(
-        "periods of the load in one of the motion, 0 without", "", ("value",)
-    )
-    contacts: Int[np.ndarray, " value"] = reported(
-        "onsets of contact in one period of the motion, -1 without", "", ("value",)
-    )
-    contacts_per_period: Float[np.ndarray, " value"] = reported(
-        "contacts per period of the load", "", ("value",)
-    )
-    amplitude: Float[np.ndarray, "value freedom"] = reported(
-        "half of highest minus lowest displacement", "m", ("value", "freedom")
-    )
-    max_contact_force: Float[np.ndarray, " value"] = reported(
-        "largest contact force", "N", ("value",)
-    )
-    lyapunov_exponent: Float[np.ndarray, " value"] = reported(
-        "largest Lyapunov exponent", "1/s", ("value",)
-    )
+    orbits: PeriodicOrbit
     lyapunov_error: Float[np.ndarray, " value"] = reported(
         "its standard error", "1/s", ("value",)
     )
-    result: Int[np.ndarray, " value"] = reported(
-        "reason code: success of motions with a period", "", ("value",)
-    )
+
+    @property
+    def periods(self) -> Int[np.ndarray, " value"]:
+        """Periods of the load in one of the motion, 0 without."""
+        return np.asarray(self.orbits.periods)
+
+    @property
+    def lyapunov_exponent(self) -> Float[np.ndarray, " value"]:
+        """The largest Lyapunov exponents, 1/s."""
+        return np.asarray(self.orbits.lyapunov_exponent)
+
+    @property
+    def result(self) -> Int[np.ndarray, " value"]:
+        """Reason codes: success of motions with a period."""
+        return np.asarray(self.orbits.result)
 
     def __repr__(self) -> str:
         codes, counts = np.unique(
@@ -132,21 +130,40 @@ def bifurcation_diagram(
     periods = np.where(recurs.any(axis=1), recurs.argmax(axis=1) + 1, 0)
     periods = np.where(found.result == 0, periods, 0).astype(np.int32)
     found = _watched_out(found, periods, leaves, static, engine, max_periods)
-    result = code = found.result
-    onsets = np.where(code == 0, found.contacts_per_period, 0.0) * periods
-    contacts = np.where(periods > 0, np.rint(onsets), -1).astype(np.int32)
     beyond = (np.arange(points) >= periods[:, None]) & (periods > 0)[:, None]
-    return BifurcationDiagram(
-        values,
-        np.where(beyond[:, :, None], np.nan, found.trail),
-        periods,
-        contacts,
-        found.contacts_per_period,
-        found.amplitude,
-        found.max_contact_force,
-        found.exponent,
-        found.exponent_error,
-        result,
+    states = np.where(beyond[:, :, None], np.nan, found.trail)
+    orbits = _orbits_of(system, found, periods)
+    return BifurcationDiagram(values, states, orbits, found.exponent_error)
+
+
+def _orbits_of(system, found: "Strobed", periods: np.ndarray) -> PeriodicOrbit:
+    """Return the motions found as orbits, as far as strobing tells what they are."""
+    onsets = np.where(found.result == 0, found.contacts_per_period, 0.0) * periods
+    contacts = np.where(periods > 0, np.rint(onsets), -1).astype(np.int32)
+    return eqx.tree_at(
+        lambda o: (
+            o.state,
+            o.period,
+            o.periods,
+            o.contacts,
+            o.contacts_per_period,
+            o.amplitude,
+            o.max_contact_force,
+            o.lyapunov_exponent,
+            o.result,
+        ),
+        unknown_orbits(system, len(periods)),
+        (
+            found.trail[:, -1],
+            np.where(periods > 0, periods * found.period, np.nan),
+            periods,
+            contacts,
+            found.contacts_per_period,
+            found.amplitude,
+            found.max_contact_force,
+            found.exponent,
+            found.result,
+        ),
     )
 
 
@@ -216,7 +233,7 @@ def _follower(stage):
     return jax.jit(lambda state, lanes: jax.lax.scan(step, state, lanes))
 
 
-class Watch(NamedTuple):
+class Strobed(NamedTuple):
     """A motion strobed over some periods, and what was seen on the way.
 
     `nearest` (periods,): how closely its last state recurs after 1, 2, ... periods.
@@ -240,12 +257,20 @@ def _stage(static, transient, points, longest, engine):
         leaves, state, rtol = lane
         system = eqx.combine(leaves, static)
         settled, result = run_out(system, state, transient, rtol, engine)
-        return _watch(system, settled, result, points, longest, rtol, engine)
+        return _strobed(system, settled, result, points, longest, rtol, engine)
 
     return stage
 
 
-def _watch(system, state, result, points, longest, rtol, engine) -> Watch:
+class _Turning(NamedTuple):
+    """A motion, the direction that turns with it, and why it failed, if it did."""
+
+    state: Float[Array, " state"]
+    direction: Float[Array, " state"]
+    result: Int[Array, ""]
+
+
+def _strobed(system, state, result, points, longest, rtol, engine) -> Strobed:
     """Follow a motion and one direction with it, which the columns of its flow turn."""
     period = system.period()
     equation = system.equation()
@@ -253,33 +278,32 @@ def _watch(system, state, result, points, longest, rtol, engine) -> Watch:
     grazing = GRAZING * scales(system, state)[0]
     size = state.shape[0]
 
-    def step(carry, _):
-        state, direction, result = carry
-        end = jnp.where(result == Reason.SUCCESS, period, 0.0)
+    def step(last: _Turning, _) -> tuple[_Turning, Records]:
+        state, so_far = last.state, last.result
+        end = jnp.where(so_far == Reason.SUCCESS, period, 0.0)
         seen = observe(system, state, 0.0, end, rtol=rtol, grazing=grazing, engine=engine)
-        moved = seen.monodromy @ (direction * units) / units
+        moved = seen.monodromy @ (last.direction * units) / units
         length = jnp.linalg.norm(moved)
-        result = jnp.where(result == Reason.SUCCESS, seen.result, result)
+        result = jnp.where(so_far == Reason.SUCCESS, seen.result, so_far)
         force = jnp.max(equation.contact_forces(seen.watched.deepest), initial=0.0)
         onsets = jnp.sum(seen.watched.onsets).astype(float)
         extremes = seen.watched.highest, seen.watched.lowest
-        report = seen.state, jnp.log(length), onsets, force, extremes
-        return (seen.state, moved / length, result), report
+        records = Records(seen.state, jnp.log(length), onsets, force, *extremes)
+        return _Turning(seen.state, moved / length, result), records
 
-    start = state, jnp.ones(size) / jnp.sqrt(float(size)), result
-    (last, _, result), seen = jax.lax.scan(step, start, length=points)
-    trail, growth, onsets, force, (highest, lowest) = seen
+    start = _Turning(state, jnp.ones(size) / jnp.sqrt(float(size)), result)
+    last, seen = jax.lax.scan(step, start, length=points)
     # The direction turns to where it belongs in the first few periods.
-    blocks = jnp.mean(growth[_TURNING:].reshape(8, -1), axis=1) / period
-    return Watch(
-        trail,
-        recurrences(system, trail, longest),
+    blocks = jnp.mean(seen.growth[_TURNING:].reshape(8, -1), axis=1) / period
+    return Strobed(
+        seen.states,
+        recurrences(system, seen.states, longest),
         jnp.mean(blocks),
         jnp.std(blocks, ddof=1) / jnp.sqrt(8.0),
-        jnp.mean(onsets),
-        jnp.max(force),
-        (jnp.max(highest, axis=0) - jnp.min(lowest, axis=0)) / 2,
-        last,
+        jnp.mean(seen.onsets),
+        jnp.max(seen.force),
+        (jnp.max(seen.highest, axis=0) - jnp.min(seen.lowest, axis=0)) / 2,
+        last.state,
         period,
-        result,
+        last.result,
     )

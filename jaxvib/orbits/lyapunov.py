@@ -1,6 +1,7 @@
 """Lyapunov exponents: how fast neighbours of a motion part or come together."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -93,42 +94,50 @@ def lyapunov_exponents(
     return found
 
 
+class _Framed(NamedTuple):
+    """A motion with an orthonormal frame of directions, and why it failed, if it did."""
+
+    state: Float[Array, " state"]
+    frame: Float[Array, "state exponents"]
+    result: Int[Array, ""]
+
+
 @eqx.filter_jit
 def _exponents(system, state, periods, count, skip, rtol, engine) -> LyapunovExponents:
     period = period_of(system)
     # Lengths in units that all components share; only their ratios matter.
     units = ratios(system, state)
 
-    def step(carry, _):
-        state, frame, result = carry
-        end = jnp.where(result == Reason.SUCCESS, period, 0.0)
+    def step(last: _Framed, _):
+        end = jnp.where(last.result == Reason.SUCCESS, period, 0.0)
 
         def moved(along):
-            start = state + units * (frame @ along)
+            start = last.state + units * (last.frame @ along)
             solution = solve_system(system, start, 0.0, end, rtol=rtol, engine=engine)
             return solution.state / units, (solution.state, solution.result)
 
         columns, (image, code) = jax.jacfwd(moved, has_aux=True)(jnp.zeros(count))
-        result = jnp.where(result == Reason.SUCCESS, code, result)
+        result = jnp.where(last.result == Reason.SUCCESS, code, last.result)
         good = result == Reason.SUCCESS
         # LAPACK need not return from matrices of NaN.
-        frame, triangle = jnp.linalg.qr(jnp.where(good, columns, frame))
+        frame, triangle = jnp.linalg.qr(jnp.where(good, columns, last.frame))
         growth = jnp.log(jnp.abs(jnp.diagonal(triangle)))
-        return (image, frame, result), jnp.where(good, growth, jnp.nan)
+        return _Framed(image, frame, result), jnp.where(good, growth, jnp.nan)
 
-    start = state, jnp.eye(state.shape[0], count), jnp.asarray(0, jnp.int32)
+    frame = jnp.eye(state.shape[0], count)
+    start = _Framed(state, frame, jnp.asarray(0, jnp.int32))
     settled, _ = jax.lax.scan(step, start, length=skip)
-    (last, _, result), growth = jax.lax.scan(step, settled, length=periods)
+    last, growth = jax.lax.scan(step, settled, length=periods)
     even = periods - periods % _BLOCKS
     blocks = jnp.mean(growth[:even].reshape(_BLOCKS, -1, count), axis=1) / period
     exponents = jnp.mean(growth, axis=0) / period
     order = jnp.argsort(-exponents)
-    result = no_period(system, period, result)
+    result = no_period(system, period, last.result)
     return LyapunovExponents(
         exponents[order],
         (jnp.std(blocks, axis=0, ddof=1) / jnp.sqrt(float(_BLOCKS)))[order],
         _dimension(exponents[order]),
-        last,
+        last.state,
         result,
     )
 

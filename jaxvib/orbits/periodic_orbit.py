@@ -1,5 +1,6 @@
 """A periodic motion with its stability and the evidence for both."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -15,26 +16,33 @@ from ..dynamics.exponential import decoupled
 from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, raise_if_empty, reason
 from ..systems.periods import check_period
+from .evidence import evidence_of_shot, multiplier_bar
 from .implicit import implicit_root, with_derivative_of
 from .multipliers import (
     STABLE,
     UNSTABLE,
     floquet_multipliers,
-    multiplier_error,
-    state_rounding,
     verdict,
 )
 from .settling import GRAZING as GRAZING
 from .settling import settle
 from .shooting import Shot, scales, shoot
 
-# How much tighter than the solver's tolerance an orbit is looked at once more.
+# How much tighter than the solver's tolerance an orbit is followed once more: by as much
+# as makes the difference of both the error of the first alone, to one per cent and less.
 EVIDENCE = {"quick": 1.0, "checked": 1e-2, "strict": 1e-4}
+# Of the load's periods in one of a motion: three doublings.
 LONGEST_PERIOD = 8
-# What M is wrong by after a contact at least, in units of the tolerance: measured.
-_AT_ONSETS = 30.0
+# A transient only leads near to an orbit: Newton's method finds it, at the tolerance asked.
 _TRANSIENT_RTOL = 1e-7
-_LEAST_TRANSIENT = 512
+_LEAST_TRANSIENT = 512  # periods: 12 decay times at a damping ratio of 0.4 %
+_SETTLED = 1e-5  # how closely a motion recurs that has settled, per size
+# Without evidence multipliers nearer to the unit circle are undecided: M is good to a few
+# times the tolerance, and a thousandth is beyond what any contact adds.
+_BAND = 1e-3
+# Of a motion that a transient leads to: an orbit with a period in which it recurs no closer
+# is not tried, and one farther away is another one, per size.
+_PLAUSIBLE, _NEAR = 1e-2, 0.1
 
 
 class PeriodicOrbit(eqx.Module):
@@ -172,6 +180,43 @@ def _found(system, guess, periods, engine, rtol, evidence) -> PeriodicOrbit:
     return _first_stable(system, state, np.asarray(nearest), result, *settings)
 
 
+def unknown_orbits(system, number: int) -> PeriodicOrbit:
+    """Return orbits of which nothing is known, as numpy arrays: NaN, -1 of whole numbers.
+
+    They have a leading axis of that many.
+    """
+    state = np.shape(eqx.filter_eval_shape(lambda s: s.rest(), system))
+    freedoms = np.shape(
+        eqx.filter_eval_shape(lambda s: s.equation().displaced(s.rest()), system)
+    )
+    shapes = {
+        "state": state,
+        "monodromy": state * 2,
+        "floquet_multipliers": state,
+        "amplitude": freedoms,
+    }
+    types = {
+        "periods": np.int32,
+        "floquet_multipliers": complex,
+        "stable": np.int8,
+        "contacts": np.int32,
+        "contacts_per_period": np.float32,  # what JAX makes of a ratio of such integers
+        "result": np.int32,
+    }
+
+    fields = dataclasses.fields(PeriodicOrbit)
+    one = PeriodicOrbit(**{
+        field.name: jnp.zeros(shapes.get(field.name, ()), types.get(field.name, float))
+        for field in fields
+    })  # fmt: skip
+
+    def unknown(leaf):
+        nothing = np.nan if np.issubdtype(leaf.dtype, np.inexact) else -1
+        return np.full((number, *leaf.shape), nothing, leaf.dtype)
+
+    return jax.tree.map(unknown, one)
+
+
 def evidence_factor(evidence: str) -> float:
     """Return by what factor a level of evidence tightens the tolerance."""
     if evidence not in EVIDENCE:
@@ -194,7 +239,7 @@ def _settled(system):
         frozen.rest(),
         LONGEST_PERIOD,
         _LEAST_TRANSIENT,
-        1e-5,
+        _SETTLED,
         _TRANSIENT_RTOL,
     )
 
@@ -212,12 +257,12 @@ def _shortest(system, guess, *settings) -> PeriodicOrbit:
 
 def _first_stable(system, state, nearest, result, *settings) -> PeriodicOrbit:
     """Return the first stable orbit among the periods that a motion nearly recurs in."""
-    order = [n for n in range(1, LONGEST_PERIOD + 1) if nearest[n - 1] < 1e-2]
+    order = [n for n in range(1, LONGEST_PERIOD + 1) if nearest[n - 1] < _PLAUSIBLE]
     for periods in order or [1]:
         count = jnp.asarray(periods, jnp.int32)
         orbit = orbit_from_guess(system, state, count, *settings)
         near = orbit.result == Reason.SUCCESS and bool(
-            jnp.max(jnp.abs(orbit.state - state) / scales(system, state)) < 0.1
+            jnp.max(jnp.abs(orbit.state - state) / scales(system, state)) < _NEAR
         )
         if near and int(orbit.stable) != UNSTABLE:
             return orbit
@@ -236,11 +281,13 @@ def orbit_from_guess(
     frozen = jax.tree.map(_stopped, system) if blocks is None else blocks
     guess = jax.lax.stop_gradient(guess)
     shot = shoot(frozen, guess, periods, rtol, rtol * factor, GRAZING, engine)
-    return examined(system, shot, periods, rtol * factor, factor < 1, frozen)
+    return orbit_of_shot(system, shot, periods, rtol * factor, factor < 1, frozen)
 
 
-def examined(system, shot: Shot, periods, tight, looked, frozen=None) -> PeriodicOrbit:
-    """Return a shot's orbit with its evidence, which there is if it was `looked` at.
+def orbit_of_shot(
+    system, shot: Shot, periods, tight, evidenced, frozen=None
+) -> PeriodicOrbit:
+    """Return a shot's orbit, with the evidence for it if it is `evidenced`.
 
     `frozen`: the system as it was followed, without derivatives.
     """
@@ -248,62 +295,25 @@ def examined(system, shot: Shot, periods, tight, looked, frozen=None) -> Periodi
     if frozen is None:
         frozen = eqx.combine(jax.lax.stop_gradient(parameters), static)
     span = periods.astype(float) * frozen.period()
-    units = scales(frozen, shot.state)
-    found = shot.result == Reason.SUCCESS
-    seen = shot.revolution
-    identity = jnp.eye(shot.state.shape[0])
-    residual = seen.state - shot.state
-    left = jnp.linalg.solve(identity - seen.monodromy, residual)
-    converged = shot.state + jnp.where(looked, left, 0.0)
-    condition = jnp.linalg.cond(seen.monodromy - identity)
-
-    def unless_quick(value):
-        return jnp.where(looked, value, jnp.nan)
-
-    moved = jnp.abs(shot.correction) + jnp.abs(left)
-    moved = moved + state_rounding(seen.monodromy, units)
-    state_error = unless_quick(jnp.max(moved))
-    change = unless_quick(seen.monodromy - shot.coarse_monodromy)
-    monodromy_error = jnp.linalg.norm(change, 2)
-    inverse_norm = jnp.linalg.norm(jnp.linalg.inv(seen.monodromy - identity), jnp.inf)
-    quotient = unless_quick(inverse_norm * shot.bend * jnp.max(moved / units))
-
-    # No step is short where M - I is singular, though the motion comes back.
-    returns = jnp.max(jnp.abs(residual) / units) < 1e-6
-    found = found | (
-        (shot.result == Reason.ITERATION_LIMIT) & returns & ~(condition < 1e13)
-    )
-    singular = found & ~(condition < 1e13)
-    result = jnp.where(singular, Reason.SINGULAR, shot.result)
-    shorter = (result == Reason.SUCCESS) & seen.repeats
-    result = jnp.where(shorter, Reason.SHORTER_PERIOD, result)
+    evidence = evidence_of_shot(frozen, shot, evidenced)
 
     # From here on everything is a differentiable function of the parameters.
+    seen = shot.revolution
     arguments = parameters, periods, tight
     maps = _maps(static)
-    state = implicit_root(maps.residual, converged, arguments)
+    state = implicit_root(maps.residual, evidence.converged, arguments)
     monodromy = with_derivative_of(maps.monodromy, seen.monodromy, (state, arguments))
-
     multipliers = floquet_multipliers(monodromy)
-    # |mu| has no derivative where mu = 0, as after a hard contact.
-    squared = multipliers[0].real ** 2 + multipliers[0].imag ** 2
-    modulus = jnp.sqrt(jnp.where(squared > 0, squared, 1.0))
-    largest = jnp.where(squared > 0, modulus, 0.0)
-    # A step over the onset of a contact may err by much more than it is told to, and one
-    # onset's error in M, which is of rank one, may be small by chance at one tolerance.
-    noise = jnp.where(jnp.sum(seen.watched.duration) > 0, _AT_ONSETS * tight, 0.0)
-    error = multiplier_error(jax.lax.stop_gradient(monodromy), change, noise)
-    # Where it cannot be said which contacts there are, derivatives may jump.
-    nearest = jnp.min(seen.watched.nearest, initial=jnp.inf)
-    error = jnp.where(nearest < state_error, jnp.inf, error)
+    largest = _modulus(multipliers)
+    error, nearest = multiplier_bar(monodromy, seen.watched, evidence, tight)
     # Without evidence nothing closer to the unit circle than this is decided.
-    band = jnp.where(looked, error, 1e-3)
-    watched = seen.watched
+    band = jnp.where(evidenced, error, _BAND)
     equation = frozen.equation()
-    forces, extremes = _peaks(maps.peaks, watched, equation, (state, arguments))
+    forces, extremes = _peaks(maps.peaks, seen.watched, equation, (state, arguments))
     highest, lowest = jnp.split(extremes, 2)
-    expected = jnp.exp(equation.divergence() * span) * equation.contraction(watched.onsets)
-    contacts = jnp.sum(watched.onsets, dtype=jnp.int32)
+    onsets = seen.watched.onsets
+    expected = jnp.exp(equation.divergence() * span) * equation.contraction(onsets)
+    contacts = jnp.sum(onsets, dtype=jnp.int32)
 
     whole = PeriodicOrbit(
         state=state,
@@ -316,20 +326,29 @@ def examined(system, shot: Shot, periods, tight, looked, frozen=None) -> Periodi
         contacts=contacts,
         contacts_per_period=contacts / periods,
         max_contact_force=jnp.max(forces, initial=0.0),
-        contact_duration=_without_derivative(jnp.sum(watched.duration), parameters),
+        contact_duration=_without_derivative(jnp.sum(seen.watched.duration), parameters),
         grazing_margin=nearest,
         amplitude=(highest - lowest) / 2,
         lyapunov_exponent=jnp.asarray(jnp.nan),
-        residual=jnp.max(jnp.abs(residual)),
-        state_error=state_error,
-        monodromy_error=monodromy_error,
+        residual=jnp.max(jnp.abs(evidence.residual)),
+        state_error=evidence.state_error,
+        monodromy_error=evidence.monodromy_error,
         multiplier_error=error,
         determinant_defect=jnp.linalg.det(seen.monodromy) / expected - 1,
-        condition=condition,
-        newton_quotient=quotient,
-        result=result.astype(jnp.int32),
+        condition=evidence.condition,
+        newton_quotient=evidence.quotient,
+        result=evidence.result.astype(jnp.int32),
     )
-    return _failed_if(whole, jnp.where(found, 0, result), keep_state=True)
+    code = jnp.where(evidence.found, 0, evidence.result)
+    return _failed_if(whole, code, keep_state=True)
+
+
+def _modulus(multipliers):
+    """Return the modulus of the largest multiplier."""
+    # |mu| has no derivative where mu = 0, as after a hard contact.
+    squared = multipliers[0].real ** 2 + multipliers[0].imag ** 2
+    modulus = jnp.sqrt(jnp.where(squared > 0, squared, 1.0))
+    return jnp.where(squared > 0, modulus, 0.0)
 
 
 class _Maps(NamedTuple):

@@ -15,7 +15,7 @@ from ..dynamics.flow import simulate
 from ..ensemble import Reason, compile_ahead, map_samples
 from ..kernels import kernel
 from ..systems.parameters import parameters, replace
-from .aperiodic import Watched, limit_of, wander_stage, watch_out
+from .aperiodic import Watched, limit_of, track_stage, watch_out
 from .linear_end import (
     LinearEnd,
     linear_but_for_contacts,
@@ -30,6 +30,7 @@ from .periodic_orbit import (
     PeriodicOrbit,
     evidence_factor,
     orbit_from_guess,
+    unknown_orbits,
 )
 from .settling import recurrences, strobe
 from .shooting import scales
@@ -100,12 +101,12 @@ def regimes(
     one = jax.tree.map(lambda leaf: leaf[0], (leaves, start.state))
     settings = np.asarray(1, np.int32), np.asarray(rtol), np.asarray(factor)
     compile_ahead(shooting, (*one, *settings), chunk=chunk)
-    tell = progress or (lambda done: None)
+    report = progress or (lambda done: None)
     state, nearest, result = _settled(
         run, leaves, static, start, transient, max_periods, engine, chunk
     )
-    found = _Found(system, leaves, result, run, shooting, rtol, factor, tell)
-    tell(int(np.sum(result != 0)))
+    found = _Found(system, leaves, result, run, shooting, rtol, factor, report)
+    report(int(np.sum(result != 0)))
     settled = np.flatnonzero((result == 0) & (nearest.min(axis=1) < CLOSE))
     for periods in range(1, max_periods + 1):
         tried = settled[nearest[settled, periods - 1] < PLAUSIBLE]
@@ -126,7 +127,7 @@ def regimes(
     pending, watched = pending[others], _take(watched, others)
     classed = _classed(found.orbits, pending, watched, start.period[pending])
     _put(found.orbits, pending, classed)
-    tell(pending.size)
+    report(pending.size)
     return found.orbits
 
 
@@ -153,10 +154,10 @@ def transient_engine(
 class _Found:
     """The orbits of all samples, as far as they are known; -1 where a result is open."""
 
-    def __init__(self, system, leaves, result, run, stage, rtol, factor, tell):
-        self.leaves, self.run, self.stage, self.tell = leaves, run, stage, tell
+    def __init__(self, system, leaves, result, run, stage, rtol, factor, report):
+        self.leaves, self.run, self.stage, self.report = leaves, run, stage, report
         self.settings = rtol, factor
-        self.orbits = _blank(system, len(result))
+        self.orbits = unknown_orbits(system, len(result))
         self.orbits.result[:] = np.where(result == 0, -1, result)
 
     def shoot(self, lanes, guesses, periods, fits=None) -> np.ndarray:
@@ -174,7 +175,7 @@ class _Found:
         if fits is not None:
             accepted &= [fits(place, state) for place, state in enumerate(found.state)]
         _put(self.orbits, lanes[accepted], _take(found, accepted))
-        self.tell(int(accepted.sum()))
+        self.report(int(accepted.sum()))
         return accepted
 
     def ends_of(self, lanes, trails, units, repeats, longest) -> np.ndarray:
@@ -297,7 +298,7 @@ def _settled(run, leaves, static, start: _Start, least, longest, engine, chunk):
         if not waiting.size:
             break
         if segment == _LIKELY:
-            stage = wander_stage(static, engine)
+            stage = track_stage(static, engine)
             one = jax.tree.map(lambda leaf: leaf[0], (leaves, state, state))
             compile_ahead(stage, one, chunk=chunk)
     near = nearest.min(axis=1)
@@ -412,20 +413,6 @@ def _classed(orbits, lanes, watched: Watched, period) -> PeriodicOrbit:
             watched.code.astype(np.int32),
         ),
     )
-
-
-def _blank(system, number) -> PeriodicOrbit:
-    """Return orbits that nothing is known of yet."""
-    periods = jnp.asarray(1, jnp.int32)
-    shape = jax.eval_shape(
-        lambda s: orbit_from_guess(s, s.rest(), periods, 1e-8, 1e-2), system
-    )
-
-    def blank(leaf):
-        inexact = np.issubdtype(leaf.dtype, np.inexact)
-        return np.full((number, *leaf.shape), np.nan if inexact else -1, leaf.dtype)
-
-    return jax.tree.map(blank, shape)
 
 
 def _take(tree, lanes):

@@ -20,9 +20,35 @@ from .shooting import no_period, scales
 
 # A touch that is shallower than this part of the amplitude is not counted.
 GRAZING = 1e-9
-# Distance of the neighbour that measures a Lyapunov exponent, per size of the motion.
+# Distance of the neighbour that measures a Lyapunov exponent, per size of the motion: the
+# root of the error of a difference, 1e-12, so that rounding and curvature weigh alike.
 _NEIGHBOUR = 1e-6
+# Below what a difference of two states can tell: they are one.
 _MET = 1e-16
+
+
+class _Motion(NamedTuple):
+    """A motion at the end of a period, and why it failed, if it did."""
+
+    state: Float[Array, " n"]
+    result: Int[Array, ""]
+
+
+class _Transient(NamedTuple):
+    """A transient after so many periods, and why it failed, if it did."""
+
+    state: Float[Array, " n"]
+    periods: Int[Array, ""] | int
+    result: Int[Array, ""]
+
+
+class _Settling(NamedTuple):
+    """A transient, how closely it recurs so far, its periods, and why it failed."""
+
+    state: Float[Array, " n"]
+    nearest: Float[Array, " longest"]
+    periods: Int[Array, ""] | int
+    result: Int[Array, ""]
 
 
 def strobe(system: System, state, count: int, rtol, engine="auto") -> tuple[Array, Array]:
@@ -32,16 +58,15 @@ def strobe(system: System, state, count: int, rtol, engine="auto") -> tuple[Arra
     """
     period = period_of(system)
 
-    def step(carry, _):
-        state, result = carry
-        end = jnp.where(result == Reason.SUCCESS, period, 0.0)
-        solution = solve_system(system, state, 0.0, end, rtol=rtol, engine=engine)
-        result = jnp.where(result == Reason.SUCCESS, solution.result, result)
-        return (solution.state, result), solution.state
+    def step(last: _Motion, _):
+        end = jnp.where(last.result == Reason.SUCCESS, period, 0.0)
+        solution = solve_system(system, last.state, 0.0, end, rtol=rtol, engine=engine)
+        result = jnp.where(last.result == Reason.SUCCESS, solution.result, last.result)
+        return _Motion(solution.state, result), solution.state
 
-    start = jnp.asarray(state, float), jnp.asarray(0, jnp.int32)
-    (_, result), states = jax.lax.scan(step, start, length=count)
-    return states, no_period(system, period, result)
+    start = _Motion(jnp.asarray(state, float), jnp.asarray(0, jnp.int32))
+    last, states = jax.lax.scan(step, start, length=count)
+    return states, no_period(system, period, last.result)
 
 
 def recurrences(system: System, states, longest: int) -> Float[Array, " longest"]:
@@ -64,21 +89,20 @@ def run_out(system: System, state, least: int, rtol, engine="auto"):
     end = linear_end(system) if linear_but_for_contacts(system) else None
     most = least if end is None else transient_periods(end, period, least)
 
-    def go_on(carry):
-        state, periods, result = carry
-        apart = False if end is None else stays_apart(end, state)
-        return (periods < most) & (result == Reason.SUCCESS) & jnp.logical_not(apart)
+    def go_on(last: _Transient):
+        apart = False if end is None else stays_apart(end, last.state)
+        within = (last.periods < most) & (last.result == Reason.SUCCESS)
+        return within & jnp.logical_not(apart)
 
-    def step(carry):
-        state, periods, _ = carry
-        solution = solve_system(system, state, 0.0, period, rtol=rtol, engine=engine)
-        return solution.state, periods + 1, solution.result
+    def step(last: _Transient) -> _Transient:
+        solution = solve_system(system, last.state, 0.0, period, rtol=rtol, engine=engine)
+        return _Transient(solution.state, last.periods + 1, solution.result)
 
-    first = jnp.asarray(state, float), 0, jnp.asarray(0, jnp.int32)
-    last, _, result = jax.lax.while_loop(go_on, step, first)
-    if end is not None:
-        last = jnp.where(stays_apart(end, last), end.state, last)
-    return last, result
+    first = _Transient(jnp.asarray(state, float), 0, jnp.asarray(0, jnp.int32))
+    last = jax.lax.while_loop(go_on, step, first)
+    if end is None:
+        return last.state, last.result
+    return jnp.where(stays_apart(end, last.state), end.state, last.state), last.result
 
 
 def settle(
@@ -104,37 +128,59 @@ def settle(
         apart = stays_apart(end, state)
         return jnp.where(apart, end.state, state), jnp.where(apart, 0.0, nearest)
 
-    def go_on(carry):
-        _, nearest, periods, result = carry
-        unsettled = ~(jnp.min(nearest) < close)
-        return unsettled & (periods < most) & (result == Reason.SUCCESS)
+    def go_on(last: _Settling):
+        unsettled = ~(jnp.min(last.nearest) < close)
+        return unsettled & (last.periods < most) & (last.result == Reason.SUCCESS)
 
-    def segment(carry):
-        state, _, periods, _ = carry
-        states, result = strobe(system, state, count, rtol)
+    def segment(last: _Settling) -> _Settling:
+        states, result = strobe(system, last.state, count, rtol)
         state, nearest = arrived(states[-1], recurrences(system, states, longest))
-        return state, nearest, periods + count, result
+        return _Settling(state, nearest, last.periods + count, result)
 
-    first = *arrived(start, jnp.full(longest, jnp.inf)), 0, jnp.asarray(0, jnp.int32)
-    state, nearest, _, result = jax.lax.while_loop(go_on, segment, first)
-    return state, nearest, result
+    begun = arrived(start, jnp.full(longest, jnp.inf))
+    first = _Settling(*begun, 0, jnp.asarray(0, jnp.int32))
+    last = jax.lax.while_loop(go_on, segment, first)
+    return last.state, last.nearest, last.result
+
+
+class Records(NamedTuple):
+    """What was seen of a motion in each of some periods.
+
+    `states` at its end; `growth` of the neighbour's distance, its logarithm; `onsets` of
+    contact; the largest `force` (N) in contact; `highest` and `lowest` displacement.
+    """
+
+    states: Float[Array, "periods n"]
+    growth: Float[Array, " periods"]
+    onsets: Float[Array, " periods"]
+    force: Float[Array, " periods"]
+    highest: Float[Array, "periods freedoms"]
+    lowest: Float[Array, "periods freedoms"]
 
 
 class Window(NamedTuple):
     """A motion watched over some periods: where it ends, and the records of each period.
 
-    `direction` of the neighbour, of length 1 in units of the motion. `records`: states at
-    the end of each period, growth of the neighbour's distance (its logarithm), onsets of
-    contact, the largest contact force (N), highest and lowest displacement.
+    `direction` of the neighbour, of length 1 in units of the motion.
     """
 
     state: Float[Array, " n"]
     direction: Float[Array, " n"]
-    records: tuple[Array, ...]
+    records: Records
     result: Int[Array, ""]
 
 
-def wander(system: System, state, direction, periods: int, rtol, engine="auto") -> Window:
+class _Pair(NamedTuple):
+    """A motion and the direction of its neighbour, and why it failed, if it did."""
+
+    state: Float[Array, " n"]
+    direction: Float[Array, " n"]
+    result: Int[Array, ""]
+
+
+def track_aperiodic(
+    system: System, state, direction, periods: int, rtol, engine="auto"
+) -> Window:
     r"""Watch a motion, and a neighbour of it, over `periods` periods.
 
     The largest Lyapunov exponent is the average of the neighbour's growth,
@@ -152,22 +198,22 @@ def wander(system: System, state, direction, periods: int, rtol, engine="auto") 
     units = scales(system, state)
     grazing = GRAZING * units[0]
 
-    def step(carry, _):
-        state, direction, result = carry
-        end = jnp.where(result == Reason.SUCCESS, period, 0.0)
+    def step(last: _Pair, _) -> tuple[_Pair, Records]:
+        state, direction = last.state, last.direction
+        end = jnp.where(last.result == Reason.SUCCESS, period, 0.0)
         neighbour = state + _NEIGHBOUR * units * direction
         there = solve_system(system, neighbour, 0.0, end, rtol=rtol, engine=engine).state
         image, watched, code = watch(
             system, state, 0.0, end, rtol=rtol, grazing=grazing, engine=engine
         )
-        result = jnp.where(result == Reason.SUCCESS, code, result)
+        result = jnp.where(last.result == Reason.SUCCESS, code, last.result)
         apart = (there - image) / units
         distance = jnp.linalg.norm(apart)
         # Neighbours that a hard contact holds have met: their direction is lost.
         met = distance < _MET
         direction = jnp.where(met, direction, apart / jnp.where(met, 1.0, distance))
         force = jnp.max(equation.contact_forces(watched.deepest), initial=0.0)
-        records = (
+        records = Records(
             image,
             jnp.log(jnp.maximum(distance, _MET) / _NEIGHBOUR),
             jnp.sum(watched.onsets).astype(float),
@@ -175,8 +221,8 @@ def wander(system: System, state, direction, periods: int, rtol, engine="auto") 
             watched.highest,
             watched.lowest,
         )
-        return (image, direction, result), records
+        return _Pair(image, direction, result), records
 
-    start = jnp.asarray(state, float), direction, jnp.asarray(0, jnp.int32)
-    (last, turned, result), records = jax.lax.scan(step, start, length=periods)
-    return Window(last, turned, records, result)
+    start = _Pair(jnp.asarray(state, float), direction, jnp.asarray(0, jnp.int32))
+    last, records = jax.lax.scan(step, start, length=periods)
+    return Window(last.state, last.direction, records, last.result)

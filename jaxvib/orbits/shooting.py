@@ -13,9 +13,15 @@ from ..dynamics.observables import Watched, start_watching
 from ..dynamics.scales import field_scales
 from ..ensemble import Reason
 from ..systems.periods import period_of
+from .newton import newton
 
+# Steps: six halvings of a bad guess, and as many as the method takes to double its digits.
 MOST_ITERATIONS = 16
+# A step that makes the residual no smaller at a 64th of its length leads nowhere.
 _SMALLEST_DAMPING = 1 / 64
+# A step of so many tolerances is as short as the flow's own error makes it, and a motion
+# that misses its start by so many, times how far neighbours part, is on the orbit.
+_NOISE, _EXACT = 30, 3
 # Revolutions at the tighter tolerance, each a step of Newton's method from the last one.
 _LOOKS, _MOST_LOOKS = 2, 4
 # A motion has come back if it is nearer to its start than this part of its size, and
@@ -104,43 +110,42 @@ def revolve(
     units = scales(system, state)
     size = state.shape[0]
 
-    def one_period(index, carry):
-        now, monodromy, watched, repeats, result = carry
-        go = active & (result == Reason.SUCCESS) & (index < periods)
+    def one_period(index, last: Revolution) -> Revolution:
+        go = active & (last.result == Reason.SUCCESS) & (index < periods)
         begin = jnp.where(jnp.isnan(period), 0.0, index.astype(float) * period)
         end = jnp.where(go, begin + period, begin)
         # Columns start from a unit matrix in each period, under an error control of
         # their own.
         seen = observe(
             system,
-            now,
+            last.state,
             begin,
             end,
             rtol=rtol,
             grazing=grazing,
-            watched=watched,
+            watched=last.watched,
             engine=engine,
             longest=longest,
         )
         divides = (index + 1 < periods) & (periods % (index + 1) == 0)
         near = jnp.max(jnp.abs(seen.state - state) / units) < SAME_STATE
-        new = (
+        new = Revolution(
             seen.state,
-            seen.monodromy @ monodromy,
+            seen.monodromy @ last.monodromy,
             seen.watched,
-            repeats | (divides & near),
+            last.repeats | (divides & near),
             seen.result,
         )
-        return jax.tree.map(lambda n, o: jnp.where(go, n, o), new, carry)
+        return jax.tree.map(lambda n, o: jnp.where(go, n, o), new, last)
 
-    first = (
+    first = Revolution(
         state,
         jnp.eye(size),
         start_watching(jnp.zeros(()), state, system.equation()),
         jnp.asarray(False),
         jnp.asarray(Reason.SUCCESS, jnp.int32),
     )
-    last = Revolution(*jax.lax.fori_loop(0, periods, one_period, first))
+    last = jax.lax.fori_loop(0, periods, one_period, first)
     return last._replace(result=no_period(system, period, last.result))
 
 
@@ -153,6 +158,92 @@ def _longest_steps(system, state):
     field = equation.vector_field
     longest = longest_step(equation, field, 0.0, period, state, LOOKS_AT_AN_ORBIT)
     return None if longest is None else (longest, jnp.minimum(longest, FINE * period))
+
+
+class _Iteration(NamedTuple):
+    """Newton's method so far: the best state, and the step to try from it.
+
+    `least`: the residual there, per size; `monodromy`: of the last state that was better,
+    and `step` the full step from there, to be taken times `damping`. `bend`, `correction`:
+    see `Shot`. `looks`: revolutions at the tighter tolerance, 0 while the method has not
+    converged; `units` of the motion; `result`: a reason code, -1 while it goes on;
+    `seen`: the last revolution.
+    """
+
+    best: Float[Array, " n"]
+    least: Float[Array, ""]
+    monodromy: Float[Array, "n n"]
+    step: Float[Array, " n"]
+    damping: Float[Array, ""]
+    bend: Float[Array, ""]
+    correction: Float[Array, " n"]
+    iterations: Int[Array, ""]
+    looks: Int[Array, ""]
+    units: Float[Array, " n"]
+    result: Int[Array, ""]
+    seen: Revolution
+
+
+class _Trial(NamedTuple):
+    """What came of a step: `better` by the `length` of its residual, per size, or not.
+
+    `stride`: the length of the next step, and `miss` of the residual, both in what this
+    state is measured in; `growth`: how far neighbours part in the n periods, 1 at least.
+    """
+
+    result: Int[Array, ""]
+    failed: Bool[Array, ""]
+    length: Float[Array, ""]
+    better: Bool[Array, ""]
+    stride: Float[Array, ""]
+    miss: Float[Array, ""]
+    growth: Float[Array, ""]
+
+
+def _judged(last: _Iteration, trial: _Trial, looking, rtol, tight):
+    """Return whether the method has converged at `rtol`, and a reason code or -1."""
+    better, failed, stride, miss = trial.better, trial.failed, trial.stride, trial.miss
+    # Where neighbours part a million times as far, short steps alone say nothing.
+    returns = miss < _RETURNS
+    done = (better & returns) & (
+        (stride < _NOISE * rtol) | (miss < _EXACT * rtol * trial.growth)
+    )
+    stuck = ~better & (last.damping / 2 < _SMALLEST_DAMPING)
+    code = jnp.where(stuck, Reason.DIVERGED, -1)
+    code = jnp.where(better & ~jnp.isfinite(stride), Reason.SINGULAR, code)
+    code = jnp.where(failed & (last.iterations == 0), trial.result, code)
+    spent = (code < 0) & ~done & (last.iterations + 1 >= MOST_ITERATIONS)
+    code = jnp.where(spent, Reason.ITERATION_LIMIT, code)
+    shrinks = trial.length < last.least / 2
+    shrinks = shrinks | (miss < _NOISE * tight * trial.growth)
+    settles = returns & shrinks & (stride < _CLOSE)
+    enough = settles & (last.looks >= jnp.where(tight < rtol, _LOOKS, 1))
+    late = jnp.where(last.looks < _MOST_LOOKS, -1, Reason.ITERATION_LIMIT)
+    late = jnp.where(enough, Reason.SUCCESS, late)
+    late = jnp.where(failed, trial.result, late)
+    return done, jnp.where(looking, late, code).astype(jnp.int32)
+
+
+def _begun(system, start, units, periods, rtol, grazing) -> _Iteration:
+    """Return the method before its first step."""
+    size = start.shape[0]
+    blank = jax.eval_shape(
+        lambda s: revolve(system, s, periods, rtol=rtol, grazing=grazing), start
+    )
+    return _Iteration(
+        start,
+        jnp.asarray(jnp.inf),
+        jnp.full((size, size), jnp.nan),
+        jnp.zeros(size),
+        jnp.asarray(1.0),
+        jnp.asarray(0.0),
+        jnp.zeros(size),
+        jnp.asarray(0, jnp.int32),
+        jnp.asarray(0, jnp.int32),
+        units,
+        jnp.asarray(-1, jnp.int32),
+        jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), blank),
+    )
 
 
 def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto") -> Shot:
@@ -171,20 +262,17 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
     start = jnp.asarray(guess, float)
     units = scales(system, start)
     reaches = _longest_steps(system, start)
-    size = start.shape[0]
-    identity = jnp.eye(size)
+    identity = jnp.eye(start.shape[0])
 
-    def body(carry):
-        best, least, monodromy, step, damping, bend, correction, *rest = carry
-        iterations, looks, units, result, _ = rest
-        active, looking = result < 0, looks > 0
-        state = best + jnp.where(looking, 1.0, damping) * step
+    def body(last: _Iteration) -> _Iteration:
+        active, looking = last.result < 0, last.looks > 0
+        state = last.best + jnp.where(looking, 1.0, last.damping) * last.step
         seen = revolve(
             system,
             state,
             periods,
             rtol=jnp.where(looking, tight, rtol),
-            grazing=grazing * units[0],
+            grazing=grazing * last.units[0],
             active=active,
             engine=engine,
             longest=None if reaches is None else jnp.where(looking, reaches[1], reaches[0]),
@@ -192,73 +280,45 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
         # A guess may be at rest, or nearly, where the motion is not.
         image = jnp.where(jnp.isfinite(seen.state), seen.state, state)
         own = jnp.maximum(scales(system, state), scales(system, image))
-        units = jnp.where(iterations == 0, jnp.maximum(units, own), units)
+        units = jnp.where(last.iterations == 0, jnp.maximum(last.units, own), last.units)
         residual = seen.state - state
         length = jnp.max(jnp.abs(residual) / units)
         failed = seen.result != Reason.SUCCESS
         length = jnp.where(failed, jnp.inf, length)
-        better = length < least
+        better = length < last.least
         new_step = jnp.linalg.solve(identity - seen.monodromy, residual)
-        travelled = jnp.max(jnp.abs(damping * step) / units)
-        turned = jnp.max(jnp.abs(seen.monodromy - monodromy)) / travelled
-        notable = better & (travelled > jnp.sqrt(rtol)) & (iterations > 0) & ~looking
-        bend = jnp.where(notable, jnp.maximum(bend, turned), bend)
+        travelled = jnp.max(jnp.abs(last.damping * last.step) / units)
+        turned = jnp.max(jnp.abs(seen.monodromy - last.monodromy)) / travelled
+        notable = better & (travelled > jnp.sqrt(rtol)) & (last.iterations > 0)
+        notable = notable & ~looking
+        bend = jnp.where(notable, jnp.maximum(last.bend, turned), last.bend)
 
         # In what this state is measured in: the guess may have been far larger.
         stride, miss = (jnp.max(jnp.abs(x) / own) for x in (new_step, residual))
         growth = jnp.max(jnp.abs(seen.monodromy) * own[None] / own[:, None])
         growth = jnp.maximum(1.0, growth)
-        # Where neighbours part a million times as far, short steps alone say nothing.
-        returns = miss < _RETURNS
-        done = better & returns & ((stride < 30 * rtol) | (miss < 3 * rtol * growth))
-        code = jnp.where(~better & (damping / 2 < _SMALLEST_DAMPING), Reason.DIVERGED, -1)
-        code = jnp.where(better & ~jnp.isfinite(stride), Reason.SINGULAR, code)
-        code = jnp.where(failed & (iterations == 0), seen.result, code)
-        spent = (code < 0) & ~done & (iterations + 1 >= MOST_ITERATIONS)
-        code = jnp.where(spent, Reason.ITERATION_LIMIT, code)
-        shrinks = (length < least / 2) | (miss < 30 * tight * growth)
-        settles = returns & shrinks & (stride < _CLOSE)
-        looked = settles & (looks >= jnp.where(tight < rtol, _LOOKS, 1))
-        last = jnp.where(looks < _MOST_LOOKS, -1, Reason.ITERATION_LIMIT)
-        last = jnp.where(looked, Reason.SUCCESS, last)
-        last = jnp.where(failed, seen.result, last)
-        code = jnp.where(looking, last, code).astype(jnp.int32)
+        trial = _Trial(seen.result, failed, length, better, stride, miss, growth)
+        done, code = _judged(last, trial, looking, rtol, tight)
 
         moves = better | looking
-        new = (
-            jnp.where(moves, state, best),
+        new = _Iteration(
+            jnp.where(moves, state, last.best),
             # The residuals of another tolerance are compared among themselves.
-            jnp.where(looking | ~done, jnp.where(moves, length, least), jnp.inf),
-            jnp.where(better & ~looking, seen.monodromy, monodromy),
-            jnp.where(moves, new_step, step),
-            jnp.where(better, 1.0, damping / 2),
+            jnp.where(looking | ~done, jnp.where(moves, length, last.least), jnp.inf),
+            jnp.where(better & ~looking, seen.monodromy, last.monodromy),
+            jnp.where(moves, new_step, last.step),
+            jnp.where(better, 1.0, last.damping / 2),
             bend,
-            jnp.where(looks == 1, new_step, correction),
-            iterations + 1,
-            jnp.where(looking | done, looks + 1, 0),
+            jnp.where(last.looks == 1, new_step, last.correction),
+            last.iterations + 1,
+            jnp.where(looking | done, last.looks + 1, 0),
             jnp.where(done & ~looking, own, units),
             code,
             seen,
         )
-        return jax.tree.map(lambda n, o: jnp.where(active, n, o), new, carry)
+        return jax.tree.map(lambda n, o: jnp.where(active, n, o), new, last)
 
-    blank = jax.eval_shape(
-        lambda s: revolve(system, s, periods, rtol=rtol, grazing=grazing), start
-    )
-    first = (
-        start,
-        jnp.asarray(jnp.inf),
-        jnp.full((size, size), jnp.nan),
-        jnp.zeros(size),
-        jnp.asarray(1.0),
-        jnp.asarray(0.0),
-        jnp.zeros(size),
-        jnp.asarray(0, jnp.int32),
-        jnp.asarray(0, jnp.int32),
-        units,
-        jnp.asarray(-1, jnp.int32),
-        jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), blank),
-    )
-    last = jax.lax.while_loop(lambda carry: carry[-2] < 0, body, first)
-    state, _, monodromy, _, _, bend, correction, iterations, *_, result, seen = last
-    return Shot(state, seen, monodromy, correction, bend, iterations, result)
+    first = _begun(system, start, units, periods, rtol, grazing)
+    last = newton(body, first, lambda iteration: iteration.result < 0)
+    orbit = last.best, last.seen, last.monodromy, last.correction, last.bend
+    return Shot(*orbit, last.iterations, last.result)

@@ -89,5 +89,5 @@ def test_the_paper_s_step_is_no_arc():
     with pytest.raises(ValueError, match="corrects its steps"):
         jv.continue_orbit(
             system, orbit, "load.amplitude", (50.0, 1000.0),
-            method="arclength", correct=False,
+            settings=jv.branches.ContinuationSettings(correct=False),
         )  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.branches.extended import second_compound
+from jaxvib.branches.defining_equations import second_compound
 from jaxvib.ensemble import Reason
 from tests.independent import TwoBody, motion, periodic_orbit
 

@@ -26,7 +26,8 @@ def orbit():
 
 @pytest.fixture(scope="module")
 def whole(orbit):
-    return jv.continue_orbit(DUFFING, orbit, "w", BOUNDS, "arclength", events=EVENTS)
+    watch = jv.branches.ContinuationSettings(events=EVENTS)
+    return jv.continue_orbit(DUFFING, orbit, "w", BOUNDS, settings=watch)
 
 
 @pytest.mark.slow
@@ -46,13 +47,12 @@ def test_events_are_where_the_orbit_has_their_value(whole):
 
 @pytest.mark.slow
 def test_a_branch_stops_at_an_event_and_goes_on_from_it(orbit, whole):
-    short = jv.continue_orbit(
-        DUFFING, orbit, "w", BOUNDS, "arclength", events=EVENTS, stop_at=["wide"]
-    )
+    watch = jv.branches.ContinuationSettings(events=EVENTS, stop_at=["wide"])
+    short = jv.continue_orbit(DUFFING, orbit, "w", BOUNDS, settings=watch)
     assert list(np.asarray(short.ends)) == [Reason.PARAMETER_BOUND, Reason.EVENT]
     wide = next(event for event in whole.events if event.name == "wide")
     assert float(short.parameter[-1]) == pytest.approx(float(wide.parameter), rel=1e-9)
-    assert float(short.amplitude[-1, 0]) == pytest.approx(0.3, rel=1e-8)
+    assert float(short.orbits.amplitude[-1, 0]) == pytest.approx(0.3, rel=1e-8)
     assert not short.bifurcations
     longer = jv.branches.extend_branch(DUFFING, short, BOUNDS)
     folds = [float(point.parameter) for point in whole.bifurcations]
@@ -79,12 +79,28 @@ def test_a_branch_goes_on_beyond_its_old_bounds(whole):
         ({"events": {"fold": 1.0}}, "event 'fold'"),
         ({"events": {"max_contact_forse": 1.0}}, "did you mean 'max_contact_force'"),
         ({"stop_at": ["wide"]}, "unknown event to stop at 'wide'"),
-        (
-            {"events": EVENTS, "stop_at": ["wide"], "method": "natural"},
-            "method = 'arclength' only",
-        ),
     ],
 )
-def test_what_cannot_be_watched_is_refused(orbit, given, words):
+def test_what_cannot_be_watched_is_refused(given, words):
     with pytest.raises(ValueError, match=words):
-        jv.continue_orbit(DUFFING, orbit, "w", BOUNDS, **given)
+        jv.branches.ContinuationSettings(**given)
+
+
+def test_the_parameter_s_own_steps_stop_at_no_event(orbit):
+    watch = jv.branches.ContinuationSettings(events=EVENTS, stop_at=["wide"])
+    with pytest.raises(ValueError, match="method = 'arclength' only"):
+        jv.continue_orbit(DUFFING, orbit, "w", BOUNDS, "natural", settings=watch)
+
+
+@pytest.mark.parametrize(
+    ("verb", "given"),
+    [
+        (jv.branches.switch_branch, {"segments": 2}),
+        (jv.branches.continue_bifurcation, {"rtol": 1e-6}),
+        (jv.branches.continue_bifurcation, {"events": {"max_contact_force": 1.0}}),
+    ],
+)
+def test_settings_that_a_verb_has_no_use_for_are_refused(verb, given):
+    name = next(iter(given))
+    with pytest.raises(ValueError, match=f"{name} = .*; {verb.__name__} has no use"):
+        jv.branches.ContinuationSettings(**given).refuse(verb.__name__, name)

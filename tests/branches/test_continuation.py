@@ -57,11 +57,11 @@ def test_the_paper_s_own_step_drifts_with_the_square_of_its_length(orbit):
     drifts = []
     for step in (20.0, 10.0):
         plain = jv.continue_orbit(
-            system, orbit, "load.amplitude", (500.0, 600.0), "natural", correct=False,
-            first_step=step,
+            system, orbit, "load.amplitude", (500.0, 600.0), "natural",
+            settings=jv.branches.ContinuationSettings(correct=False, first_step=step),
         )  # fmt: skip
         np.testing.assert_allclose(np.diff(plain.parameter), step)
-        drifts.append(plain.residual[1:].max())
+        drifts.append(plain.orbits.residual[1:].max())
     # Each step removes the drift of the one before: what is left is that of one step.
     assert drifts[0] / drifts[1] == pytest.approx(4.0, rel=0.15)
 
@@ -73,14 +73,26 @@ def test_the_paper_s_own_step_drifts_with_the_square_of_its_length(orbit):
         ({"bounds": (600.0, 700.0)}, "do not enclose the system's load.amplitude = 500 N"),
         ({"path": "gap", "bounds": (-1.0, 1.0)}, "bounds of gap = -1 m is not in"),
         ({"method": "archlength"}, "method = 'archlength'; allowed: natural"),
-        ({"first_step": 0.0}, "first_step = 0 is not in"),
-        ({"most_points": 1}, "most_points = 1 is not in"),
     ],
 )
 def test_bad_arguments_are_named(orbit, arguments, message):
     usual = {"path": "load.amplitude", "bounds": (400.0, 600.0)}
     with pytest.raises(ValueError, match=message):
         jv.continue_orbit(system, orbit, **(usual | arguments))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"first_step": 0.0}, "first_step = 0 is not in"),
+        ({"most_points": 1}, "most_points = 1 is not in"),
+        ({"segments": 0}, "segments = 0 is not in"),
+        ({"evidence": "much"}, "evidence = 'much'; allowed: quick"),
+    ],
+)
+def test_bad_settings_are_named(settings, message):
+    with pytest.raises(ValueError, match=message):
+        jv.branches.ContinuationSettings(**settings)
 
 
 def test_unless_told_otherwise_a_branch_goes_round_its_folds():
@@ -92,4 +104,7 @@ def test_unless_told_otherwise_a_branch_goes_round_its_folds():
 
 def test_the_paper_s_own_step_is_natural(orbit):
     with pytest.raises(ValueError, match="allowed: correct = True, or method = 'natural'"):
-        jv.continue_orbit(system, orbit, "load.amplitude", (400.0, 600.0), correct=False)
+        jv.continue_orbit(
+            system, orbit, "load.amplitude", (400.0, 600.0),
+            settings=jv.branches.ContinuationSettings(correct=False),
+        )  # fmt: skip

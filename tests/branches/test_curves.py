@@ -34,7 +34,8 @@ def predator_prey(t, x, p):
 def first_bifurcation(system, guess, path, bounds, **options):
     """Return the first bifurcation of the branch of an orbit."""
     orbit = jv.periodic_orbit(system, np.array(guess))
-    branch = jv.continue_orbit(system, orbit, path, bounds, "arclength", **options)
+    settings = jv.branches.ContinuationSettings(**options)
+    branch = jv.continue_orbit(system, orbit, path, bounds, settings=settings)
     return branch.bifurcations[0]
 
 
@@ -55,8 +56,8 @@ def test_a_curve_of_folds_goes_round_its_cusp(folds):
     assert np.abs(h) == pytest.approx(2 * (np.maximum(r, 0) / 3) ** 1.5, abs=1e-12)
     assert (h.min(), h.max()) == (-1.0, 1.0)
     assert list(np.asarray(curve.ends)) == [Reason.PARAMETER_BOUND] * 2
-    assert [point.kind for point in curve.special] == ["cusp"]
-    assert curve.special[0].parameters == pytest.approx([0.0, 0.0], abs=1e-10)
+    assert [point.kind for point in curve.codimension_two] == ["cusp"]
+    assert curve.codimension_two[0].parameters == pytest.approx([0.0, 0.0], abs=1e-10)
     assert np.asarray(curve.floquet_multipliers) == pytest.approx(1.0, abs=1e-9)
     assert "cusp at" in repr(curve)
 
@@ -90,7 +91,7 @@ def test_the_tongue_of_mathieu():
     a, q = np.asarray(curve.parameters).T
     assert len(a) > 10
     assert a == pytest.approx(scipy.special.mathieu_b(1, q), abs=1e-11)
-    assert curve.special == ()
+    assert curve.codimension_two == ()
 
 
 @pytest.mark.slow
@@ -103,7 +104,7 @@ def test_resonances_on_a_curve_of_tori():
         system, point, {"c": (-1.0, 3.0), "w": (1.0, 3.0)}
     )
     assert np.asarray(curve.parameters)[:, 0] == pytest.approx(0.0, abs=1e-12)
-    found = {point.kind: point.parameters[1] for point in curve.special}
+    found = {point.kind: point.parameters[1] for point in curve.codimension_two}
     expected = {"resonance 1:4": np.pi / 2, "resonance 1:3": TAU / 3}
     assert found == pytest.approx(expected, abs=1e-10)
 
@@ -119,7 +120,7 @@ def test_curves_of_tori_and_of_flips_end_in_one_resonance():
     assert list(np.asarray(tori.ends)) == [Reason.PARAMETER_BOUND, Reason.STRONG_RESONANCE]
     # Without seasons the tori begin at Hopf's bifurcation, b0 = 1/3.
     assert np.asarray(tori.parameters)[0] == pytest.approx([1 / 3, 0.0], abs=1e-10)
-    [corner] = [point for point in flips.special if "1:2" in point.kind]
+    [corner] = [point for point in flips.codimension_two if "1:2" in point.kind]
     assert np.asarray(tori.parameters)[-1] == pytest.approx(
         corner.parameters[::-1], abs=1e-8
     )

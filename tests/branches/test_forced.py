@@ -43,7 +43,8 @@ prey = jv.forced_system(
 def branch(system, guess, path, bounds, **options):
     orbit = jv.periodic_orbit(system, np.array(guess))
     assert int(orbit.result) == 0
-    return jv.continue_orbit(system, orbit, path, bounds, method="arclength", **options)
+    settings = jv.branches.ContinuationSettings(**options)
+    return jv.continue_orbit(system, orbit, path, bounds, settings=settings)
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,13 @@ def test_an_isolated_branch_of_subharmonics_is_found_and_followed_once(system):
         system, {0: np.linspace(-2, 2, 5), 1: np.linspace(-4, 4, 5)}
     )
     [branch] = jv.branches.find_branches(
-        system, "w", (2.5, 12.0), starts, values=5, periods=3, largest_step=0.2
+        system,
+        "w",
+        (2.5, 12.0),
+        starts,
+        values=5,
+        periods=3,
+        settings=jv.branches.ContinuationSettings(largest_step=0.2),
     )
     assert {int(code) for code in np.asarray(branch.ends)} == {int(Reason.CLOSED)}
     low, high = sorted(float(point.parameter) for point in branch.bifurcations)

@@ -98,7 +98,11 @@ def test_rest_loses_its_stability_at_mathieu_s_values():
     )
     orbit = jv.periodic_orbit(mathieu, np.zeros(2))
     branch = jv.continue_orbit(
-        mathieu, orbit, "a", (0.3, 4.5), "arclength", largest_step=0.03
+        mathieu,
+        orbit,
+        "a",
+        (0.3, 4.5),
+        settings=jv.branches.ContinuationSettings(largest_step=0.03),
     )
     found = {
         kind: [float(p.parameter) for p in branch.bifurcations if p.kind == kind]

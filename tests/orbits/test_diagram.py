@@ -55,7 +55,7 @@ def test_without_its_cubic_spring_it_is_the_linear_response():
     response = 0.015 / (1 - values**2 + 0.4j * values)
     expected = np.stack([response.real, -values * response.imag], axis=1)
     np.testing.assert_allclose(found.states[:, 0], expected, atol=1e-7)
-    np.testing.assert_allclose(found.amplitude[:, 0], abs(response), rtol=1e-5)
+    np.testing.assert_allclose(found.orbits.amplitude[:, 0], abs(response), rtol=1e-5)
     np.testing.assert_allclose(found.lyapunov_exponent, -0.2, atol=0.01)
 
 

@@ -16,7 +16,6 @@ _PACKAGES = (
     "scipy",
     "equinox",
     "diffrax",
-    "optimistix",
     "lineax",
 )
 

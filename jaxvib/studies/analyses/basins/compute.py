@@ -1,13 +1,29 @@
 """Which attractor each state leads to, and what is said of the shares."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from ....dynamics.engines import engine_for
 from ....orbits import basins, state_grid
 from ....orbits.attractors import named
-from ...store.fields import Variable, variables
+from ...store.fields import Variable
+from ..orbits import orbit_variables, own_variables
+
+# Of the attractors, with words where one without a period is not as an orbit is.
+_OF_ORBITS = {
+    "periods": "periods of the load in one of the motion, 0 without",
+    "contacts": "",
+    "contacts_per_period": "",
+    "floquet_multipliers": "",
+    "largest_multiplier": "",
+    "stable": "",
+    "amplitude": "",
+    "max_contact_force": "",
+    "lyapunov_exponent": "",
+    "result": "reason code: success of periodic motions",
+}
 
 
 def compute(system, samples, options, run, progress) -> dict[str, Variable]:
@@ -29,7 +45,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     )
     progress(1)
     notes = {"engine": f"{engine} ({why})"}
-    fields = variables(found)
+    fields = _basin_variables(found)
     result = fields.pop("result")
     return {
         "starts": Variable(("start", "state"), starts, "", "state at t = 0"),
@@ -38,6 +54,23 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
             result.axes, result.values, result.unit, result.description, notes
         ),
     }
+
+
+def _basin_variables(found) -> dict[str, Variable]:
+    """Return the fields of basins, and those of their attractors after them."""
+    known = found.attractors
+    first = own_variables(known, "orbits")
+    orbits = orbit_variables(known.orbits, "attractor", _OF_ORBITS)
+    result, points, axis = orbits.pop("result"), first["points"], "state_component"
+    each = {
+        "state": Variable(("attractor", axis), known.state, "", "one state at t = 0"),
+        "points": replace(points, axes=("attractor", "point", axis)),
+        **orbits,
+        "lyapunov_error": first["lyapunov_error"],
+        "result": result,
+    }
+    own = own_variables(found, "attractors")
+    return own | {f"attractors.{name}": one for name, one in each.items()}
 
 
 def summary(read: Callable, study) -> list[str]:

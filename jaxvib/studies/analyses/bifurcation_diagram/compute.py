@@ -8,8 +8,20 @@ import numpy as np
 from ....ensemble import Reason
 from ....orbits import bifurcation_diagram
 from ....systems import parameters
-from ...store.fields import Variable, variables
+from ...store.fields import Variable
+from ..orbits import orbit_variables, own_variables
 from .kind import SWEEPS
+
+# Of the motions, with words where a motion without a period is not as an orbit is.
+_OF_ORBITS = {
+    "periods": "periods of the load in one of the motion, 0 without",
+    "contacts": "onsets of contact in one period of the motion, -1 without",
+    "contacts_per_period": "",
+    "amplitude": "",
+    "max_contact_force": "",
+    "lyapunov_exponent": "",
+    "result": "reason code: success of motions with a period",
+}
 
 
 def compute(system, samples, options, run, progress) -> dict[str, Variable]:
@@ -17,7 +29,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     up = np.linspace(*options.bounds, options.values)
     sweeps = ("up", "down") if options.sweep == "both" else (options.sweep,)
     found = [
-        variables(
+        _diagram_variables(
             bifurcation_diagram(
                 system,
                 options.path,
@@ -50,6 +62,14 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
             ("value",), numbers.astype(np.int8), "", "0 from rest, 1 up, 2 down"
         ),
     }
+
+
+def _diagram_variables(diagram) -> dict[str, Variable]:
+    """Return a diagram's fields, each along the axis `value`."""
+    own = own_variables(diagram, "orbits")
+    orbits = orbit_variables(diagram.orbits, "value", _OF_ORBITS)
+    result, error = orbits.pop("result"), own.pop("lyapunov_error")
+    return own | orbits | {"lyapunov_error": error, "result": result}
 
 
 def summary(read: Callable, study) -> list[str]:

@@ -2,16 +2,29 @@
 
 from collections.abc import Callable
 
-import equinox as eqx
 import numpy as np
 
-from ....branches import bifurcation_curves, continue_orbit
+from ....branches import ContinuationSettings, bifurcation_curves, continue_orbit
 from ....branches.events import watch_of as watch_of
 from ....ensemble import reason
 from ....orbits import periodic_orbit
 from ....systems import parameters
-from ...store.fields import Variable, variables
+from ...store.fields import Variable
+from ..orbits import orbit_variables, own_variables
 from .curves import KINDS, curve_lines, curve_variables
+
+# Of the orbits of a branch, with words where theirs say too much.
+_OF_ORBITS = {
+    "state": "",
+    "floquet_multipliers": "",
+    "largest_multiplier": "",
+    "stable": "",
+    "contacts": "",
+    "max_contact_force": "",
+    "amplitude": "",
+    "residual": "largest component of s(nT) - s(0)",
+    "state_error": "",
+}
 
 
 def compute(system, samples, options, run, progress) -> dict[str, Variable]:
@@ -31,22 +44,24 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
         options.path,
         tuple(options.bounds),
         method=options.method,
-        correct=options.correct,
-        most_points=options.most_points,
-        rtol=run.rtol,
-        evidence=run.evidence,
-        events=options.events,
-        stop_at=options.stop_at,
+        settings=ContinuationSettings(
+            correct=options.correct,
+            most_points=options.most_points,
+            rtol=run.rtol,
+            evidence=run.evidence,
+            events=options.events,
+            stop_at=options.stop_at,
+        ),
     )
     progress(1)
-    points = eqx.tree_at(lambda b: (b.bifurcations, b.events), branch, (None, None))
-    fields = variables(points) | _bifurcations(branch) | _events(branch, options)
+    fields = _points(branch) | _bifurcations(branch) | _events(branch, options)
     if options.second_path:
         bounds = {
             options.path: tuple(options.bounds),
             options.second_path: tuple(options.second_bounds),
         }
-        curves = bifurcation_curves(system, branch, bounds, most_points=options.most_points)
+        settings = ContinuationSettings(most_points=options.most_points)
+        curves = bifurcation_curves(system, branch, bounds, settings=settings)
         fields |= curve_variables(curves, parameters(system), list(bounds))
     values = fields.pop("parameter").values
     swept = parameters(system)[options.path]
@@ -83,6 +98,14 @@ def summary(read: Callable, study) -> list[str]:
         *_event_lines(read, study.analysis),
         *(curve_lines(read, study.analysis) if study.analysis.second_path else []),
     ]
+
+
+def _points(branch) -> dict[str, Variable]:
+    """Return the branch's motions, each field along the axis `point`."""
+    own = own_variables(branch, "orbits", "bifurcations", "events")
+    orbits = orbit_variables(branch.orbits, "point", _OF_ORBITS)
+    first = {"parameter": own.pop("parameter"), "states": orbits.pop("state")}
+    return first | orbits | own
 
 
 def _bifurcations(branch) -> dict[str, Variable]:

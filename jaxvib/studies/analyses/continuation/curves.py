@@ -37,7 +37,7 @@ def curve_variables(
         ),
         "curve.level": Variable((), level, "", "value of the second on the branch"),
     }  # fmt: skip
-    special = [(number, p) for number, c in enumerate(curves) for p in c.special]
+    special = [(number, p) for number, c in enumerate(curves) for p in c.codimension_two]
     names = sorted({point.kind for _, point in special})
     kinds = np.array([names.index(point.kind) for _, point in special], np.int8)
     owners = np.array([number for number, _ in special], np.int32)

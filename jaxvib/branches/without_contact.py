@@ -16,7 +16,7 @@ _WINDOW = 0.02  # of the span, before and after the touch
 _FAR = 10.0  # times the motion's size
 
 
-def past_touch(system, contact, time, state, begin, end, size, rtol):
+def without_contact(system, contact, time, state, begin, end, size, rtol):
     """Return the state at the `time` of a touch, and at the end.
 
     `contact`: the one that is touched, which is farther away around that time; `size`: of

@@ -26,7 +26,7 @@ from jaxtyping import Array, Float
 from ..dynamics.flow import flow, simulate
 from ..orbits.shooting import scales
 from ..systems.parameters import replace
-from .touching import past_touch
+from .without_contact import without_contact
 
 KINDS = ("fold", "period_doubling", "neimark_sacker", "grazing")
 RTOL = 1e-11
@@ -86,7 +86,9 @@ def equations(static, kind: str, paths: tuple[str, ...]):
             return image - state, image - state
 
         if kind == "grazing":
-            there, image = _past(system, setting, time, state, first, first + span)
+            there, image = _without_contact(
+                system, setting, time, state, first, first + span
+            )
             rest = image - state
             equation = system.equation()
             rate = equation.vector_field(time, there)
@@ -111,7 +113,7 @@ def state_at_start(kind: str, system, setting: Setting, unscaled, parameters: in
     span = setting.periods * system.period()
     first = setting.begin * span
     if kind == "grazing":
-        return _past(system, setting, time, state, first, span)[1]
+        return _without_contact(system, setting, time, state, first, span)[1]
     return flow(system, state, first, span, rtol=RTOL)
 
 
@@ -170,9 +172,9 @@ def _parts(kind: str, unscaled, parameters: int):
     return unscaled[:size], unscaled[size], unscaled[unscaled.size - parameters :]
 
 
-def _past(system, setting: Setting, time, state, begin, end):
+def _without_contact(system, setting: Setting, time, state, begin, end):
     size, contact = setting.units[0], setting.contact
-    return past_touch(system, contact, time, state, begin, end, size, RTOL)
+    return without_contact(system, contact, time, state, begin, end, size, RTOL)
 
 
 def _test(kind: str, monodromy):

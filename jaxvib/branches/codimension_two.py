@@ -23,7 +23,7 @@ from scipy.optimize import elementwise
 
 from ..ensemble import Reason
 from .arclength import correct_some
-from .one_way import Place
+from .tracer import BranchPoint
 
 _NOISE = 1e-4  # of test functions: sqrt of the error of a matrix with a double multiplier
 _COSINES = {
@@ -35,7 +35,7 @@ _COSINES = {
 _ENDS = ("resonance 1:1", "resonance 1:2")
 
 
-class SpecialPoint(eqx.Module):
+class CodimensionTwoPoint(eqx.Module):
     """A point of codimension two: its kind, both parameters, the Floquet multipliers."""
 
     kind: str = eqx.field(static=True)
@@ -48,18 +48,18 @@ class SpecialPoint(eqx.Module):
 
 
 class Located(NamedTuple):
-    """A special point, and where: its place, and the number of the one before it."""
+    """A point of codimension two, and where: on the curve, and after which point of it."""
 
-    point: SpecialPoint
+    point: CodimensionTwoPoint
     after: int
-    place: Place
+    at: BranchPoint
 
 
-def special_points(correct, course, places, kind: str) -> list[Located]:
-    """Return the special points of a curve of places, in their order along it."""
-    if kind == "grazing" or len(places) < 2:
+def codimension_two_points(correct, course, curve, kind: str) -> list[Located]:
+    """Return where two things happen at once on a curve of points, in their order."""
+    if kind == "grazing" or len(curve) < 2:
         return []
-    starts, tangents = (np.array([p[i] for p in places]) for i in (0, 1))
+    starts, tangents = (np.array([p[i] for p in curve]) for i in (0, 1))
     found = correct_some(correct, course, starts, tangents)
     multipliers = np.linalg.eigvals(np.nan_to_num(found.monodromy))
     ways = found.tangent[:, -2:]
@@ -73,17 +73,17 @@ def special_points(correct, course, places, kind: str) -> list[Located]:
     return sorted(points, key=lambda located: located.after)
 
 
-def torus_part(places, ends, found, own: int):
-    """Return the part of a curve, its ends and special points, with a pair on the circle.
+def torus_part(curve, ends, found, own: int):
+    """Return the part of a curve with a pair on the circle, its ends, and what is on it.
 
-    `own`: the place that the curve was followed from.
+    `own`: the number of the point that the curve was followed from.
     """
     borders = [p for p in found if p.point.kind in _ENDS]
     before = [p for p in borders if p.after < own][-1:]
     beyond = [p for p in borders if p.after >= own][:1]
     first = before[0].after + 1 if before else 0
-    last = beyond[0].after + 1 if beyond else len(places)
-    part = [p.place for p in before] + places[first:last] + [p.place for p in beyond]
+    last = beyond[0].after + 1 if beyond else len(curve)
+    part = [p.at for p in before] + curve[first:last] + [p.at for p in beyond]
     low = Reason.STRONG_RESONANCE if before else ends[0]
     high = Reason.STRONG_RESONANCE if beyond else ends[1]
     kept = [p for p in found if first - 1 <= p.after < last]
@@ -91,7 +91,7 @@ def torus_part(places, ends, found, own: int):
 
 
 def _changes(name: str, multipliers, ways) -> list[tuple[int, int]]:
-    """Return the pairs of places between which a test function changes its sign."""
+    """Return the pairs of points between which a test function changes its sign."""
     if name == "cusp":
         turned = np.flatnonzero(np.sum(ways[1:] * ways[:-1], axis=1) < 0)
         return [(int(after), int(after) + 1) for after in turned]
@@ -128,9 +128,9 @@ def _located(correct, course, ends, name: str, after: int, test) -> Located | No
         return None
     found, multipliers = at(root.x)
     values = np.asarray(found.x[0, -2:] * course.setting.units[-2:])
-    place = Place(found.x[0], found.tangent[0], 0.0)
-    point = SpecialPoint(name, values, multipliers[0].astype(complex))
-    return Located(point, after, place)
+    there = BranchPoint(found.x[0], found.tangent[0], 0.0)
+    point = CodimensionTwoPoint(name, values, multipliers[0].astype(complex))
+    return Located(point, after, there)
 
 
 def _others(multipliers, target: float):

@@ -3,7 +3,7 @@
 A step is as long as the predictor and the turn of the branch allow. Where that is longer
 than points may be apart, all points on its way are predicted and corrected together. With
 a hard stop a branch has corners, where it goes on in another direction
-(`branches.corners`), and jumps (`branches.jumps`).
+(`branches.corners`), and jumps (`branches.impact_at_start`).
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ import numpy as np
 
 from ..ensemble import Reason
 from .corners import Corner
-from .jumps import Jump
+from .impact_at_start import Jump
 
 # Steps are chosen so that the first Newton step is this long, per size of the branch...
 CORRECTION = 3e-3
@@ -32,7 +32,7 @@ _REACHES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 _BEFORE = 8
 
 
-class Place(NamedTuple):
+class BranchPoint(NamedTuple):
     """A point of a branch in scaled coordinates, and how far its predictor missed it.
 
     `corner`: whether the branch goes on from it in another direction; `jumped`: whether
@@ -47,7 +47,7 @@ class Place(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Where walks stop: scaled bounds of the parameters, steps, points of a branch.
+    """Where tracers stop: scaled bounds of the parameters, steps, points of a branch.
 
     `bounds`: of the last unknowns, one pair each.
     """
@@ -60,7 +60,7 @@ class Limits(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """What all walks of a branch have in common.
+    """What all tracers of a branch have in common.
 
     `correct`: from predictions and normals to points of the branch. `corner`: from a point
     to the corner near it; `jump`: from a point, its tangent and a reach to the jump within
@@ -73,13 +73,13 @@ class Surroundings(NamedTuple):
     jump: Callable[[np.ndarray, np.ndarray, float], Jump | None] | None = None
 
 
-class Walk:
+class Tracer:
     """One way along one branch."""
 
-    def __init__(self, around: Surroundings, start: Place, code=GOING):
+    def __init__(self, around: Surroundings, start: BranchPoint, code=GOING):
         self.limits, self.correct, self.corner, self.jump = around
         self.start = start
-        self.places: list[Place] = []
+        self.points: list[BranchPoint] = []
         self.step = min(self.limits.first_step, _TOGETHER * self.limits.largest_step)
         self.code = code
         self.beyond: np.ndarray | None = None
@@ -91,9 +91,9 @@ class Walk:
             self.code = Reason.PARAMETER_BOUND
 
     @property
-    def here(self) -> Place:
+    def here(self) -> BranchPoint:
         """The last point."""
-        return self.places[-1] if self.places else self.start
+        return self.points[-1] if self.points else self.start
 
     def plan(self, most: int):
         """Return the points predicted, `most` of them, and the planes they are sought in.
@@ -132,8 +132,8 @@ class Walk:
         good = fits & ~sharp & ~aside & inside
         count = len(good) if good.all() else int(np.argmin(good))
         for lane in range(count):
-            new = Place(found.x[lane], found.tangent[lane], float(found.miss[lane]))
-            self.places.append(new)
+            new = BranchPoint(found.x[lane], found.tangent[lane], float(found.miss[lane]))
+            self.points.append(new)
             if self._closes(new, lengths[lane]):
                 self.code = Reason.CLOSED
                 return lane + 1
@@ -156,16 +156,16 @@ class Walk:
         self.step /= 4
         return self._stop() if self.step < self.limits.smallest_step else 0
 
-    def _closes(self, new: Place, length: float) -> bool:
+    def _closes(self, new: BranchPoint, length: float) -> bool:
         """Return whether the branch has come round to its start."""
         start = self.start
-        near = len(self.places) > 2 and np.linalg.norm(new.x - start.x) < length
+        near = len(self.points) > 2 and np.linalg.norm(new.x - start.x) < length
         return bool(near and new.tangent @ start.tangent > _TURN)
 
     def _bend(self) -> np.ndarray:
         """Return how the tangent changes per length, from the last two points."""
-        near = [self.start, *self.places[-2:]][-2:]
-        if len(near) < 2 or any(place.corner or place.jumped for place in near):
+        near = [self.start, *self.points[-2:]][-2:]
+        if len(near) < 2 or any(point.corner or point.jumped for point in near):
             return np.zeros_like(self.start.x)
         before, here = near
         chord = here.x - before.x
@@ -181,8 +181,8 @@ class Walk:
             return 0 if self.step > self.limits.smallest_step else self._pass(None)
         away = np.sign(tangent @ (x - corner.x))
         before = self.here.tangent
-        self.places.append(Place(corner.x, before, 0.0, True))
-        self.places.append(Place(x, away * tangent, float(found.miss[0])))
+        self.points.append(BranchPoint(corner.x, before, 0.0, True))
+        self.points.append(BranchPoint(x, away * tangent, float(found.miss[0])))
         return 2
 
     def _stop(self) -> int:
@@ -192,22 +192,22 @@ class Walk:
             jump = self.jump(here.x, here.tangent, _BEFORE * self.limits.smallest_step)
             beyond = jump and self._beyond(jump.x, jump.beyond)
             if beyond:
-                self.places.append(beyond._replace(jumped=True))
+                self.points.append(beyond._replace(jumped=True))
                 return 1
         corner = self.corner(here.x) if self.corner and not here.corner else None
         return self._pass(corner)
 
     def _pass(self, corner: Corner | None) -> int:
-        """Go on beyond a corner that the walk has come to, on the side with an impact."""
+        """Go on beyond a corner that the tracer has come to, on the side with an impact."""
         beyond = corner and self._beyond(corner.x, corner.beyond)
         if corner is None or beyond is None:
             self.code = Reason.DIVERGED
             return 0
-        self.places += [Place(corner.x, self.here.tangent, 0.0, True), beyond]
+        self.points += [BranchPoint(corner.x, self.here.tangent, 0.0, True), beyond]
         return 2
 
-    def _beyond(self, start: np.ndarray, points: Callable) -> Place | None:
-        """Return the farthest place found beyond a start, and take its distance as step."""
+    def _beyond(self, start: np.ndarray, points: Callable) -> BranchPoint | None:
+        """Return the farthest point found beyond a start, and take its distance as step."""
         beyond = np.array([points(reach) for reach in _REACHES])
         ways = beyond - start
         lengths = np.linalg.norm(ways, axis=-1)
@@ -218,7 +218,7 @@ class Walk:
             return None
         best = good[0]
         self.step = lengths[best]
-        return Place(found.x[best], found.tangent[best], strayed[best])
+        return BranchPoint(found.x[best], found.tangent[best], strayed[best])
 
     def _land(self, found) -> int:
         self.code = Reason.PARAMETER_BOUND
@@ -228,7 +228,7 @@ class Walk:
         x, tangent = np.array(found.x[0]), found.tangent[0]
         x[axis] = bound
         tangent = tangent * np.sign(tangent @ self.here.tangent)
-        self.places.append(Place(x, tangent, float(found.miss[0])))
+        self.points.append(BranchPoint(x, tangent, float(found.miss[0])))
         return 1
 
     def _bound(self) -> tuple[int, float, float]:

@@ -12,19 +12,22 @@ import numpy as np
 from ..ensemble import Reason, compile_ahead, map_samples
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..orbits.shooting import is_field, scales
-from .arclength import both_ways, correct_some, lane_of, together, walk
+from .arclength import both_ways, correct_some, lane_of, run_tracers, together
 from .bifurcation import BifurcationPoint
 from .branch import Branch, BranchEvent, branch_of
 from .corners import corner_near, has_corners
-from .corrector import Course, corrector, looker, spreader, system_of
+from .corrector import Course, corrector, evaluator, spreader, system_of
 from .crossings import Crossing, crossings_of, locate, values_of
 from .events import Watch
-from .jumps import jump_near
-from .one_way import Limits, Place, Surroundings
+from .impact_at_start import jump_near
 from .refinement import in_small_steps
+from .settings import ContinuationSettings
+from .tracer import BranchPoint, Limits, Surroundings
 
 # Times that chords over a corner are cut into smaller ones.
 _ROUNDS = 3
+# Newton's method is done where a step is no longer than this many tolerances.
+_CLOSE = 30
 
 
 @dataclasses.dataclass(eq=False)
@@ -47,7 +50,7 @@ class Frame:
         return has_corners(system_of(lane_of(self.courses, 0), self.static))
 
     def around(self, lane: int, limits: Limits) -> Surroundings:
-        """Return what the walks of one branch have in common."""
+        """Return what the tracers of one branch have in common."""
         course = lane_of(self.courses, lane)
         correct = functools.partial(correct_some, self.corrector(), course)
         if not self.has_corners:
@@ -61,12 +64,14 @@ class Frame:
         one = jax.tree.map(lambda leaf: leaf[lane : lane + 1], self.courses)
         return Frame(self.static, self.path, one, self.number)
 
-    def looker(self):
-        """Return the function of a lane that examines a point of its branch."""
-        return looker(self.static, self.path)
+    def evaluator(self):
+        """Return the function of a lane that evaluates a point of its branch."""
+        return evaluator(self.static, self.path)
 
 
-def frame_of(lanes, static, path, span, periods, rtol, factor, segments) -> Frame:
+def frame_of(
+    lanes, static, path: str, span: float, periods, settings: ContinuationSettings
+) -> Frame:
     """Return the frame of branches from lanes (leaves, states, amplitudes)."""
 
     def units_of(lane):
@@ -80,61 +85,62 @@ def frame_of(lanes, static, path, span, periods, rtol, factor, segments) -> Fram
 
     each = np.asarray(jax.vmap(units_of)(lanes))
     number = len(each)
-    units = np.column_stack([*[each] * segments, np.full(number, span)])
+    units = np.column_stack([*[each] * settings.segments, np.full(number, span)])
     whole = np.full(number, periods, np.int32)
-    rtols = np.full(number, rtol, float)
-    course = Course(lanes[0], units, whole, rtols, rtols * factor, 30 * rtols)
+    rtols = np.full(number, settings.rtol, float)
+    tight = rtols * settings.factor
+    course = Course(lanes[0], units, whole, rtols, tight, _CLOSE * rtols)
     return Frame(static, path, course, number)
 
 
-def arcs(
-    frame: Frame, states, values, limits, segments, tell, watch: Watch
+def trace_orbits(
+    frame: Frame, states, values, limits: Limits, settings: ContinuationSettings, report
 ) -> list[Branch]:
-    """Follow the branch of each orbit by its arc length."""
-    starts = map_samples(
-        spreader(frame.static, frame.path, segments), (frame.courses, states, values)
-    )
+    """Return the branch of each orbit, both ways by its arc length."""
+    spread = spreader(frame.static, frame.path, settings.segments)
+    starts = map_samples(spread, (frame.courses, states, values))
     arounds = [frame.around(lane, limits) for lane in range(len(starts))]
     pairs = both_ways(frame.corrector(), frame.courses, starts, arounds)
-    return walked(frame, pairs, limits, tell, watch)
+    return trace(frame, pairs, limits, settings.watch, report)
 
 
-def walked(frame: Frame, pairs, limits: Limits, tell, watch: Watch) -> list[Branch]:
-    """Return the branches that pairs of walks follow, every point examined."""
+def trace(frame: Frame, pairs, limits: Limits, watch: Watch, report) -> list[Branch]:
+    """Return the branches that pairs of tracers follow, every point evaluated."""
     one = lane_of(frame.courses, 0), pairs[0][0].start.x
-    compile_ahead(frame.looker(), one)
-    found_ways = walk(frame.corrector(), frame.courses, pairs, limits.most_points, tell)
-    every = _examined(frame, [places for places, _ in found_ways], limits, watch)
+    compile_ahead(frame.evaluator(), one)
+    correct = frame.corrector()
+    traces = run_tracers(correct, frame.courses, pairs, limits.most_points, report)
+    every = _evaluated(frame, [points for points, _ in traces], limits, watch)
     whole = []
-    for b, ((_, ends), seen) in enumerate(zip(found_ways, every, strict=True)):
-        start = len(pairs[b][1].places)
+    for b, ((_, ends), seen) in enumerate(zip(traces, every, strict=True)):
+        start = len(pairs[b][1].points)
         seen, start = _refined(frame, b, seen, start, limits, watch)
-        misses = np.array([place.miss for place in seen.places])
+        misses = np.array([point.miss for point in seen.points])
         columns = seen.values, seen.orbits, misses
-        (values, orbits, misses), ends, points = _until(
+        (values, orbits, misses), ends, found = _up_to_events(
             watch.stop_at, start, columns, ends, seen.crossings
         )
         periods = frame.courses.periods[b]
-        kinds = kinds_and_events(points)
+        kinds = kinds_and_events(found)
         whole.append(branch_of(frame.path, values, orbits, misses, periods, ends, *kinds))
     return whole
 
 
-class _Examined(NamedTuple):
-    """The places of a branch, the parameter and the orbit of each, and what is between."""
+class _Evaluated(NamedTuple):
+    """The points of a branch, the parameter and the orbit of each, and what is between."""
 
-    places: list[Place]
+    points: list[BranchPoint]
     values: np.ndarray
     orbits: PeriodicOrbit
     crossings: list[tuple[Crossing, BifurcationPoint | BranchEvent]]
 
 
-def _examined(frame: Frame, branches, limits: Limits, watch: Watch) -> list[_Examined]:
-    """Return branches of places, every one examined."""
-    owners = np.repeat(np.arange(len(branches)), [len(places) for places in branches])
+def _evaluated(frame: Frame, branches, limits: Limits, watch: Watch) -> list[_Evaluated]:
+    """Return branches of points, every one evaluated."""
+    owners = np.repeat(np.arange(len(branches)), [len(points) for points in branches])
     courses = jax.tree.map(lambda leaf: leaf[owners], frame.courses)
-    x = np.array([place.x for places in branches for place in places])
-    found, _, every = map_samples(frame.looker(), (courses, x))
+    x = np.array([point.x for points in branches for point in points])
+    found, _, every = map_samples(frame.evaluator(), (courses, x))
     # The bounds come back from scaled coordinates with the rounding of a division.
     for bound in limits.bounds[0]:
         found[x[:, -1] == bound] = bound * (frame.courses.units[0, -1])
@@ -142,40 +148,40 @@ def _examined(frame: Frame, branches, limits: Limits, watch: Watch) -> list[_Exa
         jax.tree.map(lambda leaf, b=b: leaf[owners == b], every)
         for b in range(len(branches))
     ]
-    crossings = crossed(frame, branches, orbits, watch.events)
+    crossings = crossings_along(frame, branches, orbits, watch.events)
     return [
-        _Examined(branches[b], found[owners == b], orbits[b], crossings[b])
+        _Evaluated(branches[b], found[owners == b], orbits[b], crossings[b])
         for b in range(len(branches))
     ]
 
 
-def _refined(frame: Frame, b: int, seen: _Examined, start: int, limits, watch):
+def _refined(frame: Frame, b: int, seen: _Evaluated, start: int, limits, watch):
     """Return a branch with the corners followed that its chords lead over.
 
-    `start`: the place that it was followed from, returned where it is then.
+    `start`: the number of the point that it was followed from, returned as it is then.
     """
     for _ in range(_ROUNDS):
         parts = {
             crossing.after: in_small_steps(
-                frame.around(b, limits), *seen.places[crossing.after :][:2]
+                frame.around(b, limits), *seen.points[crossing.after :][:2]
             )
             for crossing, point in seen.crossings
             if crossing.kind == "grazing" and int(point.result) != Reason.SUCCESS
         }
         if not any(parts.values()):
             break
-        places = []
-        for i, place in enumerate(seen.places):
-            places += [place, *parts.get(i, [])]
+        points = []
+        for i, point in enumerate(seen.points):
+            points += [point, *parts.get(i, [])]
         start += sum(len(part) for after, part in parts.items() if after < start)
-        seen = _examined(frame.alone(b), [places], limits, watch)[0]
+        seen = _evaluated(frame.alone(b), [points], limits, watch)[0]
     return seen, start
 
 
-def _until(stop_at, own: int, columns, ends, crossings):
+def _up_to_events(stop_at, own: int, columns, ends, crossings):
     """Return a branch's columns, ends and finds as far as the events that it stops at.
 
-    `own`: the place that it was followed from.
+    `own`: the number of the point that it was followed from.
     """
     stops = [
         (crossing.after, event) for crossing, event in crossings if crossing.kind in stop_at
@@ -206,19 +212,19 @@ def kinds_and_events(points) -> tuple[list[BifurcationPoint], list[BranchEvent]]
     return kinds, [point for point in points if isinstance(point, BranchEvent)]
 
 
-def crossed(frame: Frame, branches, orbits, events):
-    """Return the crossings of each branch of places, along it, and what is there."""
+def crossings_along(frame: Frame, branches, orbits, events):
+    """Return the crossings of each branch of points, along it, and what is there."""
     crossings = []
-    for b, (places, own) in enumerate(zip(branches, orbits, strict=True)):
+    for b, (points, own) in enumerate(zip(branches, orbits, strict=True)):
         multipliers = np.asarray(own.floquet_multipliers)
         contacts = None if frame.has_corners else np.asarray(own.contacts)
         watched = {name: values_of(function, own) for name, function in events.items()}
-        crossings += crossings_of(b, places, multipliers, contacts, watched)
+        crossings += crossings_of(b, points, multipliers, contacts, watched)
     crossings.sort(key=lambda crossing: crossing[:2])
-    both = frame.corrector(), frame.looker()
-    points = locate(*both, frame.courses, branches, crossings, frame.path, events)
+    both = frame.corrector(), frame.evaluator()
+    located = locate(*both, frame.courses, branches, crossings, frame.path, events)
     found: list[list[tuple]] = [[] for _ in branches]
-    for crossing, point in zip(crossings, points, strict=True):
+    for crossing, point in zip(crossings, located, strict=True):
         if point is not None:
             found[crossing.branch].append((crossing, point))
     return found
