@@ -69,5 +69,5 @@ def test_engines_that_a_system_cannot_be_taken_by_are_refused():
             jv.flow(stop, START, 0.0, 1.0, engine=engine)
     with pytest.raises(ValueError, match="no samples on the way; allowed: auto, diffrax"):
         jv.simulate(swing, START, [0.0, 1.0], engine=SteppingEngine())
-    with pytest.raises(ValueError, match="precision = .float16.; allowed: float32, "):
+    with pytest.raises(ValueError, match=r"precision = .float16.; allowed: float32, "):
         SteppingEngine(precision="float16")

@@ -11,7 +11,7 @@ from ..config.tables import validated
 
 
 class Role(enum.Enum):
-    """What a system is to an analysis; `jaxvib.systems.roles` says it of the built ones."""
+    """What a system is to an analysis: a `System`, a `Linear`, a beam or a chain."""
 
     PERIODIC = "loads that repeat, so that it can have periodic motions"
     LINEAR = "linear throughout, with matrices of its own"
