@@ -47,9 +47,11 @@ def damper() -> dict:
         system = jv.two_body_impact(contact=jv.HertzContact(3.504e7), **start)
         measure = over(orbit_measure("amplitude", 0), {"load.frequency": BAND})
         problem = Problem(system, bounds, measure, combine="largest")
-        problem.form.look(system, problem.shares, problem.form.start(system))
+        problem.form.evaluate(system, problem.normalised, problem.form.start(system))
         began = time.perf_counter()
-        problem.form.look_with_slopes(system, problem.shares, problem.form.start(system))
+        problem.form.evaluate_with_slopes(
+            system, problem.normalised, problem.form.start(system)
+        )
         compiling = time.perf_counter() - began
         designs, seconds = {}, {}
         for method, options in METHODS.items():

@@ -1,5 +1,7 @@
 """A branch: periodic motions along a parameter, in their order."""
 
+from collections.abc import Iterator
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -111,6 +113,13 @@ def branch_of(
         bifurcations=tuple(bifurcations),
         events=tuple(events),
     )
+
+
+def passing(levels, level: float, *columns) -> Iterator[list]:
+    """Yield columns, linear between points, wherever `levels` (points,) pass a level."""
+    for i in np.flatnonzero((levels[1:] - level) * (levels[:-1] - level) <= 0):
+        share = (level - levels[i]) / (levels[i + 1] - levels[i])
+        yield [each[i] + share * (each[i + 1] - each[i]) for each in columns]
 
 
 def stacked(orbits: list[PeriodicOrbit]) -> PeriodicOrbit:

@@ -26,7 +26,7 @@ from .corrector import Course, state_size, system_of
 from .point import at
 
 _SAMPLES = 1001  # of a period, among which the highest points of gaps are looked for
-_TOP_STEPS = 4
+_TOP_STEPS = 4  # of Newton's method from the highest sample, whose digits each doubles
 _NEAR = 1e-2  # to a corner, in scaled coordinates
 
 

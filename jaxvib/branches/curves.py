@@ -15,7 +15,7 @@ from ..orbits.periodic_orbit import PeriodicOrbit
 from ..systems.parameters import parameters, unknown_key
 from .arclength import both_ways, correct_some, run_tracers, together
 from .bifurcation import BifurcationPoint
-from .branch import Branch
+from .branch import Branch, passing
 from .codimension_two import CodimensionTwoPoint, codimension_two_points, torus_part
 from .curve_equations import CurveCourse, curve_corrector, curve_evaluator
 from .defining_equations import KINDS, Setting, beginning, section, with_values
@@ -23,8 +23,9 @@ from .limits import check_periods_along
 from .settings import USUAL, ContinuationSettings, report_to
 from .tracer import Limits, Surroundings
 
-_RTOL = 1e-8  # of the step of Newton's method
-_CLOSE = 1e-11
+# A step of Newton's method this short, per size, is the last one: the equations are
+# integrated at 1e-11. One below 30 times the other is, if steps no longer become shorter.
+_CLOSE, _RTOL = 1e-11, 1e-8
 _GRAZES = 1e-6  # height above a contact, per amplitude
 _SAME = 5e-3  # of a parameter's range, between a curve's points
 _NOT_OF_CURVES = ("segments", "correct", "rtol", "evidence", "events", "stop_at")
@@ -206,10 +207,7 @@ def _passes(system, curve: BifurcationCurve, point: BifurcationPoint, bounds) ->
     states = np.asarray(curve.states)
     size = np.abs(states).max(axis=0) + np.finfo(float).tiny
     low, high = bounds[curve.paths[0]]
-    for i in np.flatnonzero((second[1:] - level) * (second[:-1] - level) <= 0):
-        share = (level - second[i]) / (second[i + 1] - second[i])
-        value = first[i] + share * (first[i + 1] - first[i])
-        state = states[i] + share * (states[i + 1] - states[i])
+    for value, state in passing(second, level, first, states):
         apart = np.abs(state - np.asarray(point.state)) / size
         if (
             abs(value - float(point.parameter)) < _SAME * (high - low)

@@ -29,8 +29,11 @@ from ..systems.parameters import replace
 from .without_contact import without_contact
 
 KINDS = ("fold", "period_doubling", "neimark_sacker", "grazing")
+# Of the flow whose second derivatives are taken: near what a double allows.
 RTOL = 1e-11
-NEAR = 1e-4  # to where a multiplier should be is there
+# A multiplier this near to where it should be is there: a double one is known to the root
+# of the error of its matrix.
+NEAR = 1e-4
 _SAMPLES = 2001  # of a period, among which contacts are looked for
 
 

@@ -18,7 +18,7 @@ from ..orbits.periodic_orbit import (
     orbit_from_guess,
 )
 from ..orbits.shooting import scales
-from .branch import Branch
+from .branch import Branch, passing
 from .continuation import continue_orbit
 from .corrector import state_size
 from .limits import extent_of, known_parameter
@@ -122,9 +122,7 @@ def _on(branch: Branch, value: float, shifted) -> bool:
     """Return whether a branch goes through an orbit, in whichever of its periods."""
     at_points, states = np.asarray(branch.parameter), np.asarray(branch.states)
     size = np.abs(states).max(axis=0) + np.finfo(float).tiny
-    for i in np.flatnonzero((at_points[1:] - value) * (at_points[:-1] - value) <= 0):
-        share = (value - at_points[i]) / (at_points[i + 1] - at_points[i])
-        state = states[i] + share * (states[i + 1] - states[i])
+    for (state,) in passing(at_points, value, states):
         if (np.abs(shifted - state) / size < _SAME).all(axis=1).any():
             return True
     return False

@@ -6,13 +6,13 @@ from .chain_measures import Packet as Packet
 from .chain_measures import RandomSplit as RandomSplit
 from .chain_measures import energy_share_measure as energy_share_measure
 from .chain_measures import packet_measure as packet_measure
-from .course import Design as Design
 from .fitting import Fit as Fit
 from .fitting import fit as fit
 from .front import Front as Front
 from .front import pareto_front as pareto_front
 from .front_search import net as net
 from .goal import Goal as Goal
+from .history import Design as Design
 from .linear_measures import natural_frequency_measure as natural_frequency_measure
 from .linear_measures import peaks_measure as peaks_measure
 from .linear_measures import response_measure as response_measure

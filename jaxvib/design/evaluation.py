@@ -1,4 +1,4 @@
-"""One problem looked at point after point, each from the memory of the one before."""
+"""One problem evaluated point after point, each from the memory of the one before."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -14,12 +14,13 @@ from .smoothness import Notice, noticed
 
 
 class Evaluation(NamedTuple):
-    """A problem at one point: numbers, derivatives by the shares, and how it went.
+    """A problem at one point: numbers, derivatives, and how it went.
 
+    `slopes`, `limit_slopes`: by the normalised variables (None without them);
     `goals`: the numbers of each objective, before an aim makes `numbers` of them.
     """
 
-    shares: np.ndarray
+    normalised: np.ndarray
     objective: float
     numbers: np.ndarray
     limits: tuple[np.ndarray, ...]
@@ -70,10 +71,10 @@ class Nothing:
 
 
 class Evaluator:
-    """Evaluates a problem and keeps all evaluations, in their order, as `course`.
+    """Evaluates a problem and keeps all evaluations, in their order, as `history`.
 
     A motion that is lost is looked for once more from the start. What `remember` holds
-    under the same number and shares is taken from there, to the bit. `aim`: of several
+    under the same number and variables is taken from there, to the bit. `aim`: of several
     objectives; `after`: an evaluator from whose last motion this one goes on.
     **Raises:** `LostError` where there is no motion to begin with.
     """
@@ -81,7 +82,7 @@ class Evaluator:
     def __init__(
         self,
         problem: Problem,
-        shares: np.ndarray,
+        normalised: np.ndarray,
         *,
         remember: Remember | None = None,
         name: str = "",
@@ -90,8 +91,8 @@ class Evaluator:
         after: "Evaluator | None" = None,
     ):
         self.problem = problem
-        self.course: list[Evaluation] = []
-        self._system = problem.designed(shares)
+        self.history: list[Evaluation] = []
+        self._system = problem.designed(normalised)
         self._remember = Nothing() if remember is None else remember
         self._name = name
         self._progress = progress
@@ -99,32 +100,32 @@ class Evaluator:
         self._memories: Any = None if after is None else after._memories
         self._contacts: np.ndarray | None = None if after is None else after._contacts
 
-    def __call__(self, shares: np.ndarray, slopes: bool = True) -> Evaluation:
-        """Return the evaluation at shares, with derivatives or without."""
-        shares = np.array(shares, float)
-        for seen in self.course[-2:]:
-            same = np.array_equal(seen.shares, shares)
+    def __call__(self, normalised: np.ndarray, slopes: bool = True) -> Evaluation:
+        """Return the evaluation at normalised variables, with derivatives or without."""
+        normalised = np.array(normalised, float)
+        for seen in self.history[-2:]:
+            same = np.array_equal(seen.normalised, normalised)
             if same and (seen.slopes is not None or not slopes):
                 return seen
-        key = f"{self._name}/{len(self.course)}"
+        key = f"{self._name}/{len(self.history)}"
         kept = self._remember.get(key)
-        if kept is None or not np.array_equal(kept[0], shares):
-            kept = [shares, *self._computed(shares, slopes)]
+        if kept is None or not np.array_equal(kept[0], normalised):
+            kept = [normalised, *self._computed(normalised, slopes)]
             self._remember.put(key, kept)
         evaluation = self._read(kept, slopes)
-        self.course.append(evaluation)
+        self.history.append(evaluation)
         if self._progress is not None:
             self._progress(1)
         return evaluation
 
-    def _computed(self, shares, slopes) -> list[np.ndarray]:
+    def _computed(self, normalised, slopes) -> list[np.ndarray]:
         form = self.problem.form
         if self._memories is None:
             self._memories = form.start(self._system)
-        function = form.look_with_slopes if slopes else form.look
-        found = function(self.problem.system, jnp.asarray(shares), self._memories)
+        function = form.evaluate_with_slopes if slopes else form.evaluate
+        found = function(self.problem.system, jnp.asarray(normalised), self._memories)
         if _failed(found[-1][1]):
-            found = self._once_more(function, shares, found)
+            found = self._once_more(function, normalised, found)
         memories, codes, margin, contacts = found[-1]
         if not _failed(codes):
             self._memories = memories
@@ -132,17 +133,17 @@ class Evaluator:
         memory = [np.asarray(leaf) for leaf in jax.tree.leaves(self._memories)]
         return [np.asarray(codes), np.asarray(margin), np.asarray(contacts), *flat, *memory]
 
-    def _once_more(self, function, shares, found):
+    def _once_more(self, function, normalised, found):
         form = self.problem.form
         try:
-            memories = form.start(self.problem.designed(shares))
+            memories = form.start(self.problem.designed(normalised))
         except LostError:
             return found
-        return function(self.problem.system, jnp.asarray(shares), memories)
+        return function(self.problem.system, jnp.asarray(normalised), memories)
 
     def _read(self, kept, slopes) -> Evaluation:
         form = self.problem.form
-        shares, codes, margin, contacts, *rest = kept
+        normalised, codes, margin, contacts, *rest = kept
         number = len(form.measures)
         read = rest[:number]
         by = rest[number : 2 * number] if slopes else None
@@ -171,7 +172,7 @@ class Evaluator:
         if not code:
             self._contacts = contacts
         return Evaluation(
-            shares, objective, numbers, tuple(read[last:]), push,
+            normalised, objective, numbers, tuple(read[last:]), push,
             None if by is None else tuple(by[last:]), code, said, tuple(goals),
         )  # fmt: skip
 

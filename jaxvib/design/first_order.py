@@ -13,14 +13,14 @@ from .evaluation import Evaluation, Nothing, Remember
 from .measure import LostError
 from .problem import Problem
 from .smoothness import noticed
-from .variables import shares_of
+from .variables import normalised_of
 
 _INSIDE = 1e-6  # a start on a bound would never move: u is infinite there
 
 
 def descend(
     problem: Problem,
-    shares: np.ndarray,
+    normalised: np.ndarray,
     optimiser: optax.GradientTransformation,
     steps: int,
     *,
@@ -30,25 +30,25 @@ def descend(
 ) -> tuple[list[Evaluation], int, list[int], np.ndarray, np.ndarray]:
     """Move the free numbers of all starts, (starts, variables), down their gradients.
 
-    **Returns:** the course of the best start and its last step, the codes of all
-    starts, and the shares and the objective at which each was best. A start whose
-    motion is lost stays where it is.
+    **Returns:** the history of the best start and its last step, the codes of all
+    starts, and the normalised variables and the objective at which each was best. A start
+    whose motion is lost stays where it is.
     """
     form = problem.form
     remember = Nothing() if remember is None else remember
-    inside = np.clip(shares, _INSIDE, 1 - _INSIDE)
+    inside = np.clip(normalised, _INSIDE, 1 - _INSIDE)
     free = logit(inside)
     memories, never = _started(problem, inside)
     with jax.numpy_dtype_promotion("standard"):  # optax multiplies integers and floats
         held = jax.jit(optimiser.init)(free)
     move = _moving(optimiser)
-    together = form.compiled and len(shares) > 1
-    look = _looking(form) if together else _one_by_one(form)
+    together = form.compiled and len(normalised) > 1
+    evaluate = _evaluating(form) if together else _one_by_one(form)
     rows = []
     for number in range(steps + 1):
         kept = remember.get(f"{name}/{number}")
         if kept is None or not np.array_equal(kept[0], free):
-            found = look(problem.system, free, memories)
+            found = evaluate(problem.system, free, memories)
             kept = [
                 np.asarray(free),
                 *(np.asarray(leaf) for leaf in jax.tree.leaves(found)),
@@ -85,14 +85,14 @@ def _moving(optimiser) -> Callable:
     return jax.jit(move)
 
 
-def _looking(form) -> Callable:
+def _evaluating(form) -> Callable:
     """Return what a step needs to know of all starts at once."""
 
     def one(system, free, memories):
-        # by the free numbers; those by the shares follow from s' = s (1 - s)
-        by_free, (read, beside) = form.slopes(system, free, memories, shares_of)
-        shares = shares_of(free)
-        slopes = tuple(each / (shares * (1 - shares))[None, :] for each in by_free)
+        # by the free numbers; those by the normalised variables follow from s' = s (1 - s)
+        by_free, (read, beside) = form.slopes(system, free, memories, normalised_of)
+        normalised = normalised_of(free)
+        slopes = tuple(each / (normalised * (1 - normalised))[None, :] for each in by_free)
         objective, by = jax.value_and_grad(form.combined)(read[0])
         push = form.sign * (by @ by_free[0])
         return read, slopes, push, objective, *beside
@@ -101,19 +101,19 @@ def _looking(form) -> Callable:
 
 
 def _one_by_one(form) -> Callable:
-    def look(system, free, memories):
+    def evaluate(system, free, memories):
         rows = []
         for place in range(len(free)):
-            shares = expit(free[place])
+            normalised = expit(free[place])
             memory = jax.tree.map(lambda leaf, i=place: leaf[i], memories)
-            read, slopes, beside = form.look_with_slopes(system, shares, memory)
+            read, slopes, beside = form.evaluate_with_slopes(system, normalised, memory)
             objective, by_numbers = form.pull(read[0])
             by = np.asarray(by_numbers) @ np.asarray(slopes[0])
-            push = form.sign * by * shares * (1 - shares)
+            push = form.sign * by * normalised * (1 - normalised)
             rows.append((read, slopes, push, objective, *beside))
         return jax.tree.map(lambda *leaves: np.stack(list(map(np.asarray, leaves))), *rows)
 
-    return look
+    return evaluate
 
 
 def _structure(form, memories):
@@ -122,18 +122,19 @@ def _structure(form, memories):
     return jax.tree.structure((each, each, 0, 0, memories, 0, 0, 0))
 
 
-def _started(problem, shares):
+def _started(problem, normalised):
     """Return the memories of all starts, and the reason codes of those without one."""
-    found, never = [], np.zeros(len(shares), int)
+    found, never = [], np.zeros(len(normalised), int)
     why = None
-    for place, row in enumerate(shares):
+    for place, row in enumerate(normalised):
         try:
             found.append(problem.form.start(problem.designed(row)))
         except LostError as lost:
             found.append(None)
             never[place], why = lost.code, why or lost
         if found[-1] is not None and not jax.tree.leaves(found[-1]):
-            found = found[-1:] * len(shares)  # motions have memories, formulas have none
+            # Motions have memories, formulas have none.
+            found = found[-1:] * len(normalised)
             break
     some = next((each for each in found if each is not None), None)
     if some is None and why is not None:
@@ -155,12 +156,12 @@ def _best(form, rows):
     worst = np.where(_failing(said), said, int(Reason.BAD_PARAMETER)).max(axis=(0, 2))
     codes = np.where(lost.all(0), worst, int(Reason.SUCCESS))
     start = int(np.argmin(ranked[ends, starts]))
-    course, contacts_before = [], None
-    for shares, read, slopes, value, code, margin, contacts, bad in rows:
+    history, contacts_before = [], None
+    for normalised, read, slopes, value, code, margin, contacts, bad in rows:
         failing = int(np.max(code[start])) or int(Reason.BAD_PARAMETER)
-        course.append(
+        history.append(
             Evaluation(
-                shares[start], float(value[start]), read[0][start],
+                normalised[start], float(value[start]), read[0][start],
                 tuple(each[start] for each in read[1:]), slopes[0][start],
                 tuple(each[start] for each in slopes[1:]),
                 failing if bad[start] else 0,
@@ -168,9 +169,9 @@ def _best(form, rows):
             )
         )  # fmt: skip
         contacts_before = contacts[start]
-    shares = np.stack([rows[end][0][i] for i, end in enumerate(ends)])
+    normalised = np.stack([rows[end][0][i] for i, end in enumerate(ends)])
     last = np.where(lost.all(0), np.nan, objective[ends, starts])
-    return course, int(ends[start]), codes.tolist(), shares, last
+    return history, int(ends[start]), codes.tolist(), normalised, last
 
 
 def _bad(codes) -> np.ndarray:

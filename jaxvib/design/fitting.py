@@ -19,8 +19,8 @@ import scipy.stats
 from jaxtyping import Array, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
-from .course import Design
 from .evaluation import Evaluator, Remember
+from .history import Design
 from .measure import Measure, as_measure
 from .optimise import optimise
 from .problem import Problem
@@ -111,16 +111,16 @@ def _judged(problem, design: Design, measured, sizes, known: bool) -> Fit:
     variables = problem.form.variables
     best = int(design.best)
     values = {path: float(column[best]) for path, column in design.variables.items()}
-    shares = np.array([one.share(values[one.path]) for one in variables])
+    normalised = np.array([one.normalised(values[one.path]) for one in variables])
     again = problem.at(design.system)
-    seen = Evaluator(again, again.shares)(again.shares)
-    turned = np.array([one.slope(s) for one, s in zip(variables, shares, strict=True)])
+    seen = Evaluator(again, again.normalised)(again.normalised)
+    turned = np.array([one.slope(s) for one, s in zip(variables, normalised, strict=True)])
     jacobian = np.asarray(seen.slopes) / turned
     freedom = len(measured) - len(variables)
     variance = 1.0 if known else float(np.sum(seen.numbers**2)) / freedom
     # In units of the parameters' ranges, which makes columns alike.
     scaled = jacobian * np.array([one.high - one.low for one in variables])
-    inner = np.any((shares <= 1e-9) | (shares >= 1 - 1e-9))
+    inner = np.any((normalised <= 1e-9) | (normalised >= 1 - 1e-9))
     told = np.linalg.cond(scaled) < 1e12 and not inner
     widths = np.array([one.high - one.low for one in variables])
     covariance = np.full((len(variables),) * 2, np.nan)

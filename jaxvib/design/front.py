@@ -25,10 +25,10 @@ from jaxtyping import Array, Float, Int
 from .._nearest import unknown_key
 from .._quantity import Range, check_range, reported
 from ..ensemble import reason
-from .course import inside, optimality
 from .evaluation import Remember
 from .front_search import Found, FrontSearch, worst_numbers
-from .optimise import starting_shares
+from .history import inside, optimality
+from .optimise import starting_points
 from .problem import Problem
 from .scipy_methods import CONSTRAINED
 
@@ -114,20 +114,20 @@ def pareto_front(
     check_range("points", points, "", Range(at_least=len(goals)))
     if method not in CONSTRAINED:
         raise ValueError(unknown_key("method", method, CONSTRAINED))
-    rows = starting_shares(problem, starts, seed)
+    rows = starting_points(problem, starts, seed)
     search = FrontSearch(
         problem, (method, steps, tolerance, seed), remember, name, progress
     )
     ends = search.ends(rows)
     weights, found = search.between(ends, points)
     codes = {each: jnp.asarray(one.code) for each, one in zip(goals, ends, strict=True)}
-    return _told(problem, found, weights, codes, search.evaluations)
+    return _front_of(problem, found, weights, codes, search.evaluations)
 
 
-def _told(problem, found: list[Found], weights, ends: dict, evaluations: int) -> Front:
+def _front_of(problem, found: list[Found], weights, ends: dict, evaluations: int) -> Front:
     form = problem.form
     pushed = np.stack([worst_numbers(one.final) for one in found])
-    values = [problem.values(one.final.shares) for one in found]
+    values = [problem.values(one.final.normalised) for one in found]
     return Front(
         objectives={
             name: jnp.asarray(goal.sign * pushed[:, i])

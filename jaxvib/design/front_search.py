@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..ensemble import Reason, reason
-from .course import worst_violation
 from .evaluation import Aim, Evaluation, Evaluator
+from .history import worst_violation
 from .measure import LostError
 from .optimise import searched
 from .problem import Problem
@@ -49,10 +49,10 @@ class FrontSearch:
     @property
     def evaluations(self) -> int:
         """The evaluations of all searches."""
-        return sum(len(each.course) for each in self._evaluators)
+        return sum(len(each.history) for each in self._evaluators)
 
     def ends(self, rows: np.ndarray) -> list[Found]:
-        """Return the best design by each objective, sought from shares (starts, ...).
+        """Return the best design by each objective, sought from points (starts, variables).
 
         **Raises:** `LostError` if no start has objectives, or no design is feasible.
         """
@@ -64,14 +64,14 @@ class FrontSearch:
                 others = [one for one in ends if one.usable(self._form)]
                 ends[i] = self._best(i, [ends[i], *(self._alone(i, one) for one in others)])
         ends = [self._or_seen(i, one) for i, one in enumerate(ends)]
-        for share in _SUMS:
+        for weight in _SUMS:
             best, spread = _ranges(ends)
             for i in goals:
-                aim = self._aim(best, spread, np.zeros(len(ends)), share, chosen=i)
+                aim = self._aim(best, spread, np.zeros(len(ends)), weight, chosen=i)
                 one = self._searched(aim, ends[i])
                 if one.usable(self._form):
                     code = ends[i].code if Reason(ends[i].code).failed else one.code
-                    ends[i] = one._replace(code=one.code if share == _SUMS[-1] else code)
+                    ends[i] = one._replace(code=one.code if weight == _SUMS[-1] else code)
         return ends
 
     def between(self, ends: list[Found], number: int) -> tuple[np.ndarray, list[Found]]:
@@ -95,7 +95,7 @@ class FrontSearch:
         A search can be stuck where all derivatives along a front vanish.
         """
         _, spread = _ranges(ends)
-        corners = np.stack([one.final.shares for one in ends])
+        corners = np.stack([one.final.normalised for one in ends])
         values = np.stack([worst_numbers(one.final) for one in found]) / spread
         for p, one in enumerate(found):
             near = np.abs(values - values[p]).max(axis=1) < _TOGETHER
@@ -166,9 +166,9 @@ class FrontSearch:
         if found.usable(self._form):
             return found
         seen = [
-            Found(one, each.course[0], found.code, each)
+            Found(one, each.history[0], found.code, each)
             for each in self._evaluators
-            for one in each.course
+            for one in each.history
         ]
         best = self._best(goal, seen)
         if not best.usable(self._form):
@@ -176,24 +176,25 @@ class FrontSearch:
             raise LostError(found.code, words)
         return best
 
-    def _searched(self, aim: Aim, near: Found, shares=None, roughly=False) -> Found:
-        """Return the search for an aim from a design nearby, or shares, and its motion."""
-        shares = near.final.shares if shares is None else shares
-        evaluator = self._evaluator(shares, aim, near.evaluator)
+    def _searched(self, aim: Aim, near: Found, normalised=None, roughly=False) -> Found:
+        """Return the search for an aim from a design nearby, or a point, and its motion."""
+        normalised = near.final.normalised if normalised is None else normalised
+        evaluator = self._evaluator(normalised, aim, near.evaluator)
         method, steps, tolerance, seed = self._how
         tolerance = max(tolerance, _ROUGH) if roughly else tolerance
-        course, end, code, _ = searched(evaluator, shares, method, steps, tolerance, seed)
-        return Found(course[end], course[0], code, evaluator)
+        found = searched(evaluator, normalised, method, steps, tolerance, seed)
+        history = found.history
+        return Found(history[found.end], history[0], found.code, evaluator)
 
-    def _evaluator(self, shares, aim=None, after=None) -> Evaluator:
+    def _evaluator(self, normalised, aim=None, after=None) -> Evaluator:
         made = Evaluator(
-            self._problem, shares, remember=self._remember, progress=self._progress,
+            self._problem, normalised, remember=self._remember, progress=self._progress,
             name=f"{self._name}/{len(self._evaluators)}", aim=aim, after=after,
         )  # fmt: skip
         self._evaluators.append(made)
         return made
 
-    def _aim(self, best, spread, reference, share: float, chosen=None) -> Aim:
+    def _aim(self, best, spread, reference, weight: float, chosen=None) -> Aim:
         r"""Return the numbers $\bar f_i - r_i + s \sum \bar f_j + 2$, of one goal or all.
 
         The 2 keeps a method that divides by the number at its start from dividing by 0.
@@ -202,25 +203,25 @@ class FrontSearch:
         """
         counts = self._counts()
         sizes = np.repeat(1 / spread, counts)
-        offsets = 2 - best / spread - reference - share * np.sum(best / spread)
+        offsets = 2 - best / spread - reference - weight * np.sum(best / spread)
         if chosen is None:
-            rows = np.diag(sizes) + share * sizes / np.repeat(counts, counts)
+            rows = np.diag(sizes) + weight * sizes / np.repeat(counts, counts)
             return Aim(rows, np.repeat(offsets, counts))
         own = np.repeat(np.arange(len(counts)) == chosen, counts)
         rows = np.diag(sizes)[own]
-        if share and np.prod(counts) <= _MOST_ROWS:
+        if weight and np.prod(counts) <= _MOST_ROWS:
             places = np.cumsum([0, *counts[:-1]])
             picked = np.array(list(itertools.product(*map(range, counts)))) + places
             rows = np.zeros((len(picked), len(sizes)))
-            np.put_along_axis(rows, picked, share, axis=1)
+            np.put_along_axis(rows, picked, weight, axis=1)
             rows = sizes * (rows + (rows > 0) * own)
-        elif share:
-            rows = rows + share * sizes / np.repeat(counts, counts)
+        elif weight:
+            rows = rows + weight * sizes / np.repeat(counts, counts)
         return Aim(rows, np.full(len(rows), offsets[chosen]))
 
     def _counts(self) -> np.ndarray:
         """Return of how many numbers each objective is made, (objectives,)."""
-        first = next(each.course[0] for each in self._evaluators if each.course)
+        first = next(each.history[0] for each in self._evaluators if each.history)
         return np.array([len(numbers) for numbers in first.goals])
 
 

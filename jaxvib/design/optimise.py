@@ -1,4 +1,4 @@
-"""One verb for every optimiser: a problem in, a design with its course out."""
+"""One verb for every optimiser: a problem in, a design with its history out."""
 
 import dataclasses
 from collections.abc import Callable
@@ -12,9 +12,9 @@ from scipy.stats import qmc
 from .._nearest import unknown_key
 from .._quantity import Range, check_range
 from ..ensemble import Reason, reason
-from .course import Design, Starts, design_of, worst_violation
 from .evaluation import Evaluation, Evaluator, Remember
 from .first_order import descend
+from .history import Design, Starts, design_of, worst_violation
 from .measure import LostError
 from .problem import Problem
 from .scipy_methods import CONSTRAINED, METHODS
@@ -58,57 +58,57 @@ def optimise(
     check_range("steps", steps, "", Range(at_least=1))
     check_range("tolerance", tolerance, "", Range(above=0.0, below=1.0))
     _check_method(problem, method)
-    shares = starting_shares(problem, starts, seed)
+    normalised = starting_points(problem, starts, seed)
     if method == ADAM or not isinstance(method, str):
         optimiser = optax.adam(_RATE) if isinstance(method, str) else method
         return _first_order(
-            problem, optimiser, shares, steps, remember, name, progress, throw
+            problem, optimiser, normalised, steps, remember, name, progress, throw
         )
     found = []
-    for place, row in enumerate(shares):
+    for place, row in enumerate(normalised):
         evaluator = Evaluator(
             problem, row, remember=remember, name=f"{name}/{place}", progress=progress
         )
         found.append(searched(evaluator, row, method, steps, tolerance, seed))
-    courses = [each.course for each in found]
-    if throw and all(each.course[each.end].code for each in found):
+    histories = [each.history for each in found]
+    if throw and all(each.history[each.end].code for each in found):
         raise LostError(found[0].code, _not_begun(found[0].why, len(found)))
     return design_of(
-        problem, courses, [each.end for each in found], [each.code for each in found]
+        problem, histories, [each.end for each in found], [each.code for each in found]
     )
 
 
 class Searched(NamedTuple):
-    """The course of one search, the step of its design, how it ended, and why so."""
+    """The history of one search, the step of its design, how it ended, and why so."""
 
-    course: list[Evaluation]
+    history: list[Evaluation]
     end: int
     code: int
     why: str
 
 
 def searched(
-    evaluator: Evaluator, shares, method: str, steps: int, tolerance: float, seed: int
+    evaluator: Evaluator, normalised, method: str, steps: int, tolerance: float, seed: int
 ) -> Searched:
     """Return the search from one start; what is lost ends it with its reason."""
-    problem, course = evaluator.problem, evaluator.course
+    problem, history = evaluator.problem, evaluator.history
     try:
-        code = METHODS[method](evaluator, shares, steps, tolerance, seed)
+        code = METHODS[method](evaluator, normalised, steps, tolerance, seed)
         # What a search that did not end well came to may be worse than its way.
         good = code == Reason.SUCCESS
-        end = len(course) - 1 if good else _best_of(problem, course)
-        return Searched(course, end, code, reason(code))
+        end = len(history) - 1 if good else _best_of(problem, history)
+        return Searched(history, end, code, reason(code))
     except LostError as lost:
-        course = course or [_nothing(problem, shares, lost.code)]
-        return Searched(course, _best_of(problem, course), lost.code, str(lost))
+        history = history or [_nothing(problem, normalised, lost.code)]
+        return Searched(history, _best_of(problem, history), lost.code, str(lost))
 
 
-def _nothing(problem: Problem, shares, code: int) -> Evaluation:
+def _nothing(problem: Problem, normalised, code: int) -> Evaluation:
     """Return the evaluation of a start at which there was nothing to evaluate."""
     form, number = problem.form, np.array([np.nan])
-    slopes = np.full((1, len(shares)), np.nan)
+    slopes = np.full((1, len(normalised)), np.nan)
     return Evaluation(
-        np.asarray(shares, float), np.nan, number, (number,) * len(form.limits), slopes,
+        np.asarray(normalised, float), np.nan, number, (number,) * len(form.limits), slopes,
         (slopes,) * len(form.limits), code, Notice.SMOOTH, (number,) * len(form.goals),
     )  # fmt: skip
 
@@ -117,17 +117,17 @@ def evaluated(
     problem: Problem, *, remember: Remember | None = None, name: str = ""
 ) -> Design:
     """Return the system as it is as a design: one evaluation, nothing is sought."""
-    evaluator = Evaluator(problem, problem.shares, remember=remember, name=name)
+    evaluator = Evaluator(problem, problem.normalised, remember=remember, name=name)
     try:
-        course = [evaluator(problem.shares)]
+        history = [evaluator(problem.normalised)]
     except LostError as lost:
-        course = [_nothing(problem, problem.shares, lost.code)]
-    return design_of(problem, [course], [0], [course[0].code])
+        history = [_nothing(problem, problem.normalised, lost.code)]
+    return design_of(problem, [history], [0], [history[0].code])
 
 
-def starting_shares(problem: Problem, starts: int, seed: int) -> np.ndarray:
-    """Return the shares of all starts: the system's own, then Sobol points."""
-    own = problem.shares[None]
+def starting_points(problem: Problem, starts: int, seed: int) -> np.ndarray:
+    """Return where all starts begin, normalised: the system's own, then Sobol points."""
+    own = problem.normalised[None]
     if starts == 1:
         return own
     power = max(0, (starts - 2).bit_length())
@@ -136,20 +136,20 @@ def starting_shares(problem: Problem, starts: int, seed: int) -> np.ndarray:
 
 
 def _first_order(
-    problem, optimiser, shares, steps, remember, name, progress, throw
+    problem, optimiser, normalised, steps, remember, name, progress, throw
 ) -> Design:
     try:
-        course, end, codes, final, objectives = descend(
-            problem, shares, optimiser, steps, remember=remember, name=name,
+        history, end, codes, final, objectives = descend(
+            problem, normalised, optimiser, steps, remember=remember, name=name,
             progress=progress,
         )  # fmt: skip
     except LostError as lost:
         if throw:
-            raise LostError(lost.code, _not_begun(str(lost), len(shares))) from None
-        course, end = [_nothing(problem, shares[0], lost.code)], 0
-        codes, final = [lost.code] * len(shares), shares
-        objectives = np.full(len(shares), np.nan)
-    design = design_of(problem, [course], [end], [codes[0]])
+            raise LostError(lost.code, _not_begun(str(lost), len(normalised))) from None
+        history, end = [_nothing(problem, normalised[0], lost.code)], 0
+        codes, final = [lost.code] * len(normalised), normalised
+        objectives = np.full(len(normalised), np.nan)
+    design = design_of(problem, [history], [end], [codes[0]])
     starts = Starts(
         {
             one.path: jnp.asarray([one.value(row[i]) for row in final])
@@ -158,10 +158,10 @@ def _first_order(
         jnp.asarray(objectives),
         jnp.asarray(codes, jnp.int32),
     )
-    code = course[end].code
+    code = history[end].code
     if throw and code:
-        raise LostError(code, _not_begun(reason(code), len(shares)))
-    return _with(design, starts, len(course) * len(shares), code)
+        raise LostError(code, _not_begun(reason(code), len(normalised)))
+    return _with(design, starts, len(history) * len(normalised), code)
 
 
 def _not_begun(why: str, starts: int) -> str:
@@ -179,15 +179,15 @@ def _with(design: Design, starts: Starts, evaluations: int, code) -> Design:
     )
 
 
-def _best_of(problem, course) -> int:
+def _best_of(problem, history) -> int:
     form = problem.form
     ranks = [
         (np.inf, 0.0)
         if one.code
         else (worst_violation(form, one), form.sign * one.objective)
-        for one in course
+        for one in history
     ]
-    return min(range(len(course)), key=lambda i: ranks[i])
+    return min(range(len(history)), key=lambda i: ranks[i])
 
 
 def _check_method(problem: Problem, method) -> None:

@@ -11,7 +11,8 @@ from ..branches import bifurcation_point, continue_orbit
 from ..dynamics.flow import flow
 from ..ensemble import Reason, reason
 from ..orbits import PeriodicOrbit, periodic_orbit
-from ..orbits.settling import settle
+from ..orbits.periodic_orbit import LONGEST_PERIOD
+from ..orbits.settling import LEAST_TRANSIENT, SETTLED, TRANSIENT_RTOL, settle
 from ..systems.equation import Equation
 from ..systems.parameters import replace
 from ..systems.system import System
@@ -21,10 +22,6 @@ from .variables import entry_at
 
 # A design needs no second look at each of its orbits, but all the digits of one.
 _RTOL = 1e-10
-_TRANSIENT_RTOL = 1e-7
-_LEAST_TRANSIENT = 512
-_LONGEST_PERIOD = 8
-_RECURS = 1e-5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,8 +49,7 @@ class OrbitAnalysis:
 @eqx.filter_jit
 def _after_transient(system):
     return settle(
-        system, system.rest(), _LONGEST_PERIOD, _LEAST_TRANSIENT, _RECURS,
-        _TRANSIENT_RTOL,
+        system, system.rest(), LONGEST_PERIOD, LEAST_TRANSIENT, SETTLED, TRANSIENT_RTOL
     )[0]  # fmt: skip
 
 

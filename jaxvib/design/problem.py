@@ -84,7 +84,7 @@ class Problem:
         weight: float = 1.0,
     ):
         check_goal(goal, combine, weight)
-        moved, shares = variables_of(system, variables)
+        moved, normalised = variables_of(system, variables)
         limits = dict(constraints or {})
         if isinstance(objective, Mapping):
             _check_goals(objective, (goal, combine, weight))
@@ -95,27 +95,27 @@ class Problem:
             )  # fmt: skip
         else:
             form = _Form(moved, as_measure(objective), limits, combine, goal, weight)
-        self._begin(system, form, shares)
+        self._begin(system, form, normalised)
 
-    def _begin(self, system, form, shares):
-        self.system, self.form, self.shares = system, form, shares
+    def _begin(self, system, form, normalised):
+        self.system, self.form, self.normalised = system, form, normalised
 
     def at(self, system: eqx.Module) -> "Problem":
         """Return the same problem of another system, which shares its compiled form."""
         bounds = {one.path: one for one in self.form.variables}
-        _, shares = variables_of(system, bounds)
+        _, normalised = variables_of(system, bounds)
         other = Problem.__new__(Problem)
-        other._begin(system, self.form, shares)
+        other._begin(system, self.form, normalised)
         return other
 
-    def values(self, shares) -> dict[str, float]:
-        """Return the parameters by path at shares of their ranges."""
-        found = values_at(self.form.variables, shares)
+    def values(self, normalised) -> dict[str, float]:
+        """Return the parameters by path at normalised variables."""
+        found = values_at(self.form.variables, normalised)
         return {path: float(value) for path, value in found.items()}
 
-    def designed(self, shares) -> eqx.Module:
-        """Return the system with the parameters at shares of their ranges."""
-        return replace(self.system, values_at(self.form.variables, jnp.asarray(shares)))
+    def designed(self, normalised) -> eqx.Module:
+        """Return the system with the parameters at normalised variables."""
+        return replace(self.system, values_at(self.form.variables, jnp.asarray(normalised)))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -170,9 +170,9 @@ class _Form:
         """Return the objective of its numbers."""
         return combined(self.combine, numbers, self.weight)
 
-    def numbers(self, system, shares, memories):
+    def numbers(self, system, normalised, memories):
         """Return the numbers of each measure, and what the analyses say beside them."""
-        here = replace(system, values_at(self.variables, shares))
+        here = replace(system, values_at(self.variables, normalised))
         outcomes = [
             analysis(here, memory)
             for analysis, memory in zip(self.analyses, memories, strict=True)
@@ -193,25 +193,25 @@ class _Form:
         return tuple(read), jax.lax.stop_gradient(beside)
 
     @functools.cached_property
-    def look(self) -> Callable:
-        """The numbers and what stands beside them, of (system, shares, memories)."""
+    def evaluate(self) -> Callable:
+        """The numbers and what stands beside them, of (system, normalised, memories)."""
         return self._perhaps_jitted(self.numbers)
 
     @functools.cached_property
-    def look_with_slopes(self) -> Callable:
-        """The same with the numbers' derivatives by the shares, (numbers, variables)."""
+    def evaluate_with_slopes(self) -> Callable:
+        """The same with derivatives by the normalised variables, (numbers, variables)."""
 
-        def looked(system, shares, memories):
-            slopes, (read, beside) = self.slopes(system, shares, memories, _itself)
+        def looked(system, normalised, memories):
+            slopes, (read, beside) = self.slopes(system, normalised, memories, _itself)
             return read, slopes, beside
 
         return self._perhaps_jitted(looked)
 
-    def slopes(self, system, here, memories, shares_of: Callable):
-        """Return derivatives by what shares are a function of, and `numbers`."""
+    def slopes(self, system, here, memories, normalised_of: Callable):
+        """Return derivatives by what `normalised_of` is a function of, and `numbers`."""
 
         def numbers(here):
-            return self.numbers(system, shares_of(here), memories)
+            return self.numbers(system, normalised_of(here), memories)
 
         needed = trimmed(numbers, here) if self.compiled else numbers
 
@@ -230,8 +230,8 @@ class _Form:
         return eqx.filter_jit(function) if self.compiled else function
 
 
-def _itself(shares):
-    return shares
+def _itself(normalised):
+    return normalised
 
 
 def _check_goals(goals: Mapping[str, Goal], beside: tuple) -> None:

@@ -7,16 +7,16 @@ import numpy as np
 import scipy.optimize
 
 from ..ensemble import Reason
-from .course import optimality, size_of, slopes, worst_violation
 from .evaluation import Evaluation, Evaluator
+from .history import optimality, size_of, slopes, worst_violation
 from .measure import LostError
 
 _OPTIMAL = 1e-5  # optimality that counts as found, whatever the method says
 _BAD = 10.0  # the objective where there is none, times that of the start
 
 
-def _seen(evaluator: Evaluator, shares) -> Evaluation:
-    found = evaluator(np.clip(shares, 0.0, 1.0))
+def _seen(evaluator: Evaluator, normalised) -> Evaluation:
+    found = evaluator(np.clip(normalised, 0.0, 1.0))
     if found.code:
         raise LostError(found.code)
     return found
@@ -39,7 +39,7 @@ def constrained(method: str, options: Callable) -> Callable:
         def tried(x) -> Evaluation:
             return evaluator(np.clip(x[:n], 0.0, 1.0))
 
-        def look(x) -> Evaluation:
+        def evaluate(x) -> Evaluation:
             return _seen(evaluator, x[:n])
 
         # Where a motion is lost a step is far too bad, and the search takes a shorter
@@ -51,7 +51,7 @@ def constrained(method: str, options: Callable) -> Callable:
             return float(x[n]) if lifted else scale * found.objective
 
         def gradient(x):
-            return np.eye(n + 1)[n] if lifted else scale * slopes(form, look(x))
+            return np.eye(n + 1)[n] if lifted else scale * slopes(form, evaluate(x))
 
         def below(x):
             found = tried(x)
@@ -59,14 +59,14 @@ def constrained(method: str, options: Callable) -> Callable:
             return x[n] - (far if found.code else scale * found.numbers)
 
         def below_slopes(x):
-            by = -scale * look(x).slopes
+            by = -scale * evaluate(x).slopes
             return np.concatenate([by, np.ones((len(by), 1))], axis=1)
 
         rows: list[tuple[Callable, Callable, bool]] = []
         if lifted:
             rows.append((below, below_slopes, False))
         for place, limit in enumerate(form.limits.values()):
-            rows.append((*_rows(tried, look, place, limit, lifted), limit.equality))
+            rows.append((*_rows(tried, evaluate, place, limit, lifted), limit.equality))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="delta_grad == 0.0")
             warnings.filterwarnings("ignore", message="Singular Jacobian matrix")
@@ -158,7 +158,7 @@ def _without_slopes(evaluator: Evaluator) -> Callable:
     return value
 
 
-def _rows(tried, look, place: int, limit, lifted: bool):
+def _rows(tried, evaluate, place: int, limit, lifted: bool):
     size = size_of(limit)
 
     def inside(x):
@@ -167,7 +167,7 @@ def _rows(tried, look, place: int, limit, lifted: bool):
         return np.full_like(slacks, -_BAD) if found.code else slacks
 
     def by(x):
-        rows = look(x).limit_slopes[place]
+        rows = evaluate(x).limit_slopes[place]
         signs = [1.0] * (limit.at_least > -np.inf)
         signs += [-1.0] * (limit.at_most < np.inf and not limit.equality)
         whole = np.concatenate([sign * rows for sign in signs]) / size
@@ -208,9 +208,9 @@ def _last(evaluator: Evaluator, final, success: bool) -> int:
 
 
 def _place_last(evaluator: Evaluator, here: Evaluation) -> None:
-    """Put the design at the end of its course, where it is looked for."""
-    if not np.array_equal(evaluator.course[-1].shares, here.shares):
-        evaluator.course.append(here)
+    """Put the design at the end of its history, where it is looked for."""
+    if not np.array_equal(evaluator.history[-1].normalised, here.normalised):
+        evaluator.history.append(here)
 
 
 METHODS: dict[str, Callable] = {

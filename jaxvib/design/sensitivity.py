@@ -8,6 +8,7 @@ V[f]$ (with all that it does together with others).
 **Source:** Saltelli et al. (2010), by `scipy.stats.sobol_indices`.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 
 import equinox as eqx
@@ -26,8 +27,8 @@ from .measure import Direct, Measure, as_measure
 from .problem import Problem
 from .variables import Bounds, values_at, variables_of
 
-_RESAMPLES = 99
 _LEVEL = 0.95
+_RESAMPLES = 99  # of which the level leaves out two or three on either side
 
 
 class LocalSensitivity(eqx.Module):
@@ -76,12 +77,12 @@ def local_sensitivity(
     `ValueError` as `Problem` does.
     """
     problem = Problem(system, bounds, measure, combine="sum")
-    found = Evaluator(problem, problem.shares)(problem.shares)
+    found = Evaluator(problem, problem.normalised)(problem.normalised)
     variables = problem.form.variables
     turned = np.array(
-        [one.slope(share) for one, share in zip(variables, problem.shares, strict=True)]
+        [one.slope(part) for one, part in zip(variables, problem.normalised, strict=True)]
     )
-    values = np.array([problem.values(problem.shares)[one.path] for one in variables])
+    values = np.array([problem.values(problem.normalised)[one.path] for one in variables])
     slopes = np.asarray(found.slopes) / turned
     numbers = np.asarray(found.numbers)[:, None]
     known = (numbers != 0) & (values != 0)
@@ -123,8 +124,8 @@ def sobol_indices(
     mixed = np.tile(first, (number, 1, 1))  # one column each from the second
     for place in range(number):
         mixed[place, :, place] = second[:, place]
-    shares = np.concatenate([first, second, *mixed])
-    numbers = _looking(measure, system, variables, progress)(shares)
+    normalised = np.concatenate([first, second, *mixed])
+    numbers = _evaluating(measure, system, variables, progress)(normalised)
     lost = int(np.sum(~np.isfinite(numbers).all(axis=1)))
     paths = tuple(one.path for one in variables)
     if lost:
@@ -179,12 +180,12 @@ def _without_indices(paths, numbers: int, lost: int) -> SobolIndices:
     )
 
 
-def _looking(measure: Measure, system, variables, progress) -> Callable:
-    """Return the measure's numbers of shares, (samples, variables)."""
+def _evaluating(measure: Measure, system, variables, progress) -> Callable:
+    """Return the measure's numbers of normalised variables, (samples, variables)."""
     analysis = measure.analysis
 
-    def one(shares):
-        here = replace(system, values_at(variables, shares))
+    def one(normalised):
+        here = replace(system, values_at(variables, normalised))
         outcome = analysis(here, analysis.start(here))
         numbers = jnp.ravel(jnp.asarray(measure.read(outcome.result), float))
         failing = jnp.asarray([int(code) for code in Reason if code.failed], jnp.int32)
@@ -195,11 +196,11 @@ def _looking(measure: Measure, system, variables, progress) -> Callable:
     if analysis.compiled and analysis.start_compiled:
         # Motions wait for the longest of their chunk; functions are done all alike.
         chunk = 512 if isinstance(analysis, Direct) else 64
-        return lambda shares: map_samples(one, shares, chunk=chunk, progress=progress)
+        return functools.partial(map_samples, one, chunk=chunk, progress=progress)
 
-    def one_by_one(shares):
+    def one_by_one(normalised):
         array = jax.tree.structure(0)
-        rows = [recalled(one, row, structure=array) for row in jnp.asarray(shares)]
+        rows = [recalled(one, row, structure=array) for row in jnp.asarray(normalised)]
         return np.stack([np.asarray(row) for row in rows])
 
     return one_by_one

@@ -7,7 +7,7 @@ import optax
 from jaxtyping import Array, Float
 
 from ..orbits import PeriodicOrbit
-from .course import Design
+from .history import Design
 from .measure import Measure
 from .optimise import ADAM, optimise
 from .orbit_measures import OrbitAnalysis
@@ -33,7 +33,7 @@ def tune(
     variable u, which `optimiser` (optax; Adam with rate 0.2 unless given) moves along
     the exact gradient: through the converged orbit by the implicit function theorem,
     through its peaks by the flow to their times. The first orbit is the one that a
-    transient leads to; each following one starts from the one before. The course has
+    transient leads to; each following one starts from the one before. The history has
     `steps` + 1 entries, the start first. `optimise` does the same for any `Problem`.
 
     **Raises:** `ValueError` for an unknown path, bounds that do not enclose the value,

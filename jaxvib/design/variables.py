@@ -17,7 +17,7 @@ SCALES = ("linear", "log")
 
 @dataclasses.dataclass(frozen=True)
 class Variable:
-    r"""One parameter that a design moves, by a share $s \in [0, 1]$ of its range.
+    r"""One parameter that a design moves, by a normalised value $s \in [0, 1]$.
 
     On the `scale` "linear" its value is $p = l + (h - l) s$, on "log"
     $p = l\,(h/l)^s$, which takes a positive parameter through decades in equal steps.
@@ -40,22 +40,22 @@ class Variable:
         if self.scale == "log" and self.low <= 0:
             raise ValueError(f"bounds = {self._bounds()} of {self.path} are not above 0")
 
-    def value(self, share):
-        """Return the parameter at a share of the range."""
+    def value(self, normalised):
+        """Return the parameter at a normalised value."""
         if self.scale == "log":
-            return self.low * (self.high / self.low) ** share
-        return self.low + (self.high - self.low) * share
+            return self.low * (self.high / self.low) ** normalised
+        return self.low + (self.high - self.low) * normalised
 
-    def share(self, value: float) -> float:
-        """Return the share of the range at which a value lies."""
+    def normalised(self, value: float) -> float:
+        """Return the normalised value, the part of the range below a value."""
         if self.scale == "log":
             return float(np.log(value / self.low) / np.log(self.high / self.low))
         return (value - self.low) / (self.high - self.low)
 
-    def slope(self, share: float) -> float:
-        """Return the derivative of the parameter with respect to the share."""
+    def slope(self, normalised: float) -> float:
+        """Return the derivative of the parameter with respect to the normalised one."""
         if self.scale == "log":
-            return float(self.value(share) * np.log(self.high / self.low))
+            return float(self.value(normalised) * np.log(self.high / self.low))
         return self.high - self.low
 
     def _bounds(self) -> str:
@@ -68,14 +68,14 @@ Bounds = Variable | tuple[float, float] | tuple[float, float, str]
 def variables_of(
     system: eqx.Module, bounds: Mapping[str, Bounds]
 ) -> tuple[tuple[Variable, ...], Float[np.ndarray, " variables"]]:
-    """Return the variables that bounds by path declare, and the shares of the system.
+    """Return the variables that bounds by path declare, and the system's, normalised.
 
     **Raises:** `ValueError` for no path, an unknown one, bounds that its parameter may
     not have or that do not enclose the system's own value.
     """
     if not bounds:
         raise ValueError("bounds = {} names no parameter; allowed: one or more")
-    found, shares = [], []
+    found, normalised = [], []
     for path, given in bounds.items():
         entry = entry_at(system, path)
         one = given if isinstance(given, Variable) else Variable(path, *given)
@@ -88,8 +88,8 @@ def variables_of(
                 f"value {value:g}"
             )
         found.append(one)
-        shares.append(one.share(value))
-    return tuple(found), np.array(shares)
+        normalised.append(one.normalised(value))
+    return tuple(found), np.array(normalised)
 
 
 def entry_at(system: object, path: str) -> Parameter:
@@ -116,11 +116,11 @@ def entry_at(system: object, path: str) -> Parameter:
     raise ValueError(unknown_key("parameter", path, known))
 
 
-def values_at(variables: tuple[Variable, ...], shares) -> dict:
-    """Return the parameters by path at shares of their ranges, (variables,)."""
-    return {one.path: one.value(shares[i]) for i, one in enumerate(variables)}
+def values_at(variables: tuple[Variable, ...], normalised) -> dict:
+    """Return the parameters by path at normalised variables, (variables,)."""
+    return {one.path: one.value(normalised[i]) for i, one in enumerate(variables)}
 
 
-def shares_of(free):
-    """Return the shares of free numbers."""
+def normalised_of(free):
+    """Return the normalised variables of free numbers."""
     return jax.nn.sigmoid(free)

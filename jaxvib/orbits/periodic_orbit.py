@@ -25,7 +25,7 @@ from .multipliers import (
     verdict,
 )
 from .settling import GRAZING as GRAZING
-from .settling import settle
+from .settling import LEAST_TRANSIENT, SETTLED, TRANSIENT_RTOL, settle
 from .shooting import Shot, scales, shoot
 
 # How much tighter than the solver's tolerance an orbit is followed once more: by as much
@@ -33,12 +33,8 @@ from .shooting import Shot, scales, shoot
 EVIDENCE = {"quick": 1.0, "checked": 1e-2, "strict": 1e-4}
 # Of the load's periods in one of a motion: three doublings.
 LONGEST_PERIOD = 8
-# A transient only leads near to an orbit: Newton's method finds it, at the tolerance asked.
-_TRANSIENT_RTOL = 1e-7
-_LEAST_TRANSIENT = 512  # periods: 12 decay times at a damping ratio of 0.4 %
-_SETTLED = 1e-5  # how closely a motion recurs that has settled, per size
-# Without evidence multipliers nearer to the unit circle are undecided: M is good to a few
-# times the tolerance, and a thousandth is beyond what any contact adds.
+# Without evidence multipliers nearer to the unit circle than this are undecided: far more
+# than what an onset of contact adds to the tolerance (`evidence.multiplier_bar`).
 _BAND = 1e-3
 # Of a motion that a transient leads to: an orbit with a period in which it recurs no closer
 # is not tried, and one farther away is another one, per size.
@@ -238,9 +234,9 @@ def _settled(system):
         frozen,
         frozen.rest(),
         LONGEST_PERIOD,
-        _LEAST_TRANSIENT,
-        _SETTLED,
-        _TRANSIENT_RTOL,
+        LEAST_TRANSIENT,
+        SETTLED,
+        TRANSIENT_RTOL,
     )
 
 

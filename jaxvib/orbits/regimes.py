@@ -32,7 +32,7 @@ from .periodic_orbit import (
     orbit_from_guess,
     unknown_orbits,
 )
-from .settling import recurrences, strobe
+from .settling import TRANSIENT_RTOL, recurrences, strobe
 from .shooting import scales
 
 # A motion has settled on a period where it recurs this closely, in units of its own
@@ -40,8 +40,7 @@ from .shooting import scales
 CLOSE = 1e-4
 # Then it is tried with every period in which it recurs at least this closely.
 PLAUSIBLE = 1e-2
-TRANSIENT_RTOL = 1e-7
-_SEGMENT = 32
+_SEGMENT = 32  # periods, after which lanes that settled leave
 _LIKELY = 3  # what has not settled after these segments most likely never does
 _NEAR = 0.1  # an orbit that is farther from its guess is another one
 _FAR = 0.1  # a motion that recurs no better draws near to nothing yet

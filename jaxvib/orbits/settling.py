@@ -20,8 +20,12 @@ from .shooting import no_period, scales
 
 # A touch that is shallower than this part of the amplitude is not counted.
 GRAZING = 1e-9
-# Distance of the neighbour that measures a Lyapunov exponent, per size of the motion: the
-# root of the error of a difference, 1e-12, so that rounding and curvature weigh alike.
+# A transient only leads near to an orbit: Newton's method finds it, at the tolerance asked.
+TRANSIENT_RTOL = 1e-7
+LEAST_TRANSIENT = 512  # periods: 12 decay times at a damping ratio of 0.4 %
+SETTLED = 1e-5  # how closely a motion recurs that has settled, per size
+# Distance of the neighbour that measures a Lyapunov exponent, per size of the motion: small
+# enough that curvature adds a millionth, and ten digits of the difference are not rounding.
 _NEIGHBOUR = 1e-6
 # Below what a difference of two states can tell: they are one.
 _MET = 1e-16

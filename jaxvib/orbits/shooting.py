@@ -15,7 +15,7 @@ from ..ensemble import Reason
 from ..systems.periods import period_of
 from .newton import newton
 
-# Steps: six halvings of a bad guess, and as many as the method takes to double its digits.
+# Steps: six halvings of one, and ten of a method that doubles its digits with each.
 MOST_ITERATIONS = 16
 # A step that makes the residual no smaller at a 64th of its length leads nowhere.
 _SMALLEST_DAMPING = 1 / 64

@@ -118,13 +118,13 @@ SLOW = {
 
 def check_slopes(system, bounds, measure, step):
     problem = Problem(system, bounds, measure, combine="sum")
-    evaluator = Evaluator(problem, problem.shares)
-    found = evaluator(problem.shares)
+    evaluator = Evaluator(problem, problem.normalised)
+    found = evaluator(problem.normalised)
     assert not found.code
     for place in range(len(bounds)):
         moved = []
         for steps in (-2, -1, 1, 2):
-            shares = problem.shares.copy()
+            shares = problem.normalised.copy()
             shares[place] += steps * step
             # with slopes too, so that no second program is compiled
             moved.append(np.asarray(evaluator(shares).numbers))
@@ -184,7 +184,7 @@ def test_the_impulse_turns_the_attached_body_round():
     stretch = states[:, 1] - states[:, 0] - 0.05
     expected = 100.0 * 5.646**2 * np.trapezoid(stretch, times)
     problem = Problem(soft, SPRING, contact_impulse())
-    found = Evaluator(problem, problem.shares)(problem.shares)
+    found = Evaluator(problem, problem.normalised)(problem.normalised)
     assert float(found.numbers[0]) == pytest.approx(expected, rel=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""The course of a design: what was tried, step by step, and what came out."""
+"""The history of a design: what was tried, step by step, and what came out."""
 
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from .smoothness import Notice, notice
 if TYPE_CHECKING:
     from .evaluation import Evaluation
 
-_ACTIVE = 1e-5  # share of its scale within which a bound or a limit holds
+_ACTIVE = 1e-5  # part of its scale within which a bound or a limit holds
 
 
 class Starts(eqx.Module):
@@ -28,7 +28,7 @@ class Starts(eqx.Module):
 
 
 class Design(eqx.Module):
-    """A design that was found, and the course of the evaluations that led to it.
+    """A design that was found, and the history of the evaluations that led to it.
 
     Arrays over steps have one entry for each evaluation of the best start. `variables`,
     `gradients`: by path, in the parameters' units (NaN for searches without gradients);
@@ -77,25 +77,25 @@ class Design(eqx.Module):
 
 
 def design_of(
-    problem: Problem, courses: list[list["Evaluation"]], ends: list[int], codes: list[int]
+    problem: Problem, histories: list[list["Evaluation"]], ends: list[int], codes: list[int]
 ) -> Design:
-    """Return the design of the best of several courses, which end at given steps."""
+    """Return the design of the best of several histories, which end at given steps."""
     form = problem.form
-    finals = [course[end] for course, end in zip(courses, ends, strict=True)]
+    finals = [history[end] for history, end in zip(histories, ends, strict=True)]
     ranks = [
         (worst_violation(form, one), form.sign * one.objective) if not one.code
         else (np.inf, np.inf)
         for one in finals
     ]  # fmt: skip
     chosen = min(range(len(finals)), key=lambda i: ranks[i])
-    course, final = courses[chosen], finals[chosen]
-    shares = np.stack([one.shares for one in course])
-    values = [problem.values(row) for row in shares]
+    history, final = histories[chosen], finals[chosen]
+    normalised = np.stack([one.normalised for one in history])
+    values = [problem.values(row) for row in normalised]
     nothing = np.full(len(form.variables), np.nan)
-    gradients = np.stack([_gradient(form, one, nothing) for one in course])
+    gradients = np.stack([_gradient(form, one, nothing) for one in history])
     starts = Starts(
         {
-            one.path: jnp.asarray([one.value(end.shares[i]) for end in finals])
+            one.path: jnp.asarray([one.value(end.normalised[i]) for end in finals])
             for i, one in enumerate(form.variables)
         },
         jnp.asarray([end.objective for end in finals]),
@@ -106,21 +106,21 @@ def design_of(
             one.path: jnp.asarray([row[one.path] for row in values])
             for one in form.variables
         },
-        objective=jnp.asarray([one.objective for one in course]),
-        numbers=jnp.asarray(np.stack([one.numbers for one in course])),
+        objective=jnp.asarray([one.objective for one in history]),
+        numbers=jnp.asarray(np.stack([one.numbers for one in history])),
         gradients={
             one.path: jnp.asarray(gradients[:, i]) for i, one in enumerate(form.variables)
         },
         limits={
-            name: jnp.asarray([np.min(inside(limit, one.limits[i])) for one in course])
+            name: jnp.asarray([np.min(inside(limit, one.limits[i])) for one in history])
             for i, (name, limit) in enumerate(form.limits.items())
         },
-        notices=jnp.asarray([int(one.notice) for one in course], jnp.int32),
+        notices=jnp.asarray([int(one.notice) for one in history], jnp.int32),
         best=jnp.asarray(ends[chosen], jnp.int32),
-        evaluations=jnp.asarray(sum(map(len, courses)), jnp.int32),
-        optimality=jnp.asarray(optimality(form, final, course[0])),
+        evaluations=jnp.asarray(sum(map(len, histories)), jnp.int32),
+        optimality=jnp.asarray(optimality(form, final, history[0])),
         starts=starts,
-        system=problem.designed(final.shares),
+        system=problem.designed(final.normalised),
         result=jnp.asarray(codes[chosen], jnp.int32),
     )
 
@@ -149,7 +149,7 @@ def optimality(form, evaluation, first) -> float:
     if evaluation.slopes is None or evaluation.code:
         return np.nan
     scale = form.sign / (abs(first.objective) or 1.0)
-    n = len(evaluation.shares)
+    n = len(evaluation.normalised)
     columns = []
     if form.min_max:
         worst = np.max(form.sign * evaluation.numbers)
@@ -159,10 +159,10 @@ def optimality(form, evaluation, first) -> float:
     else:
         gradient = slopes(form, evaluation)
         target = np.append(-scale * gradient, 0.0)
-    for i, share in enumerate(evaluation.shares):
-        if share <= _ACTIVE:
+    for i, normalised in enumerate(evaluation.normalised):
+        if normalised <= _ACTIVE:
             columns.append(-np.eye(n + 1)[i])
-        if share >= 1 - _ACTIVE:
+        if normalised >= 1 - _ACTIVE:
             columns.append(np.eye(n + 1)[i])
     rows = zip(
         form.limits.values(), evaluation.limits, evaluation.limit_slopes, strict=True
@@ -182,7 +182,7 @@ def optimality(form, evaluation, first) -> float:
 
 
 def slopes(form, evaluation) -> np.ndarray:
-    """Return the objective's derivatives by the shares."""
+    """Return the objective's derivatives by the normalised variables."""
     return slopes_of_objective(form, evaluation.numbers, evaluation.slopes)
 
 
@@ -191,8 +191,8 @@ def _gradient(form, evaluation, nothing) -> np.ndarray:
         return nothing
     by_share = slopes(form, evaluation)
     turned = [
-        one.slope(share)
-        for one, share in zip(form.variables, evaluation.shares, strict=True)
+        one.slope(normalised)
+        for one, normalised in zip(form.variables, evaluation.normalised, strict=True)
     ]
     return by_share / np.array(turned)
 
