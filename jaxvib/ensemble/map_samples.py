@@ -58,12 +58,12 @@ def map_samples(
         raise ValueError(f"chunk = {chunk} is not in [1, inf)")
     order = np.arange(number) if cost is None else np.argsort(cost, kind="stable")
     one = jax.tree.map(lambda leaf: np.asarray(leaf)[0], samples)
-    native = _native(function, one)
-    structure = None if native is None else native.structure(one)
     compiled, ahead = _compiled(function)
     ready = ahead.get(chunk)
     if ready is not None:
         ready.result()
+    native = _native(function, one)
+    structure = None if native is None else jax.tree.structure(native.shapes(one))
     devices = len(jax.local_devices())
     stride = chunk * devices
     recall = current()

@@ -57,9 +57,9 @@ class Kernel:
         """Return why XLA compiles the function for such arguments, "" where LLVM does."""
         return self._form_of(arguments)[1].reason
 
-    def structure(self, *arguments):
-        """Return the structure of the results for such arguments, as `jax.tree` has it."""
-        return self._form_of(arguments)[1].tree
+    def shapes(self, *arguments):
+        """Return the results' shapes for such arguments, as `jax.eval_shape` does."""
+        return self._form_of(arguments)[1].results
 
     def _form_of(self, arguments):
         leaves, rest = _parted(arguments)
@@ -115,9 +115,8 @@ class _Form:
     def __init__(self, flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]):
         self._flat, self._shapes = flat, shapes
         self._programs: dict[int, Any] = {}
-        closed, results = trace(flat, shapes)
-        self._closed = closed
-        self.tree = jax.tree.structure(results)
+        self._closed, self.results = trace(flat, shapes)
+        self.tree = jax.tree.structure(self.results)
         self.reason = ""
         try:
             if jax.default_backend() != "cpu":

@@ -13,6 +13,6 @@ from .lyapunov import lyapunov_exponents as lyapunov_exponents
 from .lyapunov import poincare_section as poincare_section
 from .periodic_orbit import PeriodicOrbit as PeriodicOrbit
 from .periodic_orbit import periodic_orbit as periodic_orbit
-from .regimes import orbit_traces as orbit_traces
 from .regimes import regimes as regimes
 from .regimes import transient_engine as transient_engine
+from .traces import orbit_traces as orbit_traces

@@ -6,12 +6,10 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from .._quantity import check_range
 from ..dynamics.engines import MANY, engine_for
-from ..dynamics.flow import simulate
 from ..ensemble import Reason, compile_ahead, map_samples
 from ..kernels import kernel
 from ..systems.parameters import parameters, replace
@@ -25,15 +23,9 @@ from .linear_end import (
     transient_periods,
 )
 from .multipliers import UNSTABLE
-from .periodic_orbit import (
-    LONGEST_PERIOD,
-    PeriodicOrbit,
-    evidence_factor,
-    orbit_from_guess,
-    unknown_orbits,
-)
+from .orbit_finder import OrbitFinder
+from .periodic_orbit import LONGEST_PERIOD, PeriodicOrbit, evidence_factor, unknown_orbits
 from .settling import TRANSIENT_RTOL, recurrences, strobe
-from .shooting import scales
 
 # A motion has settled on a period where it recurs this closely, in units of its own
 # size; Newton's method takes over from there.
@@ -44,16 +36,7 @@ _SEGMENT = 32  # periods, after which lanes that settled leave
 _LIKELY = 3  # what has not settled after these segments most likely never does
 _NEAR = 0.1  # an orbit that is farther from its guess is another one
 _FAR = 0.1  # a motion that recurs no better draws near to nothing yet
-_FOLLOWED = 8  # periods of the load of a motion whose own period is not known
-_TRACE_STEPS = 64  # from one time that is stored to the next
-
-
-class Traces(NamedTuple):
-    """Motions over one period each: times (samples, points), states and forces."""
-
-    times: np.ndarray
-    states: np.ndarray
-    contact_force: np.ndarray
+FOLLOWED = 8  # periods of the load of a motion whose own period is not known
 
 
 def regimes(
@@ -82,29 +65,26 @@ def regimes(
     `UNDECIDED_MOTION` or `UNDAMPED`. These are results and no failures.
 
     **Arguments:** `samples`: values by parameter path, each of shape (samples,).
-    `engine`: see `transient_engine`; where "auto" takes events, orbits and their monodromy
-    matrices are still diffrax's. Those of "event" are found in a tenth of the time and
-    compiled in twice. `number`: of all samples, where these are a part of them: "auto" goes
-    by it. `progress`: is called with the number of samples finished since its
-    last call.
+    `engine`: see `transient_engine`; where "auto" takes events and a kernel can, orbits and
+    their monodromy matrices go by them too, else by what follows single motions.
+    `number`: of all samples, where these are a part of them: "auto" goes by it.
+    `progress`: is called with the number of samples finished since its last call.
     **Returns:** a `PeriodicOrbit` of numpy arrays with a leading axis of samples.
     **Raises:** `ValueError` for an unknown path or a value out of its range.
     """
     leaves, static = batched(system, samples)
     factor = evidence_factor(evidence)
-    shooting = _orbit_stage(static, "event" if engine == "event" else "auto")
     number = number or len(jax.tree.leaves(leaves)[0])
-    engine, _ = transient_engine(system, engine, number, max_periods)
+    asked, (engine, _) = engine, transient_engine(system, engine, number, max_periods)
     run = functools.partial(map_samples, chunk=chunk)
     start = run(_rest_stage(static), leaves)
     one = jax.tree.map(lambda leaf: leaf[0], (leaves, start.state))
-    settings = np.asarray(1, np.int32), np.asarray(rtol), np.asarray(factor)
-    compile_ahead(shooting, (*one, *settings), chunk=chunk)
+    finder = OrbitFinder(static, one, rtol, factor, asked, engine == "event", chunk)
     report = progress or (lambda done: None)
     state, nearest, result = _settled(
         run, leaves, static, start, transient, max_periods, engine, chunk
     )
-    found = _Found(system, leaves, result, run, shooting, rtol, factor, report)
+    found = _Found(system, leaves, result, finder, report)
     report(int(np.sum(result != 0)))
     settled = np.flatnonzero((result == 0) & (nearest.min(axis=1) < CLOSE))
     for periods in range(1, max_periods + 1):
@@ -153,9 +133,8 @@ def transient_engine(
 class _Found:
     """The orbits of all samples, as far as they are known; -1 where a result is open."""
 
-    def __init__(self, system, leaves, result, run, stage, rtol, factor, report):
-        self.leaves, self.run, self.stage, self.report = leaves, run, stage, report
-        self.settings = rtol, factor
+    def __init__(self, system, leaves, result, finder: OrbitFinder, report):
+        self.leaves, self.finder, self.report = leaves, finder, report
         self.orbits = unknown_orbits(system, len(result))
         self.orbits.result[:] = np.where(result == 0, -1, result)
 
@@ -164,13 +143,9 @@ class _Found:
 
         `fits(place, state)`: whether the orbit with a state is that of a lane's motion.
         """
-        size = lanes.size
-        settings = (np.full(size, value) for value in self.settings)
-        counts = np.full(size, periods, np.int32)
-        sampled = _take(self.leaves, lanes), guesses, counts, *settings
-        found, distance = self.run(self.stage, sampled)
+        found, distance = self.finder.find(_take(self.leaves, lanes), guesses, periods)
         success = (found.result == Reason.SUCCESS) & (distance < _NEAR)
-        accepted = success & (found.stable != UNSTABLE)
+        accepted = np.asarray(success & (found.stable != UNSTABLE))
         if fits is not None:
             accepted &= [fits(place, state) for place, state in enumerate(found.state)]
         _put(self.orbits, lanes[accepted], _take(found, accepted))
@@ -197,32 +172,6 @@ class _Found:
                     ),
                 )  # fmt: skip
         return done
-
-
-def orbit_traces(
-    system: eqx.Module,
-    samples: Mapping[str, Sequence[float] | np.ndarray],
-    orbits: PeriodicOrbit,
-    points: int = 128,
-) -> Traces:
-    """Return each sample's motion over one period of its orbit, at `points` times.
-
-    Half of the times are spread evenly, the others go where the acceleration changes
-    most: into the contacts, which may last a thousandth of the period. A motion of no
-    short period is followed over eight periods of its load.
-    """
-    leaves, static = batched(system, samples)
-    share = _FOLLOWED / np.maximum(orbits.periods, _FOLLOWED)
-    spans = np.where(np.isfinite(orbits.period), orbits.period * share, 1.0)
-    run = functools.partial(map_samples, _trace_stage(static))
-    lanes = leaves, np.asarray(orbits.state)
-    # The same number of times in both passes, so that one program serves them.
-    evenly = spans[:, None] * np.linspace(0.0, 1.0, _TRACE_STEPS * (points - 1) + 1)
-    trial, _ = run((*lanes, evenly))
-    times = _telling_times(evenly, trial)
-    states, force = run((*lanes, times))
-    kept = np.s_[:, ::_TRACE_STEPS]
-    return Traces(times[kept], states[kept], force[kept])
 
 
 def batched(system: eqx.Module, samples: Mapping[str, Sequence[float] | np.ndarray]):
@@ -330,41 +279,6 @@ def _settle_stage(static, longest, engine):
     return kernel(stage)
 
 
-@functools.lru_cache(maxsize=32)
-def _orbit_stage(static, engine):
-    def stage(lane):
-        leaves, state, periods, rtol, factor = lane
-        system = eqx.combine(leaves, static)
-        orbit = orbit_from_guess(system, state, periods, rtol, factor, engine)
-        return orbit, jnp.max(jnp.abs(orbit.state - state) / scales(system, state))
-
-    return stage
-
-
-@functools.lru_cache(maxsize=32)
-def _trace_stage(static):
-    def stage(lane):
-        leaves, state, times = lane
-        trajectory = simulate(eqx.combine(leaves, static), state, times, TRANSIENT_RTOL)
-        return trajectory.states, trajectory.contact_force
-
-    return stage
-
-
-def _telling_times(times, states):
-    """Return as many times (samples, p) as given, dense where velocities (…, 2n) bend."""
-    velocity = np.split(states, 2, axis=-1)[1]
-    bends = np.abs(np.diff(velocity, 2, axis=1)).sum(axis=-1)
-    bends = np.pad(bends, ((0, 0), (1, 1)), mode="edge")
-    bends = bends[:, 1:] + bends[:, :-1]
-    bends = np.where(np.isfinite(bends), bends, 0.0)  # no motion: even times
-    share = 1.0 / bends.shape[1] + bends / np.maximum(bends.sum(1, keepdims=True), 1e-300)
-    passed = np.pad(np.cumsum(share, axis=1), ((0, 0), (1, 0)))
-    wanted = passed[:, -1:] * np.linspace(0.0, 1.0, times.shape[1])
-    lanes = zip(wanted, passed, times, strict=True)
-    return np.stack([np.interp(*lane) for lane in lanes])
-
-
 def _likely_periods(trail, units, repeats, longest) -> set[int]:
     """Return the periods that the orbit may have to which a motion draws near."""
     if repeats:
@@ -403,7 +317,7 @@ def _classed(orbits, lanes, watched: Watched, period) -> PeriodicOrbit:
         _take(orbits, lanes),
         (
             watched.state,
-            np.where(repeats > 0, repeats, _FOLLOWED) * period,
+            np.where(repeats > 0, repeats, FOLLOWED) * period,
             repeats.astype(np.int32),
             watched.contacts_per_period,
             watched.max_contact_force,

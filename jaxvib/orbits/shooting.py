@@ -108,7 +108,6 @@ def revolve(
     """
     period = period_of(system)
     units = scales(system, state)
-    size = state.shape[0]
 
     def one_period(index, last: Revolution) -> Revolution:
         go = active & (last.result == Reason.SUCCESS) & (index < periods)
@@ -138,15 +137,19 @@ def revolve(
         )
         return jax.tree.map(lambda n, o: jnp.where(go, n, o), new, last)
 
-    first = Revolution(
+    last = jax.lax.fori_loop(0, periods, one_period, _not_begun(system, state))
+    return last._replace(result=no_period(system, period, last.result))
+
+
+def _not_begun(system, state) -> Revolution:
+    """Return what no period at all does to a state."""
+    return Revolution(
         state,
-        jnp.eye(size),
+        jnp.eye(state.shape[0]),
         start_watching(jnp.zeros(()), state, system.equation()),
         jnp.asarray(False),
         jnp.asarray(Reason.SUCCESS, jnp.int32),
     )
-    last = jax.lax.fori_loop(0, periods, one_period, first)
-    return last._replace(result=no_period(system, period, last.result))
 
 
 def _longest_steps(system, state):
@@ -224,12 +227,9 @@ def _judged(last: _Iteration, trial: _Trial, looking, rtol, tight):
     return done, jnp.where(looking, late, code).astype(jnp.int32)
 
 
-def _begun(system, start, units, periods, rtol, grazing) -> _Iteration:
+def _begun(system, start, units) -> _Iteration:
     """Return the method before its first step."""
     size = start.shape[0]
-    blank = jax.eval_shape(
-        lambda s: revolve(system, s, periods, rtol=rtol, grazing=grazing), start
-    )
     return _Iteration(
         start,
         jnp.asarray(jnp.inf),
@@ -242,7 +242,7 @@ def _begun(system, start, units, periods, rtol, grazing) -> _Iteration:
         jnp.asarray(0, jnp.int32),
         units,
         jnp.asarray(-1, jnp.int32),
-        jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), blank),
+        jax.tree.map(jnp.zeros_like, _not_begun(system, start)),
     )
 
 
@@ -318,7 +318,7 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
         )
         return jax.tree.map(lambda n, o: jnp.where(active, n, o), new, last)
 
-    first = _begun(system, start, units, periods, rtol, grazing)
+    first = _begun(system, start, units)
     last = newton(body, first, lambda iteration: iteration.result < 0)
     orbit = last.best, last.seen, last.monodromy, last.correction, last.bend
     return Shot(*orbit, last.iterations, last.result)

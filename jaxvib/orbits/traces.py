@@ -1,0 +1,133 @@
+"""Motions of many samples over one period, at the times that tell them best."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..dynamics.engines import MANY, engine_for
+from ..dynamics.events import travel
+from ..dynamics.flow import simulate
+from ..ensemble import map_samples
+from ..kernels import kernel
+from .periodic_orbit import PeriodicOrbit
+from .regimes import FOLLOWED, batched
+from .settling import TRANSIENT_RTOL
+
+_BLOCK = 64  # times that one call of a program goes on for
+_LOOKS = 64  # at the motion, from one time that is stored to the next
+
+
+class Traces(NamedTuple):
+    """Motions over one period each: times (samples, points), states and forces."""
+
+    times: np.ndarray
+    states: np.ndarray
+    contact_force: np.ndarray
+
+
+def orbit_traces(
+    system: eqx.Module,
+    samples: Mapping[str, Sequence[float] | np.ndarray],
+    orbits: PeriodicOrbit,
+    points: int = 128,
+) -> Traces:
+    """Return each sample's motion over one period of its orbit, at `points` times.
+
+    Half of the times are spread evenly, the others go where the acceleration changes
+    most: into the contacts, which may last a thousandth of the period. A motion of no
+    short period is followed over eight periods of its load.
+    """
+    leaves, static = batched(system, samples)
+    start = np.asarray(orbits.state)
+    share = FOLLOWED / np.maximum(orbits.periods, FOLLOWED)
+    spans = np.where(np.isfinite(orbits.period), orbits.period * share, 1.0)
+    stage = _stage(system, static)
+    evenly = spans[:, None] * np.linspace(0.0, 1.0, _LOOKS * (points - 1) + 1)
+    trial, _ = _followed(stage, leaves, start, evenly)
+    times = _telling_times(evenly, trial, points)
+    return Traces(times, *_followed(stage, leaves, start, times))
+
+
+def _followed(stage, leaves, state, times) -> tuple[np.ndarray, np.ndarray]:
+    """Return states (samples, times, n) and forces (samples, times, contacts)."""
+    count = times.shape[1]
+    blocks = -(-(count - 1) // _BLOCK)
+    # Times after the last one fill up the last block.
+    more = times[:, -1:] + (times[:, -1:] - times[:, :1]) * np.arange(
+        1, blocks * _BLOCK + 2 - count
+    )
+    whole = np.concatenate([times, more], axis=1)
+    states, forces = [], []
+    for block in range(blocks):
+        span = whole[:, block * _BLOCK : (block + 1) * _BLOCK + 1]
+        found, force = map_samples(stage, (leaves, state, span))
+        first = 0 if block == 0 else 1
+        states.append(found[:, first:])
+        forces.append(force[:, first:])
+        state = found[:, -1]
+    states, forces = (np.concatenate(part, axis=1) for part in (states, forces))
+    return states[:, :count], forces[:, :count]
+
+
+def _stage(system, static):
+    """Return what follows a sample through one block of times."""
+    if engine_for(system, "auto", MANY)[0] == "event":
+        leaves, _ = eqx.partition(system, eqx.is_inexact_array)
+        lane = leaves, system.rest(), np.zeros(_BLOCK + 1)
+        if not _by_events(static).why_not(lane):
+            return _by_events(static)
+    return _by_steps(static)
+
+
+@functools.lru_cache(maxsize=32)
+def _by_events(static):
+    def stage(lane):
+        leaves, state, times = lane
+        equation = eqx.combine(leaves, static).equation()
+
+        def force(found):
+            return equation.contact_forces(equation.penetrations(found.state)) + found.held
+
+        def step(state, span):
+            found = travel(equation, state, span[0], span[1], TRANSIENT_RTOL)
+            return found.state, (found.state, force(found))
+
+        begin = travel(equation, state, times[0], times[0], TRANSIENT_RTOL)
+        spans = jnp.stack([times[:-1], times[1:]], axis=1)
+        _, rest = jax.lax.scan(step, state, spans)
+        first = begin.state, force(begin)
+        return tuple(
+            jnp.concatenate([one[None], many])
+            for one, many in zip(first, rest, strict=True)
+        )
+
+    return kernel(stage)
+
+
+@functools.lru_cache(maxsize=32)
+def _by_steps(static):
+    def stage(lane):
+        leaves, state, times = lane
+        trajectory = simulate(eqx.combine(leaves, static), state, times, TRANSIENT_RTOL)
+        return trajectory.states, trajectory.contact_force
+
+    return stage
+
+
+def _telling_times(times, states, count: int):
+    """Return `count` times (samples, count), dense where velocities (…, 2n) bend."""
+    velocity = np.split(states, 2, axis=-1)[1]
+    bends = np.abs(np.diff(velocity, 2, axis=1)).sum(axis=-1)
+    bends = np.pad(bends, ((0, 0), (1, 1)), mode="edge")
+    bends = bends[:, 1:] + bends[:, :-1]
+    bends = np.where(np.isfinite(bends), bends, 0.0)  # no motion: even times
+    share = 1.0 / bends.shape[1] + bends / np.maximum(bends.sum(1, keepdims=True), 1e-300)
+    passed = np.pad(np.cumsum(share, axis=1), ((0, 0), (1, 0)))
+    wanted = passed[:, -1:] * np.linspace(0.0, 1.0, count)
+    lanes = zip(wanted, passed, times, strict=True)
+    return np.stack([np.interp(*lane) for lane in lanes])
