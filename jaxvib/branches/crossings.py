@@ -60,19 +60,12 @@ def crossings_of(
     apart = np.array([point.corner or point.jumped for point in points])
     if contacts is None:
         contacts = np.zeros(len(points))
-    plus, minus, torus = (
-        _signs(np.prod(factors, axis=-1).real)
-        for factors in (1 + multipliers, 1 - multipliers, _pairs(multipliers) - 1)
-    )
-    fold = _changes(_signs(tangents))
     changes = {
-        "fold": fold,
-        "period_doubling": _changes(plus),
-        "neimark_sacker": _changes(torus),
-        "branch_point": _changes(minus) & ~fold,
-        "grazing": contacts[1:] != contacts[:-1],
-        **{name: _changes(_signs(values)) for name, values in watched.items()},
+        kind: _changes(_signs(test(tangents, multipliers))) for kind, test in _TESTS.items()
     }
+    changes["branch_point"] &= ~changes["fold"]
+    changes["grazing"] = contacts[1:] != contacts[:-1]
+    changes |= {name: _changes(_signs(values)) for name, values in watched.items()}
     beside = apart[1:] | apart[:-1]
     found = [
         Crossing(branch, int(after), kind)
@@ -101,11 +94,33 @@ def locate(correct, evaluate, courses, branches, crossings, path: str, events):
     if not crossings:
         return []
     search = _Search(correct, evaluate, courses, branches, crossings, events)
-    kinds = np.array([crossing.kind for crossing in crossings])
-    every = np.arange(len(kinds))
-    shares, success = np.zeros(len(kinds)), search.corners.copy()
-    evaluations = np.zeros(len(kinds), int)
-    accuracies = np.array([_ACCURACY.get(kind, 1e-13) for kind in kinds])
+    every = np.arange(len(crossings))
+    zeros = _zeros(search, every)
+    success = zeros.success
+    x = search.points(zeros.shares, every)
+    for i in every[(search.kinds == "grazing") & ~search.corners]:
+        where = float(zeros.shares[i]), int(i)
+        success[i] = search.touch(x, *where) or (success[i] and search.parts(*where))
+    found = search.evaluated(x, every)
+    return [
+        _made(crossing.kind, path, found, zeros, i, events)
+        for i, crossing in enumerate(crossings)
+    ]
+
+
+class _Zeros(NamedTuple):
+    """Where on the chords of crossings the test functions are 0."""
+
+    shares: np.ndarray
+    success: np.ndarray
+    evaluations: np.ndarray
+
+
+def _zeros(search: "_Search", every: np.ndarray) -> _Zeros:
+    """Return the zeros of the test functions of all crossings but the corners."""
+    shares, success = np.zeros(len(every)), search.corners.copy()
+    evaluations = np.zeros(len(every), int)
+    accuracies = np.array([_ACCURACY.get(kind, 1e-13) for kind in search.kinds])
     for accuracy in np.unique(accuracies):
         which = every[~search.corners & (accuracies == accuracy)]
         if which.size:
@@ -119,38 +134,33 @@ def locate(correct, evaluate, courses, branches, crossings, path: str, events):
             )
             shares[which] = np.nan_to_num(found.x, nan=0.5)
             success[which], evaluations[which] = found.success, found.nfev
-    x = search.points(shares, every)
-    for i in every[(kinds == "grazing") & ~search.corners]:
-        where = float(shares[i]), int(i)
-        success[i] = search.touch(x, *where) or (success[i] and search.parts(*where))
-    values, states, orbits = search.evaluated(x, every)
-    points = []
-    for i in every:
-        code = Reason.SUCCESS if success[i] else Reason.ITERATION_LIMIT
-        if kinds[i] in events:
-            orbit = jax.tree.map(lambda leaf, i=i: jnp.asarray(leaf[i]), orbits)
-            value, code = jnp.asarray(values[i]), jnp.asarray(int(code))
-            points.append(BranchEvent(str(kinds[i]), path, value, orbit, code))
-            continue
-        wrong, genuine = _distance(kinds[i], orbits.floquet_multipliers[i])
-        if kinds[i] == "grazing":
-            wrong = orbits.grazing_margin[i]
-        elif success[i] and not genuine:
-            points.append(None)
-            continue
-        numbers = {
-            "parameter": values[i],
-            "state": states[i],
-            "periods": orbits.periods[i],
-            "time": np.nan,
-            "residual": orbits.residual[i],
-            "test": wrong,
-            "iterations": evaluations[i],
-            "result": code,
-        }
-        whole = jax.tree.map(jnp.asarray, numbers)
-        points.append(BifurcationPoint(kind=str(kinds[i]), path=path, **whole))
-    return points
+    return _Zeros(shares, success, evaluations)
+
+
+def _made(kind: str, path: str, found, zeros: _Zeros, i: int, events):
+    """Return the bifurcation or the event that was found, None where there is none."""
+    values, states, orbits = found
+    code = Reason.SUCCESS if zeros.success[i] else Reason.ITERATION_LIMIT
+    if kind in events:
+        orbit = jax.tree.map(lambda leaf: jnp.asarray(leaf[i]), orbits)
+        value, code = jnp.asarray(values[i]), jnp.asarray(int(code))
+        return BranchEvent(kind, path, value, orbit, code)
+    wrong, genuine = _distance(kind, orbits.floquet_multipliers[i])
+    if kind == "grazing":
+        wrong = orbits.grazing_margin[i]
+    elif zeros.success[i] and not genuine:
+        return None
+    numbers = {
+        "parameter": values[i],
+        "state": states[i],
+        "periods": orbits.periods[i],
+        "time": np.nan,
+        "residual": orbits.residual[i],
+        "test": wrong,
+        "iterations": zeros.evaluations[i],
+        "result": code,
+    }
+    return BifurcationPoint(kind=kind, path=path, **jax.tree.map(jnp.asarray, numbers))
 
 
 class _Search:
@@ -197,14 +207,9 @@ class _Search:
 
     def _tested(self, share, which, found):
         multipliers = np.linalg.eigvals(np.nan_to_num(found.monodromy))
-        values = {
-            "fold": found.tangent[:, -1],
-            "period_doubling": np.prod(1 + multipliers, -1).real,
-            "neimark_sacker": np.prod(_pairs(multipliers) - 1, -1).real,
-            "branch_point": np.prod(1 - multipliers, -1).real,
-        }
+        values = [test(found.tangent[:, -1], multipliers) for test in _TESTS.values()]
         kinds = self.kinds[which]
-        test = np.select([kinds == kind for kind in values], list(values.values()), np.nan)
+        test = np.select([kinds == kind for kind in _TESTS], values, np.nan)
         grazing = kinds == "grazing"
         if grazing.any():
             orbits = self.evaluated(found.x[grazing], which[grazing])[2]
@@ -293,6 +298,17 @@ def _pairs(multipliers):
     size = multipliers.shape[-1]
     first, second = np.triu_indices(size, 1)
     return multipliers[..., first] * multipliers[..., second]
+
+
+# Test functions by the parameter's part of the tangent and the multipliers, (points, n).
+_TESTS: dict[str, Callable] = {
+    "fold": lambda tangents, multipliers: tangents,
+    "period_doubling": lambda tangents, multipliers: np.prod(1 + multipliers, -1).real,
+    "neimark_sacker": lambda tangents, multipliers: (
+        np.prod(_pairs(multipliers) - 1, -1).real
+    ),
+    "branch_point": lambda tangents, multipliers: np.prod(1 - multipliers, -1).real,
+}
 
 
 def _distance(kind: str, multipliers):
