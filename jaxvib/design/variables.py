@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from .._nearest import unknown_key
 from .._quantity import check_range
-from ..systems.parameters import Parameter, parameters
+from ..systems.parameters import Parameter, parameters, whole_path
 
 SCALES = ("linear", "log")
 
@@ -98,22 +98,11 @@ def entry_at(system: object, path: str) -> Parameter:
     **Raises:** `ValueError` for an unknown path, or a path that is a whole array.
     """
     known = parameters(system)
-    keys = path.split(".")
-    for depth in range(len(keys), 0, -1):
-        whole, rest = ".".join(keys[:depth]), keys[depth:]
-        if whole not in known or not all(key.isdecimal() for key in rest):
-            continue
-        entry = known[whole]
-        shape, place = np.shape(entry.value), tuple(map(int, rest))
-        if len(place) != len(shape) or any(
-            i >= n for i, n in zip(place, shape, strict=True)
-        ):
-            break
-        value = entry.value[place] if place else entry.value
-        return dataclasses.replace(entry, value=value)
-    if path in known:
+    whole, place = whole_path(path, known)
+    entry = known[whole]
+    if np.ndim(entry.value) != len(place):
         raise ValueError(f"{path} is an array; allowed: paths of single numbers")
-    raise ValueError(unknown_key("parameter", path, known))
+    return dataclasses.replace(entry, value=entry.value[place]) if place else entry
 
 
 def values_at(variables: tuple[Variable, ...], normalised) -> dict:

@@ -49,9 +49,10 @@ def replace(system: System, values: Mapping[str, object]) -> System:
     hold them refuse when they are built. Traced values cannot be looked at.
     """
     known = {".".join(keys): found for keys, found in _walk(system).items()}
+    declared = {path: entry for path, (_, entry) in known.items()}
     news: dict[tuple, object] = {}
     for path, value in values.items():
-        whole, entry_of = _whole_path(path, known)
+        whole, entry_of = whole_path(path, declared)
         where, entry = known[whole]
         check_range(path, value, entry.unit, entry.allowed)
         new, shape = real_array(value), () if entry_of else np.shape(entry.value)
@@ -79,13 +80,16 @@ def _check_as_built(part) -> None:
             check(part)
 
 
-def _whole_path(path: str, known) -> tuple[str, tuple[int, ...]]:
-    """Return the path of an array and the position in it that a path ends with."""
+def whole_path(path: str, known: Mapping[str, Parameter]) -> tuple[str, tuple[int, ...]]:
+    """Return the path of an array and the position in it that a path ends with.
+
+    **Raises:** `ValueError` for an unknown path.
+    """
     keys = path.split(".")
     for depth in range(len(keys), 0, -1):
         whole, rest = ".".join(keys[:depth]), keys[depth:]
         if whole in known and all(key.isdecimal() for key in rest):
-            shape, position = np.shape(known[whole][1].value), tuple(map(int, rest))
+            shape, position = np.shape(known[whole].value), tuple(map(int, rest))
             inside = all(i < size for i, size in zip(position, shape, strict=False))
             if not rest or (len(rest) == len(shape) and inside):
                 return whole, position
