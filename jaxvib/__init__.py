@@ -19,7 +19,7 @@ _VERBS = {
     "design": (),
     "dynamics": ("flow", "propagate", "simulate"),
     "ensemble": ("Reason", "map_samples", "reason"),
-    "kernels": (),
+    "kernels": ("kernel",),
     "modes": (
         "beam_eigenvalues",
         "frequency_response",

@@ -113,7 +113,7 @@ def measure(name: str, number: int, repeats: int) -> dict:
     def mapped(lane):
         return function(*lane)
 
-    compiled = jv.kernels.kernel(function)
+    compiled = jv.kernel(function)
     _, first = timed(lambda: compiled.map(*few))
     _, first_by_xla = timed(by_xla, few)
     by_xla(lanes)  # another width may be another compilation
@@ -156,7 +156,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.call:
         function, _ = PROGRAMS[options.call]
-        print(timed(lambda: jv.kernels.kernel(function).map(*loads(64)))[1])
+        print(timed(lambda: jv.kernel(function).map(*loads(64)))[1])
         return
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CACHE_HOME"] = folder  # nothing is cached

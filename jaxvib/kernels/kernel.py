@@ -101,7 +101,7 @@ def kernel(function: Callable) -> Kernel:
     IEEE arithmetic: sums that take up a product round once, and elementary functions are
     polynomials of `kernels.elementary`. Compiled code is kept per user.
 
-        oscillation = jv.kernels.kernel(lambda t, w: jnp.exp(-0.1 * t) * jnp.cos(w * t))
+        oscillation = jv.kernel(lambda t, w: jnp.exp(-0.1 * t) * jnp.cos(w * t))
         oscillation.map(np.linspace(0.0, 9.0, 1000), np.full(1000, 2.0))
 
     **Raises:** `TypeError` from the function itself if it cannot be traced.
