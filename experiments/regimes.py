@@ -5,7 +5,7 @@
 
 Three masses on a chain of springs with 0.6 % of critical damping, one load, a soft and a
 stiff stop. Of the first kind no gap closes from rest on, by the closed form of the linear
-motion (modes in numpy, the largest displacement of some ten thousand times): all of
+motion (modes in numpy, the largest displacement of some 20,000 times): all of
 them are motions of period 1. Of the second kind gaps close. Their classes are compared
 with those of `experiments.piecewise`, numpy and C, which follows each from rest for ten
 times as long as the transient may run: 3840 periods, or 120 decay times. There a motion
@@ -86,8 +86,8 @@ def peaks(chains) -> np.ndarray:
         # q = Re(Q e^{iwt} + c e^{rt}) with q = q' = 0 at t = 0.
         place, rate = -response.real, (load * response.imag)
         free = place - 1j * (rate - root.real * place) / root.imag
-        # The free motion is largest before it has decayed by half.
-        times = np.arange(0.0, 0.7 / (RATIO * w[0]), np.pi / 16 / max(w[-1], load))
+        # Near resonance motions grow until the free one has died out.
+        times = np.arange(0.0, 5.0 / (RATIO * w[0]), np.pi / 16 / max(w[-1], load))
         turned = np.exp(1j * load * times)[:, None] * response
         moved = turned.real + (np.exp(times[:, None] * root) * free).real
         found[lane] = np.abs(moved @ modes.T).max(axis=0)
