@@ -1,12 +1,14 @@
 """Many smooth motions at once: an adaptive pair on arrays, one of them per component."""
 
+from typing import Any, NamedTuple
+
 import diffrax
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from ..ensemble import Reason
-from .events.series import settled
+from .barrier import Barrier
 from .looks import longest_of
 from .scales import base, begun
 from .solve import Steps
@@ -22,6 +24,18 @@ _SAFETY, _LEAST, _MOST = 0.9, 0.2, 5.0
 _UNDERFLOW = 1e-13
 
 
+class _Lane(NamedTuple):
+    """Where a lane is: the state and its rate by components, and the step it tries."""
+
+    time: Any
+    length: Any
+    parts: tuple
+    rate: tuple
+    steps: Any
+    jumped: Any
+    watched: Any
+
+
 def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None, kind=None) -> Steps:
     """Return the state at t1, a reason code, the number of steps, and what was watched.
 
@@ -35,7 +49,7 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None, kind=Non
     numbers = [x for x in jax.tree.leaves((prepared, t0, t1)) if _real(x)]
     numbers = [jnp.ravel(x).astype(flat.dtype) for x in map(jnp.asarray, numbers)]
     finite = jnp.all(jnp.isfinite(jnp.concatenate([flat, *numbers]))) & (t1 >= t0)
-    one = jnp.where(finite, 1.0, jnp.nan)
+    once = Barrier(jnp.where(finite, 1.0, jnp.nan))
     t0, t1 = jnp.asarray(t0, float), jnp.asarray(t1, float)
     # A lane that cannot be integrated takes no step, so that it holds up no other.
     end = jnp.where(finite, t1, t0)
@@ -48,7 +62,8 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None, kind=Non
 
     def rates(time, parts):
         rate, _ = ravel_pytree(problem.field(time, tree(parts), prepared))
-        return settled(tuple(rate.astype(kind)), one.astype(kind))
+        parts = tuple(rate.astype(kind))
+        return Barrier(once.one.astype(kind))(parts)
 
     scales = problem.scales(t0, end, base(state), prepared)
     sizes, length = begun(
@@ -71,8 +86,8 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None, kind=Non
         found = problem.jumps(scales, time, *ends, prepared)
         return False if found is None else found
 
-    def step(carry):
-        time, length, parts, rate, steps, jumped, watched = carry
+    def step(lane: _Lane) -> _Lane:
+        time, length, parts, rate, steps, jumped, watched = lane
         active = (time < end) & (steps < tolerance.max_steps) & (length > least)
         near, reach = tuple(x.astype(kind) for x in parts), length.astype(kind)
         stages, change = [rate], parts
@@ -102,33 +117,31 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None, kind=Non
         longer = jnp.minimum(jnp.minimum(length * factor, longest), end - time)
         length = jnp.where(active, longer, length)
         length = jnp.where(time < end, length, jnp.inf)
-        return settled(
-            (
-                time,
-                length,
-                _chosen(good, new, parts),
-                _chosen(good, stages[-1], rate),
-                steps + active.astype(steps.dtype),
-                jumped,
-                watched,
-            ),
-            one,
+        new = _Lane(
+            time,
+            length,
+            _chosen(good, new, parts),
+            _chosen(good, stages[-1], rate),
+            steps + active.astype(steps.dtype),
+            jumped,
+            watched,
         )
+        return once(new)
 
-    def unfinished(carry):
-        time, length, _, _, steps, *_ = carry
-        return (time < end) & (steps < tolerance.max_steps) & (length > least)
+    def unfinished(lane: _Lane):
+        going = (lane.time < end) & (lane.steps < tolerance.max_steps)
+        return going & (lane.length > least)
 
-    def turn(carry):
+    def turn(lane: _Lane) -> _Lane:
         for _ in range(_UNROLLED):
-            carry = step(carry)
-        return carry
+            lane = step(lane)
+        return lane
 
     parts = tuple(flat)
     rate = rates(t0, parts)
     steps = jnp.asarray(0, jnp.int32)
     watched = None if watch is None else watch[0]
-    first = t0, length, parts, rate, steps, jnp.asarray(False), watched
+    first = _Lane(t0, length, parts, rate, steps, jnp.asarray(False), watched)
     last = jax.lax.while_loop(unfinished, turn, first)
     time, length, parts, _, steps, jumped, watched = last
     code = jnp.where(length > least, Reason.SUCCESS, Reason.STEP_UNDERFLOW)

@@ -71,7 +71,7 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
         for row, node in zip(_TABLEAU.a_lower, _TABLEAU.c, strict=True):
             y1 = _combined(y0, length, row, rates)
             # Without the barrier XLA computes each stage again in every later one.
-            rates.append(_settled(terms.vf(t0 + node * length, y1, args)))
+            rates.append(_computed_once(terms.vf(t0 + node * length, y1, args)))
         error = self.relative(_combined(None, length, _TABLEAU.b_error, rates), y0, y1)
         forced = length <= 1.1 * least  # the times are rounded
         error = jax.tree.map(lambda e: jnp.where(forced & jnp.isfinite(e), 0.0, e), error)
@@ -128,7 +128,7 @@ def _combined(start, length, weights, rates):
     return jax.tree.map(combine, *(trees if start is None else [start, *trees]))
 
 
-def _settled(tree):
+def _computed_once(tree):
     # A GPU kernel would be split by it.
     if jax.default_backend() == "cpu":
         return jax.lax.optimization_barrier(tree)

@@ -8,16 +8,17 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...ensemble import Reason
+from ..barrier import Barrier
 from ..observables import Watched, start_watching, watch_path
 from ..step_polynomial import Polynomial, RootPath
 from . import flight, touch
-from .flight import ONSET, fly
+from .flight import ONSET, flight_step
 from .motion import Motion, along, gap, motion_of, why_only
 from .onset import at_onset, later
 from .rates import contact_rate, impact_size, longest_turn, motion_rate, motion_speed
-from .series import any_of, largest, settled, slope, value, value_and_slope
-from .stop import Struck, accelerations, start_holding, strike
-from .touch import press
+from .series import any_of, largest, slope, value, value_and_slope
+from .stop import Impacts, accelerations, impact, start_holding
+from .touch import contact_step
 
 MOST_STEPS = 100_000
 # A Taylor step of a flight costs little, one in contact is what errors come from.
@@ -121,7 +122,7 @@ def travel(
     ) & (t1 >= t0)
     steady = steady and not why_only(equation)
     columns, one = one is not None, 1.0 if one is None else one
-    motion = motion_of(equation, jnp.where(finite, one, jnp.nan), steady)
+    motion = motion_of(equation, Barrier(jnp.where(finite, one, jnp.nan)), steady)
     # A lane that cannot be integrated takes no step, so that it holds up no other.
     end = jnp.where(finite, jnp.asarray(t1, float), t0)
     rate = motion_rate(motion, end - t0)
@@ -226,16 +227,18 @@ def _flight(context: _Context, lane: Lane) -> Lane:
     """Return the lane one step later, with its Hertz contacts open."""
     motion, _, end, rtol, rate, longest, _, _, integrand = context
     accuracy = _IN_FLIGHT * rtol
-    rows, depths, length, meets, ends = fly(motion, lane, end, accuracy, rate, longest)
+    rows, depths, length, meets, ends = flight_step(
+        motion, lane, end, accuracy, rate, longest
+    )
     ends_of_rows = [value_and_slope(row, length) for row in rows]
-    position, velocity = settled(
-        ([x for x, _ in ends_of_rows], [v for _, v in ends_of_rows]), motion.one
+    position, velocity = motion.once(
+        ([x for x, _ in ends_of_rows], [v for _, v in ends_of_rows])
     )
     moved = position, velocity, lane.time + length
     if motion.steady:
         moved = at_onset(motion, meets, *moved, rows, length)
     new = _after(motion, lane, *moved, meets, ends, end)
-    new, struck = _struck(motion, lane, new, meets, rtol, rate)
+    new, impacts = _after_impacts(motion, lane, new, meets, rtol, rate)
     if integrand is not None:
 
         def at(x):
@@ -245,11 +248,13 @@ def _flight(context: _Context, lane: Lane) -> Lane:
         new = new._replace(integral=lane.integral + _integral(context, at, length))
     if lane.watched is None:
         return new
-    seen = jax.lax.stop_gradient((lane, new, rows, depths, length, struck))
+    seen = jax.lax.stop_gradient((lane, new, rows, depths, length, impacts))
     return new._replace(watched=_seen_in_flight(context, *seen))
 
 
-def _seen_in_flight(context: _Context, lane: Lane, new: Lane, rows, depths, length, struck):
+def _seen_in_flight(
+    context: _Context, lane: Lane, new: Lane, rows, depths, length, impacts
+):
     """Return what is watched after a step that has no derivative, as it has none."""
     motion, grazing = context.motion, context.grazing
     depth, path = _scaled((depths, rows), length, motion)
@@ -267,7 +272,7 @@ def _seen_in_flight(context: _Context, lane: Lane, new: Lane, rows, depths, leng
         _with_ends(path),
         _closed(motion, lane),
     )
-    return _with_impacts(motion, lane, watched, struck, grazing, length)
+    return _with_impacts(motion, lane, watched, impacts, grazing, length)
 
 
 def _contact(context: _Context, lane: Lane) -> Lane:
@@ -282,10 +287,12 @@ def _contact(context: _Context, lane: Lane) -> Lane:
     scales = jax.lax.stop_gradient((speed, sizes))
     longest = turn / jax.lax.stop_gradient(contact_rate(motion, lane, rate, sizes))
     settings = rtol, rate, longest
-    series, depths, length, meets, ends = press(motion, lane, end, *settings, *scales)
+    series, depths, length, meets, ends = contact_step(
+        motion, lane, end, *settings, *scales
+    )
     kinds = series.position, series.velocity, [series.time], series.roots
-    position, velocity, (time,), roots = settled(
-        [[value(row, length) for row in rows] for rows in kinds], motion.one
+    position, velocity, (time,), roots = motion.once(
+        [[value(row, length) for row in rows] for rows in kinds]
     )
     for j, i in zip(motion.hertz, range(len(roots)), strict=True):
         contact, released = motion.contacts[j], meets[j] & lane.touching[j]
@@ -297,7 +304,7 @@ def _contact(context: _Context, lane: Lane) -> Lane:
     new = _after(
         motion, lane._replace(roots=roots), position, velocity, time, meets, ends, end
     )
-    new, struck = _struck(motion, lane, new, meets, rtol, rate)
+    new, impacts = _after_impacts(motion, lane, new, meets, rtol, rate)
     if integrand is not None:
 
         def at(x):
@@ -309,11 +316,11 @@ def _contact(context: _Context, lane: Lane) -> Lane:
     if lane.watched is None:
         return new
     kinds = depths, series.position, [series.time]
-    seen = jax.lax.stop_gradient((lane, new, kinds, length, struck))
+    seen = jax.lax.stop_gradient((lane, new, kinds, length, impacts))
     return new._replace(watched=_seen_in_contact(context, *seen))
 
 
-def _seen_in_contact(context: _Context, lane: Lane, new: Lane, kinds, length, struck):
+def _seen_in_contact(context: _Context, lane: Lane, new: Lane, kinds, length, impacts):
     """Return what is watched after a step that has no derivative, as it has none."""
     motion, grazing, passed = context.motion, context.grazing, new.time - lane.time
     depth, path, clock = _scaled(kinds, length, motion)
@@ -331,7 +338,7 @@ def _seen_in_contact(context: _Context, lane: Lane, new: Lane, kinds, length, st
         _with_ends(path),
         _closed(motion, lane),
     )
-    return _with_impacts(motion, lane, watched, struck, grazing, passed)
+    return _with_impacts(motion, lane, watched, impacts, grazing, passed)
 
 
 def _integral(context: _Context, at, length):
@@ -349,7 +356,7 @@ def _integral(context: _Context, at, length):
     return length * jnp.tensordot(_WEIGHTS, jax.vmap(one)(jnp.asarray(nodes)), 1)
 
 
-def _struck(motion: Motion, lane: Lane, new: Lane, meets, rtol, rate):
+def _after_impacts(motion: Motion, lane: Lane, new: Lane, meets, rtol, rate):
     """Return the lane after the impacts at its hard stops, and what these were."""
     if not motion.hard:
         return new, None
@@ -362,15 +369,15 @@ def _struck(motion: Motion, lane: Lane, new: Lane, meets, rtol, rate):
         position = [x - r * over for x, r in zip(position, contact.response, strict=True)]
     new = new._replace(position=position, touching=lane.touching)
     speed, slight = _slight(motion, new, rtol, rate)
-    struck = strike(motion, new, meets, speed, slight, rate)
-    touching = list(struck.touching)
+    impacts = impact(motion, new, meets, speed, slight, rate)
+    touching = list(impacts.touching)
     for j, contact in enumerate(motion.contacts):
         if not contact.hard:
             touching[j] = lane.touching[j] ^ meets[j]
     moved = new._replace(
-        position=struck.position, velocity=struck.velocity, touching=touching
+        position=impacts.position, velocity=impacts.velocity, touching=touching
     )
-    return moved, struck
+    return moved, impacts
 
 
 def _known(motion: Motion, lane: Lane, new: Lane, path):
@@ -403,26 +410,26 @@ def _closed(motion: Motion, lane: Lane):
 
 
 def _with_impacts(
-    motion: Motion, lane: Lane, watched, struck: Struck | None, grazing, passed
+    motion: Motion, lane: Lane, watched, impacts: Impacts | None, grazing, passed
 ):
     """Return what is known after a step that may have ended with an impact."""
-    if struck is None:
+    if impacts is None:
         return watched
     fields = {
         name: list(getattr(watched, name))
         for name in ("touching", "onsets", "duration", "nearest", "impulse", "lost")
     }
     for i, j in enumerate(motion.hard):
-        impulse, depth = struck.impulses[i], struck.depths[i]
-        impact = struck.impacts[i]
-        fields["touching"][j] = struck.touching[j]
-        counted = (impact & (depth > grazing)).astype(jnp.int32)
+        impulse, depth = impacts.impulses[i], impacts.depths[i]
+        occurred = impacts.occurred[i]
+        fields["touching"][j] = impacts.touching[j]
+        counted = (occurred & (depth > grazing)).astype(jnp.int32)
         fields["onsets"][j] = fields["onsets"][j] + counted
         fields["duration"][j] += jnp.where(lane.touching[j], passed, 0.0)
-        nearest = jnp.minimum(fields["nearest"][j], jnp.where(impact, depth, jnp.inf))
+        nearest = jnp.minimum(fields["nearest"][j], jnp.where(occurred, depth, jnp.inf))
         fields["nearest"][j] = nearest
         fields["impulse"][j] = jnp.maximum(fields["impulse"][j], impulse)
-        fields["lost"][j] = fields["lost"][j] + struck.losses[i]
+        fields["lost"][j] = fields["lost"][j] + impacts.losses[i]
     return watched._replace(**{name: jnp.stack(rows) for name, rows in fields.items()})
 
 
@@ -435,7 +442,7 @@ def _scaled(kinds, length, motion):
     """Return kinds of series as polynomials with their step as the unit."""
     powers = [jnp.ones_like(length)]
     while len(powers) < max(len(row) for rows in kinds for row in rows):
-        powers.append(settled(powers[-1] * length, motion.one))
+        powers.append(motion.once(powers[-1] * length))
     return [
         Polynomial(
             tuple(

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 
 from .motion import Motion, acceleration_term, cosine_and_sine, gap_series
-from .series import any_of, first_root, first_to_meet, largest, radius, refined, settled
-from .stop import hold, kept, signal_of
+from .series import any_of, first_root, first_to_meet, largest, radius, refined
+from .stop import active_contacts, constrained, signal_of
 
 ORDER = 18
 # Depths below this part of the motion's size are none: one that grows from rest on a
@@ -20,10 +20,10 @@ def flight_series(motion: Motion, lane, pushing) -> tuple[list[list], list[list]
     `pushing`: for each contact 1 while a linear one touches, else 0. Beside them those
     of the forces that hold hard contacts closed.
     """
-    held = hold(motion, lane.touching)
+    held = active_contacts(motion, lane.touching)
     holding: list[list] = [[] for _ in motion.hard]
     angles = [load.frequency * lane.time + load.phase for load in motion.loads]
-    waves = settled([cosine_and_sine(angle) for angle in angles], motion.one)
+    waves = motion.once([cosine_and_sine(angle) for angle in angles])
     rows = [[x, v] for x, v in zip(lane.position, lane.velocity, strict=True)]
     for k in range(ORDER - 1):
         forces = []
@@ -44,10 +44,10 @@ def flight_series(motion: Motion, lane, pushing) -> tuple[list[list], list[list]
                 for wave, load in zip(waves, motion.loads, strict=True)
             ],
         )
-        terms, holds = kept(motion, held, terms)
+        terms, holds = constrained(motion, held, terms)
         for row, force in zip(holding, holds, strict=True):
             row.append(force)
-        moved = settled([term * (1 / ((k + 1) * (k + 2))) for term in terms], motion.one)
+        moved = motion.once([term * (1 / ((k + 1) * (k + 2))) for term in terms])
         for row, x in zip(rows, moved, strict=True):
             row.append(x)
     return rows, holding
@@ -59,7 +59,7 @@ def _wave_term(cosine, sine, load, order):
     return -term if order % 4 in (1, 2) else term
 
 
-def fly(motion: Motion, lane, end, accuracy, rate, longest):
+def flight_step(motion: Motion, lane, end, accuracy, rate, longest):
     """Go on to the next event, or as far as the series are good, `longest` at most.
 
     **Returns:** the series of the displacements and of the penetrations, how far they
@@ -70,7 +70,7 @@ def fly(motion: Motion, lane, end, accuracy, rate, longest):
     rows, holds = flight_series(motion, lane, pushing)
     fixed = motion.still(rows)
     depths = [gap_series(contact, fixed) for contact in motion.contacts]
-    depths = settled(depths, motion.one)
+    depths = motion.once(depths)
     left = end - lane.time
     factorials = ((0, 1), (1, 1), (2, 2), (3, 6))
     size = largest([jnp.abs(row[k]) * f / rate**k for row in rows for k, f in factorials])
@@ -90,10 +90,10 @@ def fly(motion: Motion, lane, end, accuracy, rate, longest):
     for i, j in enumerate(motion.hard):
         contact, held = motion.contacts[j], lane.touching[j]
         signals[j] = signal_of(contact, rows, depths[j], holds[i], held, size, rate)
-    s, near = first_root(signals, settled(reach, motion.one), motion.one)
+    s, near = first_root(signals, motion.once(reach), motion.once)
     s = jnp.where(s >= left, left, s)
     meets = first_to_meet(signals, s, near, reach)
-    s = settled(refined(signals, s, meets, reach, motion.one), motion.one)
+    s = motion.once(refined(signals, s, meets, reach, motion.once))
     s = motion.still(s)
     return rows, depths, s, meets, (s >= left) & ~any_of(meets)
 

@@ -10,7 +10,8 @@ import numpy as np
 from ...systems.contact import HertzContact, LinearContact, RestitutionContact
 from ...systems.impact import EquationOfMotion
 from ...systems.load import HarmonicLoad
-from .series import Series, combination, settled
+from ..barrier import Barrier
+from .series import Series, combination
 
 _POWERS = 17
 _HALF_PI = 1.57079632673412561417, 6.07710050650619224932e-11  # high and low part
@@ -53,7 +54,7 @@ class Drive(NamedTuple):
 
 
 class Motion(NamedTuple):
-    """Matrices by rows, contacts and loads, all of scalars; and a 1 for `settled`.
+    """Matrices by rows, contacts and loads, all of scalars; and a barrier.
 
     `steady`: whether the pace of contacts has no derivatives, see `engine.travel`.
     """
@@ -62,7 +63,7 @@ class Motion(NamedTuple):
     stiffness: list
     contacts: list
     loads: list
-    one: Any
+    once: Barrier
     steady: bool
 
     def still(self, tree):
@@ -100,8 +101,8 @@ def why_only(equation) -> str:
     return ""
 
 
-def motion_of(equation: EquationOfMotion, one, steady: bool) -> Motion:
-    """Return an equation of motion as scalars; `one`: a 1 that XLA cannot know."""
+def motion_of(equation: EquationOfMotion, once: Barrier, steady: bool) -> Motion:
+    """Return an equation of motion as scalars."""
     contacts = [
         _touch(contact.direction, contact.gap, contact.law, response)
         for contact, response in zip(
@@ -113,7 +114,7 @@ def motion_of(equation: EquationOfMotion, one, steady: bool) -> Motion:
         for load, response in zip(equation.loads, equation.load_responses, strict=True)
     ]
     rows = [[list(row) for row in m] for m in (equation.damping, equation.stiffness)]
-    return Motion(*settled((*rows, contacts, loads), one), one, steady)
+    return Motion(*once((*rows, contacts, loads)), once, steady)
 
 
 def _touch(direction, gap, law, response) -> Touch:

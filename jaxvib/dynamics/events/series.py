@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.custom_derivatives import SymbolicZero
+
+from ..barrier import Barrier
 
 # Coefficients c_k of sum_k c_k s^k, one array per order.
 Series = Sequence
 
-_BARRIERS = jax.__version_info__ >= (0, 12)
 # Safe steps towards the first root per look: each squares what is left.
 _LOOKS = 4
 # Nearer than this part of the reach, Newton's method is sure of the root.
@@ -107,7 +106,7 @@ def log2(x):
     return bits.astype(float) * 2.0**-52 - 1023.0
 
 
-def first_root(signals: Sequence[Series], reach, one, closer=True):
+def first_root(signals: Sequence[Series], reach, once: Barrier, closer=True):
     r"""Return how far one may go, and which signal has its first root there.
 
     Signals start at 0 or below. Where $f(s) \le f_0 + f_1 s + B s^2$ on the whole
@@ -122,15 +121,15 @@ def first_root(signals: Sequence[Series], reach, one, closer=True):
     signals, whole = jax.lax.stop_gradient((list(signals), reach))
     part = _PART * whole
     signals = [[jnp.minimum(f[0], 0), *f[1:]] for f in signals]
-    bends = settled([_bend(f, whole) for f in signals], one)
+    bends = once([_bend(f, whole) for f in signals])
     if closer:
-        tight = settled([_bend(f, part) for f in signals], one)
+        tight = once([_bend(f, part) for f in signals])
         pairs = zip(signals, bends, strict=True)
         first = smallest([_safe_step(f[0], f[1], bend, whole) for f, bend in pairs])
-        reach = settled(jnp.where(first < part, part, whole), one)
+        reach = once(jnp.where(first < part, part, whole))
         pairs = zip(bends, tight, strict=True)
         bends = [jnp.where(reach < whole, near, far) for far, near in pairs]
-        bends = settled(bends, one)
+        bends = once(bends)
     s, steps = jnp.zeros_like(reach), []
     before = s
     for look in range(_LOOKS):
@@ -139,11 +138,11 @@ def first_root(signals: Sequence[Series], reach, one, closer=True):
             height, rate = value_and_slope(f, s) if look else f[:2]
             step = _safe_step(height, rate, bend, reach)
             steps.append(jnp.where(rate > 0, step, -step))
-        steps = settled(steps, one)
+        steps = once(steps)
         s = jnp.minimum(s + smallest([jnp.abs(step) for step in steps]), reach)
-        s = settled(s, one)
+        s = once(s)
     near = [(step >= 0) & (step <= _NEAR * whole) & (before + step <= s) for step in steps]
-    near = settled([jnp.where(yes, 1.0, 0.0) for yes in near], one)
+    near = once([jnp.where(yes, 1.0, 0.0) for yes in near])
     return s, [yes > 0 for yes in near]
 
 
@@ -197,7 +196,7 @@ def first_to_meet(signals: Sequence[Series], s, near: Sequence, reach) -> list:
     return earliest
 
 
-def refined(signals: Sequence[Series], s, meets: Sequence, reach, one):
+def refined(signals: Sequence[Series], s, meets: Sequence, reach, once: Barrier):
     """Return the root near s of the signal that meets it, with its derivatives.
 
     It is s itself if Newton's steps lead away: no root is meant to be far. Nor is one in
@@ -210,7 +209,7 @@ def refined(signals: Sequence[Series], s, meets: Sequence, reach, one):
     for signal, meet in zip(signals, meets, strict=True):
         pairs = zip(signal, series, strict=True)
         series = [jnp.where(meet, c, other) for c, other in pairs]
-    series = settled(series, one)
+    series = once(series)
     new = _root(series, s)
     new = new - jax.lax.stop_gradient(jnp.minimum(new, 0.0))
     return jnp.where(jnp.abs(new - s) <= _FAR * reach, new, s)
@@ -263,39 +262,3 @@ def smallest(values):
     for one in rest:
         total = jnp.minimum(total, one)
     return total
-
-
-def settled(tree, one):
-    """Return values that XLA computes once, and not again in each of their uses.
-
-    Its CPU compiler fuses a chain of sums into every one of their consumers, which
-    costs many times the work and the compile time. Barriers stop it from JAX 0.12 on; the
-    compiler of earlier ones drops them before it fuses. There a division by a 1 that it
-    cannot know is too dear for that, and costs about as much as its barriers would.
-    Tangents are divided by the tangent of that 1, if it has one: a 1 of each column, as
-    one of all columns would become a factor.
-    """
-    values, others = eqx.partition(tree, eqx.is_inexact_array)
-    if not jax.tree.leaves(values):
-        return tree
-    if _BARRIERS:
-        return eqx.combine(jax.lax.optimization_barrier(values), others)
-    return eqx.combine(_settled(values, one), others)
-
-
-@jax.custom_jvp
-def _settled(values, one):
-    return jax.tree.map(lambda x: x / one, values)
-
-
-def _settled_rule(primals, tangents):
-    values, one = primals
-    changes, ones = tangents
-    ones = one if isinstance(ones, SymbolicZero) else ones
-    changes, tree = jax.tree.flatten(changes)
-    moved = iter(_settled([c for c in changes if not isinstance(c, SymbolicZero)], ones))
-    changes = [c if isinstance(c, SymbolicZero) else next(moved) for c in changes]
-    return _settled(values, one), jax.tree.unflatten(tree, changes)
-
-
-_settled.defjvp(_settled_rule, symbolic_zeros=True)

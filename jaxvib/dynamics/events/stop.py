@@ -12,7 +12,7 @@ light body between two stops can be struck by both in turn for ever, in no time 
 see `_endless`.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +28,7 @@ _LEAVES = 1e-12
 _REDUNDANT = 1e-10
 
 
-class Hold(NamedTuple):
+class Active(NamedTuple):
     """Which hard contacts hold, and the factors of the equations for their forces."""
 
     holding: list
@@ -36,12 +36,12 @@ class Hold(NamedTuple):
     inverses: list
 
 
-def hold(motion: Motion, touching) -> Hold:
+def active_contacts(motion: Motion, touching) -> Active:
     """Return the equations for the forces of the hard contacts that hold."""
-    return _hold(motion, [touching[j] for j in motion.hard])
+    return _active(motion, [touching[j] for j in motion.hard])
 
 
-def _hold(motion: Motion, holding) -> Hold:
+def _active(motion: Motion, holding) -> Active:
     hard = motion.hard
     rows = []
     for i, j in enumerate(hard):
@@ -61,17 +61,17 @@ def _hold(motion: Motion, holding) -> Hold:
             rows[later][i] = factor
             for k in range(i + 1, len(rows)):
                 rows[later][k] = rows[later][k] - factor * row[k]
-    return Hold(holding, rows, inverses)
+    return Active(holding, rows, inverses)
 
 
-def kept(motion: Motion, held: Hold, accelerations: list) -> tuple[list, list]:
+def constrained(motion: Motion, held: Active, accelerations: list) -> tuple[list, list]:
     """Return accelerations that leave closed contacts closed, and each one's force."""
     pressing = [along(motion.contacts[j], accelerations) for j in motion.hard]
     forces = _taken(held, pressing)
     return _pushed(motion, accelerations, forces), forces
 
 
-def _taken(held: Hold, values: list) -> list:
+def _taken(held: Active, values: list) -> list:
     """Return the forces, 0 of open contacts, that take each closed one's value away."""
     count = len(values)
     forces = []
@@ -92,23 +92,23 @@ def _pushed(motion: Motion, vector: list, forces: list) -> list:
     return vector
 
 
-class Struck(NamedTuple):
+class Impacts(NamedTuple):
     """Positions and velocities after impacts, which contacts touch, what the impacts were.
 
-    `impacts`: which hard contacts had one; `impulses`: N s; `losses`: J; `depths`: how
+    `occurred`: which hard contacts had one; `impulses`: N s; `losses`: J; `depths`: how
     deep, m, each impact would have gone without its stop.
     """
 
     position: list
     velocity: list
     touching: list
-    impacts: list
+    occurred: list
     impulses: list
     losses: list
     depths: list
 
 
-def strike(motion: Motion, lane, meets, size, slight, rate) -> Struck:
+def impact(motion: Motion, lane, meets, size, slight, rate) -> Impacts:
     """Return what happens to the hard contacts that meet something at a lane's time.
 
     One that holds lets go; one that is open has an impact, and holds if what is left of
@@ -119,35 +119,35 @@ def strike(motion: Motion, lane, meets, size, slight, rate) -> Struck:
     strikes = [meets[j] & ~lane.touching[j] for j in motion.hard]
     stays = [lane.touching[j] & ~meets[j] for j in motion.hard]
     speeds = [along(contact, lane.velocity) for contact in contacts]
-    bounces = [
+    rebounds = [
         contact.restitution * jnp.maximum(speed, 0.0)
         for contact, speed in zip(contacts, speeds, strict=True)
     ]
     free = _free(motion, lane)
-    under_stops, _ = kept(motion, _hold(motion, stays), free)
+    under_stops, _ = constrained(motion, _active(motion, stays), free)
     pressing = [along(contact, under_stops) for contact in contacts]
     position = lane.position
     over = [gap(contact, position) for contact in contacts]
     if len(contacts) == 1:
-        at_rest = _at_rest(contacts[0], bounces[0], pressing[0], size, slight) & strikes[0]
+        at_rest = _at_rest(contacts[0], rebounds[0], pressing[0], size, slight) & strikes[0]
         ends = stops = [at_rest]
     else:
         fixed = jax.lax.stop_gradient((motion, free, speeds, pressing, over))
-        among = [
+        candidates = [
             hit | stay | (~was & (depth >= -slight))
             for hit, stay, was, depth in zip(strikes, stays, held, fixed[-1], strict=True)
         ]
-        ends, at_rest = _resting(*fixed[:3], among, strikes, size, slight)
+        ends, at_rest = _resting(*fixed[:3], candidates, strikes, size, slight)
         at_rest = at_rest & any_of(strikes)
         endless = _endless(fixed[0], *fixed[2:], strikes, slight, rate)
         stops = [
             jnp.where(at_rest, end | hit, pair)
             for end, hit, pair in zip(ends, strikes, endless, strict=True)
         ]
-        position = _pushed(motion, position, _taken(_hold(motion, stops), over))
-    impulses = _taken(_hold(motion, stops), speeds)
+        position = _pushed(motion, position, _taken(_active(motion, stops), over))
+    impulses = _taken(_active(motion, stops), speeds)
     for i, (contact, speed) in enumerate(zip(contacts, speeds, strict=True)):
-        turned = (speed + bounces[i]) / along(contact, contact.response)
+        turned = (speed + rebounds[i]) / along(contact, contact.response)
         impulses[i] = jnp.where(strikes[i] & ~stops[i], turned, impulses[i])
     velocity = _pushed(motion, lane.velocity, impulses)
     after = [along(contact, velocity) for contact in contacts]
@@ -160,14 +160,14 @@ def strike(motion: Motion, lane, meets, size, slight, rate) -> Struck:
     else:
         stays = [stays[0] | ends[0]]
     touching = list(lane.touching)
-    impacts, losses, depths = [], [], []
+    occurred, losses, depths = [], [], []
     for i, j in enumerate(motion.hard):
         touching[j] = stays[i]
-        impacts.append((strikes[i] | (stops[i] & ~held[i])) & (impulses[i] > 0))
+        occurred.append((strikes[i] | (stops[i] & ~held[i])) & (impulses[i] > 0))
         losses.append(impulses[i] * (speeds[i] + after[i]) / 2)
         height = speeds[i] ** 2 / jnp.where(pressing[i] < 0, -2 * pressing[i], 1.0)
         depths.append(jnp.where(pressing[i] < 0, height, jnp.inf))
-    return Struck(position, velocity, touching, impacts, impulses, losses, depths)
+    return Impacts(position, velocity, touching, occurred, impulses, losses, depths)
 
 
 def _shaken(strikes, speeds, size):
@@ -179,8 +179,16 @@ def _shaken(strikes, speeds, size):
     ]
 
 
-def _bearing(motion: Motion, free, among) -> list:
-    """Return which contacts bear a force if all of some are at rest on their stops.
+class _Choice(NamedTuple):
+    """Which contacts bear a force by now, which of them is wrong, and the turns so far."""
+
+    bearing: list
+    wrong: list
+    turns: Any
+
+
+def _active_set(motion: Motion, free, candidates) -> list:
+    """Return which contacts bear a force if all candidates are at rest on their stops.
 
     That is the one choice in which none pulls and no other closes: a linear
     complementarity problem, solved by turning round the first wrong contact until none
@@ -188,7 +196,7 @@ def _bearing(motion: Motion, free, among) -> list:
     """
     contacts = [motion.contacts[j] for j in motion.hard]
     if len(contacts) == 1:
-        return [among[0] & (along(contacts[0], free) > 0)]
+        return [candidates[0] & (along(contacts[0], free) > 0)]
     sizes = [
         sum(jnp.abs(d * a) for d, a in zip(contact.direction, free, strict=True))
         for contact in contacts
@@ -196,67 +204,69 @@ def _bearing(motion: Motion, free, among) -> list:
     rounding = _ROUNDING * largest(sizes)
 
     def wrong(bearing):
-        left, forces = kept(motion, _hold(motion, bearing), free)
+        left, forces = constrained(motion, _active(motion, bearing), free)
         return first_of(
             [
-                some & jnp.where(bears, force < 0, along(contact, left) > rounding)
-                for some, bears, force, contact in zip(
-                    among, bearing, forces, contacts, strict=True
+                candidate & jnp.where(bears, force < 0, along(contact, left) > rounding)
+                for candidate, bears, force, contact in zip(
+                    candidates, bearing, forces, contacts, strict=True
                 )
             ]
         )
 
-    def turn(state):
-        bearing, flags, turns = state
-        bearing = [b ^ flag for b, flag in zip(bearing, flags, strict=True)]
-        return bearing, wrong(bearing), turns + 1
+    def turn(choice: _Choice) -> _Choice:
+        pairs = zip(choice.bearing, choice.wrong, strict=True)
+        bearing = [bears ^ flag for bears, flag in pairs]
+        return _Choice(bearing, wrong(bearing), choice.turns + 1)
 
     # Where bodies are jammed, forces are not known one by one, and it may go round.
     most = 2 ** len(contacts)
-    start = list(among), wrong(among), jnp.zeros((), jnp.int32)
-    bearing, _, _ = jax.lax.while_loop(
-        lambda state: any_of(state[1]) & (state[2] < most), turn, start
-    )
-    return bearing
+    start = _Choice(list(candidates), wrong(candidates), jnp.zeros((), jnp.int32))
+    return jax.lax.while_loop(
+        lambda choice: any_of(choice.wrong) & (choice.turns < most), turn, start
+    ).bearing
 
 
-def _resting(motion: Motion, free, speeds, among, strikes, size, slight):
-    """Return which of some contacts hold from now on, and whether an impact ends so.
+def _resting(motion: Motion, free, speeds, candidates, strikes, size, slight):
+    """Return which candidates hold from now on, and whether an impact ends so.
 
     They come to rest together where the rebounds of each that bears a force are less
     than `slight` (m) in all; a plastic impact at the one that `strikes` shows by how much
     it sets the others in motion.
     """
     contacts = [motion.contacts[j] for j in motion.hard]
-    hits = [jnp.where(hit, w, 0.0) for hit, w in zip(strikes, speeds, strict=True)]
-    nothing = [jnp.zeros_like(hits[0]) for _ in free]
-    passed_on = _pushed(motion, nothing, _taken(_hold(motion, strikes), hits))
-    bounces, still = [], []
+    approach = [jnp.where(hit, w, 0.0) for hit, w in zip(strikes, speeds, strict=True)]
+    nothing = [jnp.zeros_like(approach[0]) for _ in free]
+    plastic = _pushed(motion, nothing, _taken(_active(motion, strikes), approach))
+    rebounds, still = [], []
     for contact, hit, w in zip(contacts, strikes, speeds, strict=True):
-        speed = jnp.where(hit, w, w + along(contact, passed_on))
-        back = contact.restitution * jnp.maximum(speed, 0.0)
-        bounces.append(jnp.where(hit | (speed > 0), back, -speed))
-        still.append(bounces[-1] <= _ROUNDING * size)
-    bearing, calm = among, still
+        speed = jnp.where(hit, w, w + along(contact, plastic))
+        rebound = contact.restitution * jnp.maximum(speed, 0.0)
+        rebounds.append(jnp.where(hit | (speed > 0), rebound, -speed))
+        still.append(rebounds[-1] <= _ROUNDING * size)
+    active, settles = candidates, still
+    # Twice: without those that go on to rebound others may bear a force, or none. If one
+    # of the second choice goes on too, none holds yet, and its next impact asks again.
     for _ in range(2):
-        bearing = _bearing(motion, free, among)
-        calm = []
+        active = _active_set(motion, free, candidates)
+        settles = []
         for i, contact in enumerate(contacts):
-            others = [b if m != i else jnp.zeros((), bool) for m, b in enumerate(bearing)]
-            left, _ = kept(motion, _hold(motion, others), free)
-            rests = _at_rest(contact, bounces[i], along(contact, left), size, slight)
-            calm.append(rests | still[i])
-        among = [
-            some & (c | hit) for some, c, hit in zip(among, calm, strikes, strict=True)
+            others = [b if m != i else jnp.zeros((), bool) for m, b in enumerate(active)]
+            left, _ = constrained(motion, _active(motion, others), free)
+            rests = _at_rest(contact, rebounds[i], along(contact, left), size, slight)
+            settles.append(rests | still[i])
+        candidates = [
+            candidate & (rests | hit)
+            for candidate, rests, hit in zip(candidates, settles, strikes, strict=True)
         ]
-    restless = any_of(
+    goes_on = any_of(
         [
-            (b & ~c) | (hit & ~b & ~(jnp.abs(w) <= _ROUNDING * size))
-            for b, c, hit, w in zip(bearing, calm, strikes, speeds, strict=True)
+            (bears & ~rests) | (hit & ~bears & ~(jnp.abs(w) <= _ROUNDING * size))
+            for bears, rests, hit, w in zip(active, settles, strikes, speeds, strict=True)
         ]
     )
-    bearing = [b & ~restless for b in bearing]
-    return bearing, any_of(bearing)
+    active = [bears & ~goes_on for bears in active]
+    return active, any_of(active)
 
 
 def _endless(motion: Motion, speeds, pressing, depths, strikes, slight, rate) -> list:
@@ -314,13 +324,13 @@ def start_holding(motion: Motion, lane, size, slight):
     depths = [gap(contact, lane.position) for contact in contacts]
     speeds = [along(contact, lane.velocity) for contact in contacts]
     fixed = jax.lax.stop_gradient((motion, _free(motion, lane), speeds))
-    among = [
+    candidates = [
         jax.lax.stop_gradient((depth >= -slight) & (speed <= _ROUNDING * size))
         for depth, speed in zip(depths, speeds, strict=True)
     ]
     none = [jnp.zeros((), bool) for _ in contacts]
-    holding, _ = _resting(*fixed, among, none, size, slight)
-    held, touching = _hold(motion, holding), list(lane.touching)
+    holding, _ = _resting(*fixed, candidates, none, size, slight)
+    held, touching = _active(motion, holding), list(lane.touching)
     for j, holds in zip(motion.hard, holding, strict=True):
         touching[j] = holds
     position = _pushed(motion, lane.position, _taken(held, depths))
@@ -330,7 +340,7 @@ def start_holding(motion: Motion, lane, size, slight):
 
 def accelerations(motion: Motion, lane, touching) -> tuple[list, list]:
     """Return the accelerations of a state, and the forces of hard contacts that hold."""
-    return kept(motion, hold(motion, touching), _free(motion, lane))
+    return constrained(motion, active_contacts(motion, touching), _free(motion, lane))
 
 
 def _free(motion: Motion, lane) -> list:
@@ -351,13 +361,13 @@ def _free(motion: Motion, lane) -> list:
     return acceleration_term(motion, lane.position, lane.velocity, forces, loads)
 
 
-def _at_rest(contact, bounce, pressing, size, slight):
+def _at_rest(contact, rebound, pressing, size, slight):
     """Return whether the rebounds from a speed, and all after them, are too slight."""
-    bounce, pressing, restitution = jax.lax.stop_gradient(
-        (bounce, pressing, contact.restitution)
+    rebound, pressing, restitution = jax.lax.stop_gradient(
+        (rebound, pressing, contact.restitution)
     )
-    height = bounce**2 <= slight * pressing * (1 - restitution)
-    return (pressing > 0) & (height | (bounce <= _ROUNDING * size))
+    height = rebound**2 <= slight * pressing * (1 - restitution)
+    return (pressing > 0) & (height | (rebound <= _ROUNDING * size))
 
 
 def signal_of(contact, position, depth, force, holds, size, rate) -> list:

@@ -17,10 +17,9 @@ from .series import (
     product_term,
     radius,
     refined,
-    settled,
     square_term,
 )
-from .stop import hold, kept, signal_of
+from .stop import active_contacts, constrained, signal_of
 
 ORDER = 12
 
@@ -45,7 +44,7 @@ class TouchSeries:
         self.factors: list[list] = [[] for _ in lane.roots]
         self.others: list[list] = [[] for _ in lane.roots]
         self.speeds: list[list] = [[] for _ in lane.roots]
-        self.held = hold(motion, lane.touching)
+        self.held = active_contacts(motion, lane.touching)
         self.holding: list[list] = [[] for _ in motion.hard]
         self.pace: list = []
         self.cosines, self.sines, self.angles = [], [], []
@@ -68,10 +67,10 @@ class TouchSeries:
             self._forces(k),
             self._waves(k),
         )
-        terms, holds = kept(motion, self.held, terms)
+        terms, holds = constrained(motion, self.held, terms)
         for row, force in zip(self.holding, holds, strict=True):
             row.append(force)
-        for row, term in zip(self.acceleration, settled(terms, motion.one), strict=True):
+        for row, term in zip(self.acceleration, motion.once(terms), strict=True):
             row.append(term)
         grown = []
         for i, j in enumerate(motion.hertz):
@@ -100,7 +99,7 @@ class TouchSeries:
             ],
         ]
         series = [self.position, self.velocity, self.roots, self.cosines, self.sines]
-        new = [*settled(new, motion.one), *settled(waves, motion.one)]
+        new = [*motion.once(new), *motion.once(waves)]
         for rows, values in zip(series, new, strict=True):
             for row, term in zip(rows, values, strict=True):
                 row.append(term)
@@ -114,7 +113,7 @@ class TouchSeries:
         squares = [square_term(u, k) for u in self.roots]
         if len(hertz) == 1:
             self.pace.append(self.roots[0][k])
-            self.squares[0].append(settled(squares[0], self.motion.one))
+            self.squares[0].append(self.motion.once(squares[0]))
             return
         open_factor = 1.0 if k == 0 else 0.0
         for i, j in enumerate(hertz):
@@ -126,7 +125,7 @@ class TouchSeries:
             self.others[i].append(_chain_term(rest, k))
         pace = product_term(self.factors[0], self.others[0], k)
         others = [other[k] for other in self.others]
-        pace, squares, others = settled((pace, squares, others), self.motion.one)
+        pace, squares, others = self.motion.once((pace, squares, others))
         self.pace.append(pace)
         for row, square in zip(self.squares, squares, strict=True):
             row.append(square)
@@ -138,7 +137,7 @@ class TouchSeries:
         for j, contact in enumerate(self.motion.contacts):
             if contact.hertz:
                 cube = self._cube(number, contact, k)
-                force = settled(contact.stiffness * cube, self.motion.one)
+                force = self.motion.once(contact.stiffness * cube)
                 if len(self.motion.hertz) > 1:
                     force = jnp.where(self.touching[j], force, 0.0)
                 number += 1
@@ -238,7 +237,7 @@ def _chain_term(series: list, order: int):
     return product_term(left, last, order)
 
 
-def press(motion: Motion, lane, end, accuracy, rate, longest, speed, sizes):
+def contact_step(motion: Motion, lane, end, accuracy, rate, longest, speed, sizes):
     """Go on in contact to the next event, or as far as the series are good.
 
     That is where velocities are wrong by `accuracy` times `speed`, each u by that times
@@ -265,15 +264,15 @@ def press(motion: Motion, lane, end, accuracy, rate, longest, speed, sizes):
         pace = jnp.maximum(jnp.abs(series.pace[0]), jnp.finfo(float).tiny)
         known = depths[j], series.holding[i], lane.touching[j], speed / rate, rate * pace
         signals[j] = signal_of(motion.contacts[j], series.position, *known)
-    depths, signals = settled((depths, signals), motion.one)
+    depths, signals = motion.once((depths, signals))
     signals.append([motion.still(series.time[0] - end), *series.time[1:]])
     rows = [*series.velocity, *series.roots]
     scales = [speed] * len(series.velocity) + sizes
     reach = jnp.minimum(radius(rows, scales, accuracy), longest)
     reach = jax.lax.stop_gradient(reach)
     several = len(motion.contacts) > 1
-    s, near = first_root(signals, settled(reach, motion.one), motion.one, several)
+    s, near = first_root(signals, motion.once(reach), motion.once, several)
     meets = first_to_meet(signals, s, near, reach) if several else first_of(near)
-    s = settled(refined(signals, s, meets, reach, motion.one), motion.one)
+    s = motion.once(refined(signals, s, meets, reach, motion.once))
     s = motion.still(s)
     return series, depths, s, meets[:-1], meets[-1]

@@ -110,7 +110,7 @@ def _side_by_side(go):
     """
 
     def as_they_are(moving, rows, others, one, steady):
-        # A 1 for each column, see `settled`.
+        # A 1 for each column, see `Barrier`.
         count = jax.tree.leaves(rows)[0].shape[0]
         ones = jnp.where(jnp.isfinite(one), jnp.ones((count, *jnp.shape(one))), jnp.nan)
 
@@ -155,7 +155,7 @@ def _side_by_side(go):
 
     @columns.defjvp
     def rule(primals, tangents):
-        *known, one = primals  # a tangent of this 1 would be 0, see `settled`
+        *known, one = primals  # a tangent of this 1 would be 0, see `Barrier`
         return jax.jvp(
             lambda *known: as_they_are(*known, one, steady=False),
             known,

@@ -1,0 +1,52 @@
+"""A barrier for the compiler: values that are computed once, and not in each use."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+from jax.custom_derivatives import SymbolicZero
+
+_BARRIERS = jax.__version_info__ >= (0, 12)
+
+
+class Barrier(NamedTuple):
+    """Return values that XLA computes once, and not again in each of their uses.
+
+    Its CPU compiler fuses a chain of sums into every one of their consumers, which
+    costs many times the work and the compile time. Barriers stop it from JAX 0.12 on; the
+    compiler of earlier ones drops them before it fuses. There a division by a 1 that it
+    cannot know is too dear for that, and costs about as much as its barriers would.
+    Tangents are divided by the tangent of that 1, if it has one: a 1 of each column, as
+    one of all columns would become a factor.
+
+    **Fields:** `one`: a 1 that XLA cannot know.
+    """
+
+    one: Any
+
+    def __call__(self, tree):
+        """Return a tree whose real numbers are computed once."""
+        values, others = eqx.partition(tree, eqx.is_inexact_array)
+        if not jax.tree.leaves(values):
+            return tree
+        if _BARRIERS:
+            return eqx.combine(jax.lax.optimization_barrier(values), others)
+        return eqx.combine(_divided(values, self.one), others)
+
+
+@jax.custom_jvp
+def _divided(values, one):
+    return jax.tree.map(lambda x: x / one, values)
+
+
+def _divided_rule(primals, tangents):
+    values, one = primals
+    changes, ones = tangents
+    ones = one if isinstance(ones, SymbolicZero) else ones
+    changes, tree = jax.tree.flatten(changes)
+    moved = iter(_divided([c for c in changes if not isinstance(c, SymbolicZero)], ones))
+    changes = [c if isinstance(c, SymbolicZero) else next(moved) for c in changes]
+    return _divided(values, one), jax.tree.unflatten(tree, changes)
+
+
+_divided.defjvp(_divided_rule, symbolic_zeros=True)
