@@ -21,8 +21,8 @@ from tests.independent import (
     settle,
     trajectory,
 )
+from tests.systems_table import RIGID, SOFT
 
-SOFT, RIGID = 35041219.07, 1.53696e11
 touching = pytest.mark.parametrize(
     "system",
     [TwoBody(load_phase=0.3), TwoBody(contact_stiffness=RIGID, load_phase=0.3)],

@@ -17,8 +17,8 @@ FOLDERS = "systems ensemble kernels dynamics modes orbits branches design studie
 PROMISED = """
     Beam BeamChain BeamWithBodies HarmonicLoad HertzContact TranslationRotation
     TranslationTranslation assemble beam_eigenvalues bifurcation_point continue_orbit flow
-    forced_system frequency_response kernel natural_frequencies periodic_orbit propagate reason
-    replace simulate sweep two_body_impact
+    forced_system frequency_response kernel natural_frequencies periodic_orbit propagate
+    reason replace simulate sweep two_body_impact
 """
 
 

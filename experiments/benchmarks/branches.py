@@ -27,9 +27,10 @@ from experiments.benchmarks.auto_branch import auto_rows
 from experiments.benchmarks.regime_map import machine
 from jaxvib.branches import ContinuationSettings
 from jaxvib.orbits import regimes
+from tests import systems_table
 
 FOLDS = np.array([1.0492623992, 1.0439137088])
-SOFT = jv.two_body_impact(contact=jv.HertzContact(stiffness=35041219.07))
+SOFT = jv.two_body_impact(contact=jv.HertzContact(systems_table.SOFT))
 START = np.array([0.0800211577, 0.2072153515, 0.7223403033, 0.3775679893])
 DUFFING = jv.forced_system(
     lambda t, x, p: [

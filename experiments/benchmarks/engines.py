@@ -34,9 +34,9 @@ import jaxvib as jv
 from experiments.benchmarks.regime_map import machine
 from jaxvib.dynamics.flow import solve_system
 from tests.independent import TwoBody, motion
+from tests.systems_table import RIGID, SOFT
 
 PERIODS = 50
-RIGID, SOFT = 1.53696e11, 35041219.07
 BASE = jv.two_body_impact()
 CHECKED = 24  # lanes whose errors are measured
 

@@ -19,8 +19,8 @@ from scipy.optimize import brentq, minimize_scalar
 import jaxvib as jv
 from experiments.benchmarks.regime_map import machine
 from tests.independent import TwoBody, motion, periodic_orbit, settle, trajectory
+from tests.systems_table import SOFT
 
-SOFT = 35041219.07
 PATH = "load.frequency"
 BOUNDS = (2.5, 14.0)
 START = 9.0

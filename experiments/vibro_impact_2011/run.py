@@ -13,15 +13,16 @@ from pathlib import Path
 from experiments.vibro_impact_2011.continuation import steps, without_transients
 from experiments.vibro_impact_2011.damper import damper
 from experiments.vibro_impact_2011.printed_state import printed_state
+from tests.systems_table import RIGID, SOFT
 
 
 def main(store: str) -> None:
     """Run all parts."""
     found = {
         "impact and non-impact damper": damper(Path(store)),
-        "continuation, soft": steps(35041219.07),
-        "continuation, rigid": steps(1.53696e11),
-        "no transients, soft": without_transients(35041219.07),
+        "continuation, soft": steps(SOFT),
+        "continuation, rigid": steps(RIGID),
+        "no transients, soft": without_transients(SOFT),
         "printed state": printed_state(),
     }
     text = json.dumps(found, indent=1)

@@ -9,8 +9,8 @@ import jaxvib as jv
 from jaxvib.branches.defining_equations import second_compound
 from jaxvib.ensemble import Reason
 from tests.independent import TwoBody, motion, periodic_orbit
+from tests.systems_table import SOFT
 
-SOFT = 35041219.07
 base = jv.two_body_impact(contact=jv.HertzContact(stiffness=SOFT))
 DOUBLING = (6.0082279, [-0.04233351, 0.14220186, 0.95184016, 0.98087851])
 TORUS = (7.4, [-0.0071896, -0.00764838, 0.05704778, -0.36084446])

@@ -9,8 +9,8 @@ import jaxvib as jv
 from jaxvib.ensemble import Reason
 from jaxvib.studies.analyses.continuation.kind import ContinuationOptions
 from tests.independent import TwoBody, periodic_orbit
+from tests.systems_table import SOFT
 
-SOFT = 35041219.07
 system = jv.two_body_impact(contact=jv.HertzContact(stiffness=SOFT))
 published = np.array([0.0800211577, 0.2072153515, 0.7223403033, 0.3775679893])
 

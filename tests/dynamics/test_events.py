@@ -16,8 +16,8 @@ from jaxvib.dynamics.flow import solve_system, watch
 from jaxvib.ensemble import Reason
 from tests.independent import Linear, Load, Touch, TwoBody, motion
 from tests.places import check_same
+from tests.systems_table import RIGID, SOFT
 
-RIGID, SOFT = 1.53696e11, 35041219.07
 SPAN = 2.2
 base = jv.two_body_impact(contact=jv.HertzContact(SOFT))
 PATHS = ("contact.stiffness", "gap", "load.amplitude", "load.frequency")

@@ -11,8 +11,8 @@ from jaxvib.dynamics.flow import observe, solve_system
 from jaxvib.ensemble import Reason
 from tests.independent import TwoBody, motion
 from tests.places import check_same
+from tests.systems_table import RIGID, SOFT
 
-RIGID, SOFT = 1.53696e11, 35041219.07
 apart = jv.two_body_impact(gap=50.0)
 state = jnp.array([0.02, 0.17, 0.4, -0.3])
 span = 2.2

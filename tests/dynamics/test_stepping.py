@@ -12,8 +12,7 @@ from jaxvib.ensemble import Reason
 from jaxvib.systems.equation import Equation
 from jaxvib.systems.system import System
 from tests.independent import TwoBody, motion
-
-SOFT = 35041219.07
+from tests.systems_table import SOFT
 
 
 class DuffingEquation(Equation):

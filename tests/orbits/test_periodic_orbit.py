@@ -9,8 +9,9 @@ import scipy.linalg
 import jaxvib as jv
 from jaxvib.ensemble import Reason
 from tests.places import check_same
+from tests.systems_table import SOFT
 
-soft = jv.two_body_impact(contact=jv.HertzContact(stiffness=35041219.07))
+soft = jv.two_body_impact(contact=jv.HertzContact(SOFT))
 published = np.array([0.0800211577, 0.2072153515, 0.7223403033, 0.3775679893])
 apart = jv.two_body_impact(gap=50.0)
 # A contact's top lies between two steps: closer ones, so that their rounding is not seen.
