@@ -60,7 +60,7 @@ LAZY_IMPORTS = {
     "_environment": 4,
     "cli": 10,
     "ensemble": 2,
-    "kernels": 4,
+    "kernels": 2,
     "reports": 6,
     "session": 8,
     "studies": 12,

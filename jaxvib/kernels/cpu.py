@@ -100,8 +100,8 @@ def host_features() -> str:
 def _object(program: Program, features: str) -> bytes:
     """Return a program's machine code, from the disk where it has been compiled before."""
     text = program.text + run_text() + handler_text(program.signature)
-    kept = _kept(text, features)
-    if kept is not None and (known := _read(kept)) is not None:
+    kept = kept_file(f"{_key(text, features)}.o")
+    if kept is not None and (known := read_kept(kept)) is not None:
         return known
     llvm = _llvm()
     module = llvm.parse_assembly(text)
@@ -112,7 +112,7 @@ def _object(program: Program, features: str) -> bytes:
     )
     code = machine.emit_object(module)
     if kept is not None:
-        _write(kept, code)
+        write_kept(kept, code)
     return code
 
 
@@ -125,21 +125,25 @@ def _loaded(code: bytes):
     return engine
 
 
-def _kept(text: str, features: str) -> Path | None:
-    """Return where a text's machine code is kept; `None` where nothing can be."""
+def _key(text: str, features: str) -> str:
+    """Return a name for a text's machine code that no other has."""
     import llvmlite
 
     versions = f"{llvmlite.__version__} {_llvm().get_host_cpu_name()} {features}"
-    key = hashlib.sha256(f"{versions}\n{text}".encode()).hexdigest()
+    return hashlib.sha256(f"{versions}\n{text}".encode()).hexdigest()
+
+
+def kept_file(name: str) -> Path | None:
+    """Return where something is kept under a name; `None` where nothing can be."""
     folder = Path(kernel_folder())
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:
         return None  # a home that cannot be written to: compiled anew each time
-    return folder / f"{key}.o"
+    return folder / name
 
 
-def _read(path: Path) -> bytes | None:
+def read_kept(path: Path) -> bytes | None:
     """Return what is kept in a file unless it is missing or damaged."""
     try:
         whole = path.read_bytes()
@@ -149,8 +153,8 @@ def _read(path: Path) -> bytes | None:
     return code if hashlib.sha256(code).digest() == guard else None
 
 
-def _write(path: Path, code: bytes) -> None:
-    """Keep machine code under its name, whole or not at all."""
+def write_kept(path: Path, code: bytes) -> None:
+    """Keep something in a file, whole or not at all."""
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
             file.write(hashlib.sha256(code).digest() + code)

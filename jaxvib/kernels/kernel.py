@@ -4,7 +4,7 @@ import ctypes
 import functools
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import equinox as eqx
 import jax
@@ -13,7 +13,8 @@ import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
 from .assembler import NotPrintedError
-from .printer import Program, print_lanes, trace
+from .cpu import Native, default_threads, host_width
+from .printer import Program, Traced, print_lanes, trace
 
 _LOG = logging.getLogger(__name__)
 
@@ -21,9 +22,9 @@ _LOG = logging.getLogger(__name__)
 class Kernel:
     """A function of one lane as machine code of its own; see `kernel`."""
 
-    def __init__(self, function: Callable):
+    def __init__(self, function: Callable, kept: "Kept | None" = None):
         functools.update_wrapper(self, function)
-        self._function = function
+        self._function, self._kept = function, kept
         self._forms: dict[Any, _Form] = {}
 
     def __call__(self, *arguments):
@@ -75,10 +76,23 @@ class Kernel:
                 arrays = jax.tree.unflatten(tree, leaves)
                 return self._function(*eqx.combine(arrays, static.value))
 
-            self._forms[key] = _Form(flat, shapes)
+            self._forms[key] = _Form(flat, shapes, self._traced(flat, shapes, rest))
             if reason := self._forms[key].reason:
                 _LOG.debug("%s goes by XLA: %s", self._name(), reason)
         return self._forms[key]
+
+    def _traced(self, flat, shapes, rest) -> Traced:
+        """Return what is kept of the function for such arguments, or trace it now."""
+        if self._kept is None:
+            return _traced(flat, shapes)
+        tree, static = rest
+        described = [(shape.shape, shape.dtype.name) for shape in shapes]
+        arguments = jax.tree.unflatten(tree, described), static.value
+        traced = self._kept.get(arguments)
+        if traced is None:
+            traced = _traced(flat, shapes)
+            self._kept.put(arguments, traced)
+        return traced
 
     def _name(self) -> str:
         return getattr(self._function, "__qualname__", repr(self._function))
@@ -109,34 +123,54 @@ def kernel(function: Callable) -> Kernel:
     return Kernel(function)
 
 
-class _Form:
-    """A function for arguments of one structure: traced, printed, compiled when needed."""
+class Kept(Protocol):
+    """Where it is kept what a function prints for arguments, a pytree of shapes."""
 
-    def __init__(self, flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]):
+    def get(self, arguments) -> Traced | None:
+        """Return what is kept, if anything is."""
+
+    def put(self, arguments, traced: Traced) -> None:
+        """Keep what was traced."""
+
+
+def _traced(flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]) -> Traced:
+    closed, results = trace(flat, shapes)
+    if not shapes:
+        return Traced(None, results, "it takes no arrays")
+    if not closed.jaxpr.outvars:
+        return Traced(None, results, "it returns no arrays")
+    try:
+        return Traced(print_lanes(closed, host_width()), results, "")
+    except NotPrintedError as error:
+        return Traced(None, results, str(error))
+
+
+class _Form:
+    """A function for arguments of one structure, as it was traced; compiled if it can be.
+
+    **Fields:** `results`: their shapes; `tree`: their structure; `reason`: why XLA compiles
+    it, "" where LLVM does.
+    """
+
+    def __init__(
+        self, flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct], traced: Traced
+    ):
         self._flat, self._shapes = flat, shapes
-        self._programs: dict[int, Any] = {}
-        self._closed, self.results = trace(flat, shapes)
+        self._printed, self.results, self.reason = traced
         self.tree = jax.tree.structure(self.results)
-        self.reason = ""
-        try:
-            if jax.default_backend() != "cpu":
-                raise NotPrintedError(f"the device is a {jax.default_backend()}")
-            self._native  # noqa: B018 - printed and compiled, to know whether it can be
-        except NotPrintedError as error:
-            self.reason = str(error)
+        if jax.default_backend() != "cpu":
+            self.reason = f"the device is a {jax.default_backend()}"
+        if not self.reason:
+            self._native  # noqa: B018 - compiled beside other work, where it is asked for
         self._differentiable = jax.custom_jvp(self._many)
         self._differentiable.defjvp(self._slope, symbolic_zeros=True)
         self._jacobians: dict[tuple[int, ...], _Form] = {}
 
     @functools.cached_property
     def _native(self):
-        from .cpu import Native, host_width
-
-        if not self._shapes:
-            raise NotPrintedError("it takes no arrays")
-        if not self._closed.jaxpr.outvars:
-            raise NotPrintedError("it returns no arrays")
-        return Native(print_lanes(self._closed, host_width()))
+        if self._printed is None:
+            raise ValueError(f"nothing is printed: {self.reason}")
+        return Native(self._printed)
 
     @property
     def program(self) -> Program:
@@ -158,8 +192,6 @@ class _Form:
 
     def map(self, leaves, lanes: int, threads: int | None) -> list[np.ndarray]:
         """Return the results of lanes on the first axis, as numpy arrays."""
-        from .cpu import default_threads
-
         width = self._native.program.width
         whole = -(-lanes // width) * width
         padded = [_padded(np.moveaxis(np.asarray(leaf), 0, -1), whole) for leaf in leaves]
@@ -235,7 +267,10 @@ class _Form:
                 results = jax.tree.leaves(self._flat(*leaves))
                 return [r for r in results if jnp.issubdtype(r.dtype, jnp.inexact)]
 
-            self._jacobians[moving] = _Form(jax.jacfwd(inexact, moving), self._shapes)
+            slopes = jax.jacfwd(inexact, moving)
+            self._jacobians[moving] = _Form(
+                slopes, self._shapes, _traced(slopes, self._shapes)
+            )
         return self._jacobians[moving]
 
 

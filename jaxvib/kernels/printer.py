@@ -41,6 +41,17 @@ class Program(NamedTuple):
         return hashlib.sha256(self.text.encode()).hexdigest()[:32]
 
 
+class Traced(NamedTuple):
+    """A function that was traced: what it printed, and its results' shapes.
+
+    `program` is `None` where it could not be printed, for the `reason`.
+    """
+
+    program: Program | None
+    results: Any
+    reason: str
+
+
 class Printer:
     """Goes through a jaxpr and writes down each of its equations, a number at a time.
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..ensemble import Reason, map_samples
-from ..kernels import kernel
+from ..kernels.library import library_kernel
 from .linear_end import attracts, linear_but_for_contacts, linear_end
 from .settling import Records, track_aperiodic
 from .shooting import scales
@@ -253,7 +253,7 @@ def track_stage(static, engine):
         system = eqx.combine(leaves, static)
         return track_aperiodic(system, state, direction, WINDOW, WATCHED_RTOL, engine)
 
-    return kernel(stage)
+    return library_kernel(stage, static, engine)
 
 
 @functools.lru_cache(maxsize=32)

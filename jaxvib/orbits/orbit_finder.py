@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..ensemble import compile_ahead, map_samples
-from ..kernels import kernel
+from ..kernels.library import library_kernel
 from .periodic_orbit import PeriodicOrbit, orbit_of_shot
 from .settling import GRAZING
 from .shooting import scales, shoot
@@ -57,7 +57,7 @@ def _shot_stage(static, engine):
         system = eqx.combine(leaves, static)
         return shoot(system, state, periods, rtol, rtol * factor, GRAZING, engine)
 
-    return kernel(stage)
+    return library_kernel(stage, static, engine)
 
 
 @functools.lru_cache(maxsize=32)

@@ -11,7 +11,7 @@ import numpy as np
 from .._quantity import check_range
 from ..dynamics.engines import MANY, engine_for
 from ..ensemble import Reason, compile_ahead, map_samples
-from ..kernels import kernel
+from ..kernels.library import library_kernel
 from ..systems.parameters import parameters, replace
 from .aperiodic import Watched, limit_of, track_stage, watch_out
 from .linear_end import (
@@ -276,7 +276,7 @@ def _settle_stage(static, longest, engine):
         states, result = strobe(system, state, _SEGMENT, TRANSIENT_RTOL, engine)
         return states[-1], recurrences(system, states, longest), result
 
-    return kernel(stage)
+    return library_kernel(stage, static, longest, engine)
 
 
 def _likely_periods(trail, units, repeats, longest) -> set[int]:

@@ -13,7 +13,7 @@ from ..dynamics.engines import MANY, engine_for
 from ..dynamics.events import travel
 from ..dynamics.flow import simulate
 from ..ensemble import map_samples
-from ..kernels import kernel
+from ..kernels.library import library_kernel
 from .periodic_orbit import PeriodicOrbit
 from .regimes import FOLLOWED, batched
 from .settling import TRANSIENT_RTOL
@@ -106,7 +106,7 @@ def _by_events(static):
             for one, many in zip(first, rest, strict=True)
         )
 
-    return kernel(stage)
+    return library_kernel(stage, static)
 
 
 @functools.lru_cache(maxsize=32)

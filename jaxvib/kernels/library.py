@@ -1,0 +1,99 @@
+"""Kernels of the library's own: what they print, kept from one process to the next.
+
+To trace a program takes JAX longer than LLVM to compile it. A function of this library
+is known by where it stands, by what of its system is no array, and by the library's code.
+"""
+
+import functools
+import hashlib
+import importlib.metadata
+import io
+import os
+import pickle
+import platform
+import types
+import zlib
+from pathlib import Path
+from typing import Any
+
+from .cpu import host_width, kept_file, read_kept, write_kept
+from .kernel import Kernel
+from .printer import Traced
+
+# Whose functions and classes stay what they are as long as the versions do.
+_KNOWN = ("jaxvib", "jax", "jaxlib", "jaxtyping", "equinox", "numpy", "builtins", "copyreg")
+_VERSIONS = ("jax", "jaxlib", "equinox", "diffrax", "numpy", "llvmlite")
+
+
+def library_kernel(function: types.FunctionType, *parts) -> Kernel:
+    """Return a `kernel` whose text is kept under what the function is made of.
+
+    `parts`: all that tells it from others of the same name, beside the code of the
+    library: systems without their arrays, names, numbers. Where one of them holds a
+    function of somebody else's, whose code may change, it is traced in each process.
+    """
+    return Kernel(function, _Kept(f"{function.__module__}.{function.__qualname__}", parts))
+
+
+class _Kept:
+    """Where the text of a function is kept, for arguments of each structure."""
+
+    def __init__(self, name: str, parts):
+        self._name, self._parts = name, parts
+
+    def get(self, arguments) -> Traced | None:
+        """Return what is kept for arguments, a pytree of shapes, if anything is."""
+        path = self._path(arguments)
+        whole = None if path is None else read_kept(path)
+        if whole is None:
+            return None
+        try:
+            return pickle.loads(zlib.decompress(whole))
+        except Exception:  # of another version of whatever it holds
+            return None
+
+    def put(self, arguments, traced: Traced) -> None:
+        """Keep what was traced and printed."""
+        path = self._path(arguments)
+        if path is not None:
+            write_kept(path, zlib.compress(pickle.dumps(traced), 1))
+
+    def _path(self, arguments) -> Path | None:
+        described = _described((self._name, self._parts, arguments))
+        if described is None:
+            return None
+        key = hashlib.sha256(_code() + described).hexdigest()
+        return kept_file(f"{key}.text")
+
+
+def _described(what: Any) -> bytes | None:
+    """Return what tells a pytree from others, `None` where its code may change."""
+    buffer = io.BytesIO()
+    try:
+        _Describer(buffer).dump(what)
+    except Exception:  # what cannot be pickled is not kept
+        return None
+    return buffer.getvalue()
+
+
+class _Describer(pickle.Pickler):
+    """Pickles numbers, names and what the library and those below it define."""
+
+    def reducer_override(self, obj):
+        code = type | types.FunctionType | types.BuiltinFunctionType
+        if isinstance(obj, code) and str(obj.__module__).partition(".")[0] not in _KNOWN:
+            raise pickle.PicklingError(f"{obj!r} may change")
+        return NotImplemented
+
+
+@functools.cache
+def _code() -> bytes:
+    """Return what tells this state of the library, and of those below it, from others."""
+    digest = hashlib.sha256()
+    folder = Path(__file__).parents[1]
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(os.fsencode(path.relative_to(folder)) + b"\0" + path.read_bytes())
+    versions = [f"{name} {importlib.metadata.version(name)}" for name in _VERSIONS]
+    for text in (*versions, platform.python_version(), str(host_width())):
+        digest.update(text.encode() + b"\0")
+    return digest.digest()

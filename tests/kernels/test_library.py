@@ -1,0 +1,85 @@
+"""Checked against: the same function traced anew, to the bit."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxvib.kernels.library import library_kernel
+
+LANES = np.linspace(-2.0, 3.0, 37)
+
+
+def pull(x):
+    return -3.0 * x
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "jaxvib" / "kernels"
+
+
+@pytest.fixture
+def turns():
+    return []
+
+
+@pytest.fixture
+def stage(turns):
+    def stage(x):
+        turns.append("traced")
+        return {"wave": jnp.sin(x), "rate": (x**3, x > 0)}
+
+    return stage
+
+
+def test_what_was_traced_once_is_not_traced_again(stage, turns):
+    first = library_kernel(stage, "one", 2).map(LANES)
+    again = library_kernel(stage, "one", 2).map(LANES)
+    assert len(turns) == 1
+    np.testing.assert_array_equal(again["wave"], first["wave"])
+    np.testing.assert_array_equal(again["rate"][0], first["rate"][0])
+    np.testing.assert_allclose(again["wave"], np.sin(LANES), rtol=1e-14)
+
+
+@pytest.mark.parametrize("other", ["two", 3, None])
+def test_another_part_is_another_function(stage, turns, other):
+    library_kernel(stage, "one").map(LANES)
+    library_kernel(stage, other).map(LANES)
+    assert len(turns) == 2
+
+
+def test_other_shapes_are_traced_anew(stage, turns):
+    known = library_kernel(stage)
+    known.map(LANES)
+    known.map(LANES[:, None])
+    assert len(turns) == 2
+
+
+def test_nothing_is_kept_of_what_holds_somebody_s_function(stage, turns):
+    # its code may be another one next time
+    for _ in range(2):
+        library_kernel(stage, pull).map(LANES)
+    assert len(turns) == 2
+
+
+def test_a_damaged_file_is_traced_anew(stage, turns, folder):
+    first = library_kernel(stage).map(LANES)
+    (kept,) = folder.glob("*.text")
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:-5] + b"wrong")
+    again = library_kernel(stage).map(LANES)
+    assert len(turns) == 2
+    np.testing.assert_array_equal(again["wave"], first["wave"])
+    assert kept.read_bytes() == whole
+
+
+def test_what_is_not_printed_is_not_traced_twice_to_learn_why(turns):
+    def stage(matrix):
+        turns.append("traced")
+        return jnp.linalg.eigvalsh(matrix)
+
+    for _ in range(2):
+        why = library_kernel(stage).why_not(np.eye(3))
+        assert why
+    assert len(turns) == 1
