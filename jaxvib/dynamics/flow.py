@@ -42,7 +42,7 @@ def flow(
     precision: str = "float64",
     throw: bool = True,
 ) -> Float[Array, " state"]:
-    r"""Return the state at time `t1` (s) of the motion that is in `state` at `t0`.
+    r"""Return the state at time `t1` (s), `t0` or later, of a motion in `state` at `t0`.
 
     It works under `jit`, `vmap` and differentiation of any order, forward and
     reverse, with respect to the state, the times and every physical parameter.
@@ -58,17 +58,21 @@ def flow(
     without contacts in float32 and adds steps up in float64, for a GPU of few float64
     units above all; parameters have seven digits then, and `rtol` must be 1e-6 or more.
 
-    **Raises:** `ValueError` for a state of the wrong shape, a tolerance out of range,
-    an unknown engine, one that the system cannot be taken by, or float32 where the error
-    does not allow it; `RuntimeError` with the reason why a single solve failed.
+    **Raises:** `ValueError` for a state of the wrong shape, a time before `t0` (NaN under
+    transformations: motions do not run backwards), a tolerance out of range, an unknown
+    engine, one that the system cannot be taken by, or float32 where the error does not
+    allow it; `RuntimeError` with the reason why a single solve failed.
     """
     chosen = in_precision(engine, precision)
     if isinstance(chosen, SteppingEngine):
         chosen.check(system, rtol)
     chosen, _ = engine_for(system, chosen, lanes=1)
+    traced = any(isinstance(time, jax.core.Tracer) for time in (t0, t1))
+    if not traced and t1 < t0:
+        raise ValueError(f"t1 = {t1} s is before t0 = {t0} s; allowed: t0 or later")
     solution = solve_system(system, state, t0, t1, rtol=rtol, engine=chosen)
     raise_if_empty("flow", throw, solution.result, solution.state)
-    return solution.state
+    return jnp.where(t1 < t0, jnp.nan, solution.state) if traced else solution.state
 
 
 def solve_system(

@@ -245,3 +245,12 @@ def test_a_simulation_ends_where_the_flow_does():
 def test_bad_arguments_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_motions_do_not_run_backwards():
+    with pytest.raises(ValueError, match=r"t1 = 0.0 s is before t0 = 1.0 s"):
+        jv.flow(apart, state, 1.0, 0.0)
+    ends = jax.vmap(lambda t1: jv.flow(apart, state, 1.0, t1))(jnp.array([0.5, 1.0, 1.5]))
+    assert np.isnan(ends[0]).all()
+    np.testing.assert_allclose(ends[1], state, rtol=1e-14)
+    assert np.isfinite(ends[2]).all()
