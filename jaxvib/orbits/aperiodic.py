@@ -114,19 +114,21 @@ def _repeats(points: np.ndarray, rate: float) -> int:
     near = periods[apart.max(axis=(1, 2)) < _NEARING]
     if not near.size:
         return 0
-    # The shortest one: what spirals into an orbit recurs more closely after some of its
-    # periods, those in which it goes nearly round.
     period = int(near[0])
-    if apart[period - 1].max() < _RECURS:
-        return period
+    recurs = period if apart[period - 1].max() < _RECURS else 0
     if rate >= 0 or period > half // 2:
-        return 0
-    late = apart[period - 1].max()
-    early = np.abs(
-        points[half + 1 : half + 9] - points[half + 1 - period : half + 9 - period]
-    )
-    shrinks = np.log(late / early.max()) / (rate * (number - 9 - half))
-    return period if 0.5 < shrinks < 2 else 0
+        return recurs
+    # What spirals into an orbit recurs closely after some of its periods, those in which it
+    # goes nearly round. The orbit's own number is the first after which it comes back
+    # the closer the later, at the exponent's rate: after others it does not come closer.
+    late = apart[:period].max(axis=(1, 2))
+    places = half + 1 + np.arange(8)
+    early = points[places][None] - points[places[None] - periods[:period, None]]
+    least = np.finfo(float).tiny
+    closer = np.maximum(late, least) / np.maximum(np.abs(early).max(axis=(1, 2)), least)
+    shrinks = np.log(closer) / (rate * (number - 9 - half))
+    nearing = np.flatnonzero((shrinks > 0.5) & (shrinks < 2)) + 1
+    return int(nearing[0]) if nearing.size else recurs
 
 
 def limit_of(states: np.ndarray, units: np.ndarray, periods: int) -> np.ndarray:

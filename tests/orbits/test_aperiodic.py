@@ -102,3 +102,14 @@ def test_a_spiral_that_goes_nearly_round_in_eleven_periods_is_not_of_period_elev
     growth = np.full(512, np.log(0.995))
     found = evidence_of(states[-512:], growth, np.full(2, 2.0))
     assert found.repeats in (0, 1)
+
+
+@pytest.mark.parametrize("around", [32, 37, 714])
+@pytest.mark.parametrize("periods", [1, 5])
+def test_where_a_slow_spiral_recurs_by_chance_is_not_its_period(around, periods):
+    # the multiplier comes nearly round after so many turns, and no earlier
+    count, rate = 2048, 0.0016
+    angle = 2 * np.pi * GOLDEN if around > count // 4 else 2 * np.pi * 3 / around
+    states, _ = spiral(count, np.exp(-rate * periods + 1j * angle), periods)
+    found = evidence_of(states, np.full(count, -rate), np.full(2, 2.0))
+    assert (found.code, found.repeats) == (Reason.SUCCESS, periods)
