@@ -16,8 +16,10 @@ MAX_DOTS = 64  # in one key: `tomllib` needs minutes and gigabytes for thousands
 MAX_DEPTH = 64  # of brackets: `tomllib` recurses into each; of tables in tables likewise
 _SECTION_OF_PARAMETERS = "system"
 
+# Numbers of a list are one token: it may be long.
 _TOKENS = re.compile(
-    r"""(?P<piece>"(?:\\.|[^"\\\n])*+"|'[^'\n]*+'|[A-Za-z0-9_-]++)"""
+    r"""(?P<numbers>(?:[0-9]++(?:\.[0-9]++)?+,[ \t]*+)++)"""
+    r"""|(?P<piece>"(?:\\.|[^"\\\n])*+"|'[^'\n]*+'|[A-Za-z0-9_-]++)"""
     r"""|(?P<dot>\.)|(?P<blank>[ \t]++)|(?P<comment>\#[^\n]*+)|(?P<other>.)""",
     re.DOTALL,
 )
@@ -118,6 +120,8 @@ def _refuse_monsters(text: str, name: str) -> None:
     for token in _TOKENS.finditer(text):
         if token.lastgroup == "dot":
             dots += 1
+        elif token.lastgroup == "numbers":
+            dots = 0
         elif token.lastgroup in ("other", "comment"):
             dots = 0
             symbol = token.group()
