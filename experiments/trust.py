@@ -196,7 +196,10 @@ def regime_classes() -> str:
         "agree", "agree on our attractor, transients lead to another", "disagree",
         "undecided by jaxvib", "undecided by the longer integration alone",
     )  # fmt: skip
-    return table((name, f"{row[name]} of {row['samples']}") for name in names)
+    rows = [(name, row[name]) for name in names]
+    lasting = sum(ours == "chaotic" for _, ours, *_ in row["which disagree"])
+    rows.insert(3, ("of those, chaotic for as long as they were watched", lasting))
+    return table((name, f"{count} of {row['samples']}") for name, count in rows)
 
 
 def regime_map() -> str:
