@@ -3,8 +3,10 @@
 import os
 import re
 import sys
+import time
 import warnings
 
+BEGUN = time.time()  # jaxvib's modules are read from here on
 _BROKEN = re.compile(r"Error reading persistent compilation cache entry for '([^']+)'")
 
 

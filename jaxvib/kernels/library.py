@@ -16,6 +16,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from .._environment import BEGUN
 from .cpu import host_width, kept_file, read_kept, write_kept
 from .kernel import Kernel
 from .printer import Traced
@@ -47,10 +48,7 @@ class _Kept:
         whole = None if path is None else read_kept(path)
         if whole is None:
             return None
-        try:
-            return pickle.loads(zlib.decompress(whole))
-        except Exception:  # of another version of whatever it holds
-            return None
+        return pickle.loads(zlib.decompress(whole))
 
     def put(self, arguments, traced: Traced) -> None:
         """Keep what was traced and printed."""
@@ -60,10 +58,10 @@ class _Kept:
 
     def _path(self, arguments) -> Path | None:
         described = _described((self._name, self._parts, arguments))
-        if described is None:
+        code = _code()
+        if described is None or code is None:
             return None
-        key = hashlib.sha256(_code() + described).hexdigest()
-        return kept_file(f"{key}.text")
+        return kept_file(f"{hashlib.sha256(code + described).hexdigest()}.text")
 
 
 def _described(what: Any) -> bytes | None:
@@ -71,7 +69,7 @@ def _described(what: Any) -> bytes | None:
     buffer = io.BytesIO()
     try:
         _Describer(buffer).dump(what)
-    except Exception:  # what cannot be pickled is not kept
+    except Exception:  # whatever stops somebody's class from being pickled: not kept
         return None
     return buffer.getvalue()
 
@@ -87,13 +85,21 @@ class _Describer(pickle.Pickler):
 
 
 @functools.cache
-def _code() -> bytes:
-    """Return what tells this state of the library, and of those below it, from others."""
+def _code() -> bytes | None:
+    """Return what tells this state of the library, and of those below it, from others.
+
+    `None` where a file was changed since this process began: what runs is then not what
+    the files say.
+    """
     digest = hashlib.sha256()
     folder = Path(__file__).parents[1]
     for path in sorted(folder.rglob("*.py")):
+        if path.stat().st_mtime > BEGUN:
+            return None
         digest.update(os.fsencode(path.relative_to(folder)) + b"\0" + path.read_bytes())
     versions = [f"{name} {importlib.metadata.version(name)}" for name in _VERSIONS]
-    for text in (*versions, platform.python_version(), str(host_width())):
+    # How equinox is to fail decides whether what diffrax does can be printed.
+    errors = os.environ.get("EQX_ON_ERROR", "")
+    for text in (*versions, platform.python_version(), str(host_width()), errors):
         digest.update(text.encode() + b"\0")
     return digest.digest()

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxvib.kernels import library
 from jaxvib.kernels.library import library_kernel
 
 LANES = np.linspace(-2.0, 3.0, 37)
@@ -60,6 +61,16 @@ def test_nothing_is_kept_of_what_holds_somebody_s_function(stage, turns):
     # its code may be another one next time
     for _ in range(2):
         library_kernel(stage, pull).map(LANES)
+    assert len(turns) == 2
+
+
+def test_nothing_is_kept_where_a_source_changed_since_the_process_began(
+    stage, turns, monkeypatch
+):
+    monkeypatch.setattr("jaxvib.kernels.library.BEGUN", 0.0)
+    monkeypatch.setattr("jaxvib.kernels.library._code", library._code.__wrapped__)
+    for _ in range(2):
+        library_kernel(stage).map(LANES)
     assert len(turns) == 2
 
 
