@@ -1,6 +1,7 @@
 """LLVM instructions written down one by one, for vectors of lanes or for one lane."""
 
 import dataclasses
+import functools
 import operator
 import struct
 
@@ -325,6 +326,12 @@ class Assembler:
                 both = (np.asarray(value.number, x.kind) for value in (x, y))
                 return self.constant(_KNOWN[operation](*both), x.kind)
         return self.value(x.kind, f"{operation} {self.type(x.kind)} {x.name}, {y.name}")
+
+
+@functools.cache
+def kind_of(dtype) -> str:
+    """Return the name of a dtype, which numpy takes microseconds to find."""
+    return np.dtype(dtype).name
 
 
 def is_float(kind: str) -> bool:

@@ -19,13 +19,26 @@ def called(printer, equation, inputs):
 
 def loop(printer, equation, inputs):
     """Write down a `while`: it goes on as long as any lane does, the others stand still."""
-    parameters, a = equation.params, printer.assembler
+    parameters = equation.params
     first, second = parameters["cond_nconsts"], parameters["body_nconsts"]
     asked, used = inputs[:first], inputs[first : first + second]
-    carry = _Carried(printer, inputs[first + second :])
+
+    def go_on(values):
+        (go,) = printer.closed(parameters["cond_jaxpr"], [*asked, *values])
+        return go[()]
+
+    def turn(values):
+        return printer.closed(parameters["body_jaxpr"], [*used, *values])
+
+    return repeat(printer, inputs[first + second :], go_on, turn)
+
+
+def repeat(printer, start, go_on, turn):
+    """Write down a loop from `start`: `turn(values)` for as long as `go_on(values)`."""
+    a = printer.assembler
+    carry = _Carried(printer, start)
     carry.begin()
-    (go,) = printer.closed(parameters["cond_jaxpr"], [*asked, *carry.values])
-    go = go[()]
+    go = go_on(carry.values)
     outer = printer.mask
     if outer is not None:
         go = a.both(go, outer)
@@ -33,7 +46,7 @@ def loop(printer, equation, inputs):
     a.branch(a.any(go), body, done)
     a.begin(body)
     printer.mask = go
-    new = printer.closed(parameters["body_jaxpr"], [*used, *carry.values])
+    new = turn(carry.values)
     printer.mask = outer
     carry.end(new, go if a.width > 1 else None)
     a.begin(done)

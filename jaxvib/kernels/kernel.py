@@ -15,6 +15,7 @@ from jax.custom_derivatives import SymbolicZero
 from .assembler import NotPrintedError
 from .cpu import Native, default_threads, host_width
 from .printer import Program, Traced, print_lanes, trace
+from .tangents import printing
 
 _LOG = logging.getLogger(__name__)
 
@@ -29,6 +30,8 @@ class Kernel:
 
     def __call__(self, *arguments):
         """Return the function's result, for one lane or under JAX's transformations."""
+        if printing():  # a part of another kernel
+            return self._function(*arguments)
         leaves, form = self._form_of(arguments)
         return jax.tree.unflatten(form.tree, form.call(leaves))
 
@@ -209,10 +212,11 @@ class _Form:
                 array if one else jnp.broadcast_to(array, (size, *array.shape))
                 for array, one in zip(arrays, is_batched, strict=True)
             ]
-            # Lanes of lanes are lanes.
-            flat = [array.reshape(-1, *array.shape[2:]) for array in wide]
+            # Lanes of lanes are lanes; arrays may hold nothing, so that no -1 can be found.
+            inner = wide[0].shape[1]
+            flat = [array.reshape(size * inner, *array.shape[2:]) for array in wide]
             results = batched(*flat)
-            results = tuple(r.reshape(size, -1, *r.shape[1:]) for r in results)
+            results = tuple(r.reshape(size, inner, *r.shape[1:]) for r in results)
             return results, (True,) * len(results)
 
         return tuple(result[0] for result in batched(*(leaf[None] for leaf in leaves)))

@@ -13,11 +13,14 @@ from .expression import Numbers
 
 def each(function: Callable[..., Value], *arrays: np.ndarray) -> np.ndarray:
     """Return a function of single numbers, number by number."""
-    shapes = np.broadcast_shapes(*(array.shape for array in arrays))
-    wide = [np.broadcast_to(array, shapes) for array in arrays]
-    result = np.empty(shapes, object)
-    for place in np.ndindex(shapes):
-        result[place] = function(*(array[place] for array in wide))
+    shape, *others = (array.shape for array in arrays)
+    if any(other != shape for other in others):
+        shape = np.broadcast_shapes(shape, *others)
+        arrays = tuple(np.broadcast_to(array, shape) for array in arrays)
+    result = np.empty(shape, object)
+    flat = result.reshape(-1)
+    for place, numbers in enumerate(zip(*(array.flat for array in arrays), strict=True)):
+        flat[place] = function(*numbers)
     return result
 
 

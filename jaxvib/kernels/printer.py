@@ -7,13 +7,27 @@ import jax
 import numpy as np
 from jax.extend import core
 
-from . import control, indexing, linear, primitives
-from .assembler import Assembler, NotPrintedError, Value, element, known, vector
+from . import control, indexing, linear, primitives, tangents
+from .assembler import (
+    Assembler,
+    NotPrintedError,
+    Value,
+    element,
+    kind_of,
+    known,
+    vector,
+)
 from .large_angle import large_angle_text
 
 # Every number of a lane is a name of its own: larger programs are better left to XLA.
 _MOST_LINES = 100_000
-_TABLE = {**primitives.TABLE, **indexing.TABLE, **linear.TABLE, **control.TABLE}
+_TABLE = {
+    **primitives.TABLE,
+    **indexing.TABLE,
+    **linear.TABLE,
+    **control.TABLE,
+    **tangents.TABLE,
+}
 
 
 class Signature(NamedTuple):
@@ -87,9 +101,13 @@ class Printer:
             inputs = [read(variable) for variable in equation.invars]
             results = self.equation(equation, inputs)
             environment.update(zip(equation.outvars, results, strict=True))
-            if len(self.assembler.lines) > _MOST_LINES:
-                raise NotPrintedError(f"more than {_MOST_LINES} instructions")
+            self.check_length()
         return [read(variable) for variable in jaxpr.outvars]
+
+    def check_length(self) -> None:
+        """Raise `NotPrintedError` where the program has become too long."""
+        if len(self.assembler.lines) > _MOST_LINES:
+            raise NotPrintedError(f"more than {_MOST_LINES} instructions")
 
     def closed(self, closed, arguments) -> list[np.ndarray]:
         """Write down a jaxpr that brings its constants."""
@@ -102,7 +120,7 @@ class Printer:
         name = equation.primitive.name
         write = _TABLE.get(name)
         for variable in (*equation.invars, *equation.outvars):
-            check_kind(np.dtype(variable.aval.dtype).name)
+            check_kind(kind_of(variable.aval.dtype))
         if write is None:
             raise NotPrintedError(f"JAX's {name} is not printed")
         return write(self, equation, inputs)
@@ -116,7 +134,8 @@ def check_kind(kind: str) -> None:
 
 def trace(function, arguments) -> tuple[Any, Any]:
     """Return a function's jaxpr for arguments or their shapes, and its results' shapes."""
-    return jax.make_jaxpr(function, return_shape=True)(*arguments)
+    traced = tangents.traced_for_printing(function)
+    return jax.make_jaxpr(traced, return_shape=True)(*arguments)
 
 
 def print_lanes(closed, width: int) -> Program:

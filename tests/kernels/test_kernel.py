@@ -93,6 +93,13 @@ def run(width, features=None, order=slice(None)):
     return native(lanes, 1)[0][:37]
 
 
+def test_lanes_may_bring_arrays_of_nothing():
+    double = kernel(lambda x, nothing: (2 * x, nothing + 1))
+    twice, none = jax.jit(jax.vmap(double))(jnp.arange(3.0), jnp.zeros((3, 0)))
+    np.testing.assert_array_equal(twice, [0.0, 2.0, 4.0])
+    assert none.shape == (3, 0)
+
+
 @pytest.mark.parametrize("width", [1, 2, 4, 8])
 def test_every_width_and_order_has_the_same_bits(width):
     np.testing.assert_array_equal(run(width), damped.map(t, w)[0])

@@ -1,0 +1,92 @@
+"""Checked against: JAX's own derivatives of the same programs, compiled by XLA."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from hypothesis import given, settings
+from jax import lax
+
+from jaxvib.kernels import kernel
+from jaxvib.kernels.tangents import printing, side_by_side
+from tests.random_programs import program, trees
+
+random = np.random.default_rng(5)
+NUMBER = 19
+
+
+def columns(function):
+    """Return a function of (moving, rows) to a value, its columns, and the rest."""
+
+    def run(moving, rows):
+        if printing():
+            return side_by_side(function, moving, rows)
+
+        def along(row):
+            return jax.jvp(function, (moving,), (row,), has_aux=True)
+
+        return jax.vmap(along, out_axes=(None, 0, None))(rows)
+
+    return run
+
+
+def agree(function, *arguments):
+    compiled = kernel(function)
+    assert not compiled.why_not(*jax.tree.map(lambda leaf: leaf[0], arguments))
+    found = jax.tree.leaves(compiled.map(*arguments))
+    wanted = jax.tree.leaves(jax.jit(jax.vmap(function))(*arguments))
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-12)
+
+
+@settings(max_examples=25)
+@given(tree=trees)
+def test_columns_of_random_programs_are_those_of_jax(tree):
+    function = program(tree)
+
+    def run(x, n, rows):
+        return columns(lambda moving: function(moving, n))(x, rows)
+
+    x, n = random.normal(size=NUMBER) * 2, random.integers(0, 6, NUMBER)
+    agree(run, x, n, random.normal(size=(NUMBER, 3)))
+
+
+def test_what_begins_to_move_in_a_later_turn_has_its_columns():
+    def function(moving):
+        x, scale = moving
+
+        def turn(carry):
+            first, second, _, left = carry  # x comes to the third in the third turn
+            return x * first, first, second * scale, left - 1
+
+        start = 1.0, 1.0, 1.0, 5
+        first, second, third, left = lax.while_loop(lambda c: c[3] > 0, turn, start)
+        return (first, third), (second, left)
+
+    x, scale = random.normal(size=NUMBER), random.normal(size=NUMBER)
+    rows = random.normal(size=(NUMBER, 2)), random.normal(size=(NUMBER, 2))
+    agree(columns(function), (x, scale), rows)
+
+
+def test_a_rule_of_its_own_is_kept_and_what_stands_still_does_not_move():
+    @jax.custom_jvp
+    def root(x):
+        return jnp.sqrt(x)
+
+    root.defjvp(lambda values, changes: (root(*values), 3.0 * changes[0]))
+
+    def function(x):
+        still = lax.stop_gradient(x) * 2.0
+        return jnp.stack([root(x), still, x * still]), still
+
+    agree(columns(function), random.uniform(1, 2, NUMBER), random.normal(size=(NUMBER, 2)))
+
+
+def test_arrays_move_through_products_and_places():
+    def function(moving):
+        matrix, vector = moving
+        solved = jnp.linalg.solve(matrix + 4 * jnp.eye(3), vector)
+        return solved[::-1] * jnp.max(vector), jnp.argmax(vector)
+
+    moving = random.normal(size=(NUMBER, 3, 3)), random.normal(size=(NUMBER, 3))
+    rows = random.normal(size=(NUMBER, 2, 3, 3)), random.normal(size=(NUMBER, 2, 3))
+    agree(columns(function), moving, rows)
