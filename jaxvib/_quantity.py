@@ -40,7 +40,7 @@ def quantity(
             return value  # no real number
         return real_array(value)
 
-    metadata = {"unit": unit, "description": description, "range": allowed}
+    metadata = {"name": name, "unit": unit, "description": description, "range": allowed}
     default = None if optional else default
     return eqx.field(converter=convert, metadata=metadata, default=default, kw_only=kw_only)
 

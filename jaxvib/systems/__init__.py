@@ -2,6 +2,10 @@
 
 from .assembly import Assembled as Assembled
 from .assembly import assemble as assemble
+from .autonomous import AutonomousSystem as AutonomousSystem
+from .autonomous import autonomous_system as autonomous_system
+from .base_motion import BaseMotion as BaseMotion
+from .base_motion import absolute_states as absolute_states
 from .beam import Beam as Beam
 from .beam import BeamWithBodies as BeamWithBodies
 from .beam import ElasticSupport as ElasticSupport
@@ -12,8 +16,14 @@ from .chain import BeamChain as BeamChain
 from .contact import HertzContact as HertzContact
 from .contact import LinearContact as LinearContact
 from .contact import RestitutionContact as RestitutionContact
+from .contacts import HuntCrossleyContact as HuntCrossleyContact
+from .contacts import KelvinVoigtContact as KelvinVoigtContact
+from .contacts import PiecewiseLinearContact as PiecewiseLinearContact
+from .contacts import PowerContact as PowerContact
+from .contacts import backlash as backlash
 from .forced import ForcedSystem as ForcedSystem
 from .forced import forced_system as forced_system
+from .friction import CoulombFriction as CoulombFriction
 from .impact import AppliedLoad as AppliedLoad
 from .impact import Body as Body
 from .impact import Contact as Contact
@@ -21,7 +31,17 @@ from .impact import ImpactSystem as ImpactSystem
 from .impact import LinearSystem as LinearSystem
 from .impact import TwoBodyImpact as TwoBodyImpact
 from .impact import two_body_impact as two_body_impact
-from .load import HarmonicLoad as HarmonicLoad
+from .loads import ChirpLoad as ChirpLoad
+from .loads import ConstantLoad as ConstantLoad
+from .loads import FourierLoad as FourierLoad
+from .loads import HarmonicLoad as HarmonicLoad
+from .loads import PulseLoad as PulseLoad
+from .loads import RampLoad as RampLoad
+from .loads import RecordLoad as RecordLoad
+from .loads import StepLoad as StepLoad
+from .loads import band_limited_noise as band_limited_noise
+from .loads import kanai_tajimi_noise as kanai_tajimi_noise
+from .loads import noise_of_density as noise_of_density
 from .modules.beams import BeamModule as BeamModule
 from .modules.beams import FrameModule as FrameModule
 from .modules.bodies import RodOnRod as RodOnRod
@@ -33,3 +53,8 @@ from .modules.springs import PointMass as PointMass
 from .modules.springs import Spring as Spring
 from .parameters import parameters as parameters
 from .parameters import replace as replace
+from .springs import FunctionLaw as FunctionLaw
+from .springs import NonlinearSpring as NonlinearSpring
+from .springs import PiecewiseLinearLaw as PiecewiseLinearLaw
+from .springs import PolynomialDamperLaw as PolynomialDamperLaw
+from .springs import PolynomialLaw as PolynomialLaw

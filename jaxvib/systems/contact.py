@@ -36,6 +36,7 @@ class HertzContact(Printed):
     stiffness: Float[Array, ""] = quantity(
         "stiffness", "N/m^1.5", "Hertz stiffness K of the contact", above=0.0
     )
+    jumps = False
 
     @classmethod
     def from_materials(
@@ -110,6 +111,7 @@ class LinearContact(Printed):
     stiffness: Float[Array, ""] = quantity(
         "stiffness", "N/m", "stiffness k of the stop", above=0.0
     )
+    jumps = False
 
     def force(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
         """Return the repelling force, N, at a penetration, m."""
@@ -141,6 +143,7 @@ class RestitutionContact(Printed):
     restitution: Float[Array, ""] = quantity(
         "restitution", "", "coefficient of restitution", at_least=0.0, at_most=1.0
     )
+    jumps = False
 
     def force(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
         """Return 0: the stop acts by impulses, not by penetration."""

@@ -18,13 +18,16 @@ class Equation(eqx.Module):
     `vector_field` of scalar mathematics: `jax.vmap` makes the ensemble. Everything else
     has a default, that of a field without contacts of which nothing else is known.
 
-    Where bodies touch, write all of `penetrations`, `contact_forces`, `contact_motion` and
-    `contact_reach`; where states hold velocities, `displacements` and `displaced`. What is
-    known of the field is told by `divergence`, `contraction`, `hard_contacts`, `may_pulse`,
-    `may_jump`, `repeats_in` and `largest_step`.
+    Where bodies touch, write all of `penetrations`, `closing_rates`, `contact_forces`,
+    `contact_motion` and `contact_reach`; where contacts are damped, `lost_powers` and
+    `damped_contacts`; where states hold velocities, `displacements` and `displaced`. What
+    is known of the field is told by `divergence`, `contraction`, `hard_contacts`,
+    `may_pulse`, `may_jump`, `next_break`, `repeats_in` and `largest_step`.
     """
 
     largest_step = None  # in periods, where a user gives one
+    frictions = ()
+    springs = ()
 
     @abc.abstractmethod
     def vector_field(self, time: Time, state: Float[Array, " state"]) -> Array:
@@ -51,9 +54,21 @@ class Equation(eqx.Module):
         """Return each contact's penetration, m, negative while apart: there are none."""
         return jnp.zeros(0, state.dtype)
 
-    def contact_forces(self, penetrations: Array) -> Float[Array, " contacts"]:
-        """Return each contact's force, N, at the given penetrations, m."""
+    def closing_rates(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
+        """Return the rate of each contact's penetration, m/s: there are none."""
+        return jnp.zeros(0, state.dtype)
+
+    def contact_forces(self, penetrations: Array, rates: Array) -> Array:
+        """Return each contact's force, N, at penetrations, m, and their rates, m/s."""
         return penetrations
+
+    def lost_powers(self, penetrations: Array, rates: Array) -> Array:
+        """Return what each contact loses, W, at penetrations, m, and their rates, m/s."""
+        return jnp.zeros_like(penetrations)
+
+    def forces_at(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
+        """Return each contact's force, N, in a state."""
+        return self.contact_forces(self.penetrations(state), self.closing_rates(state))
 
     def contact_motion(self, state, rate) -> tuple[Array, Array, Array]:
         """Return z (m), dz/dt and d2z/dt2 of each contact from a state and its rate."""
@@ -68,6 +83,10 @@ class Equation(eqx.Module):
         """Return which contacts act by impulses."""
         return ()
 
+    def damped_contacts(self) -> tuple[bool, ...]:
+        """Return which contacts lose energy by the rate of their penetration."""
+        return ()
+
     def may_pulse(self) -> bool:
         """Return whether the field may change in a time that its state does not tell."""
         return True
@@ -75,6 +94,10 @@ class Equation(eqx.Module):
     def may_jump(self) -> bool:
         """Return whether the field may jump where its state passes something."""
         return True
+
+    def next_break(self, time: Time) -> Float[Array, ""] | None:
+        """Return when the field breaks next after a time, s; None if it never does."""
+        return None
 
     def repeats_in(self, span: Time) -> Time:
         """Return the time in which the field repeats, s: a `span` if none is known."""

@@ -95,6 +95,20 @@ def forced_system(
     a period that is not positive, or a field whose value has another shape.
     """
     check_range("dimension", dimension, "", Range(at_least=1))
+    values = named_values(parameters)
+    repeats = period if callable(period) else _Constant(period)
+    system = ForcedSystem(
+        tuple(values.values()), tuple(values), field, repeats, int(dimension), largest_step
+    )
+    if largest_step is not None:
+        check_range("largest_step", largest_step, "periods", Range(above=0.0, at_most=1.0))
+    check_range("period", system.period(), "", Range(above=0.0))
+    check_field(system, system.dimension)
+    return system
+
+
+def named_values(parameters: Mapping[str, Any]) -> dict[str, Array]:
+    """Return a field's parameters as arrays; raise `ValueError` for what is none."""
     values = {}
     for name, value in parameters.items():
         if "." in name:
@@ -103,19 +117,16 @@ def forced_system(
         values[name] = real_array(value)
         if values[name].shape:
             raise ValueError(f"{name} has shape {values[name].shape}; allowed: ()")
-    repeats = period if callable(period) else _Constant(period)
-    system = ForcedSystem(
-        tuple(values.values()), tuple(values), field, repeats, int(dimension), largest_step
-    )
-    if largest_step is not None:
-        check_range("largest_step", largest_step, "periods", Range(above=0.0, at_most=1.0))
-    check_range("period", system.period(), "", Range(above=0.0))
+    return values
+
+
+def check_field(system: System, dimension: int) -> None:
+    """Raise `ValueError` unless a field gives as many rates as there are states."""
     shape = jax.eval_shape(
         system.equation().vector_field, jnp.zeros(()), system.rest()
     ).shape
-    if shape != (system.dimension,):
-        raise ValueError(f"field has shape {shape}; allowed: ({system.dimension},)")
-    return system
+    if shape != (dimension,):
+        raise ValueError(f"field has shape {shape}; allowed: ({dimension},)")
 
 
 class _Constant(eqx.Module):

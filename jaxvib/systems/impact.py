@@ -4,18 +4,21 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Real
+from jaxtyping import Array, ArrayLike, Float, Real
 
 from .._quantity import quantity
 from .assembly import assemble
-from .contact import HertzContact, LinearContact, RestitutionContact
+from .base_motion import BaseMotion
+from .contact import HertzContact, RestitutionContact
 from .equation import Equation
 from .freedoms import GROUND
-from .load import HarmonicLoad
+from .friction import CoulombFriction, friction_forces
+from .loads import HarmonicLoad, Load, changing, never_repeats
 from .modules.bodies import TranslationTranslation
-from .periods import check_period, common_period
+from .periods import check_period, period_of_loads
 from .printed import Printed
-from .roles import ContactLaw, Linear, LoadLaw
+from .roles import ContactLaw, Linear, LoadLaw, force_of, is_damped
+from .springs import NonlinearSpring
 from .symmetry import check_mass
 from .system import Mechanical
 
@@ -49,7 +52,7 @@ class Contact(Printed):
 
     **Fields:** `direction` $n$, shape (n,): +1 at the freedom that moves into the
     contact and -1 at the one that it hits (none for a fixed stop); `gap` $g$ (m) at
-    static equilibrium; `law`: a contact law, from penetration to force; `name`: on
+    static equilibrium; `law`: a contact law, from penetration and rate to force; `name`: on
     parameter paths, instead of the position among the contacts. **Raises:** `ValueError`
     for a direction of zeros.
     """
@@ -76,11 +79,17 @@ class AppliedLoad(Printed):
     law: LoadLaw
     name: str | None = eqx.field(default=None, static=True)
 
+    def push(self, mass: Float[ArrayLike, "n n"]) -> Float[Array, " n"]:
+        """Return the forces of a unit load, N."""
+        return self.direction
+
 
 class EquationOfMotion(Equation):
     r"""A vibro-impact system solved for its accelerations, ready to be evaluated.
 
-    $$\ddot q = -M^{-1} D \dot q - M^{-1} C q - \sum_c M^{-1} n_c F_c(n_c^T q - g_c)
+    $$\ddot q = -M^{-1} D \dot q - M^{-1} C q
+                - \sum_c M^{-1} n_c F_c(n_c^T q - g_c, n_c^T \dot q)
+                - \sum_s M^{-1} n_s F_s(n_s^T q, n_s^T \dot q) - \sum_f M^{-1} n_f R_f
                 + \sum_l M^{-1} r_l f_l(t).$$
 
     States are $(q + o, \dot q)$ with `offset` $o$, shape (n,); `inertia`: diagonal of M.
@@ -94,6 +103,10 @@ class EquationOfMotion(Equation):
     load_responses: tuple[Float[Array, " n"], ...]
     offset: Float[Array, " n"]
     inertia: Float[Array, " n"]
+    frictions: tuple[CoulombFriction, ...] = ()
+    friction_responses: tuple[Float[Array, " n"], ...] = ()
+    springs: tuple[NonlinearSpring, ...] = ()
+    spring_responses: tuple[Float[Array, " n"], ...] = ()
 
     def vector_field(self, time, state: Float[Array, " state"]) -> Float[Array, " state"]:
         """Return the state's rate of change at a time, s."""
@@ -104,7 +117,17 @@ class EquationOfMotion(Equation):
             acceleration = acceleration + response * load.law.force(time)
         for contact, response in zip(self.contacts, self.contact_responses, strict=True):
             penetration = _dot(contact.direction, position) - contact.gap
-            acceleration = acceleration - response * contact.law.force(penetration)
+            closing = _dot(contact.direction, velocity)
+            force = force_of(contact.law, penetration, closing)
+            acceleration = acceleration - response * force
+        for spring, response in zip(self.springs, self.spring_responses, strict=True):
+            along = [_dot(spring.direction, part) for part in (position, velocity)]
+            acceleration = acceleration - response * force_of(spring.law, *along)
+        if self.frictions:
+            held = self.frictions, self.friction_responses
+            forces = friction_forces(*held, velocity, acceleration)
+            for response, force in zip(self.friction_responses, forces, strict=True):
+                acceleration = acceleration - response * force
         return jnp.concatenate([velocity, acceleration])
 
     def displacements(self, time, state, rate):
@@ -116,8 +139,13 @@ class EquationOfMotion(Equation):
         return jnp.split(state, 2)[0]
 
     def divergence(self) -> Float[Array, ""]:
-        """Return that of the vector field, 1/s: -tr(M^-1 D), whatever the contacts."""
-        return -jnp.trace(self.damping)
+        """Return that of the vector field, 1/s: -tr(M^-1 D).
+
+        NaN with damped contacts or springs, or where friction takes a speed away.
+        """
+        constant = -jnp.trace(self.damping)
+        damped = any(self.damped_contacts()) or any(is_damped(s.law) for s in self.springs)
+        return constant * jnp.nan if damped or self.frictions else constant
 
     def contraction(self, onsets) -> Float[Array, ""]:
         """Return the determinant of the impacts at hard stops: e^2 of each."""
@@ -133,16 +161,39 @@ class EquationOfMotion(Equation):
         gaps = [_dot(c.direction, position) - c.gap for c in self.contacts]
         return jnp.stack(gaps) if gaps else jnp.zeros(0, state.dtype)
 
-    def contact_forces(self, penetrations: Float[Array, " contacts"]):
-        """Return each contact's force, N, at the given penetrations, m."""
-        forces = [c.law.force(z) for c, z in zip(self.contacts, penetrations, strict=True)]
+    def closing_rates(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
+        """Return the rate of each contact's penetration, m/s."""
+        return self._along(jnp.split(state, 2)[1])
+
+    def contact_forces(
+        self, penetrations: Float[Array, " contacts"], rates: Float[Array, " contacts"]
+    ) -> Float[Array, " contacts"]:
+        """Return each contact's force, N, at penetrations, m, and their rates, m/s."""
+        laws = [contact.law for contact in self.contacts]
+        forces = [force_of(*of) for of in zip(laws, penetrations, rates, strict=True)]
         return jnp.stack(forces) if forces else jnp.zeros_like(penetrations)
+
+    def lost_powers(
+        self, penetrations: Float[Array, " contacts"], rates: Float[Array, " contacts"]
+    ) -> Float[Array, " contacts"]:
+        """Return what each contact loses, W, at penetrations, m, and their rates, m/s."""
+        powers = jnp.zeros_like(penetrations)
+        for j, damped in enumerate(self.damped_contacts()):
+            if damped:
+                law, depth, rate = self.contacts[j].law, penetrations[j], rates[j]
+                over = force_of(law, depth, rate) - jax.grad(law.energy)(depth)
+                powers = powers.at[j].set(over * rate)
+        return powers
+
+    def damped_contacts(self) -> tuple[bool, ...]:
+        """Return which contacts lose energy by the rate of their penetration."""
+        return tuple(is_damped(contact.law) for contact in self.contacts)
 
     def contact_motion(self, state: Float[Array, " state"], rate: Float[Array, " state"]):
         """Return z (m), dz/dt and d2z/dt2 of each contact from a state and its rate."""
         return (
             self.penetrations(state),
-            self._along(jnp.split(state, 2)[1]),
+            self.closing_rates(state),
             self._along(jnp.split(rate, 2)[1]),
         )
 
@@ -157,30 +208,43 @@ class EquationOfMotion(Equation):
         return tuple(isinstance(c.law, RestitutionContact) for c in self.contacts)
 
     def may_pulse(self) -> bool:
-        """Return whether a load is of another law than the harmonic one."""
-        return not all(isinstance(load.law, HarmonicLoad) for load in self.loads)
+        """Return whether a load may do in a part of a period what a step could pass."""
+        return any(getattr(load.law, "pulses", True) for load in self.loads)
 
     def may_jump(self) -> bool:
-        """Return whether a contact's law is none of those that are known not to jump."""
-        known = HertzContact | LinearContact | RestitutionContact
-        return not all(isinstance(contact.law, known) for contact in self.contacts)
+        """Return whether a law is not known to be without jumps, or there is friction."""
+        laws = [element.law for element in (*self.contacts, *self.springs)]
+        return bool(self.frictions) or any(getattr(law, "jumps", True) for law in laws)
+
+    def next_break(self, time) -> Float[Array, ""] | None:
+        """Return when a load breaks next after a time, s; None if none ever does."""
+        laws = [load.law for load in self.loads]
+        known = [
+            law.next_break(time) for law in laws if isinstance(law, Load) and law.breaks
+        ]
+        return jnp.min(jnp.stack(known)) if known else None
 
     def repeats_in(self, span):
-        """Return the longest period of a load, s."""
-        if not self.loads:
+        """Return the longest period of a load, s; a `span` if there is none."""
+        periods = [load.law.period() for load in changing(self.loads)]
+        if not periods:
             return span
-        return jnp.max(jnp.stack([load.law.period() for load in self.loads]))
+        longest = jnp.max(jnp.stack(periods))
+        return jnp.where(jnp.isinf(longest), span, longest)
 
     def _along(self, vector: Float[Array, " n"]) -> Float[Array, " contacts"]:
         rates = [_dot(contact.direction, vector) for contact in self.contacts]
         return jnp.stack(rates) if rates else jnp.zeros(0, vector.dtype)
 
 
-def equation_of_motion(matrices, contacts, loads, offset=None) -> EquationOfMotion:
-    """Return the equation of motion of matrices (M, D, C) with contacts and loads."""
+def equation_of_motion(
+    matrices, contacts, loads, offset=None, frictions=(), springs=()
+) -> EquationOfMotion:
+    """Return the equation of motion of matrices (M, D, C) with what acts on them."""
     mass, damping, stiffness = matrices
     inverse = jnp.linalg.inv(mass)
     size = mass.shape[0]
+    loads = [AppliedLoad(load.push(mass), load.law, load.name) for load in loads]
     return EquationOfMotion(
         inverse @ damping,
         inverse @ stiffness,
@@ -190,32 +254,46 @@ def equation_of_motion(matrices, contacts, loads, offset=None) -> EquationOfMoti
         tuple(inverse @ load.direction for load in loads),
         jnp.zeros(size) if offset is None else offset,
         jnp.diagonal(mass),
+        tuple(frictions),
+        tuple(inverse @ friction.direction for friction in frictions),
+        tuple(springs),
+        tuple(inverse @ spring.direction for spring in springs),
     )
 
 
 class ImpactSystem(Mechanical, Linear):
-    """Any linear system with any number of contacts and loads.
+    """Any linear system with any number of contacts, loads, frictions and other springs.
 
-    **Fields:** `linear`: a `LinearSystem` or an assembled one; `contacts`; `loads`.
-    States are (q, dq/dt) about static equilibrium, taken at t = 0. **Raises:**
-    `ValueError` for directions of another length than the system's, or loads that never
-    repeat together.
+    **Fields:** `linear`: a `LinearSystem` or an assembled one; `contacts`; `loads`;
+    `frictions`: each a `CoulombFriction`; `springs`: each a `NonlinearSpring`. States are
+    (q, dq/dt) about where nothing is strained, static equilibrium without
+    constant loads, taken at t = 0; gaps count from there too. **Raises:** `ValueError` for
+    directions of another length than the system's, or loads that repeat, but never
+    together.
     """
 
     linear: Linear
     contacts: tuple[Contact, ...] = ()
-    loads: tuple[AppliedLoad, ...] = ()
+    loads: tuple[AppliedLoad | BaseMotion, ...] = ()
+    frictions: tuple[CoulombFriction, ...] = eqx.field(converter=tuple, default=())
+    springs: tuple[NonlinearSpring, ...] = eqx.field(converter=tuple, default=())
 
     def __check_init__(self):
         size = self.degrees_of_freedom
-        for kind, items in (("contact", self.contacts), ("load", self.loads)):
+        parts = {
+            "contact": self.contacts,
+            "load": self.loads,
+            "friction": self.frictions,
+            "spring": self.springs,
+        }
+        for kind, items in parts.items():
             for position, item in enumerate(items):
                 if jnp.shape(item.direction) != (size,):
                     raise ValueError(
                         f"{kind} {position}: direction has shape "
                         f"{jnp.shape(item.direction)}; allowed: ({size},)"
                     )
-        if len(self.loads) > 1:
+        if len(changing(self.loads)) > 1 and not never_repeats(self.loads):
             check_period(self)
 
     @property
@@ -238,17 +316,19 @@ class ImpactSystem(Mechanical, Linear):
 
     def equation(self) -> EquationOfMotion:
         """Return the equation of motion, ready to be evaluated."""
-        return equation_of_motion(self.matrices(), self.contacts, self.loads)
+        acting = self.contacts, self.loads, None, self.frictions, self.springs
+        return equation_of_motion(self.matrices(), *acting)
 
     def rest(self) -> Float[Array, " state"]:
-        """Return the state at rest in static equilibrium."""
+        """Return the state at rest where nothing is strained."""
         return jnp.zeros(2 * self.degrees_of_freedom)
 
     def period(self) -> Float[Array, ""]:
-        """Return the common period of the loads, s; NaN if they have none."""
-        if not self.loads:
-            raise ValueError("loads = () is empty; a period needs one load or more")
-        return common_period(jnp.stack([load.law.period() for load in self.loads]))
+        """Return the common period of the loads, s; NaN if they have none.
+
+        **Raises:** `ValueError` where no load changes, or one never repeats.
+        """
+        return period_of_loads(self.loads)
 
 
 class Body(Printed):
@@ -331,8 +411,8 @@ class TwoBodyImpact(Mechanical, Linear):
         return self.gap * jnp.array([0.0, 1.0, 0.0, 0.0])
 
     def period(self) -> Float[Array, ""]:
-        """Return the period of the load, s."""
-        return self.load.period()
+        """Return the period of the load, s, as `ImpactSystem.period` does."""
+        return period_of_loads(self.loads)
 
 
 def two_body_impact(

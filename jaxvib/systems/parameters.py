@@ -111,14 +111,15 @@ def _walk(node, keys=(), where=()) -> dict:
                     field.metadata["description"],
                     field.metadata["range"],
                 )
-                found[(*keys, field.name)] = (step, entry)
+                found[(*keys, field.metadata["name"])] = (step, entry)
             elif "named_by" in field.metadata:
                 names = getattr(node, field.metadata["named_by"])
                 for position, (name, number) in enumerate(zip(names, value, strict=True)):
                     entry = Parameter(number, "", "", Range())
                     found[(*keys, name)] = ((*step, position), entry)
             else:
-                found |= _walk(value, (*keys, field.name), step)
+                inner = _walk(value, (*keys, field.name), step)
+                found |= _in_units(inner, getattr(node, "units", {}))
     elif isinstance(node, tuple):
         seen = collections.Counter()
         for position, item in enumerate(node):
@@ -128,6 +129,16 @@ def _walk(node, keys=(), where=()) -> dict:
                 name = f"{name}-{seen[name]}"
             found |= _walk(item, (*keys, name), (*where, position))
     return found
+
+
+def _in_units(found: dict, units: Mapping[str, str]) -> dict:
+    """Return what was found in a part whose laws stand for something else than forces."""
+    if not units:
+        return found
+    return {
+        keys: (where, dataclasses.replace(entry, unit=units.get(entry.unit, entry.unit)))
+        for keys, (where, entry) in found.items()
+    }
 
 
 def _get(node, where):

@@ -7,7 +7,7 @@ from jaxtyping import Array, Bool, Float
 
 from .._environment import require_float64
 from .forced import ForcedSystem
-from .load import HarmonicLoad
+from .loads import Load, changing, never_repeats
 
 # Loads repeat together after as many of the longest period, or never.
 MOST_WHOLE = 64
@@ -30,6 +30,27 @@ def common_period(periods: Float[Array, " loads"]) -> Float[Array, ""]:
     return jnp.where(jnp.any(fits), wholes[jnp.argmax(fits)], jnp.nan) * longest
 
 
+def period_of_loads(loads) -> Float[Array, ""]:
+    """Return the common period of applied loads, s; NaN if they have none.
+
+    **Raises:** `ValueError` where no load changes, or one never repeats.
+    """
+    if not loads:
+        raise ValueError("loads = () is empty; a period needs one load or more")
+    moving = changing(loads)
+    if not moving:
+        raise ValueError(
+            "loads are constant, all of them; a period needs one that changes and repeats"
+        )
+    for load in never_repeats(loads):
+        raise ValueError(
+            f"load {load.name or loads.index(load)} = {type(load.law).__name__} never "
+            "repeats; a period needs loads that do"
+        )
+    periods = [load.law.period() for load in moving]
+    return periods[0] if len(periods) == 1 else common_period(jnp.stack(periods))
+
+
 def period_of(system) -> Float[Array, ""]:
     """Return a system's period, s, or NaN where it has none.
 
@@ -43,6 +64,7 @@ def period_of(system) -> Float[Array, ""]:
 def check_period(system) -> None:
     """Raise `ValueError` if a system is known to have no period."""
     require_float64()
+    refuse_autonomous(system)
     period = system.period()
     leaves = [leaf for leaf in jax.tree.leaves(system) if hasattr(leaf, "dtype")]
     if any(isinstance(leaf, jax.core.Tracer) for leaf in (period, *leaves)):
@@ -58,9 +80,19 @@ def check_period(system) -> None:
         )
 
 
+def refuse_autonomous(system) -> None:
+    """Raise `ValueError` if nothing moves a system but itself."""
+    if getattr(system, "autonomous", False):
+        raise ValueError(
+            "the system is autonomous: there is no load whose periods are counted; "
+            "allowed: equilibrium, continue_equilibrium, periodic_orbit(..., period=...), "
+            "continue_orbit, switch_branch, bifurcation_point, simulate, flow"
+        )
+
+
 def without_period(loads) -> str:
     """Return the message that loads have no period in common."""
-    each = ", ".join(f"{float(load.law.period()):.10g}" for load in loads)
+    each = ", ".join(f"{float(load.law.period()):.10g}" for load in changing(loads))
     return (
         f"loads have periods {each} s and none in common; allowed: ratios of whole "
         f"numbers, up to {MOST_WHOLE} of the longest"
@@ -84,7 +116,7 @@ def _repeats(system, period) -> Bool[Array, ""]:
         return _same(at(times), at(times + period))
     every = jnp.asarray(True)
     for load in system.loads:
-        if not isinstance(load.law, HarmonicLoad):
+        if not isinstance(load.law, Load):  # those of the library are known to
             force = jax.vmap(load.law.force)
             now, later = force(times), force(times + load.law.period())
             every = every & _same(now[None, :, None], later[None, :, None])

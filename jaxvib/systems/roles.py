@@ -1,6 +1,7 @@
 """What laws and linear systems offer to systems and to the floors above."""
 
 import abc
+import inspect
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
@@ -11,12 +12,14 @@ from .printed import Printed
 
 
 @runtime_checkable
-class ContactLaw(Protocol):
+class ElasticLaw(Protocol):
     """A force between two bodies by how deep they are in each other.
 
     To add one, write an `equinox.Module` with these two methods, its numbers declared by
-    `quantity`; arrays of any shape are mapped element by element. Engines that step take
-    any law; "event" takes those that `dynamics.events.motion` has a form for.
+    `quantity`; arrays of any shape are mapped element by element. `jumps = False` says
+    that the force is continuous; else orbits and derivatives are refused where it is seen
+    to jump. Engines that step take any law; "event" takes those that
+    `dynamics.events.motion` has a form for.
     """
 
     def force(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
@@ -29,8 +32,43 @@ class ContactLaw(Protocol):
 
 
 @runtime_checkable
+class DampedLaw(Protocol):
+    """A force by how deep two bodies are in each other, and how fast they go deeper.
+
+    As `ElasticLaw`, with a `force` that takes the penetration's rate too.
+    """
+
+    def force(
+        self, penetration: Float[ArrayLike, "*n"], rate: Float[ArrayLike, "*n"]
+    ) -> Float[Array, "*n"]:
+        """Return the repelling force, N, at a penetration, m, and its rate, m/s."""
+        ...
+
+    def energy(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        """Return the stored energy, J, at a penetration, m."""
+        ...
+
+
+ContactLaw = ElasticLaw | DampedLaw
+
+
+def is_damped(law) -> bool:
+    """Return whether the force of a law takes a rate beside what it is elastic in."""
+    return len(inspect.signature(law.force).parameters) > 1
+
+
+def force_of(law, *motion: Array) -> Array:
+    """Return the force, N, of a law at a penetration or elongation, m, and its rate."""
+    return law.force(*(motion if is_damped(law) else motion[:1]))
+
+
+@runtime_checkable
 class LoadLaw(Protocol):
-    """A force that depends on time alone, and repeats."""
+    """A force that depends on time alone, and repeats.
+
+    To add one, write an `equinox.Module` with these two methods, its numbers declared by
+    `quantity`. Engines that step take any such law; a `Load` tells the others more.
+    """
 
     def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
         """Return the force, N, at a time, s."""
@@ -51,6 +89,8 @@ class Linear(Printed):
 
     has_contacts = False
     loads = ()
+    frictions = ()
+    springs = ()
 
     @abc.abstractmethod
     def matrices(self) -> tuple[Float[Array, "n n"], ...]:

@@ -1,4 +1,4 @@
-"""What is studied: systems whose loads repeat, so that they can have periodic motions."""
+"""What is studied: systems that can have periodic motions, by their loads or without."""
 
 import abc
 
@@ -25,8 +25,11 @@ class System(Printed):
 
     # Without annotations, as these would be fields that come before a system's own.
     mechanical = False
+    autonomous = False  # moved by nothing but itself, for ever in the same way
     contacts = ()  # of `impact.Contact`
     loads = ()  # of `impact.AppliedLoad`
+    frictions = ()  # of `friction.CoulombFriction`
+    springs = ()  # of `springs.NonlinearSpring`
 
     @abc.abstractmethod
     def equation(self) -> Equation:

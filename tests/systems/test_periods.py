@@ -121,3 +121,16 @@ def test_a_field_without_time_has_any_period():
             dimension=2,
         )
     )
+
+
+def test_constant_loads_leave_the_period_to_others_and_have_none_themselves():
+    weight = jv.AppliedLoad(jnp.ones(1), jv.ConstantLoad(2.0), name="weight")
+    one = jv.ImpactSystem(under(1.7).linear, (), (weight, *under(1.7).loads))
+    assert float(one.period()) == float(under(1.7).period())
+    series = jv.AppliedLoad(jnp.ones(1), jv.FourierLoad(1.0, [1.0, 0.3], [0.0, 0.2], 1.0))
+    both = jv.ImpactSystem(one.linear, (), (weight, series, *under(1.5).loads))
+    assert float(both.period()) == pytest.approx(4 * np.pi, rel=1e-14)
+    still = jv.ImpactSystem(one.linear, (), (weight, weight))
+    for call in (still.period, lambda: jv.periodic_orbit(still)):
+        with pytest.raises(ValueError, match="loads are constant, all of them"):
+            call()

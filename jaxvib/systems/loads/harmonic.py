@@ -1,13 +1,14 @@
-"""Loads: forces that depend on time alone."""
+"""The load of one frequency."""
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Real
 
-from .._quantity import quantity
-from .printed import Printed
+from ..._quantity import quantity
+from .load import Load, Wave
 
 
-class HarmonicLoad(Printed):
+class HarmonicLoad(Load):
     r"""The force $F(t) = F_0 \cos(\omega t + \varphi_0)$, with period $2\pi/\omega$.
 
     **Fields:** `amplitude` $F_0$ (N), `frequency` $\omega > 0$ (rad/s), `phase`
@@ -30,3 +31,21 @@ class HarmonicLoad(Printed):
     def period(self) -> Float[Array, ""]:
         """Return the period, s."""
         return 2 * jnp.pi / self.frequency
+
+    def largest(self) -> Float[Array, ""]:
+        """Return the amplitude without its sign, N."""
+        return jnp.abs(self.amplitude)
+
+    def waves(self) -> tuple[Wave, ...]:
+        """Return the load itself."""
+        return (Wave(self.amplitude, self.frequency, self.phase),)
+
+    def rate(self) -> "HarmonicLoad":
+        """Return the law of its derivative by time."""
+        quarter = self.phase + np.pi / 2
+        return HarmonicLoad(self.amplitude * self.frequency, self.frequency, quarter)
+
+    def integral(self) -> "HarmonicLoad":
+        """Return the law of its integral by time, without a mean."""
+        quarter = self.phase - np.pi / 2
+        return HarmonicLoad(self.amplitude / self.frequency, self.frequency, quarter)

@@ -1,0 +1,110 @@
+"""Base motion: a support that moves, seen from the support."""
+
+from collections.abc import Mapping
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, Real
+
+from .._nearest import nearest
+from .._quantity import quantity
+from .loads import Load
+from .printed import Printed
+
+# How often what is given is to be derived by time, and its unit.
+GIVEN: Mapping[str, tuple[int, str]] = {
+    "acceleration": (0, "m/s^2"),
+    "velocity": (1, "m/s"),
+    "displacement": (2, "m"),
+}
+
+
+class BaseMotion(Printed):
+    r"""The motion $y(t)$ of the ground, or of what else all supports stand on.
+
+    With the displacements $q$ of the bodies relative to it, it is a load,
+
+    $$M \ddot q + D \dot q + C q = -M \iota \ddot y,$$
+
+    and stands among the loads of a system. States are relative then; `absolute_states`
+    makes absolute ones of them.
+
+    **Fields:** `direction` $\iota$, shape (n,): by how much each freedom would move with
+    a rigid system if the support moved by 1, 1 for translations along it; `motion`: a
+    law, whose numbers are those of the displacement (m), the velocity (m/s) or the
+    acceleration (m/s^2) that is `given`; `name`: on parameter paths, instead of the
+    position among the loads. **Raises:** `ValueError` for another word in `given`, or a
+    law that has no acceleration, such as a record of displacements.
+    """
+
+    direction: Float[Array, " n"] = quantity(
+        "direction", "", "how freedoms move with the support"
+    )
+    motion: Load
+    given: str = eqx.field(static=True, default="acceleration")
+    name: str | None = eqx.field(default=None, static=True)
+
+    def __check_init__(self):
+        if self.given not in GIVEN:
+            near = nearest(str(self.given), GIVEN)
+            hint = f"; did you mean {near!r}?" if near else ""
+            raise ValueError(f"given = {self.given!r}; allowed: {', '.join(GIVEN)}{hint}")
+        _ = self.law
+
+    @property
+    def law(self) -> Load:
+        """The acceleration as a law, in m/s^2."""
+        derived = self.motion
+        for _ in range(GIVEN[self.given][0]):
+            derived = derived.rate()
+        return derived
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """What stands in the law for the unit of a force."""
+        return {"N": GIVEN[self.given][1]}
+
+    def push(self, mass: Float[ArrayLike, "n n"]) -> Float[Array, " n"]:
+        """Return the forces of a unit acceleration of the support, N."""
+        return -jnp.asarray(mass) @ self.direction
+
+    def displacement(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
+        """Return the displacement of the support, m, see `absolute_states`."""
+        law = self.motion
+        for _ in range(2 - GIVEN[self.given][0]):
+            law = law.integral()
+        return law.force(time)
+
+    def velocity(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
+        """Return the velocity of the support, m/s, see `absolute_states`."""
+        if self.given == "displacement":
+            return self.motion.rate().force(time)
+        law = self.motion
+        return (law if self.given == "velocity" else law.integral()).force(time)
+
+
+def absolute_states(
+    system,
+    times: Real[Array, " times"] | np.ndarray,
+    states: Real[Array, "times state"] | np.ndarray,
+) -> Float[Array, "times state"]:
+    r"""Return states with the motions of the supports added, $(q + \iota y, \dot q + ...)$.
+
+    Where velocities or accelerations are given, displacements are those without a mean.
+    **Raises:** `ValueError` for a system without base motions, or one whose law has no
+    such displacement.
+    """
+    moving = [load for load in system.loads if isinstance(load, BaseMotion)]
+    if not moving:
+        raise ValueError("loads hold no BaseMotion: states are absolute already")
+
+    def at(time, state):
+        for base in moving:
+            there = jnp.stack([base.displacement(time), base.velocity(time)])
+            state = state + (there[:, None] * base.direction[None]).reshape(-1)
+        return state
+
+    times, states = jnp.asarray(times, float), jnp.asarray(states, float)
+    return jax.vmap(at)(times, states)

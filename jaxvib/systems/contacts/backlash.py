@@ -1,0 +1,29 @@
+"""Two-sided play: what can move freely between two flanks."""
+
+from jaxtyping import Array, ArrayLike, Float, Real
+
+from ..._quantity import Range, check_range
+from ..impact import Contact
+from ..roles import ContactLaw
+
+
+def backlash(
+    direction: Float[Array, " n"],
+    play: Real[ArrayLike, ""],
+    law: ContactLaw,
+    name: str = "play",
+) -> tuple[Contact, Contact]:
+    r"""Return the two contacts of a `play` $b$ (m) along a direction $n$.
+
+    $n^T q$ is free between $-b/2$ and $b/2$; beyond, either flank pushes back by the
+    `law` (a backlash of gears, the clearance of a bearing, a loose bolt). With a
+    `LinearContact` this is the piecewise linear spring with a dead zone. On parameter
+    paths the flanks are `name-ahead` and `name-behind`. **Raises:** `ValueError` unless
+    `play` is 0 or more.
+    """
+    check_range("play", play, "m", Range(at_least=0.0))
+    half = play / 2
+    return (
+        Contact(direction, half, law, f"{name}-ahead"),
+        Contact(-direction, half, law, f"{name}-behind"),
+    )

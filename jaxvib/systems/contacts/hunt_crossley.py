@@ -1,0 +1,174 @@
+"""Contact of two smooth bodies with damping."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float, Real
+
+from ..._quantity import Range, check_range, quantity
+from ..contact import HertzContact
+from ..printed import Printed
+from .power import PowerContact
+
+_POSITIVE = Range(above=0.0)
+_HERTZ = 1.5
+# Below it x - log(1 + x) is a series, above it a difference that keeps its digits.
+_SMALL, _TERMS = 0.2, 30
+_NEWTON_STEPS = 12
+
+
+class HuntCrossleyContact(Printed):
+    r"""Contact of two smooth bodies that lose energy as they deform.
+
+    Bodies that penetrate each other by $z$ (m) at the rate $\dot z$ (m/s) repel each
+    other with
+
+    $$F(z, \dot z) = K \max(z, 0)^n \max(1 + c \dot z, 0),$$
+
+    which is 0 at onset and at separation, and never pulls. The stored energy is that of
+    $c = 0$. Arrays of any shape are mapped element by element.
+
+    **Fields:** `stiffness`: $K > 0$, in N/m^n; `damping`: $c \ge 0$, in s/m; `exponent`:
+    $n \ge 1$, all scalars. An exponent of 1.5 given as a plain number is that of Hertz's
+    law: it is kept as None, is no parameter, and the motion is smooth in $\sqrt z$, as
+    `engine="event"` needs it. **Raises:** `ValueError` naming a field out of its range.
+
+    **Source:** Hunt and Crossley, *J. Applied Mechanics* 42 (1975) 440.
+    """
+
+    stiffness: Float[Array, ""] = quantity(
+        "stiffness", "N/m^n", "stiffness K of the contact", above=0.0
+    )
+    damping: Float[Array, ""] = quantity(
+        "damping", "s/m", "damping c of the contact", at_least=0.0
+    )
+    exponent: Float[Array, ""] | None = quantity(
+        "exponent", "", "exponent n of the penetration", optional=True, at_least=1.0
+    )
+    jumps = False
+
+    def __init__(self, stiffness, damping, exponent=_HERTZ):
+        usual = exponent is None or (
+            isinstance(exponent, int | float) and exponent == _HERTZ
+        )
+        self.stiffness, self.damping = stiffness, damping
+        self.exponent = None if usual else exponent
+
+    @classmethod
+    def lankarani_nikravesh(
+        cls,
+        stiffness: Real[ArrayLike, ""],
+        restitution: Real[ArrayLike, ""],
+        speed: Real[ArrayLike, ""],
+        exponent: Real[ArrayLike, ""] = _HERTZ,
+    ) -> "HuntCrossleyContact":
+        r"""Build it by the coefficient of restitution $e$ of an impact at a `speed` $v$.
+
+        $c = 3 (1 - e^2) / (4 v)$, of which the impact itself makes $e$ if $e$ is near 1.
+        **Source:** Lankarani and Nikravesh, *J. Mechanical Design* 112 (1990) 369.
+        """
+        _check_impact(restitution, speed)
+        return cls(stiffness, 3 * (1 - restitution**2) / (4 * speed), exponent)
+
+    @classmethod
+    def flores(
+        cls,
+        stiffness: Real[ArrayLike, ""],
+        restitution: Real[ArrayLike, ""],
+        speed: Real[ArrayLike, ""],
+        exponent: Real[ArrayLike, ""] = _HERTZ,
+    ) -> "HuntCrossleyContact":
+        r"""Build it by the coefficient of restitution $e$ of an impact at a `speed` $v$.
+
+        $c = 8 (1 - e) / (5 e v)$, which is good for soft bodies too. **Source:** Flores,
+        Machado, Silva and Martins, *Multibody System Dynamics* 25 (2011) 357.
+        """
+        _check_impact(restitution, speed)
+        return cls(stiffness, 8 * (1 - restitution) / (5 * restitution * speed), exponent)
+
+    @classmethod
+    def with_restitution(
+        cls,
+        stiffness: Real[ArrayLike, ""],
+        restitution: Real[ArrayLike, ""],
+        speed: Real[ArrayLike, ""],
+        exponent: Real[ArrayLike, ""] = _HERTZ,
+    ) -> "HuntCrossleyContact":
+        r"""Build it so that a free impact at a `speed` $v$ has the restitution $e$ exactly.
+
+        That is the root $c$ of the equation in `restitution`.
+        """
+        _check_impact(restitution, speed)
+        ratio = jnp.asarray(restitution, float)
+        # Monotone and convex in log(c v): Newton's steps from Flores' value converge.
+        turn = jnp.log(8 * (1 - ratio) / (5 * ratio))
+
+        def miss(turn):
+            return restitution_of(jnp.exp(turn)) - ratio
+
+        for _ in range(_NEWTON_STEPS):
+            value, slope = jax.jvp(miss, (turn,), (jnp.ones_like(turn),))
+            turn = turn - value / slope
+        damping = jnp.where(ratio < 1, jnp.exp(turn), 0.0) / speed
+        return cls(stiffness, damping, exponent)
+
+    def restitution(self, speed: Real[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        r"""Return the coefficient of restitution $e$ of a free impact at a speed $v$, m/s.
+
+        The motion in contact has the integral $\dot z/c - \ln(1 + c \dot z)/c^2 + U(z)/m$,
+        so that, whatever the masses, the stiffness and the exponent,
+
+        $$-c e v - \ln(1 - c e v) = c v - \ln(1 + c v).$$
+        """
+        return restitution_of(self.damping * jnp.asarray(speed, float))
+
+    def force(
+        self, penetration: Float[ArrayLike, "*n"], rate: Float[ArrayLike, "*n"]
+    ) -> Float[Array, "*n"]:
+        """Return the repelling force, N, at a penetration, m, and its rate, m/s."""
+        factor = 1 + self.damping * jnp.asarray(rate)
+        return self._elastic().force(penetration) * jnp.where(factor > 0, factor, 0)
+
+    def energy(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        """Return the stored energy, J, at a penetration, m."""
+        return self._elastic().energy(penetration)
+
+    def _elastic(self) -> HertzContact | PowerContact:
+        if self.exponent is None:
+            return HertzContact(self.stiffness)
+        return PowerContact(self.stiffness, self.exponent)
+
+
+def restitution_of(turn):
+    """Return e of `HuntCrossleyContact.restitution` by c v, elementwise."""
+    turn = jnp.asarray(turn, float)
+    moving = turn > 0
+    forward = jnp.where(moving, turn, 1.0)
+    target = _excess(forward)
+
+    # x = c e v = 1 - exp(-w): w - (1 - exp(-w)) grows with w throughout, and is convex.
+    def step(w, target):
+        x = -jnp.expm1(-w)
+        value = jnp.where(x < _SMALL, _excess(-x), w - x)
+        return w - (value - target) / x
+
+    fixed = jax.lax.stop_gradient(target)
+    start = jnp.sqrt(2 * fixed) + fixed
+    root = jax.lax.fori_loop(0, _NEWTON_STEPS, lambda _, w: step(w, fixed), start)
+    # One step of Newton's method more carries the derivatives of the implicit equation.
+    back = -jnp.expm1(-step(root, target))
+    return jnp.where(moving, back / forward, 1.0)
+
+
+def _excess(x):
+    """Return x - log(1 + x), to the last digits where it is small too."""
+    small = jnp.abs(x) < _SMALL
+    near = jnp.where(small, x, 0.0)
+    series = jnp.zeros_like(near)
+    for k in reversed(range(2, _TERMS)):
+        series = series * near + (-1) ** k / k
+    return jnp.where(small, series * near**2, x - jnp.log1p(jnp.where(small, 0.0, x)))
+
+
+def _check_impact(restitution, speed) -> None:
+    check_range("restitution", restitution, "", Range(above=0.0, at_most=1.0))
+    check_range("speed", speed, "m/s", _POSITIVE)

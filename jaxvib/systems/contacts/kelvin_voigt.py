@@ -1,0 +1,42 @@
+"""A stop with a spring and a damper side by side."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from ..._quantity import quantity
+from ..printed import Printed
+
+
+class KelvinVoigtContact(Printed):
+    r"""A linear stop with a damper beside its spring, which never pulls.
+
+    $$F(z, \dot z) = \max(k z + c \dot z, 0) \text{ where } z > 0, \text{ else } 0.$$
+
+    The force jumps to $c \dot z$ at onset, and is 0 from where it would have to pull,
+    though the stop is still pressed in there; what it stores then, $k z^2 / 2$, comes
+    back no more. Arrays of any shape are mapped element by element. **Fields:**
+    `stiffness`: $k > 0$, in N/m; `damping`: $c \ge 0$, in N s/m; scalars. **Raises:**
+    `ValueError` naming a field out of its range. **Source:** Brogliato, *Nonsmooth
+    Mechanics* (2016), section 2.1.
+    """
+
+    stiffness: Float[Array, ""] = quantity(
+        "stiffness", "N/m", "stiffness k of the stop", above=0.0
+    )
+    damping: Float[Array, ""] = quantity(
+        "damping", "N s/m", "damping c of the stop", at_least=0.0
+    )
+    jumps = True
+
+    def force(
+        self, penetration: Float[ArrayLike, "*n"], rate: Float[ArrayLike, "*n"]
+    ) -> Float[Array, "*n"]:
+        """Return the repelling force, N, at a penetration, m, and its rate, m/s."""
+        depth = jnp.asarray(penetration)
+        force = self.stiffness * depth + self.damping * jnp.asarray(rate)
+        return jnp.where((depth > 0) & (force > 0), force, 0)
+
+    def energy(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        """Return the energy of the spring, J, at a penetration, m."""
+        depth = jnp.asarray(penetration)
+        return self.stiffness * jnp.where(depth > 0, depth, 0) ** 2 / 2

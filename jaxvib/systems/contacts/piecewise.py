@@ -1,0 +1,63 @@
+"""A stop that stiffens in steps."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from ..._quantity import quantity
+from ..printed import Printed
+
+
+class PiecewiseLinearContact(Printed):
+    r"""An elastic stop whose stiffness changes at given penetrations (a bump stop).
+
+    With stiffnesses $k_0, k_1, \dots$ and depths $0 = b_0 < b_1 < \dots$ (m)
+
+    $$F(z) = \sum_i (k_i - k_{i-1}) \max(z - b_i, 0), \qquad k_{-1} = 0,$$
+
+    a polygon with the slope $k_i$ between $b_i$ and $b_{i+1}$. Arrays of any shape are
+    mapped element by element. **Fields:** `stiffness`: all $k_i \ge 0$, in N/m, shape (m,);
+    `depths`: $b_1, b_2, \dots$, in m, shape (m - 1,), ascending and above 0. **Raises:**
+    `ValueError` naming a field out of its range, depths that do not ascend, or numbers of
+    them that do not go together.
+    """
+
+    stiffness: Float[Array, " m"] = quantity(
+        "stiffness", "N/m", "stiffnesses of the stop, one after another", at_least=0.0
+    )
+    depths: Float[Array, " m-1"] = quantity(
+        "depths", "m", "penetrations where the stiffness changes", above=0.0
+    )
+    jumps = False
+
+    def __check_init__(self):
+        count, changes = jnp.shape(self.stiffness), jnp.shape(self.depths)
+        if len(count) != 1 or changes != (count[0] - 1,):
+            raise ValueError(
+                f"stiffness, depths have shapes {count}, {changes}; allowed: (m,), (m - 1,)"
+            )
+        traced = isinstance(self.depths, jax.core.Tracer)
+        if not traced and np.any(np.diff(np.asarray(self.depths)) <= 0):
+            raise ValueError(f"depths = {np.asarray(self.depths)} m do not ascend")
+
+    def parts(self) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
+        """Return the linear stops that add up to it: depths (m) and stiffnesses (N/m)."""
+        nothing = jnp.zeros(1, self.depths.dtype)
+        start = jnp.concatenate([nothing, self.depths])
+        return start, jnp.diff(self.stiffness, prepend=0.0)
+
+    def force(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        """Return the repelling force, N, at a penetration, m."""
+        return self._sum(penetration, lambda over: over)
+
+    def energy(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        """Return the stored energy, J, at a penetration, m."""
+        return self._sum(penetration, lambda over: over**2 / 2)
+
+    def _sum(self, penetration, of):
+        depth, total = jnp.asarray(penetration), jnp.zeros(())
+        for start, stiffness in zip(*self.parts(), strict=True):
+            over = depth - start
+            total = total + stiffness * of(jnp.where(over > 0, over, 0))
+        return total

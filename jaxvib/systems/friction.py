@@ -1,0 +1,82 @@
+"""Dry friction: bodies that stick to each other or slide."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._quantity import check_range, quantity
+from .._range import Range
+from .printed import Printed
+
+# Of frictions that stick together, how often each is asked.
+_SWEEPS = 60
+
+
+class CoulombFriction(Printed):
+    r"""Dry friction under a constant normal force, on the ground, a belt or a body.
+
+    With the speed of sliding $w = n^T \dot q - v$ the force on the freedoms is $-n R$,
+
+    $$R = \mu N\,\mathrm{sgn}\,w \text{ where } w \ne 0, \qquad
+      |R| \le \mu_s N \text{ with } w = 0 \text{ while that can hold}.$$
+
+    **Fields:** `direction` $n$, shape (n,): 1 at the freedom that rubs and -1 at the one
+    that it rubs on (none on the ground); `force` $\mu N \ge 0$ (N) of sliding; `static`
+    $\mu_s N$ (N), that of sticking, at least as large, and the same unless it is given;
+    `speed` $v$ of the belt, m/s; `name`: on parameter paths, instead of the position among
+    the frictions. Motions go from event to event only (`engine="event"`). **Raises:**
+    `ValueError` for a field out of its range or a direction of zeros. **Source:** Leine
+    and Nijmeijer, *Dynamics and Bifurcations of Non-Smooth Mechanical Systems* (2004),
+    section 3.2.
+    """
+
+    direction: Float[Array, " n"] = quantity("direction", "", "direction of sliding")
+    force: Float[Array, ""] = quantity(
+        "force", "N", "friction force of sliding", at_least=0.0
+    )
+    static: Float[Array, ""] | None = quantity(
+        "static", "N", "largest friction force of sticking", optional=True, at_least=0.0
+    )
+    speed: Float[Array, ""] = quantity("speed", "m/s", "speed of the belt", default=0.0)
+    name: str | None = eqx.field(default=None, static=True)
+
+    def __check_init__(self):
+        numbers = self.direction, self.force, self.static
+        if any(isinstance(number, jax.core.Tracer) for number in numbers):
+            return
+        if not np.asarray(self.direction).any():
+            raise ValueError("direction of a friction = 0 in every freedom; allowed: a "
+                             "direction in which the system can slide")  # fmt: skip
+        least = float(self.force)
+        if self.static is not None:
+            check_range("static", self.static, "N", Range(at_least=least))
+
+    @property
+    def limit(self) -> Float[Array, ""]:
+        """The largest force of sticking, N."""
+        return self.force if self.static is None else self.static
+
+
+def friction_forces(frictions, responses, velocity, acceleration) -> list:
+    """Return the force R of each friction, N, at a velocity, by the accelerations without.
+
+    Those of contacts that stick keep w at 0 together: they are found one after another,
+    again and again, each within its limit.
+    """
+    sliding = [friction.direction @ velocity - friction.speed for friction in frictions]
+    forces = [f.force * jnp.sign(w) for f, w in zip(frictions, sliding, strict=True)]
+    pairs = list(zip(frictions, responses, strict=True))
+
+    def sweep(_, forces):
+        for i, (friction, response) in enumerate(pairs):
+            left = acceleration
+            for m, (_, other) in enumerate(pairs):
+                left = left if m == i else left - other * forces[m]
+            needed = friction.direction @ left / (friction.direction @ response)
+            held = jnp.clip(needed, -friction.limit, friction.limit)
+            forces[i] = jnp.where(sliding[i] == 0, held, forces[i])
+        return forces
+
+    return jax.lax.fori_loop(0, 1 if len(pairs) == 1 else _SWEEPS, sweep, forces)

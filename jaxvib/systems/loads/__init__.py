@@ -1,0 +1,17 @@
+"""Laws of loads: forces that depend on time alone, one law in each file."""
+
+from .chirp import ChirpLoad as ChirpLoad
+from .constant import ConstantLoad as ConstantLoad
+from .fourier import FourierLoad as FourierLoad
+from .harmonic import HarmonicLoad as HarmonicLoad
+from .load import Load as Load
+from .load import Wave as Wave
+from .load import changing as changing
+from .load import never_repeats as never_repeats
+from .noise import band_limited_noise as band_limited_noise
+from .noise import kanai_tajimi_noise as kanai_tajimi_noise
+from .noise import noise_of_density as noise_of_density
+from .pulse import PulseLoad as PulseLoad
+from .record import RecordLoad as RecordLoad
+from .step import RampLoad as RampLoad
+from .step import StepLoad as StepLoad

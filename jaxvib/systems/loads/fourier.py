@@ -1,0 +1,102 @@
+"""The load that is a Fourier series: any force that repeats."""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Real
+
+from ..._quantity import quantity
+from .load import Load, Wave
+
+
+class FourierLoad(Load):
+    r"""The force of a Fourier series, with period $2\pi/\omega$.
+
+    $$F(t) = F_m + \sum_{k=1}^{n} [a_k \cos(k \omega t) + b_k \sin(k \omega t)].$$
+
+    **Fields:** `frequency` $\omega > 0$ (rad/s); `cosine` $a$, `sine` $b$ (N), both of
+    shape (n,), of 1, 2, 3 ... times the frequency; `mean` $F_m$ (N). **Raises:**
+    `ValueError` naming a field out of its range, or shapes that differ.
+    """
+
+    frequency: Float[Array, ""] = quantity(
+        "frequency", "rad/s", "angular frequency of the series", above=0.0
+    )
+    cosine: Float[Array, " n"] = quantity(
+        "cosine", "N", "amplitudes of cos(k w t), k = 1, 2, 3 ..."
+    )
+    sine: Float[Array, " n"] = quantity(
+        "sine", "N", "amplitudes of sin(k w t), k = 1, 2, 3 ..."
+    )
+    mean: Float[Array, ""] = quantity("mean", "N", "mean of the load", default=0.0)
+
+    def __check_init__(self):
+        shapes = jnp.shape(self.cosine), jnp.shape(self.sine)
+        if shapes[0] != shapes[1] or len(shapes[0]) != 1 or not shapes[0][0]:
+            raise ValueError(
+                f"cosine and sine have shapes {shapes[0]} and {shapes[1]}; allowed: one "
+                "shape (n,) for both, of 1, 2, ..., n times the frequency"
+            )
+
+    @property
+    def pulses(self) -> bool:
+        """Whether it may do in a part of a period what a step could pass."""
+        return self.cosine.shape[0] > 1
+
+    def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
+        """Return the force, N, at a time, s."""
+        angles = self._orders() * (self.frequency * time)
+        return self.mean + jnp.sum(
+            self.cosine * jnp.cos(angles) + self.sine * jnp.sin(angles)
+        )
+
+    def period(self) -> Float[Array, ""]:
+        """Return the period, s."""
+        return 2 * jnp.pi / self.frequency
+
+    def largest(self) -> Float[Array, ""]:
+        """Return the sum of all amplitudes, N, which the force does not exceed."""
+        return jnp.abs(self.mean) + jnp.sum(jnp.hypot(self.cosine, self.sine))
+
+    def fastest(self) -> Float[Array, ""]:
+        """Return the angular frequency of the last term, rad/s."""
+        return self.cosine.shape[0] * self.frequency
+
+    def waves(self) -> tuple[Wave, ...]:
+        """Return the mean and each cosine and sine."""
+        still = jnp.zeros_like(self.frequency)
+        found = [Wave(self.mean, still, still)]
+        for k in range(self.cosine.shape[0]):
+            frequency = (k + 1.0) * self.frequency
+            found.append(Wave(self.cosine[k], frequency, still))
+            found.append(Wave(self.sine[k], frequency, still - np.pi / 2))
+        return tuple(found)
+
+    def series(self, time, inside, count: int) -> tuple:
+        """Return the coefficients of the force about a time, see `Load.series`."""
+        frequency = self._orders() * self.frequency
+        cosine, sine = jnp.cos(frequency * time), jnp.sin(frequency * time)
+        even = self.cosine * cosine + self.sine * sine
+        odd = self.sine * cosine - self.cosine * sine
+        found, scale = [], jnp.ones_like(frequency)
+        for k in range(count):
+            sign = -1.0 if k % 4 > 1 else 1.0
+            found.append(sign * jnp.sum(scale * (odd if k % 2 else even)))
+            scale = scale * frequency * (1 / (k + 1))
+        return (self.mean + found[0], *found[1:])
+
+    def rate(self) -> "FourierLoad":
+        """Return the law of its derivative by time."""
+        frequencies = self._orders() * self.frequency
+        parts = frequencies * self.sine, -frequencies * self.cosine
+        return FourierLoad(self.frequency, *parts)
+
+    def integral(self) -> "FourierLoad":
+        """Return the law of its integral by time, without a mean; NaN if it has one."""
+        frequencies = self._orders() * self.frequency
+        parts = -self.sine / frequencies, self.cosine / frequencies
+        return FourierLoad(
+            self.frequency, *parts, jnp.where(self.mean == 0, self.mean, jnp.nan)
+        )
+
+    def _orders(self):
+        return jnp.arange(1.0, self.cosine.shape[0] + 1, dtype=self.cosine.dtype)

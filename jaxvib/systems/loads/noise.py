@@ -1,0 +1,85 @@
+"""Noise as seeded sums of harmonics: loads that are random, smooth and repeatable."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..._quantity import Range, check_range
+from .fourier import FourierLoad
+
+
+def band_limited_noise(
+    density: float, band: tuple[float, float], duration: float, seed: int
+) -> FourierLoad:
+    r"""Return noise whose one-sided spectral density is $S_0$ in a band, 0 outside.
+
+    **Arguments:** `density` $S_0$ (N^2 s/rad), `band`: its lowest and highest angular
+    frequency (rad/s), `duration` (s): after that it repeats; `seed`: of its phases, of
+    which the same one gives the same numbers. The rest as `noise_of_density`.
+    """
+    low, high = band
+    check_range("density", density, "N^2 s/rad", Range(at_least=0.0))
+    check_range("band[0]", low, "rad/s", Range(at_least=0.0, below=high))
+
+    def spectrum(frequency):
+        return np.where(frequency >= low, density, 0.0)
+
+    return noise_of_density(spectrum, high, duration, seed)
+
+
+def kanai_tajimi_noise(
+    density: float,
+    ground: tuple[float, float],
+    highest: float,
+    duration: float,
+    seed: int,
+) -> FourierLoad:
+    r"""Return the acceleration of a soil layer under white noise of the rock below it.
+
+    $$S(\omega) = S_0 \frac{1 + 4 \zeta^2 r^2}{(1 - r^2)^2 + 4 \zeta^2 r^2},
+      \qquad r = \omega/\omega_g.$$
+
+    **Arguments:** `density` $S_0$, one-sided (a force squared per rad/s; of base motions
+    an acceleration), `ground`: $\omega_g$ (rad/s) and $\zeta$; the rest as
+    `noise_of_density`. **Source:** Tajimi, *2nd World Conf. Earthquake Eng.* (1960).
+    """
+    own, ratio = ground
+    check_range("density", density, "N^2 s/rad", Range(at_least=0.0))
+    check_range("ground[0]", own, "rad/s", Range(above=0.0))
+    check_range("ground[1]", ratio, "", Range(above=0.0))
+
+    def spectrum(frequency):
+        turn = (frequency / own) ** 2
+        loss = 4 * ratio**2 * turn
+        return density * (1 + loss) / ((1 - turn) ** 2 + loss)
+
+    return noise_of_density(spectrum, highest, duration, seed)
+
+
+def noise_of_density(
+    spectrum: Callable, highest: float, duration: float, seed: int
+) -> FourierLoad:
+    r"""Return a sum of harmonics of random phases with a one-sided spectral density.
+
+    $$F(t) = \sum_k \sqrt{2 S(\omega_k) \Delta\omega} \cos(\omega_k t + \varphi_k), \qquad
+      \omega_k = k \Delta\omega, \quad \Delta\omega = 2\pi/T,$$
+
+    up to the `highest` frequency (rad/s), with phases uniform in $[0, 2\pi)$. Its mean
+    square over the `duration` $T$ is $\sum_k S(\omega_k) \Delta\omega$ for every seed;
+    $\int S\,d\omega$ as T grows. **Raises:** `ValueError` where no harmonic is as low as
+    the highest frequency. **Source:** Shinozuka and Deodatis, *Appl. Mech. Rev.* 44 (1991)
+    191.
+    """
+    check_range("duration", duration, "s", Range(above=0.0))
+    check_range("highest", highest, "rad/s", Range(above=0.0))
+    step = 2 * np.pi / duration
+    count = int(np.floor(highest / step * (1 + 1e-12)))
+    if count < 1:
+        raise ValueError(
+            f"highest = {highest:g} rad/s is below the first harmonic, {step:g} rad/s, of "
+            f"a duration of {duration:g} s; allowed: a longer one"
+        )
+    frequencies = step * np.arange(1, count + 1)
+    amplitudes = np.sqrt(2 * spectrum(frequencies) * step)
+    phases = np.random.default_rng(seed).uniform(0.0, 2 * np.pi, count)
+    return FourierLoad(step, amplitudes * np.cos(phases), -amplitudes * np.sin(phases))

@@ -1,0 +1,142 @@
+"""Loads that act for a while: pulses, one or one after another."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Real
+
+from ..._nearest import nearest
+from ..._quantity import quantity
+from .load import Load, first_after
+
+
+class _Shape(NamedTuple):
+    """A pulse of height 1 between x = 0 and 1, and where in it it has breaks.
+
+    `series(x, inside, rate, count)`: the coefficients, in a time of which x grows by the
+    `rate`, of the piece that `inside` is in.
+    """
+
+    series: Callable
+    breaks: tuple[float, ...]
+
+
+def _half_sine(x, inside, rate, count: int):
+    frequency = jnp.pi * rate
+    sine, cosine = jnp.sin(jnp.pi * x), jnp.cos(jnp.pi * x)
+    turned, found, scale = (sine, cosine, -sine, -cosine), [], jnp.ones_like(frequency)
+    for k in range(count):
+        found.append(scale * turned[k % 4])
+        scale = scale * frequency * (1 / (k + 1))
+    return tuple(found)
+
+
+def _rectangle(x, inside, rate, count: int):
+    return (jnp.ones_like(x),)
+
+
+def _triangle(x, inside, rate, count: int):
+    rising = inside < 0.5
+    return jnp.where(rising, 2 * x, 2 - 2 * x), jnp.where(rising, 2 * rate, -2 * rate)
+
+
+SHAPES = {
+    "half_sine": _Shape(_half_sine, (0.0, 1.0)),
+    "rectangle": _Shape(_rectangle, (0.0, 1.0)),
+    "triangle": _Shape(_triangle, (0.0, 0.5, 1.0)),
+}
+
+
+class PulseLoad(Load):
+    r"""A pulse of height $A$ from the time $t_s$ on, for a duration $d$.
+
+    With $x = (t - t_s)/d$ in $[0, 1)$, and 0 outside, it is $A \sin \pi x$ ("half_sine"),
+    $A$ ("rectangle") or $A (1 - |2x - 1|)$ ("triangle"). With `every` it comes again after
+    each such time, and has come before: then that is its period.
+
+    **Fields:** `shape`; `amplitude` $A$ (N), `start` $t_s$ (s), `duration` $d > 0$ (s),
+    `every` $\ge d$ (s) or None for one pulse. **Raises:** `ValueError` naming a field out
+    of its range. Traced pulses that overlap are NaN.
+    """
+
+    shape: str = eqx.field(static=True)
+    amplitude: Float[Array, ""] = quantity("amplitude", "N", "height of the pulse")
+    start: Float[Array, ""] = quantity("start", "s", "time at which the pulse starts")
+    duration: Float[Array, ""] = quantity(
+        "duration", "s", "duration of the pulse", above=0.0
+    )
+    every: Float[Array, ""] | None = quantity(
+        "every", "s", "time from pulse to pulse", optional=True, above=0.0
+    )
+
+    breaks = True
+
+    def __check_init__(self):
+        if self.shape not in SHAPES:
+            near = nearest(str(self.shape), SHAPES)
+            hint = f"; did you mean {near!r}?" if near else ""
+            raise ValueError(f"shape = {self.shape!r}; allowed: {', '.join(SHAPES)}{hint}")
+        times = self.every, self.duration
+        if self.every is None or any(isinstance(t, jax.core.Tracer) for t in times):
+            return
+        if np.any(np.asarray(self.every) < np.asarray(self.duration)):
+            raise ValueError(
+                f"every = {float(self.every):g} s is less than duration = "
+                f"{float(self.duration):g} s; allowed: pulses that do not overlap"
+            )
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the pulse comes again."""
+        return self.every is not None
+
+    def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
+        """Return the force, N, at a time, s; where it jumps that of the time after it."""
+        return self.series(time, time, 1)[0]
+
+    def period(self) -> Float[Array, ""]:
+        """Return the time from pulse to pulse, s; infinite of a single one."""
+        return jnp.asarray(jnp.inf) if self.every is None else self.every
+
+    def largest(self) -> Float[Array, ""]:
+        """Return the height without its sign, N."""
+        return jnp.abs(self.amplitude)
+
+    def pace(self) -> Float[Array, ""]:
+        """Return the angular frequency of the half sine of this duration, rad/s."""
+        return jnp.pi / self.duration
+
+    def series(self, time, inside, count: int) -> tuple:
+        """Return the coefficients of the force about a time, see `Load.series`."""
+        start = self._start_before(inside)
+        x, within = (time - start) / self.duration, (inside - start) / self.duration
+        height = jnp.where((within >= 0) & (within < 1), self._height(), 0.0)
+        terms = SHAPES[self.shape].series(x, within, 1 / self.duration, count)
+        return tuple(height * term for term in terms[:count])
+
+    def next_break(self, time) -> Float[Array, ""]:
+        """Return when a pulse, or a part of one, starts or ends next, s."""
+        parts = jnp.asarray(SHAPES[self.shape].breaks, self.duration.dtype)
+        start = self._start_before(time)
+        starts = start[None] if self.every is None else start + self.every * _NEAR
+        places = starts[:, None] + self.duration * parts[None]
+        return first_after(time, places.reshape(-1))
+
+    def _start_before(self, time) -> Any:
+        """Return when the pulse of a time has started, s."""
+        if self.every is None:
+            return self.start
+        number = jnp.floor((time - self.start) / self.every)
+        return self.start + jax.lax.stop_gradient(number) * self.every
+
+    def _height(self):
+        if self.every is None:
+            return self.amplitude
+        return jnp.where(self.every >= self.duration, self.amplitude, jnp.nan)
+
+
+_NEAR = np.array([-1.0, 0.0, 1.0])

@@ -1,0 +1,109 @@
+"""The load that was measured: forces at times, and lines between them."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Real
+
+from ..._quantity import quantity
+from .load import Load
+
+_CLOSED = 1e-9  # of the largest value: what may lie between the ends of a period
+
+
+class RecordLoad(Load):
+    r"""A force given by its `values` at `times`, linear in between.
+
+    Before the first time and from the last one on it is 0; a `periodic` one goes on with
+    its first value where it has come to its last, which must be the same, and has come
+    before.
+
+    **Fields:** `times` (s), ascending, and `values` (N), both of shape (n,), n >= 2;
+    `periodic`. **Raises:** `ValueError` for shapes that differ, times that do not ascend,
+    or a periodic record that does not end where it begins.
+    """
+
+    times: Float[Array, " n"] = quantity("times", "s", "times of the record")
+    values: Float[Array, " n"] = quantity("values", "N", "forces of the record")
+    periodic: bool = eqx.field(static=True, default=False)
+
+    breaks = True
+
+    def __check_init__(self):
+        shapes = jnp.shape(self.times), jnp.shape(self.values)
+        if shapes[0] != shapes[1] or len(shapes[0]) != 1 or shapes[0][0] < 2:
+            raise ValueError(
+                f"times and values have shapes {shapes[0]} and {shapes[1]}; allowed: one "
+                "shape (n,) for both, two or more"
+            )
+        if any(isinstance(x, jax.core.Tracer) for x in (self.times, self.values)):
+            return
+        times, values = np.asarray(self.times), np.asarray(self.values)
+        if not np.all(np.diff(times) > 0):
+            place = int(np.argmin(np.diff(times) > 0))
+            raise ValueError(
+                f"times = {times[place]:g}, {times[place + 1]:g} s one after the other; "
+                "allowed: ascending times"
+            )
+        apart = abs(values[-1] - values[0])
+        if self.periodic and apart > _CLOSED * np.max(np.abs(values)):
+            raise ValueError(
+                f"values of a periodic record begin with {values[0]:g} N and end with "
+                f"{values[-1]:g} N; allowed: the first one again at the end of the period"
+            )
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it comes again."""
+        return self.periodic
+
+    def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
+        """Return the force, N, at a time, s."""
+        return self.series(time, time, 1)[0]
+
+    def period(self) -> Float[Array, ""]:
+        """Return the time from the first to the last value, s, of a periodic one."""
+        if not self.periodic:
+            return jnp.asarray(jnp.inf)
+        return self.times[-1] - self.times[0]
+
+    def largest(self) -> Float[Array, ""]:
+        """Return the largest value without its sign, N."""
+        return jnp.max(jnp.abs(self.values))
+
+    def pace(self) -> Float[Array, ""]:
+        """Return the angular frequency of one turn in the record, rad/s."""
+        return 2 * jnp.pi / (self.times[-1] - self.times[0])
+
+    def series(self, time, inside, count: int) -> tuple:
+        """Return the coefficients of the force about a time, see `Load.series`."""
+        shift = self._shift(inside)
+        first = self._first(inside - shift)
+        begin, end = self.times[first], self.times[first + 1]
+        slope = (self.values[first + 1] - self.values[first]) / (end - begin)
+        value = self.values[first] + slope * (time - shift - begin)
+        within = (inside - shift >= self.times[0]) & (inside - shift < self.times[-1])
+        return tuple(jnp.where(within, term, 0.0) for term in (value, slope)[:count])
+
+    def next_break(self, time) -> Float[Array, ""]:
+        """Return the time of the next value, s."""
+        shift = self._shift(time)
+        late = time + 4 * jnp.finfo(self.times.dtype).eps * jnp.abs(time) - shift
+        place = jnp.searchsorted(self.times, late, side="right")
+        last = self.times.shape[0] - 1
+        later = shift + self.times[jnp.minimum(place, last)]
+        if self.periodic:
+            return jnp.where(place > last, later + self.times[1] - self.times[0], later)
+        return jnp.where(place > last, jnp.inf, later)
+
+    def _shift(self, time):
+        """Return the time that has passed in whole periods, s."""
+        if not self.periodic:
+            return jnp.zeros_like(self.times[0])
+        turns = jnp.floor((time - self.times[0]) / self.period())
+        return jax.lax.stop_gradient(turns) * self.period()
+
+    def _first(self, time):
+        place = jnp.searchsorted(self.times, time, side="right") - 1
+        return jnp.clip(place, 0, self.times.shape[0] - 2)

@@ -1,0 +1,79 @@
+"""Loads that set in: a step, or a ramp."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Real
+
+from ..._quantity import quantity
+from .load import Load, first_after
+
+
+class StepLoad(Load):
+    r"""The force $F$ from a time $t_s$ on, 0 before.
+
+    **Fields:** `amplitude` $F$ (N), `start` $t_s$ (s). **Raises:** `ValueError` naming a
+    field that is not a finite number.
+    """
+
+    amplitude: Float[Array, ""] = quantity("amplitude", "N", "force from the step on")
+    start: Float[Array, ""] = quantity("start", "s", "time of the step", default=0.0)
+
+    repeats = False
+    breaks = True
+
+    def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
+        """Return the force, N, at a time, s."""
+        return self.series(time, time, 1)[0]
+
+    def largest(self) -> Float[Array, ""]:
+        """Return the force without its sign, N."""
+        return jnp.abs(self.amplitude)
+
+    def series(self, time, inside, count: int) -> tuple:
+        """Return the force, N, see `Load.series`."""
+        return (jnp.where(inside >= self.start, self.amplitude, 0.0),)
+
+    def next_break(self, time) -> Float[Array, ""]:
+        """Return the time of the step, s, while it lies ahead."""
+        return first_after(time, self.start[None])
+
+
+class RampLoad(Load):
+    r"""The force $F (t - t_s)/d$ for a duration $d$, 0 before and $F$ after it.
+
+    **Fields:** `amplitude` $F$ (N), `start` $t_s$ (s), `duration` $d > 0$ (s).
+    **Raises:** `ValueError` naming a field out of its range.
+    """
+
+    amplitude: Float[Array, ""] = quantity("amplitude", "N", "force after the ramp")
+    start: Float[Array, ""] = quantity("start", "s", "time at which the ramp starts")
+    duration: Float[Array, ""] = quantity(
+        "duration", "s", "duration of the ramp", above=0.0
+    )
+
+    repeats = False
+    breaks = True
+
+    def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
+        """Return the force, N, at a time, s."""
+        return self.series(time, time, 1)[0]
+
+    def largest(self) -> Float[Array, ""]:
+        """Return the force after the ramp without its sign, N."""
+        return jnp.abs(self.amplitude)
+
+    def pace(self) -> Float[Array, ""]:
+        """Return the angular frequency of the half sine of this duration, rad/s."""
+        return jnp.pi / self.duration
+
+    def series(self, time, inside, count: int) -> tuple:
+        """Return the force, N, and its rate, see `Load.series`."""
+        slope = self.amplitude / self.duration
+        after = inside >= self.start + self.duration
+        rises = (inside >= self.start) & ~after
+        level = jnp.where(after, self.amplitude, 0.0)
+        value = jnp.where(rises, slope * (time - self.start), level)
+        return (value, jnp.where(rises, slope, 0.0))[:count]
+
+    def next_break(self, time) -> Float[Array, ""]:
+        """Return when the ramp starts or ends, s, while that lies ahead."""
+        return first_after(time, self.start + self.duration * jnp.array([0.0, 1.0]))

@@ -1,0 +1,8 @@
+"""Springs and dampers of any law between freedoms."""
+
+from .laws import FunctionLaw as FunctionLaw
+from .laws import PiecewiseLinearLaw as PiecewiseLinearLaw
+from .laws import PolynomialDamperLaw as PolynomialDamperLaw
+from .laws import PolynomialLaw as PolynomialLaw
+from .spring import NonlinearSpring as NonlinearSpring
+from .spring import SpringLaw as SpringLaw

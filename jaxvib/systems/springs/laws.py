@@ -1,0 +1,130 @@
+"""Laws of springs and dampers."""
+
+from collections.abc import Callable, Mapping
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from ..._quantity import quantity, real_array
+from ..printed import Printed
+
+
+class PolynomialLaw(Printed):
+    r"""The force $F(e) = c_1 e + c_2 e^2 + \dots + c_m e^m$ of an elongation, m.
+
+    A cubic spring is `PolynomialLaw([0, 0, c_3])`, a quintic one has five numbers.
+    **Fields:** `coefficients` $c_k$, in N/m^k, shape (m,). **Raises:** `ValueError` unless
+    they are one or more numbers.
+    """
+
+    coefficients: Float[Array, " m"] = quantity(
+        "coefficients", "N/m^k", "coefficients of e, e^2, e^3 ..."
+    )
+    jumps = False
+
+    def __check_init__(self):
+        _check_row("coefficients", self.coefficients)
+
+    def force(self, elongation: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        """Return the force, N, at an elongation, m."""
+        return _polynomial(self.coefficients, jnp.asarray(elongation))
+
+
+class PolynomialDamperLaw(Printed):
+    r"""The force $F(\dot e) = d_1 \dot e + d_2 \dot e |\dot e| + d_3 \dot e^3 + \dots$.
+
+    Even powers have the sign of the rate, so that each resists. **Fields:** `coefficients`
+    $d_k$, in N (s/m)^k, shape (m,). **Raises:** `ValueError` unless they are one or more
+    numbers.
+    """
+
+    coefficients: Float[Array, " m"] = quantity(
+        "coefficients", "N (s/m)^k", "coefficients of the rate and its powers"
+    )
+    jumps = False
+
+    def __check_init__(self):
+        _check_row("coefficients", self.coefficients)
+
+    def force(
+        self, elongation: Float[ArrayLike, "*n"], rate: Float[ArrayLike, "*n"]
+    ) -> Float[Array, "*n"]:
+        """Return the force, N, at a rate, m/s, whatever the elongation."""
+        rate = jnp.asarray(rate)
+        return jnp.sign(rate) * _polynomial(self.coefficients, jnp.abs(rate))
+
+
+class PiecewiseLinearLaw(Printed):
+    r"""A polygon: the force has the slope $k_i$ between the elongations $b_i$, $b_{i+1}$.
+
+    $$F(e) = k_0 e + \sum_i (k_i - k_{i-1}) [\max(e - b_i, 0) - \max(-b_i, 0)],$$
+
+    0 at rest; a dead zone of play has a slope of 0 there. **Fields:** `stiffness`: all
+    $k_i$, in N/m, shape (m,); `breaks`: $b_1 < b_2 < \dots$, in m, shape (m - 1,).
+    **Raises:** `ValueError` for breaks that do not ascend, or numbers of them that do not
+    go together.
+    """
+
+    stiffness: Float[Array, " m"] = quantity("stiffness", "N/m", "slopes of the force")
+    breaks: Float[Array, " m-1"] = quantity(
+        "breaks", "m", "elongations where the slope changes"
+    )
+    jumps = False
+
+    def __check_init__(self):
+        count, changes = jnp.shape(self.stiffness), jnp.shape(self.breaks)
+        if len(count) != 1 or changes != (count[0] - 1,):
+            raise ValueError(
+                f"stiffness, breaks have shapes {count}, {changes}; allowed: (m,), (m - 1,)"
+            )
+        traced = isinstance(self.breaks, jax.core.Tracer)
+        if not traced and np.any(np.diff(np.asarray(self.breaks)) <= 0):
+            raise ValueError(f"breaks = {np.asarray(self.breaks)} m do not ascend")
+
+    def force(self, elongation: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        """Return the force, N, at an elongation, m."""
+        e = jnp.asarray(elongation)
+        total = self.stiffness[0] * e
+        changes = jnp.diff(self.stiffness)
+        for change, place in zip(changes, self.breaks, strict=True):
+            over = jnp.where(e > place, e - place, 0) - jnp.maximum(-place, 0)
+            total = total + change * over
+        return total
+
+
+class FunctionLaw(Printed):
+    r"""A user's function: $F(e, \dot e, p)$ with named parameters.
+
+    `function(elongation, rate, parameters)` returns the force, N, in JAX; `parameters`:
+    numbers by name, which are swept and differentiated by these names. A force that jumps
+    is seen, and its derivatives are refused.
+    """
+
+    names: tuple[str, ...] = eqx.field(static=True)
+    values: tuple[Array, ...] = eqx.field(metadata={"named_by": "names"})
+    function: Callable = eqx.field(static=True)
+
+    def __init__(self, function: Callable, parameters: Mapping[str, object]):
+        self.names = tuple(parameters)
+        self.values = tuple(real_array(value) for value in parameters.values())
+        self.function = function
+
+    def force(self, elongation, rate) -> Array:
+        """Return the force, N, at an elongation, m, and its rate, m/s."""
+        given = dict(zip(self.names, self.values, strict=True))
+        return jnp.asarray(self.function(elongation, rate, given), float)
+
+
+def _polynomial(coefficients, x):
+    total = jnp.zeros_like(x)
+    for coefficient in coefficients[::-1]:
+        total = (total + coefficient) * x
+    return total
+
+
+def _check_row(name: str, row) -> None:
+    if jnp.ndim(row) != 1 or not jnp.size(row):
+        raise ValueError(f"{name} has shape {jnp.shape(row)}; allowed: (1,) or longer")
