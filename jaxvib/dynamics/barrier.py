@@ -6,6 +6,8 @@ import equinox as eqx
 import jax
 from jax.custom_derivatives import SymbolicZero
 
+from ..kernels.tangents import printing
+
 _BARRIERS = jax.__version_info__ >= (0, 12)
 
 
@@ -27,7 +29,7 @@ class Barrier(NamedTuple):
     def __call__(self, tree):
         """Return a tree whose real numbers are computed once."""
         values, others = eqx.partition(tree, eqx.is_inexact_array)
-        if not jax.tree.leaves(values):
+        if printing() or not jax.tree.leaves(values):  # LLVM computes it once anyway
             return tree
         if _BARRIERS:
             return eqx.combine(jax.lax.optimization_barrier(values), others)

@@ -13,7 +13,14 @@ from ..ensemble import raise_if_empty
 from ..systems.system import System
 from . import exponential
 from .engines.blocks import BlocksEngine
-from .engines.choice import STEPPED, check_engine, engine_for, engine_of, in_precision
+from .engines.choice import (
+    STEPPED,
+    check_engine,
+    engine_for,
+    engine_of,
+    engine_of_values,
+    in_precision,
+)
 from .engines.engine import Engine, Observation
 from .engines.stepping import SteppingEngine
 from .observables import Watched
@@ -129,7 +136,7 @@ def observe(
     `watched`: what is known from before t0; `longest`: the longest step, s, unless one is
     to be looked for. The result is not differentiable; `flow` to a watched time is.
     """
-    return _engine(system, engine).observe(
+    return _engine(system, engine, engine_of_values).observe(
         system, state, t0, t1, rtol=rtol, grazing=grazing, watched=watched, longest=longest
     )
 
@@ -138,15 +145,21 @@ def watch(
     system, state, t0, t1, *, rtol, grazing, engine="auto"
 ) -> tuple[Array, Watched, Array]:
     """Return `observe` without a monodromy: state, what was watched, reason code."""
-    run = _engine(system, engine).watch
+    run = _engine(system, engine, engine_of_values).watch
     return run(system, state, t0, t1, rtol=rtol, grazing=grazing)
 
 
-def _engine(system, engine) -> Engine:
+def end_of(system, state, t0, t1, rtol, engine="auto") -> Solution:
+    """Return `solve_system` of a motion that is not differentiated."""
+    chosen = _engine(system, engine, engine_of_values)
+    return chosen.end(system, checked_state(system, state), t0, t1, rtol)
+
+
+def _engine(system, engine, choose=engine_of) -> Engine:
     """Return the engine of one motion; a decoupled system has its own."""
     if isinstance(system, exponential.Decoupled):
         return BlocksEngine()
-    return engine_of(system, engine)
+    return choose(system, engine)
 
 
 def checked_state(system, state) -> Float[Array, " state"]:

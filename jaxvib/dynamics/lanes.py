@@ -9,6 +9,7 @@ from jax.flatten_util import ravel_pytree
 
 from ..ensemble import Reason
 from .barrier import Barrier
+from .breaks import just_after, just_before
 from .looks import longest_of
 from .scales import base, begun
 from .solve import Steps
@@ -61,8 +62,7 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None, kind=Non
         return rebuilt(jnp.stack([x.astype(flat.dtype) for x in parts]))
 
     def rates(time, parts):
-        rate, _ = ravel_pytree(problem.field(time, tree(parts), prepared))
-        parts = tuple(rate.astype(kind))
+        parts = _parts_of(problem.field(time, tree(parts), prepared), kind)
         return Barrier(once.one.astype(kind))(parts)
 
     scales = problem.scales(t0, end, base(state), prepared)
@@ -82,13 +82,21 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None, kind=Non
     length = jnp.minimum(length, longest)
 
     def jumps(time, first, last):
-        ends = base(tree(first)), base(tree(last))
-        found = problem.jumps(scales, time, *ends, prepared)
+        found = problem.jumps(scales, time, base(tree(first)), base(tree(last)), prepared)
         return False if found is None else found
 
+    def behind(there, parts):
+        time = jnp.minimum(just_after(there), end)
+        across = _parts_of(problem.crossed(just_before(there), tree(parts), prepared))
+        parts = _chosen(time < end, across, parts)
+        return time, parts, rates(time, parts)
+
     def step(lane: _Lane) -> _Lane:
-        time, length, parts, rate, steps, jumped, watched = lane
-        active = (time < end) & (steps < tolerance.max_steps) & (length > least)
+        time, wanted, parts, rate, steps, jumped, watched = lane
+        active = (time < end) & (steps < tolerance.max_steps) & (wanted > least)
+        there = problem.next_break(time, prepared)
+        stop = end if there is None else jnp.minimum(end, just_before(there))
+        length = wanted if there is None else jnp.minimum(wanted, stop - time)
         near, reach = tuple(x.astype(kind) for x in parts), length.astype(kind)
         stages, change = [rate], parts
         for row, node in zip(_TABLEAU.a_lower, _TABLEAU.c, strict=True):
@@ -104,29 +112,23 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None, kind=Non
             ratio = jnp.where(again, jnp.inf, ratio)
         good = ratio <= 1  # false for NaN too
         ratio = jnp.where(jnp.isnan(ratio), jnp.inf, jnp.maximum(ratio, 1e-10))
-        factor = _SAFETY * jnp.exp(-jnp.log(ratio) / _ORDER)
-        factor = jnp.clip(factor, _LEAST, jnp.where(good, _MOST, 1.0))
-        moved = jnp.where(length >= end - time, end, time + length)
+        factor = _next_part(ratio, good)
+        moved = jnp.where(length >= stop - time, stop, time + length)
         if watch is not None:
             seen = watch[1](watched, time, moved, first, last)
             watched = _chosen(active & good, seen, watched)
         good = active & good
-        time = jnp.where(good, moved, time)
         if problem.has_columns:
             jumped = jumped | (good & jumps(moved, parts, new))
-        longer = jnp.minimum(jnp.minimum(length * factor, longest), end - time)
-        length = jnp.where(active, longer, length)
-        length = jnp.where(time < end, length, jnp.inf)
-        new = _Lane(
-            time,
-            length,
-            _chosen(good, new, parts),
-            _chosen(good, stages[-1], rate),
-            steps + active.astype(steps.dtype),
-            jumped,
-            watched,
-        )
-        return once(new)
+        new = _chosen(good, (moved, new, stages[-1]), (time, parts, rate))
+        if there is not None:
+            factor = jnp.where(good, jnp.maximum(factor, wanted / length), factor)
+            new = _chosen(good & (moved == stop), behind(there, new[1]), new)
+        longer = jnp.minimum(jnp.minimum(length * factor, longest), end - new[0])
+        length = jnp.where(active, longer, wanted)
+        length = jnp.where(new[0] < end, length, jnp.inf)
+        steps = steps + active.astype(steps.dtype)
+        return once(_Lane(new[0], length, *new[1:], steps, jumped, watched))
 
     def unfinished(lane: _Lane):
         going = (lane.time < end) & (lane.steps < tolerance.max_steps)
@@ -154,6 +156,18 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None, kind=Non
     final = tree([jnp.where(k, x, jnp.nan) for k, x in zip(known, parts, strict=True)])
     code = jnp.where(good & jumped, Reason.FIELD_JUMPS, code).astype(jnp.int32)
     return Steps(final, code, steps, watched)
+
+
+def _parts_of(tree, kind=None) -> tuple:
+    """Return the components of a state or a rate."""
+    flat, _ = ravel_pytree(tree)
+    return tuple(flat if kind is None else flat.astype(kind))
+
+
+def _next_part(ratio, good):
+    """Return what part of a step the next one is, by the ratio of its error."""
+    factor = _SAFETY * jnp.exp(-jnp.log(ratio) / _ORDER)
+    return jnp.clip(factor, _LEAST, jnp.where(good, _MOST, 1.0))
 
 
 def _change(length, weights, stages):

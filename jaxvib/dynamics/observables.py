@@ -1,11 +1,21 @@
 """What is watched along a motion, step by step and without storing it."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .step_polynomial import crossings, cubic_defect, step_polynomial
+
+# Gauss's nodes and weights on a step, for what damped contacts lose.
+_NODES, _WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(8))
+# The strongest force of a step is looked for among so many times, so often closer.
+_AMONG, _CLOSER = 9, 8
+# Of a gap, what a step in a damped contact may leave unknown of it.
+_UNKNOWN = 0.1
 
 
 class Watched(NamedTuple):
@@ -15,7 +25,8 @@ class Watched(NamedTuple):
     `duration` of all contact, s; `nearest` to grazing, m: the smallest |z| of all
     local maxima of z; `excursion`: the deepest penetration since the last onset;
     `impulse`: the largest one of a hard stop, N s, and the energy `lost` at all of
-    its impacts, J (0 of other contacts);
+    its impacts, or in a damped contact, J (0 of other contacts); `strongest` force, N, of
+    each damped contact (damped,), which others have where they are deepest, and its time;
     `highest` and `lowest` displacement (n,), m, and their times.
     """
 
@@ -28,6 +39,8 @@ class Watched(NamedTuple):
     excursion: Float[Array, " contacts"]
     impulse: Float[Array, " contacts"]
     lost: Float[Array, " contacts"]
+    strongest: Float[Array, " damped"]
+    strongest_time: Float[Array, " damped"]
     highest: Float[Array, " n"]
     highest_time: Float[Array, " n"]
     lowest: Float[Array, " n"]
@@ -40,6 +53,7 @@ def start_watching(time, state, equation) -> Watched:
     position = equation.displaced(state)
     at_depth, at_position = jnp.full_like(depth, time), jnp.full_like(position, time)
     touching = depth > 0
+    strongest = equation.forces_at(state)[_damped(equation)]
     return Watched(
         depth,
         at_depth,
@@ -51,6 +65,8 @@ def start_watching(time, state, equation) -> Watched:
         jnp.where(touching, -jnp.inf, 0.0),
         jnp.zeros_like(depth),
         jnp.zeros_like(depth),
+        strongest,
+        jnp.full_like(strongest, time),
         position,
         at_position,
         position,
@@ -64,14 +80,89 @@ def watch_step(watched: Watched, grazing, t0, t1, start, end, equation) -> Watch
     before, after = equation.contact_motion(*start), equation.contact_motion(*end)
     first = equation.displacements(t0, *start)
     last = equation.displacements(t1, *end)
-    return watch_path(
+    depth = step_polynomial(length, before, after)
+
+    def time_at(tau):
+        return t0 + tau * length
+
+    watched = watch_path(
         watched,
         grazing,
         length,
-        lambda tau: t0 + tau * length,
-        (step_polynomial(length, before, after), before[:2], after[:2]),
+        time_at,
+        (depth, before[:2], after[:2]),
         (step_polynomial(length, first, last), first[:2], last[:2]),
     )
+    # Of a step that has no length, rates are none.
+    pace = jnp.where(length == 0, 1.0, length)
+    return watch_damping(
+        watched,
+        equation,
+        time_at,
+        lambda tau: (depth.value(tau), depth.slope(tau) / pace, length),
+    )
+
+
+def watch_damping(watched: Watched, equation, time_at, motion_at: Callable) -> Watched:
+    """Return what is known of damped contacts after a step.
+
+    `motion_at(tau)`: penetrations (m), their rates (m/s), and the time's rate with tau (s),
+    at a fraction of the step; `time_at`: the time there.
+    """
+    places = _damped(equation)
+    if not places.size:
+        return watched
+
+    def loss(tau):
+        depth, rate, pace = motion_at(tau)
+        return equation.lost_powers(depth, rate) * pace
+
+    losses = jax.vmap(loss)(jnp.asarray(_NODES + 0.5))
+    lost = watched.lost + jnp.tensordot(jnp.asarray(_WEIGHTS), losses, 1)
+
+    def force_at(tau):
+        return equation.contact_forces(*motion_at(tau)[:2])[places]
+
+    shares = jnp.linspace(0.0, 1.0, _AMONG)[:, None]
+    every = jnp.arange(places.size)
+
+    def closer(_, ends):
+        low, high, _, _ = ends
+        taus = low[None] + (high - low)[None] * shares
+        forces = jax.vmap(jax.vmap(force_at))(taus)[:, every, every]
+        best = jnp.argmax(forces, axis=0)
+
+        def at(place):
+            return taus[jnp.clip(place, 0, _AMONG - 1), every]
+
+        return at(best - 1), at(best + 1), at(best), forces[best, every]
+
+    begin = jnp.zeros(places.size)
+    start = begin, begin + 1.0, begin, begin
+    *_, tau, force = jax.lax.fori_loop(0, _CLOSER, closer, start)
+    more = force > watched.strongest
+    time = jax.vmap(time_at)(tau)
+    return watched._replace(
+        lost=lost,
+        strongest=jnp.where(more, force, watched.strongest),
+        strongest_time=jnp.where(more, time, watched.strongest_time),
+    )
+
+
+def largest_forces(equation, watched: Watched) -> Float[Array, " contacts"]:
+    """Return the largest force of each contact, N."""
+    still = jnp.zeros_like(watched.deepest)
+    forces = equation.contact_forces(watched.deepest, still)
+    return forces.at[_damped(equation)].set(watched.strongest)
+
+
+def times_of_largest_forces(equation, watched: Watched) -> Float[Array, " contacts"]:
+    """Return when each contact's force was the largest, s."""
+    return watched.deepest_time.at[_damped(equation)].set(watched.strongest_time)
+
+
+def _damped(equation) -> np.ndarray:
+    return np.flatnonzero(np.asarray(equation.damped_contacts(), bool))
 
 
 def watch_path(
@@ -82,9 +173,9 @@ def watch_path(
     `depth`, `displacement`: polynomials of all contacts and of all freedoms, with
     their (value, slope) at the start and at the end; `time_at`: the time at a fraction
     of the step; `closed`: which contacts are so all the step long, where steps end as
-    contacts begin and end. An onset is counted when its contact ends, or at the step that
-    reaches more than the `grazing` depth, m, whichever comes first: shallower ones are
-    not contacts.
+    contacts begin and end, NaN of those of which that is not known. An onset is counted
+    when its contact ends, or at the step that reaches more than the `grazing` depth, m,
+    whichever comes first: shallower ones are not contacts.
     """
     path, left, right = displacement
     depth, before, after = depth
@@ -96,7 +187,9 @@ def watch_path(
     hops = turns & (before[0] <= 0) & (after[0] <= 0) & (peak > 0)
     inside = jnp.where(after[0] > 0, 1 - crossing, crossing)
     share = jnp.where(crosses, inside, (before[0] > 0).astype(length.dtype))
-    share = share if closed is None else closed.astype(length.dtype)
+    if closed is not None:
+        known = closed.astype(length.dtype)
+        share = jnp.where(jnp.isnan(known), share, known)
 
     entered = ((before[0] <= 0) & (after[0] > 0)) | hops
     previous = jnp.where(entered, 0.0, watched.excursion)
@@ -119,6 +212,8 @@ def watch_path(
         excursion,
         watched.impulse,
         watched.lost,
+        watched.strongest,
+        watched.strongest_time,
         jnp.where(higher, high, watched.highest),
         jnp.where(higher, time_at(at_high), watched.highest_time),
         jnp.where(lower, low, watched.lowest),
@@ -131,14 +226,24 @@ def steps_over_contact(length, slack, start, end, equation):
 
     Both ends are apart and the gap closes and opens again in between: its quintic's
     peak, and what the quintic cannot know, must stay below the depth that displacements
-    of the sizes `slack` reach.
+    of the sizes `slack` reach. Nor may it know little of a step that a damped contact is
+    closed in: its force is 0 where a stage is thrown back fast enough, and then none of
+    the others that the error is told by need have met it.
     """
     before, after = equation.contact_motion(*start), equation.contact_motion(*end)
+    blind = jnp.zeros((), bool)
+    places = _damped(equation)
+    if places.size:
+        first, last = ([x[places] for x in side] for side in (before, after))
+        defect = cubic_defect(length, first, last, 0.5)
+        far = jnp.maximum(jnp.abs(first[0]), jnp.abs(last[0]))
+        closed = (first[0] > 0) | (last[0] > 0)
+        blind = jnp.any(closed & (defect > _UNKNOWN * far))
     apart = (before[0] < 0) & (after[0] < 0) & (before[1] > 0) & (after[1] < 0)
     depth = step_polynomial(length, before, after)
     tau = depth.extremum()
     peak = depth.value(tau) + cubic_defect(length, before, after, tau)
-    return jnp.any(apart & (peak > equation.contact_reach(slack)))
+    return blind | jnp.any(apart & (peak > equation.contact_reach(slack)))
 
 
 def _displacements(path, turning, before, after):

@@ -9,7 +9,7 @@ from jaxtyping import Array, ArrayLike, Float, Real
 
 from .._quantity import floats
 from ..systems.chain import BeamChain
-from ..systems.load import HarmonicLoad
+from ..systems.loads import Load
 from ..systems.roles import Linear
 
 
@@ -22,13 +22,13 @@ def propagate(
 
     A chain's state (4, bodies) is split into waves (uniform and periodic: two branches
     for each wave number) or modes, which turn by $\omega t$ each. Any other system has
-    the state $(q, \dot q)$, shape (2n,), and $e^{A t}$; harmonic loads of an
-    `ImpactSystem` are states of their own there, so that forced motion is exact too.
+    the state $(q, \dot q)$, shape (2n,), and $e^{A t}$; constant loads, and harmonic ones
+    and series of them, are states of their own there, so that forced motion is exact too.
     Works under `jit`, `vmap` and differentiation (that of a chain without symmetry with
     respect to its state alone).
 
     **Raises:** `ValueError` for a state of the wrong shape, a system with contacts, a
-    load that is not harmonic.
+    load of another law.
     """
     times = jnp.asarray(times, float)
     state = floats("state", state)
@@ -117,19 +117,18 @@ def _by_exponential(system, state, times):
     solved = jnp.linalg.solve(mass, jnp.concatenate([stiffness, damping], 1))
     top = jnp.concatenate([jnp.zeros((size, size)), jnp.eye(size)], 1)
     matrix = jnp.concatenate([top, -solved])
-    loads = system.loads
     full = state
-    for load in loads:
-        # the load's own state (F_0 cos(w t + phi), F_0 sin(w t + phi))
-        response = jnp.linalg.solve(mass, load.direction)
-        before = matrix.shape[0]
-        matrix = jnp.pad(matrix, ((0, 2), (0, 2)))
-        matrix = matrix.at[size : 2 * size, before].set(response)
-        turn = load.law.frequency * jnp.array([[0.0, -1.0], [1.0, 0.0]])
-        matrix = matrix.at[before:, before:].set(turn)
-        phase = load.law.phase
-        start = load.law.amplitude * jnp.stack([jnp.cos(phase), jnp.sin(phase)])
-        full = jnp.concatenate([full, start])
+    for load in system.loads:
+        response = jnp.linalg.solve(mass, load.push(mass))
+        for wave in load.law.waves():
+            # the wave's own state (A cos(w t + phi), A sin(w t + phi))
+            turn = wave.frequency * jnp.array([[0.0, -1.0], [1.0, 0.0]])
+            start = wave.amplitude * jnp.stack([jnp.cos(wave.phase), jnp.sin(wave.phase)])
+            before = matrix.shape[0]
+            matrix = jnp.pad(matrix, ((0, 2), (0, 2)))
+            matrix = matrix.at[size : 2 * size, before].set(response)
+            matrix = matrix.at[before:, before:].set(turn)
+            full = jnp.concatenate([full, start])
 
     def at(time):
         moved = jax.scipy.linalg.expm(matrix * time, max_squarings=64) @ full
@@ -141,7 +140,15 @@ def _by_exponential(system, state, times):
 def _check_linear(system) -> None:
     if system.has_contacts:
         raise ValueError("the system has contacts; exact motion is that of linear systems")
+    if system.frictions or system.springs:
+        raise ValueError(
+            "the system has frictions or springs of another law; exact motion is that of "
+            "linear systems"
+        )
     for load in system.loads:
-        if not isinstance(load.law, HarmonicLoad):
+        if not isinstance(load.law, Load) or load.law.waves() is None:
             name = type(load.law).__name__
-            raise ValueError(f"load {name} is not harmonic; allowed: HarmonicLoad")
+            raise ValueError(
+                f"load law {name} has no exact motion; allowed: ConstantLoad, FourierLoad, "
+                "HarmonicLoad"
+            )

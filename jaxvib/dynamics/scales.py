@@ -28,7 +28,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..systems.impact import EquationOfMotion
-from ..systems.load import HarmonicLoad
+from ..systems.loads import Load
 
 # The part of a motion's size that is added to what each component is: accuracy and steps of
 # motions of 0.1 m are then those of an absolute tolerance of a hundredth in metres.
@@ -159,7 +159,8 @@ def mechanical_scales(equation: EquationOfMotion, span) -> Scales:
     """Return the scales of a mechanical system for a motion of a time span, s."""
     size = equation.stiffness.shape[0]
     own = jnp.abs(jnp.diagonal(equation.stiffness))
-    driven = [2 * jnp.pi / load.law.period() for load in equation.loads]
+    paces = [_pace(load.law) for load in equation.loads]
+    driven = [pace for pace in paces if pace is not None]
     squares = jnp.concatenate([own, jnp.stack(driven) ** 2]) if driven else own
     there = squares > 0
     alone = ~jnp.any(there)  # free bodies without a load
@@ -170,9 +171,10 @@ def mechanical_scales(equation: EquationOfMotion, span) -> Scales:
     inertia = jnp.abs(equation.inertia)
     units = 1 / jnp.sqrt(jnp.where(inertia > 0, inertia, 1.0))
     x, v = jnp.zeros(()), jnp.zeros(())
-    for load, response, frequency in zip(
-        equation.loads, equation.load_responses, driven, strict=True
+    for load, response, pace in zip(
+        equation.loads, equation.load_responses, paces, strict=True
     ):
+        frequency = slow if pace is None else pace
         far = jnp.abs(response) * _amplitude(load.law) / (own + frequency**2) / units
         x = jnp.maximum(x, jnp.max(far))
         v = jnp.maximum(v, jnp.max(far) * frequency)
@@ -182,9 +184,14 @@ def mechanical_scales(equation: EquationOfMotion, span) -> Scales:
     return Scales(units, slow, fast, 1 / fast, zero, least)
 
 
+def _pace(law):
+    """Return the angular frequency at which a load changes, None if it is constant."""
+    return law.pace() if isinstance(law, Load) else 2 * jnp.pi / law.period()
+
+
 def _amplitude(law):
-    if isinstance(law, HarmonicLoad):
-        return jnp.abs(law.amplitude)
+    if isinstance(law, Load):
+        return law.largest()
     times = law.period() * jnp.linspace(0.0, 1.0, _LOOKED_AT, endpoint=False)
     return jnp.max(jnp.abs(jax.vmap(law.force)(times)))
 

@@ -51,6 +51,7 @@ def in_float32(problem: Problem, period: Callable[[Any], Any]) -> Problem:
         scales=scales,
         longest=longest,
         jumps=jumps,
+        next_break=lambda *_: None,  # loads that break are refused, see `SteppingEngine`
     )
 
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..ensemble import Reason
+from .breaks import just_before
 from .columns import MOST_COLUMNS, basis_of, contracted, is_zero
 from .looks import longest_of
 from .scales import Scales, base, begun
@@ -40,7 +41,9 @@ class Problem(NamedTuple):
     `has_columns`: whether the state is one with its columns already; `steps`: of the
     engine that integrates it, see `engines.stepped`;
     `longest(t0, t1, state, prepared)`: the longest step that passes nothing, None for any;
-    `jumps(scales, t, first, last, prepared)`: whether the field jumps between two states.
+    `jumps(scales, t, first, last, prepared)`: whether the field jumps between two states;
+    `next_break(t, prepared)`: when the field breaks next, None if it never does;
+    `crossed(t, state, prepared)`: the state behind the break that comes next after a time.
     """
 
     prepare: Callable[[PyTree], PyTree]
@@ -52,6 +55,8 @@ class Problem(NamedTuple):
     has_columns: bool = False
     longest: Callable[..., Any] = lambda *_: None
     jumps: Callable[..., Any] = lambda *_: None
+    next_break: Callable[..., Any] = lambda *_: None
+    crossed: Callable[..., Any] = lambda time, state, prepared: state
 
 
 class Tolerance(NamedTuple):
@@ -186,16 +191,26 @@ def integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
         0.0, 1.0, norm=problem.norm, dtmin=least, dtmax=longest
     )
     looks = jumps if problem.has_columns else None
+
+    def next_break(time, arrays):
+        return problem.next_break(time, eqx.combine(arrays, static))
+
+    def crossed(time, state, arrays):
+        return problem.crossed(time, state, eqx.combine(arrays, static))
+
+    breaks = None if next_break(t0, arrays) is None else next_break
+    cross = None if breaks is None else crossed
+    skip = skips if problem.skips else None
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(field),
-        Stepper(relative, skips if problem.skips else None, watch, least, looks),
+        Stepper(relative, skip, watch, least, looks, cross),
         t0,
         end,
         dt0=None,
         y0=state,
         args=arrays,
         saveat=saveat,
-        stepsize_controller=Controller(inner=controller, first=first),
+        stepsize_controller=Controller(inner=controller, first=first, next_break=breaks),
         adjoint=diffrax.ForwardMode(),
         max_steps=tolerance.max_steps,
         throw=False,
@@ -247,7 +262,10 @@ def _tangent(problem, tolerance, primals, tangents):
         else:
             moved = contracted(lambda rows: columns_along(rows)[1], basis, weights)
     if not is_zero(d_t1):
-        rate = problem.field(t1, solution.state, problem.prepare(parameters))
+        prepared = problem.prepare(parameters)
+        # A break at the end is not passed yet.
+        last = t1 if problem.next_break(t1, prepared) is None else just_before(t1)
+        rate = problem.field(last, solution.state, prepared)
         moved = jax.tree.map(lambda m, r: m + r * d_t1, moved, rate)
     no_change = np.zeros((), jax.dtypes.float0)
     return solution, Solution(moved, no_change, no_change)
@@ -331,12 +349,30 @@ def augmented(problem: Problem, directions: PyTree | None) -> Problem:
     def jumps(scales, time, first, last, prepared):
         return problem.jumps(scales, time, first, last, prepared[0])
 
+    def next_break(time, prepared):
+        return problem.next_break(time, prepared[0])
+
+    def crossed(time, state, prepared):
+        state, columns = state
+        prepared, directions = prepared
+        if directions is None:
+            behind, push = jax.linearize(
+                lambda s: problem.crossed(time, s, prepared), state
+            )
+            return behind, jax.vmap(push)(columns)
+        behind, push = jax.linearize(
+            lambda state, prepared: problem.crossed(time, state, prepared), state, prepared
+        )
+        return behind, jax.vmap(push)(columns, directions)
+
     return problem._replace(
         prepare=prepare,
         field=field,
         scales=scales,
         longest=longest,
         jumps=jumps,
+        next_break=next_break,
+        crossed=crossed,
         norm=norm,
         skips=None if problem.skips is None else skips,
         has_columns=True,

@@ -7,6 +7,8 @@ import diffrax
 import jax
 import jax.numpy as jnp
 
+from .breaks import just_after, just_before
+
 _TABLEAU = diffrax.Dopri8.tableau
 
 
@@ -34,7 +36,8 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
     taken whatever its error, and the next one may be four times as long: where a gap of a
     linear contact is zero to the last digit, the stiffness jumps with every rounding.
     `jumps(t, start, end, args)`: whether the field jumps between two states, or None if it
-    cannot; whether it did is kept.
+    cannot; whether it did is kept. `crossed(t, state, args)`: the state behind a break that
+    is next after a time t, see `breaks`; None where the field never breaks.
 
     **Source:** Prince and Dormand, *J. Comp. Appl. Math.* 7 (1981) 67.
     """
@@ -44,6 +47,7 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
     watch: tuple[Any, Callable[..., Any]] | None = None
     least: Any = 0.0
     jumps: Callable[..., Any] | None = None
+    crossed: Callable[..., Any] | None = None
 
     term_structure: ClassVar = diffrax.AbstractTerm
     interpolation_cls: ClassVar = diffrax.Dopri8.interpolation_cls
@@ -65,6 +69,12 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
         """Return the state at t1, its relative error, its stages and the next start."""
         rate, least, jumped, watched = solver_state
+        if self.crossed is not None:
+            behind = self.crossed(just_before(just_before(t0)), y0, args)
+            fresh = behind, terms.vf(t0, behind, args)
+            y0, rate = jax.tree.map(
+                lambda new, old: jnp.where(made_jump, new, old), fresh, (y0, rate)
+            )
         length = t1 - t0
         rates = [rate]
         y1 = y0
@@ -92,10 +102,15 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
 
 
 class Controller(diffrax.AbstractAdaptiveStepSizeController):
-    """Another controller of the steps, with a `first` step that is not in its seconds."""
+    """Another controller of the steps, with a `first` step that is not in its seconds.
+
+    `next_break(t, args)`: when the field breaks next after a time, or None if it never
+    does: no step is taken over a break.
+    """
 
     inner: diffrax.PIDController
     first: Any
+    next_break: Callable[..., Any] | None = None
     rtol: Any = 0.0
     atol: Any = 1.0
     norm: Callable[[Any], Any] = diffrax.PIDController.norm
@@ -106,14 +121,26 @@ class Controller(diffrax.AbstractAdaptiveStepSizeController):
 
     def init(self, terms, t0, t1, y0, dt0, args, func, error_order):
         """Return the end of the first step, and the inner controller's state."""
-        return self.inner.init(terms, t0, t1, y0, self.first, args, func, error_order)
+        end, state = self.inner.init(terms, t0, t1, y0, self.first, args, func, error_order)
+        if self.next_break is not None:
+            end = jnp.minimum(end, just_before(self.next_break(t0, args)))
+        return end, state
 
     def adapt_step_size(
         self, t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state
     ):
-        """Return what the inner controller makes of a step."""
+        """Return what the inner controller makes of a step, up to the next break."""
         step = t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state
-        return self.inner.adapt_step_size(*step)
+        found = self.inner.adapt_step_size(*step)
+        if self.next_break is None:
+            return found
+        keep, begin, end, jumped, state, result = found
+        there = self.next_break(t0, args)
+        reached = keep & (begin >= just_before(there))
+        behind = jnp.where(reached, just_after(there), begin)
+        end = behind + (end - begin)
+        end = jnp.minimum(end, just_before(self.next_break(behind, args)))
+        return keep, behind, end, jumped | reached, state, result
 
 
 def _combined(start, length, weights, rates):

@@ -8,6 +8,7 @@ import scipy.linalg
 
 import jaxvib as jv
 from jaxvib.dynamics.flow import observe, solve_system
+from jaxvib.dynamics.observables import largest_forces
 from jaxvib.ensemble import Reason
 from tests.independent import TwoBody, motion
 from tests.places import check_same
@@ -207,7 +208,7 @@ def test_watching_equals_a_dense_sample():
     reference = motion(TwoBody(contact_stiffness=SOFT), np.asarray(state), 0, span)
     forces = [meeting.peak_force for meeting in reference.meetings]
     assert int(seen.watched.onsets[0]) == len(forces) > 1
-    force = system.equation().contact_forces(seen.watched.deepest)[0]
+    force = largest_forces(system.equation(), seen.watched)[0]
     assert float(force) == pytest.approx(max(forces), rel=1e-6)
     lasted = sum(meeting.end - meeting.begin for meeting in reference.meetings)
     assert float(seen.watched.duration[0]) == pytest.approx(lasted, rel=1e-6)

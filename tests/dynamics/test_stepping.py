@@ -139,7 +139,7 @@ def test_float32_is_refused_where_the_error_does_not_allow_it():
     system, state = Duffing(jnp.asarray(0.1)), START
     with pytest.raises(ValueError, match="rtol = 1e-10 in float32 is not in"):
         jv.flow(system, state, 0.0, 1.0, engine="stepping", precision="float32")
-    with pytest.raises(ValueError, match="of a system with contacts or several loads"):
+    with pytest.raises(ValueError, match="of a system with contacts, several loads"):
         jv.flow(
             jv.two_body_impact(), jnp.zeros(4), 0.0, 1.0, rtol=1e-5, engine="stepping",
             precision="float32",

@@ -9,7 +9,7 @@ from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..._quantity import Range, check_range, floats, quantity
 from ...systems.chain import BeamChain
-from ...systems.roles import ContactLaw
+from ...systems.roles import ElasticLaw
 
 # Symmetric compositions of Verlet's step, by order; halves, the middle one last.
 _COMPOSITIONS = {
@@ -47,7 +47,7 @@ class Stop(eqx.Module):
 
     body: int = eqx.field(static=True)
     gap: Float[Array, ""] = quantity("gap", "m", "gap at rest")
-    law: ContactLaw
+    law: ElasticLaw
 
     def force(self, position: Float[Array, "2 bodies"]) -> Float[Array, "2 bodies"]:
         """Return the force (N) and the moment on each body."""

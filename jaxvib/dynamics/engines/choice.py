@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import overload
 
 import equinox as eqx
+import jax
 
 from ..._environment import require_float64
 from ..events import why_only
@@ -19,6 +20,7 @@ ENGINES = {
     "stepping": SteppingEngine(),
 }
 STEPPED = ("auto", "diffrax")  # where samples on the way or multipliers are wanted
+MOST_AT_ONCE = 3  # freedoms of whose motions and columns a kernel compiles in seconds
 MANY = 512  # lanes; fewer are done before an event engine is compiled
 
 
@@ -26,6 +28,19 @@ def engine_of(system, engine: str | Engine) -> Engine:
     """Return the engine that one motion of a system is computed by."""
     chosen, _ = engine_for(system, engine, lanes=1)
     return chosen if isinstance(chosen, Engine) else ENGINES[chosen]
+
+
+def engine_of_values(system, engine: str | Engine) -> Engine:
+    """Return the engine of one motion whose derivatives, if any, are first ones.
+
+    "auto" goes from event to event where that is a kernel which compiles in seconds.
+    """
+    if engine == "auto" and jax.default_backend() == "cpu":
+        equation = eqx.filter_eval_shape(lambda system: system.equation(), system)
+        events = ENGINES["event"]
+        if not events.refusal(equation) and equation.inertia.size <= MOST_AT_ONCE:
+            return events
+    return engine_of(system, engine)
 
 
 @overload
@@ -39,11 +54,11 @@ def engine_for(system, engine: Engine, lanes: int) -> tuple[Engine, str]: ...
 def engine_for(system, engine, lanes: int):
     """Return the engine that many motions of a system are computed by, and why.
 
-    "auto" goes from event to event where the system is linear but for contacts with
-    Hertz's or a linear law, under harmonic loads, and where there are lanes enough for
-    its longer compilation to pay; with hard stops always. **Raises:** `ValueError` for an
-    unknown engine, for "event" where the system is not such a one, or for "diffrax" where
-    it has hard stops.
+    "auto" goes from event to event where the system is linear but for contacts of a law
+    that "event" has a form for, and where there are lanes enough for its longer
+    compilation to pay; with hard stops, friction or forces that jump always. **Raises:**
+    `ValueError` for an unknown engine, for "event" where the system is not such a one, or
+    for others where it has hard stops or friction.
     """
     check_engine(engine)
     require_float64()
@@ -61,6 +76,8 @@ def engine_for(system, engine, lanes: int):
             raise ValueError(f"engine = {engine!r}: {reason}; allowed: {allowed}")
         return chosen, only or "asked for"
     reason = ENGINES["event"].refusal(equation)
+    if not reason and equation.may_jump():
+        return "event", "forces jump, which steps cannot differentiate"
     if not reason and lanes < MANY:
         reason = f"{lanes} samples are fewer than {MANY}, from where on events pay"
     return ("diffrax", reason) if reason else ("event", "linear but for its contacts")

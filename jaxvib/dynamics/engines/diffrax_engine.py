@@ -33,5 +33,4 @@ class DiffraxEngine(SteppedEngine):
         )  # fmt: skip
         states = jnp.where(jnp.isfinite(solution.ys), solution.ys, jnp.nan)
         result = reason_of(solution.result, finite)
-        force = jax.vmap(lambda s: equation.contact_forces(equation.penetrations(s)))
-        return states, force(states), result
+        return states, jax.vmap(equation.forces_at)(states), result

@@ -5,15 +5,17 @@ import jax
 import jax.numpy as jnp
 
 from ...ensemble import Reason
-from ..events import travel, travel_columns, travel_problem, why_not
+from ..events import end_kernel, observe_kernel, travel_problem, watch_kernel, why_not
+from ..observables import start_watching
 from .engine import Engine, Observation
 
 
 class EventEngine(Engine):
     """Exact flights and smooth contacts, see `events.engine.travel`.
 
-    For linear bodies with hard stops, Hertz or linear contacts under harmonic loads:
-    several times as fast as steps, but slower to compile.
+    For bodies on linear and polynomial springs, with hard stops, Hertz or linear contacts,
+    damped or not, or dry friction: several times as fast as steps. Its travels are kernels,
+    for all of JAX's programs.
     """
 
     def refusal(self, equation) -> str:
@@ -22,42 +24,53 @@ class EventEngine(Engine):
 
     def end(self, system, state, t0, t1, rtol):
         """Return the end of a motion, differentiable to any order."""
-        parameters, static = eqx.partition(system, eqx.is_inexact_array)
-
-        def prepare(parameters):
-            return eqx.combine(parameters, static).equation()
-
-        return travel_problem(prepare, state, parameters, t0, t1, rtol)
+        parameters, static = _parts(system)
+        return travel_problem(static, state, parameters, t0, t1, rtol)
 
     def observe(
         self, system, state, t0, t1, *, rtol, grazing, watched=None, longest=None
     ) -> Observation:
         """Return the end of a motion, its columns by the state, and what was watched."""
-        equation = system.equation()
-        columns, found = travel_columns(equation, state, t0, t1, rtol, grazing, watched)
-        return Observation(found.state, columns, found.watched, found.result)
+        parameters, static = _parts(system)
+        if watched is None:
+            watched = start_watching(t0, state, system.equation())
+        settings = _floats(t0, t1, rtol, grazing)
+        found = observe_kernel(static)(state, parameters, *settings, watched)
+        return Observation(*found)
 
     def watch(self, system, state, t0, t1, *, rtol, grazing):
         """Return the end of a motion, what was watched, and a reason code."""
-        found = travel(system.equation(), state, t0, t1, rtol, grazing=grazing)
-        return found.state, found.watched, found.result
+        parameters, static = _parts(system)
+        settings = _floats(t0, t1, rtol, grazing)
+        return watch_kernel(static)(state, parameters, *settings)
 
     def sampled(self, system, state, times, rtol):
         """Return states and contact forces at times: those of hard stops that hold too."""
         equation = system.equation()
+        parameters, static = _parts(system)
+        end = end_kernel(static)
 
         def force_of(state, held):
-            return equation.contact_forces(equation.penetrations(state)) + held
+            return equation.forces_at(state) + held
 
         def step(carry, span):
             state, result = carry
-            found = travel(equation, state, span[0], span[1], rtol)
-            result = jnp.where(result == Reason.SUCCESS, found.result, result)
-            return (found.state, result), (found.state, force_of(found.state, found.held))
+            new, code, _, held = end(state, parameters, span[0], span[1], rtol)
+            result = jnp.where(result == Reason.SUCCESS, code, result)
+            return (new, result), (new, force_of(new, held))
 
-        begin = travel(equation, state, times[0], times[0], rtol)
-        force = force_of(state, begin.held)
+        _, code, _, held = end(state, parameters, times[0], times[0], rtol)
+        force = force_of(state, held)
         spans = jnp.stack([times[:-1], times[1:]], axis=1)
-        (_, result), (states, forces) = jax.lax.scan(step, (state, begin.result), spans)
+        (_, result), (states, forces) = jax.lax.scan(step, (state, code), spans)
         states = jnp.concatenate([state[None], states])
         return states, jnp.concatenate([force[None], forces]), result
+
+
+def _parts(system):
+    """Return a system's parameters, and the rest of it."""
+    return eqx.partition(system, eqx.is_inexact_array)
+
+
+def _floats(*numbers):
+    return [jnp.asarray(number, float) for number in numbers]

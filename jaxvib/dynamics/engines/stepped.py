@@ -7,6 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..._environment import require_float64
+from ..breaks import crossed
 from ..events import why_only
 from ..looks import LOOKS, has_jump, longest_step
 from ..observables import start_watching, steps_over_contact, watch_step
@@ -59,6 +60,12 @@ class SteppedEngine(Engine):
                 return None
             return has_jump(lambda y: equation.vector_field(time, y), scales, first, last)
 
+        def next_break(time, equation):
+            return equation.next_break(time)
+
+        def behind(time, state, equation):
+            return crossed(equation.vector_field, equation.next_break, time, state)
+
         problem = Problem(
             prepare,
             field,
@@ -67,6 +74,8 @@ class SteppedEngine(Engine):
             skips=steps_over_contact if system.has_contacts else None,
             longest=longest,
             jumps=jumps,
+            next_break=next_break,
+            crossed=behind,
         )
         return problem, parameters
 

@@ -33,9 +33,11 @@ class SteppingEngine(SteppedEngine):
         """Raise `ValueError` for a system or a tolerance that the precision forbids."""
         if self.precision != "float32":
             return
-        if system.has_contacts or len(system.loads) > 1:
+        broken = any(getattr(load.law, "breaks", False) for load in system.loads)
+        if system.has_contacts or len(system.loads) > 1 or broken:
             raise ValueError(
-                "precision = 'float32' of a system with contacts or several loads; "
+                "precision = 'float32' of a system with contacts, several loads or one "
+                "that breaks; "
                 "allowed: 'float64', as bodies are pressed in by a ten thousandth of "
                 "their travel and times are told within one period"
             )

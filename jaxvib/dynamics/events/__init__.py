@@ -3,5 +3,7 @@
 from .engine import travel as travel
 from .motion import why_not as why_not
 from .motion import why_only as why_only
-from .travelling import travel_columns as travel_columns
+from .travelling import end_kernel as end_kernel
+from .travelling import observe_kernel as observe_kernel
 from .travelling import travel_problem as travel_problem
+from .travelling import watch_kernel as watch_kernel

@@ -9,16 +9,19 @@ from jaxtyping import Array, Float, Int
 
 from ...ensemble import Reason
 from ..barrier import Barrier
-from ..observables import Watched, start_watching, watch_path
-from ..step_polynomial import Polynomial, RootPath
+from ..observables import Watched, start_watching
 from . import flight, touch
+from .damped import grip_of, parted, parts
 from .flight import ONSET, flight_step
-from .motion import Motion, along, gap, motion_of, why_only
+from .friction import after_frictions, start_sliding
+from .motion import Motion, along, from_now_on, gap, is_smooth, motion_of
 from .onset import at_onset, later
+from .pull import pulling_rate
 from .rates import contact_rate, impact_size, longest_turn, motion_rate, motion_speed
 from .series import any_of, largest, slope, value, value_and_slope
-from .stop import Impacts, accelerations, impact, start_holding
+from .stop import accelerations, impact, start_holding
 from .touch import contact_step
+from .watching import seen_in_contact, seen_in_flight
 
 MOST_STEPS = 100_000
 # A Taylor step of a flight costs little, one in contact is what errors come from.
@@ -39,7 +42,8 @@ class Lane(NamedTuple):
     """Where a motion is, and how its contacts stand.
 
     `roots`: u of each Hertz contact; `touching`: whether each contact is closed;
-    `sizes`: how large each u is expected to grow.
+    `sizes`: how large each u is expected to grow; `sliding`: the sign of each friction's
+    speed, 0 while it sticks.
     """
 
     position: list
@@ -51,6 +55,7 @@ class Lane(NamedTuple):
     steps: Any
     watched: Watched | None
     integral: Any
+    sliding: list
 
 
 class _Context(NamedTuple):
@@ -120,7 +125,7 @@ def travel(
     finite = jnp.all(
         jnp.stack([jnp.all(jnp.isfinite(x)) for x in [*numbers, state, t0, t1]])
     ) & (t1 >= t0)
-    steady = steady and not why_only(equation)
+    steady = steady and is_smooth(equation) and equation.next_break(t0) is None
     columns, one = one is not None, 1.0 if one is None else one
     motion = motion_of(equation, Barrier(jnp.where(finite, one, jnp.nan)), steady)
     # A lane that cannot be integrated takes no step, so that it holds up no other.
@@ -140,8 +145,8 @@ def travel(
         turn = longest_turn(rtol, touch.ORDER)
     settings = rtol, rate, longest, turn
     context = _Context(motion, equation, end, *settings, grazing, integrand)
-    if motion.hard:
-        lane, end, finite = _start_at_stops(motion, lane, end, finite, rtol, rate)
+    if motion.holders:
+        lane, end, finite = _start_held(motion, lane, end, finite, rtol, rate)
         context = context._replace(end=end)
 
     def unfinished(lane):
@@ -186,6 +191,8 @@ def _start(motion: Motion, equation, state, t0, watched) -> Lane:
     for contact in motion.contacts:
         depth = gap(contact, position)
         closed = (depth > (slight if contact.hertz else 0.0)) & (not contact.hard)
+        if contact.damped:
+            closed = closed & (grip_of(contact, depth, along(contact, velocity)) > 0)
         touching.append(closed)
         if contact.hertz:
             root = jnp.where(closed, jnp.sqrt(jnp.where(closed, depth, 1.0)), 0.0)
@@ -193,12 +200,15 @@ def _start(motion: Motion, equation, state, t0, watched) -> Lane:
             sizes.append(impact_size(contact, along(contact, velocity)))
     steps = jnp.asarray(0, jnp.int32)
     time = jnp.asarray(t0, float)
-    return Lane(position, velocity, time, roots, touching, sizes, steps, watched, None)
+    known = roots, touching, sizes, steps, watched, None
+    return Lane(position, velocity, time, *known, [jnp.zeros(()) for _ in motion.frictions])
 
 
-def _start_at_stops(motion: Motion, lane: Lane, end, finite, rtol, rate):
-    """Return a start with the hard contacts that hold, where it ends, whether it is one."""
+def _start_held(motion: Motion, lane: Lane, end, finite, rtol, rate):
+    """Return a start with all that holds, where it ends, and whether it is one."""
     speed, slight = _slight(motion, lane, rtol, rate)
+    if motion.frictions:  # beside which there are no hard contacts
+        return start_sliding(motion, lane, speed), end, finite
     position, velocity, touching = start_holding(motion, lane, speed, slight)
     deepest = largest([gap(motion.contacts[j], lane.position) for j in motion.hard])
     outside = deepest <= _INSIDE * speed / rate
@@ -218,18 +228,31 @@ def _held(motion: Motion, lane: Lane):
     forces = [jnp.zeros_like(lane.time) for _ in motion.contacts]
     if motion.hard:
         _, holding = accelerations(motion, lane, lane.touching)
-        for j, force in zip(motion.hard, holding, strict=True):
-            forces[j] = force
+        for i, j in enumerate(motion.hard):
+            forces[j] = holding[i]
     return jnp.stack(forces) if forces else jnp.zeros(0)
+
+
+def _paced(context: _Context, lane: Lane):
+    """Return the motion's rate, 1/s, and its longest step, s, as its springs stretch."""
+    springs, rate, longest = context.motion.springs, context.rate, context.longest
+    if not springs:
+        return rate, longest
+    added = pulling_rate(springs, lane.position, lane.velocity, rate)
+    faster = rate + jax.lax.stop_gradient(added)
+    return faster, longest * rate / faster
 
 
 def _flight(context: _Context, lane: Lane) -> Lane:
     """Return the lane one step later, with its Hertz contacts open."""
-    motion, _, end, rtol, rate, longest, _, _, integrand = context
+    motion, _, end, rtol, *_, integrand = context
+    rate, longest = _paced(context, lane)
+    motion, end = from_now_on(motion, lane.time, end)
     accuracy = _IN_FLIGHT * rtol
     rows, depths, length, meets, ends = flight_step(
         motion, lane, end, accuracy, rate, longest
     )
+    meets, grips = meets[: len(motion.contacts)], meets[len(motion.contacts) :]
     ends_of_rows = [value_and_slope(row, length) for row in rows]
     position, velocity = motion.once(
         ([x for x, _ in ends_of_rows], [v for _, v in ends_of_rows])
@@ -237,8 +260,11 @@ def _flight(context: _Context, lane: Lane) -> Lane:
     moved = position, velocity, lane.time + length
     if motion.steady:
         moved = at_onset(motion, meets, *moved, rows, length)
-    new = _after(motion, lane, *moved, meets, ends, end)
+    new = _after(
+        motion, _closed_again(motion, lane, meets, position), *moved, meets, ends, end
+    )
     new, impacts = _after_impacts(motion, lane, new, meets, rtol, rate)
+    new = after_frictions(motion, lane.sliding, new, grips, ends)
     if integrand is not None:
 
         def at(x):
@@ -249,35 +275,26 @@ def _flight(context: _Context, lane: Lane) -> Lane:
     if lane.watched is None:
         return new
     seen = jax.lax.stop_gradient((lane, new, rows, depths, length, impacts))
-    return new._replace(watched=_seen_in_flight(context, *seen))
+    return new._replace(watched=seen_in_flight(context, *seen))
 
 
-def _seen_in_flight(
-    context: _Context, lane: Lane, new: Lane, rows, depths, length, impacts
-):
-    """Return what is watched after a step that has no derivative, as it has none."""
-    motion, grazing = context.motion, context.grazing
-    depth, path = _scaled((depths, rows), length, motion)
-    path = path.shifted(context.equation.offset)
-    # Open contacts are known to be open: what is left of z at their ends is rounding.
-    opened = [~touches for touches in lane.touching]
-    depth = depth.shut(jnp.stack(opened)) if opened else depth
-    assert lane.watched is not None
-    watched = watch_path(
-        lane.watched,
-        grazing,
-        length,
-        lambda x: lane.time + x * length,
-        _known(motion, lane, new, _with_ends(depth)),
-        _with_ends(path),
-        _closed(motion, lane),
-    )
-    return _with_impacts(motion, lane, watched, impacts, grazing, length)
+def _closed_again(motion: Motion, lane: Lane, meets, position) -> Lane:
+    """Return a lane before its end, with the roots of contacts that close pressed in."""
+    roots = list(lane.roots)
+    for i, j in enumerate(motion.hertz):
+        contact = motion.contacts[j]
+        if contact.damped:
+            again = meets[j] & parted(contact, lane.touching[j], lane.position)
+            depth = jnp.where(again, gap(contact, position), 1.0)
+            roots[i] = jnp.where(again, jnp.sqrt(depth), roots[i])
+    return lane._replace(roots=roots)
 
 
 def _contact(context: _Context, lane: Lane) -> Lane:
     """Return the lane one step later, with a Hertz contact closed."""
-    motion, _, end, rtol, rate, _, turn, _, integrand = context
+    motion, _, end, rtol, _, _, turn, _, integrand = context
+    rate, _ = _paced(context, lane)
+    motion, end = from_now_on(motion, lane.time, end)
     speed = jax.lax.stop_gradient(motion_speed(motion, lane, rate))
     hertz = [motion.contacts[j] for j in motion.hertz]
     sizes = [
@@ -290,12 +307,15 @@ def _contact(context: _Context, lane: Lane) -> Lane:
     series, depths, length, meets, ends = contact_step(
         motion, lane, end, *settings, *scales
     )
+    meets, grips = meets[: len(motion.contacts)], meets[len(motion.contacts) :]
     kinds = series.position, series.velocity, [series.time], series.roots
     position, velocity, (time,), roots = motion.once(
         [[value(row, length) for row in rows] for rows in kinds]
     )
     for j, i in zip(motion.hertz, range(len(roots)), strict=True):
         contact, released = motion.contacts[j], meets[j] & lane.touching[j]
+        if contact.damped:
+            released = released & ~parts(contact, velocity, roots[i], sizes[i])
         # What is left of z when u has come to 0 is the error of the steps.
         over = gap(contact, position) / along(contact, contact.response)
         over = motion.still(jnp.where(released, over, 0.0))
@@ -305,6 +325,7 @@ def _contact(context: _Context, lane: Lane) -> Lane:
         motion, lane._replace(roots=roots), position, velocity, time, meets, ends, end
     )
     new, impacts = _after_impacts(motion, lane, new, meets, rtol, rate)
+    new = after_frictions(motion, lane.sliding, new, grips, ends)
     if integrand is not None:
 
         def at(x):
@@ -315,30 +336,9 @@ def _contact(context: _Context, lane: Lane) -> Lane:
         new = new._replace(integral=lane.integral + _integral(context, at, length))
     if lane.watched is None:
         return new
-    kinds = depths, series.position, [series.time]
+    kinds = depths, series.position, [series.time], series.velocity
     seen = jax.lax.stop_gradient((lane, new, kinds, length, impacts))
-    return new._replace(watched=_seen_in_contact(context, *seen))
-
-
-def _seen_in_contact(context: _Context, lane: Lane, new: Lane, kinds, length, impacts):
-    """Return what is watched after a step that has no derivative, as it has none."""
-    motion, grazing, passed = context.motion, context.grazing, new.time - lane.time
-    depth, path, clock = _scaled(kinds, length, motion)
-    path = path.shifted(context.equation.offset)
-    squared = jnp.stack(
-        [t & c.hertz for t, c in zip(lane.touching, motion.contacts, strict=True)]
-    )
-    assert lane.watched is not None
-    watched = watch_path(
-        lane.watched,
-        grazing,
-        passed,
-        lambda x: Polynomial(tuple(c[0] for c in clock.coefficients)).value(x),
-        _known(motion, lane, new, _with_ends(RootPath(depth, squared))),
-        _with_ends(path),
-        _closed(motion, lane),
-    )
-    return _with_impacts(motion, lane, watched, impacts, grazing, passed)
+    return new._replace(watched=seen_in_contact(context, *seen))
 
 
 def _integral(context: _Context, at, length):
@@ -380,82 +380,6 @@ def _after_impacts(motion: Motion, lane: Lane, new: Lane, meets, rtol, rate):
     return moved, impacts
 
 
-def _known(motion: Motion, lane: Lane, new: Lane, path):
-    """Return a path of gaps whose ends have the signs that are known of them.
-
-    What is left of z at an onset or a release is rounding. Hard contacts are never
-    entered, and level where they hold.
-    """
-    depth, *ends = path
-    if not motion.contacts:
-        return path
-    hard = jnp.asarray([contact.hard for contact in motion.contacts])
-    holds = hard & jnp.stack(lane.touching)
-    tiny = jnp.finfo(float).tiny
-    known = []
-    for (depths, speeds), there in zip(ends, (lane, new), strict=True):
-        closed = jnp.stack(there.touching) & ~hard
-        depths = jnp.where(closed, jnp.maximum(depths, tiny), jnp.minimum(depths, 0.0))
-        known.append((depths, jnp.where(holds, 0.0, speeds)))
-    return depth, *known
-
-
-def _closed(motion: Motion, lane: Lane):
-    """Return which contacts are closed all the step long; hard ones count by themselves."""
-    closed = [
-        touches & (not contact.hard)
-        for touches, contact in zip(lane.touching, motion.contacts, strict=True)
-    ]
-    return jnp.stack(closed) if closed else None
-
-
-def _with_impacts(
-    motion: Motion, lane: Lane, watched, impacts: Impacts | None, grazing, passed
-):
-    """Return what is known after a step that may have ended with an impact."""
-    if impacts is None:
-        return watched
-    fields = {
-        name: list(getattr(watched, name))
-        for name in ("touching", "onsets", "duration", "nearest", "impulse", "lost")
-    }
-    for i, j in enumerate(motion.hard):
-        impulse, depth = impacts.impulses[i], impacts.depths[i]
-        occurred = impacts.occurred[i]
-        fields["touching"][j] = impacts.touching[j]
-        counted = (occurred & (depth > grazing)).astype(jnp.int32)
-        fields["onsets"][j] = fields["onsets"][j] + counted
-        fields["duration"][j] += jnp.where(lane.touching[j], passed, 0.0)
-        nearest = jnp.minimum(fields["nearest"][j], jnp.where(occurred, depth, jnp.inf))
-        fields["nearest"][j] = nearest
-        fields["impulse"][j] = jnp.maximum(fields["impulse"][j], impulse)
-        fields["lost"][j] = fields["lost"][j] + impacts.losses[i]
-    return watched._replace(**{name: jnp.stack(rows) for name, rows in fields.items()})
-
-
-def _with_ends(path):
-    ends = [(path.value(jnp.asarray(x)), path.slope(jnp.asarray(x))) for x in (0.0, 1.0)]
-    return path, *ends
-
-
-def _scaled(kinds, length, motion):
-    """Return kinds of series as polynomials with their step as the unit."""
-    powers = [jnp.ones_like(length)]
-    while len(powers) < max(len(row) for rows in kinds for row in rows):
-        powers.append(motion.once(powers[-1] * length))
-    return [
-        Polynomial(
-            tuple(
-                jnp.stack([row[k] * power for row in rows])
-                for k, power in enumerate(powers[: len(rows[0])])
-            )
-            if rows
-            else (jnp.zeros(0),) * 3
-        )
-        for rows in kinds
-    ]
-
-
 def _after(motion, lane, position, velocity, time, meets, ends, end) -> Lane:
     touching = [touches ^ meet for touches, meet in zip(lane.touching, meets, strict=True)]
     sizes = []
@@ -477,4 +401,5 @@ def _after(motion, lane, position, velocity, time, meets, ends, end) -> Lane:
         lane.steps + 1,
         lane.watched,
         lane.integral,
+        lane.sliding,
     )

@@ -3,7 +3,19 @@
 import jax
 import jax.numpy as jnp
 
-from .motion import Motion, acceleration_term, cosine_and_sine, gap_series
+from .damped import closes, damped_signal
+from .friction import friction_signals
+from .grip import slid
+from .motion import (
+    Motion,
+    acceleration_term,
+    along,
+    cosine_and_sine,
+    gap_series,
+    load_accelerations,
+    push_terms,
+)
+from .pull import Pulling
 from .series import any_of, first_root, first_to_meet, largest, radius, refined
 from .stop import active_contacts, constrained, signal_of
 
@@ -18,13 +30,14 @@ def flight_series(motion: Motion, lane, pushing) -> tuple[list[list], list[list]
     """Return each displacement's series in the time from now on.
 
     `pushing`: for each contact 1 while a linear one touches, else 0. Beside them those
-    of the forces that hold hard contacts closed.
+    of the forces that hold hard contacts closed and frictions still.
     """
-    held = active_contacts(motion, lane.touching)
-    holding: list[list] = [[] for _ in motion.hard]
+    held = active_contacts(motion, lane.touching, lane.sliding)
+    holding: list[list] = [[] for _ in motion.holders]
     angles = [load.frequency * lane.time + load.phase for load in motion.loads]
     waves = motion.once([cosine_and_sine(angle) for angle in angles])
     rows = [[x, v] for x, v in zip(lane.position, lane.velocity, strict=True)]
+    pulling = Pulling(motion.springs)
     for k in range(ORDER - 1):
         forces = []
         for contact, push in zip(motion.contacts, pushing, strict=True):
@@ -33,17 +46,26 @@ def flight_series(motion: Motion, lane, pushing) -> tuple[list[list], list[list]
                 continue
             depth = sum(d * row[k] for d, row in zip(contact.direction, rows, strict=True))
             depth = depth - contact.gap if k == 0 else depth
-            forces.append(push * contact.stiffness * depth)
+            force = contact.stiffness * depth
+            if contact.damped:
+                rates = [row[k + 1] * (k + 1.0) for row in rows]
+                force = force + contact.damping * along(contact, rates)
+            forces.append(push * force)
         terms = acceleration_term(
             motion,
             [row[k] for row in rows],
             [row[k + 1] * (k + 1.0) for row in rows],
             forces,
             [
-                _wave_term(*wave, load, k)
-                for wave, load in zip(waves, motion.loads, strict=True)
+                *(
+                    _wave_term(*wave, load, k)
+                    for wave, load in zip(waves, motion.loads, strict=True)
+                ),
+                *push_terms(motion, k),
             ],
         )
+        terms = pulling.pulled(terms, [row[k] for row in rows])
+        terms = slid(motion, lane.sliding, terms) if k == 0 else terms
         terms, holds = constrained(motion, held, terms)
         for row, force in zip(holding, holds, strict=True):
             row.append(force)
@@ -63,8 +85,8 @@ def flight_step(motion: Motion, lane, end, accuracy, rate, longest):
     """Go on to the next event, or as far as the series are good, `longest` at most.
 
     **Returns:** the series of the displacements and of the penetrations, how far they
-    were followed, whether each contact begins or ends there, and whether the end was
-    reached.
+    were followed, whether each contact begins or ends there and each friction has an
+    event, and whether the end was reached.
     """
     pushing = pushes(motion, lane.touching)
     rows, holds = flight_series(motion, lane, pushing)
@@ -75,11 +97,14 @@ def flight_step(motion: Motion, lane, end, accuracy, rate, longest):
     factorials = ((0, 1), (1, 1), (2, 2), (3, 6))
     size = largest([jnp.abs(row[k]) * f / rate**k for row in rows for k, f in factorials])
     size = jnp.maximum(size, jnp.finfo(float).tiny)
-    if motion.hard:
+    if motion.holders:
         # Held by stops, a motion has no size of its own.
-        pushed = [jnp.abs(r * p.amplitude) for p in motion.loads for r in p.response]
+        pushed = load_accelerations(motion)
         size = jnp.maximum(size, _PUSHED * largest([jnp.zeros(()), *pushed]) / rate**2)
     reach = radius(rows, [size] * len(rows), accuracy)
+    if motion.frictions:
+        limits = [jnp.maximum(g.limit, jnp.finfo(float).tiny) for g in motion.frictions]
+        reach = jnp.minimum(reach, radius(holds[len(motion.hard) :], limits, accuracy))
     reach = jnp.minimum(jax.lax.stop_gradient(jnp.minimum(reach, longest)), left)
     signals = [
         onset_signal(depth, size)
@@ -90,12 +115,27 @@ def flight_step(motion: Motion, lane, end, accuracy, rate, longest):
     for i, j in enumerate(motion.hard):
         contact, held = motion.contacts[j], lane.touching[j]
         signals[j] = signal_of(contact, rows, depths[j], holds[i], held, size, rate)
+    rates = motion.still([[(k + 1.0) * c for k, c in enumerate(row[1:])] for row in rows])
+    for j, contact in enumerate(motion.contacts):
+        if contact.damped:
+            state = lane.touching[j], lane.position
+            known = depths[j], rates, ONSET * size
+            signals[j] = damped_signal(contact, *state, *known)
+    if motion.frictions:
+        forces, speed = holds[len(motion.hard) :], size * rate
+        new = friction_signals(motion, lane, rates, forces, speed, rate)
+        signals += [[*signal, jnp.zeros_like(size)] for signal in new]
     s, near = first_root(signals, motion.once(reach), motion.once)
     s = jnp.where(s >= left, left, s)
     meets = first_to_meet(signals, s, near, reach)
     s = motion.once(refined(signals, s, meets, reach, motion.once))
     s = motion.still(s)
-    return rows, depths, s, meets, (s >= left) & ~any_of(meets)
+    ends = (s >= left) & ~any_of(meets)
+    for j, contact in enumerate(motion.contacts):
+        if contact.damped:
+            state = lane.touching[j], lane.position
+            meets[j] = closes(contact, *state, meets[j], depths[j], s)
+    return rows, depths, s, meets, ends
 
 
 def onset_signal(depth: list, size) -> list:

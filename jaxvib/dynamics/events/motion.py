@@ -8,21 +8,29 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...systems.contact import HertzContact, LinearContact, RestitutionContact
+from ...systems.contacts import HuntCrossleyContact, KelvinVoigtContact
 from ...systems.impact import EquationOfMotion
-from ...systems.load import HarmonicLoad
+from ...systems.loads import HarmonicLoad, Load
+from ...systems.springs import PolynomialLaw
 from ..barrier import Barrier
+from .grip import Grip, grips_of
+from .pull import pulls_of
 from .series import Series, combination
 
 _POWERS = 17
 _HALF_PI = 1.57079632673412561417, 6.07710050650619224932e-11  # high and low part
 _SINE = tuple((-1) ** k / float(np.prod(np.arange(1.0, 2 * k + 2))) for k in range(8))
 _COSINE = tuple((-1) ** k / float(np.prod(np.arange(1.0, 2 * k + 1))) for k in range(9))
+_LAWS = (
+    HertzContact, HuntCrossleyContact, KelvinVoigtContact, LinearContact,
+    RestitutionContact,
+)  # fmt: skip
 
 
 class Touch(NamedTuple):
     """One contact: z = direction . q - gap, and the acceleration by a unit force.
 
-    A hard one has a restitution and no stiffness.
+    A hard one has a restitution and no stiffness, one without damping None.
     """
 
     direction: list
@@ -31,6 +39,12 @@ class Touch(NamedTuple):
     restitution: Any
     response: list
     hertz: bool
+    damping: Any = None
+
+    @property
+    def damped(self) -> bool:
+        """Whether its force depends on the penetration's rate."""
+        return self.damping is not None
 
     @property
     def hard(self) -> bool:
@@ -44,7 +58,7 @@ class Touch(NamedTuple):
 
 
 class Drive(NamedTuple):
-    """One harmonic load, the acceleration by a unit force, and w^k / k!."""
+    """One harmonic part of a load, the acceleration by a unit force, and w^k / k!."""
 
     amplitude: Any
     frequency: Any
@@ -53,9 +67,18 @@ class Drive(NamedTuple):
     powers: list
 
 
+class Push(NamedTuple):
+    """A load of another law, its largest force, and the acceleration by a unit force."""
+
+    law: Load
+    size: Any
+    response: list
+
+
 class Motion(NamedTuple):
     """Matrices by rows, contacts and loads, all of scalars; and a barrier.
 
+    `pushed`: of each push its series in the time from now on, see `from_now_on`;
     `steady`: whether the pace of contacts has no derivatives, see `engine.travel`.
     """
 
@@ -63,8 +86,12 @@ class Motion(NamedTuple):
     stiffness: list
     contacts: list
     loads: list
+    pushes: list
+    pushed: list
     once: Barrier
     steady: bool
+    frictions: list
+    springs: list
 
     def still(self, tree):
         """Return values without derivatives, where contacts have a steady pace."""
@@ -80,16 +107,29 @@ class Motion(NamedTuple):
         """The positions of the contacts that act by impulses."""
         return [j for j, contact in enumerate(self.contacts) if contact.hard]
 
+    @property
+    def holders(self) -> list:
+        """What may hold a speed at 0: hard contacts, and then frictions."""
+        return [*(self.contacts[j] for j in self.hard), *self.frictions]
+
 
 def why_not(equation) -> str:
     """Return why an equation cannot be solved from event to event; "" if it can."""
     if not isinstance(equation, EquationOfMotion):
         return f"{type(equation).__name__} is not a linear system with contacts"
     for contact in equation.contacts:
-        if not isinstance(contact.law, HertzContact | LinearContact | RestitutionContact):
-            return f"contact law {type(contact.law).__name__} has no event-driven form"
+        law, name = contact.law, type(contact.law).__name__
+        if not isinstance(law, _LAWS):
+            return f"contact law {name} has no event-driven form"
+        if isinstance(law, HuntCrossleyContact) and law.exponent is not None:
+            return f"contact law {name} with a given exponent has no event-driven form"
+    for spring in equation.springs:
+        if not isinstance(spring.law, PolynomialLaw):
+            return f"spring law {type(spring.law).__name__} has no event-driven form"
+    if equation.frictions and any(equation.hard_contacts()):
+        return "RestitutionContact beside CoulombFriction has no event-driven form"
     for load in equation.loads:
-        if not isinstance(load.law, HarmonicLoad):
+        if not isinstance(load.law, Load):
             return f"load law {type(load.law).__name__} has no event-driven form"
     return ""
 
@@ -98,7 +138,14 @@ def why_only(equation) -> str:
     """Return why an equation can be solved from event to event only; "" if by steps too."""
     if any(equation.hard_contacts()):
         return "contact law RestitutionContact acts by impulses, at events"
+    if equation.frictions:
+        return "CoulombFriction sticks and slips at events"
     return ""
+
+
+def is_smooth(equation) -> bool:
+    """Return whether accelerations neither jump at events nor depend on more than z."""
+    return not (why_only(equation) or any(equation.damped_contacts()))
 
 
 def motion_of(equation: EquationOfMotion, once: Barrier, steady: bool) -> Motion:
@@ -109,25 +156,74 @@ def motion_of(equation: EquationOfMotion, once: Barrier, steady: bool) -> Motion
             equation.contacts, equation.contact_responses, strict=True
         )
     ]
-    loads = [
-        _drive(load.law, response)
-        for load, response in zip(equation.loads, equation.load_responses, strict=True)
-    ]
+    waves, pushes = [], []
+    for load, response in zip(equation.loads, equation.load_responses, strict=True):
+        law = load.law
+        assert isinstance(law, Load)  # as `why_not` has seen
+        if isinstance(law, HarmonicLoad):
+            waves.append(_drive(law, response))
+        else:
+            pushes.append(Push(law, law.largest(), list(response)))
     rows = [[list(row) for row in m] for m in (equation.damping, equation.stiffness)]
-    return Motion(*once((*rows, contacts, loads)), once, steady)
+    scalars = once((*rows, contacts, waves, pushes))
+    grips, springs = once((grips_of(equation), pulls_of(equation)))
+    return Motion(*scalars, [], once, steady, grips, springs)
 
 
 def _touch(direction, gap, law, response) -> Touch:
-    hard, hertz = isinstance(law, RestitutionContact), isinstance(law, HertzContact)
+    hard = isinstance(law, RestitutionContact)
+    hertz = isinstance(law, HertzContact | HuntCrossleyContact)
     stiffness, restitution = (None, law.restitution) if hard else (law.stiffness, None)
-    return Touch(list(direction), gap, stiffness, restitution, list(response), hertz)
+    damping = getattr(law, "damping", None)
+    numbers = stiffness, restitution, list(response)
+    return Touch(list(direction), gap, *numbers, hertz, damping)
 
 
-def _drive(law, response) -> Drive:
-    powers = [jnp.ones_like(law.frequency)]
+def _drive(wave, response) -> Drive:
+    powers = [jnp.ones_like(wave.frequency)]
     for k in range(1, _POWERS):
-        powers.append(powers[-1] * law.frequency * (1 / k))
-    return Drive(law.amplitude, law.frequency, law.phase, list(response), powers)
+        powers.append(powers[-1] * wave.frequency * (1 / k))
+    return Drive(wave.amplitude, wave.frequency, wave.phase, list(response), powers)
+
+
+def from_now_on(motion: Motion, time, end) -> tuple[Motion, Any]:
+    """Return a motion with the loads' series from a time on, and where these break.
+
+    That is the `end` of the motion unless a load breaks before it.
+    """
+    pushed = []
+    for push in motion.pushes:
+        inside, there = _piece(push.law, time)
+        end = end if there is None else jnp.minimum(end, there)
+        pushed.append(push.law.series(time, inside, _POWERS))
+    return motion._replace(pushed=motion.once(pushed)), end
+
+
+def push_forces(motion: Motion, time) -> list:
+    """Return the force of each push at a time, N; at a break that of the time after it."""
+    return [
+        push.law.series(time, _piece(push.law, time)[0], 1)[0] for push in motion.pushes
+    ]
+
+
+def _piece(law: Load, time):
+    """Return a time in what follows a time before the next break, and that break."""
+    if not law.breaks:
+        return time, None
+    there = law.next_break(time)
+    return jax.lax.stop_gradient(time + jnp.minimum(there, time + 1.0)) / 2, there
+
+
+def push_terms(motion: Motion, order: int) -> list:
+    """Return the coefficient of an order of each push, in the time from now on."""
+    return [row[order] if order < len(row) else 0.0 for row in motion.pushed]
+
+
+def load_accelerations(motion: Motion) -> list:
+    """Return the order of what each load does to each freedom, m/s^2."""
+    waves = [jnp.abs(r * load.amplitude) for load in motion.loads for r in load.response]
+    pushes = [jnp.abs(r * push.size) for push in motion.pushes for r in push.response]
+    return waves + pushes
 
 
 def gap_series(contact: Touch, position: Sequence[Series]) -> list:
@@ -141,16 +237,17 @@ def gap(contact: Touch, position: list):
     return along(contact, position) - contact.gap
 
 
-def along(contact: Touch, vector: list):
-    """Return the component of a vector along a contact's direction."""
+def along(contact: Touch | Grip, vector: list):
+    """Return the component of a vector along a contact's or a friction's direction."""
     return sum(d * x for d, x in zip(contact.direction, vector, strict=True))
 
 
 def acceleration_term(motion: Motion, position, velocity, forces, loads) -> list:
     """Return the accelerations' coefficients of an order from all others of that order.
 
-    `forces`: of each contact, `loads`: cosine of each load.
+    `forces`: of each contact, `loads`: cosine of each wave, and then each push's term.
     """
+    waves, pushed = loads[: len(motion.loads)], loads[len(motion.loads) :]
     terms = []
     for i in range(len(position)):
         total = 0.0
@@ -160,8 +257,11 @@ def acceleration_term(motion: Motion, position, velocity, forces, loads) -> list
         for contact, force in zip(motion.contacts, forces, strict=True):
             if not isinstance(force, float):  # 0 of a contact that does not act
                 total = total - contact.response[i] * force
-        for load, force in zip(motion.loads, loads, strict=True):
+        for load, force in zip(motion.loads, waves, strict=True):
             total = total + load.response[i] * load.amplitude * force
+        for push, force in zip(motion.pushes, pushed, strict=True):
+            if not isinstance(force, float):  # 0 of a power that it has not
+                total = total + push.response[i] * force
         terms.append(total)
     return terms
 

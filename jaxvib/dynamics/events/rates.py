@@ -5,7 +5,7 @@ import math
 import jax
 import jax.numpy as jnp
 
-from .motion import Motion, along
+from .motion import Motion, along, load_accelerations
 from .series import largest, log2
 
 # Columns are wrong by this part of the tolerance in a step.
@@ -17,11 +17,15 @@ def motion_rate(motion: Motion, span):
     stiff = [sum(jnp.abs(k) for k in row) for row in motion.stiffness]
     damped = [sum(jnp.abs(d) for d in row) for row in motion.damping]
     loads = sum(load.frequency for load in motion.loads)
-    stops = [
-        jnp.sqrt(contact.stiffness * along(contact, contact.response))
-        for contact in motion.contacts
-        if contact.linear
-    ]
+    pushes = [push.law.fastest() for push in motion.pushes]
+    loads = loads + sum(frequency for frequency in pushes if frequency is not None)
+    stops = []
+    for contact in motion.contacts:
+        if contact.linear:
+            compliance = along(contact, contact.response)
+            stops.append(jnp.sqrt(contact.stiffness * compliance))
+            if contact.damped:
+                stops.append(contact.damping * compliance)
     rate = jnp.sqrt(largest(stiff)) + largest(damped) + loads + sum(stops)
     return jnp.maximum(rate, 1 / jnp.where(span > 0, span, 1.0))
 
@@ -33,20 +37,20 @@ def contact_rate(motion: Motion, lane, rate, sizes):
         contact = motion.contacts[j]
         squared = 1.5 * contact.stiffness * size * along(contact, contact.response)
         rate = rate + jnp.where(lane.touching[j], jnp.sqrt(squared), 0.0)
+        if contact.damped:
+            drag = contact.damping * squared * size**2 / 1.5
+            rate = rate + jnp.where(lane.touching[j], drag, 0.0)
         pace = pace * jnp.where(lane.touching[j], size, 1.0)
     return rate * pace
 
 
 def motion_speed(motion: Motion, lane, rate):
     """Return the size of the motion, m/s: of its shifts, its rates and its loads."""
-    loads = [
-        jnp.abs(response) * jnp.abs(load.amplitude) / rate
-        for load in motion.loads
-        for response in load.response
-    ]
+    loads = [acceleration / rate for acceleration in load_accelerations(motion)]
     shifts = [rate * jnp.abs(x) for x in lane.position]
     speeds = [jnp.abs(v) for v in lane.velocity]
-    return jnp.maximum(largest([*loads, *shifts, *speeds]), jnp.finfo(float).tiny)
+    belts = [jnp.abs(grip.speed) for grip in motion.frictions]
+    return jnp.maximum(largest([*loads, *shifts, *speeds, *belts]), jnp.finfo(float).tiny)
 
 
 def impact_size(contact, speed):

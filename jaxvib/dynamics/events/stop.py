@@ -17,13 +17,16 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .motion import Motion, acceleration_term, along, cosine_and_sine, gap
+from .grip import slid
+from .motion import Motion, acceleration_term, along, cosine_and_sine, gap, push_forces
+from .pull import Pulling
 from .series import any_of, first_of, largest
 
 # Speeds below this part of the motion's are rounding.
 _ROUNDING = 1e-13
-# How fast a contact that rests on its stop leaves it at least, in the same units.
-_LEAVES = 1e-12
+# How fast a contact that rests on its stop leaves it at least, in the same units; one that
+# leaves as much faster needs no such help, which would add up over rebounds.
+_LEAVES, _FASTER = 1e-12, 1e3
 # A pivot below this part of its contact's own says that others hold it already.
 _REDUNDANT = 1e-10
 
@@ -36,24 +39,28 @@ class Active(NamedTuple):
     inverses: list
 
 
-def active_contacts(motion: Motion, touching) -> Active:
-    """Return the equations for the forces of the hard contacts that hold."""
-    return _active(motion, [touching[j] for j in motion.hard])
+def active_contacts(motion: Motion, touching, sliding=()) -> Active:
+    """Return the equations for the forces of hard contacts and of frictions that hold.
+
+    `sliding`: the sign of each friction's speed, 0 of those that stick.
+    """
+    sticking = [sign == 0 for sign in sliding]
+    return _active(motion, [*(touching[j] for j in motion.hard), *sticking])
 
 
 def _active(motion: Motion, holding) -> Active:
-    hard = motion.hard
+    holders = motion.holders
     rows = []
-    for i, j in enumerate(hard):
+    for i, holder in enumerate(holders):
         row = []
-        for m, other in enumerate(hard):
+        for m, other in enumerate(holders):
             both = holding[i] & holding[m]
-            mass = along(motion.contacts[j], motion.contacts[other].response)
+            mass = along(holder, other.response)
             row.append(jnp.where(both, mass, 1.0 if i == m else 0.0))
         rows.append(row)
     inverses = []
     for i, row in enumerate(rows):
-        own = along(motion.contacts[hard[i]], motion.contacts[hard[i]].response)
+        own = along(holders[i], holders[i].response)
         free = row[i] > _REDUNDANT * jnp.where(holding[i], own, 1.0)
         inverses.append(jnp.where(free, 1 / jnp.where(free, row[i], 1.0), 0.0))
         for later in range(i + 1, len(rows)):
@@ -66,7 +73,7 @@ def _active(motion: Motion, holding) -> Active:
 
 def constrained(motion: Motion, held: Active, accelerations: list) -> tuple[list, list]:
     """Return accelerations that leave closed contacts closed, and each one's force."""
-    pressing = [along(motion.contacts[j], accelerations) for j in motion.hard]
+    pressing = [along(holder, accelerations) for holder in motion.holders]
     forces = _taken(held, pressing)
     return _pushed(motion, accelerations, forces), forces
 
@@ -85,18 +92,23 @@ def _taken(held: Active, values: list) -> list:
 
 
 def _pushed(motion: Motion, vector: list, forces: list) -> list:
-    """Return a vector less what forces of the hard contacts do to it."""
-    for j, force in zip(motion.hard, forces, strict=True):
-        response = motion.contacts[j].response
-        vector = [x - r * force for x, r in zip(vector, response, strict=True)]
+    """Return a vector less what forces of all that holds do to it."""
+    for holder, force in zip(motion.holders, forces, strict=True):
+        vector = [x - r * force for x, r in zip(vector, holder.response, strict=True)]
     return vector
+
+
+def taken_away(motion: Motion, vector: list, held: Active, values: list) -> list:
+    """Return a vector whose components along all that holds are less by `values`."""
+    return _pushed(motion, vector, _taken(held, values))
 
 
 class Impacts(NamedTuple):
     """Positions and velocities after impacts, which contacts touch, what the impacts were.
 
     `occurred`: which hard contacts had one; `impulses`: N s; `losses`: J; `depths`: how
-    deep, m, each impact would have gone without its stop.
+    deep, m, each impact would have gone without its stop; `unrest`: how long, s, the
+    rebounds still last that are cut off, of those that come to rest here.
     """
 
     position: list
@@ -106,6 +118,7 @@ class Impacts(NamedTuple):
     impulses: list
     losses: list
     depths: list
+    unrest: list
 
 
 def impact(motion: Motion, lane, meets, size, slight, rate) -> Impacts:
@@ -123,7 +136,7 @@ def impact(motion: Motion, lane, meets, size, slight, rate) -> Impacts:
         contact.restitution * jnp.maximum(speed, 0.0)
         for contact, speed in zip(contacts, speeds, strict=True)
     ]
-    free = _free(motion, lane)
+    free = free_accelerations(motion, lane)
     under_stops, _ = constrained(motion, _active(motion, stays), free)
     pressing = [along(contact, under_stops) for contact in contacts]
     position = lane.position
@@ -160,14 +173,18 @@ def impact(motion: Motion, lane, meets, size, slight, rate) -> Impacts:
     else:
         stays = [stays[0] | ends[0]]
     touching = list(lane.touching)
-    occurred, losses, depths = [], [], []
+    occurred, losses, depths, unrest = [], [], [], []
     for i, j in enumerate(motion.hard):
         touching[j] = stays[i]
+        rests = strikes[i] & stays[i] & (pressing[i] > 0)
+        slowing = jnp.where(rests, pressing[i] * (1 - contacts[i].restitution), 1.0)
+        unrest.append(jnp.where(rests & (slowing > 0), 2 * rebounds[i] / slowing, 0.0))
         occurred.append((strikes[i] | (stops[i] & ~held[i])) & (impulses[i] > 0))
         losses.append(impulses[i] * (speeds[i] + after[i]) / 2)
         height = speeds[i] ** 2 / jnp.where(pressing[i] < 0, -2 * pressing[i], 1.0)
         depths.append(jnp.where(pressing[i] < 0, height, jnp.inf))
-    return Impacts(position, velocity, touching, occurred, impulses, losses, depths)
+    struck = occurred, impulses, losses, depths, unrest
+    return Impacts(position, velocity, touching, *struck)
 
 
 def _shaken(strikes, speeds, size):
@@ -323,7 +340,7 @@ def start_holding(motion: Motion, lane, size, slight):
     contacts = [motion.contacts[j] for j in motion.hard]
     depths = [gap(contact, lane.position) for contact in contacts]
     speeds = [along(contact, lane.velocity) for contact in contacts]
-    fixed = jax.lax.stop_gradient((motion, _free(motion, lane), speeds))
+    fixed = jax.lax.stop_gradient((motion, free_accelerations(motion, lane), speeds))
     candidates = [
         jax.lax.stop_gradient((depth >= -slight) & (speed <= _ROUNDING * size))
         for depth, speed in zip(depths, speeds, strict=True)
@@ -340,25 +357,33 @@ def start_holding(motion: Motion, lane, size, slight):
 
 def accelerations(motion: Motion, lane, touching) -> tuple[list, list]:
     """Return the accelerations of a state, and the forces of hard contacts that hold."""
-    return constrained(motion, active_contacts(motion, touching), _free(motion, lane))
+    free = slid(motion, lane.sliding, free_accelerations(motion, lane))
+    return constrained(motion, active_contacts(motion, touching, lane.sliding), free)
 
 
-def _free(motion: Motion, lane) -> list:
-    """Return the accelerations of a state without its hard contacts."""
+def free_accelerations(motion: Motion, lane) -> list:
+    """Return the accelerations of a state without its hard contacts and frictions."""
     forces, number = [], 0
     for contact, touches in zip(motion.contacts, lane.touching, strict=True):
         depth = along(contact, lane.position) - contact.gap
         force = jnp.zeros_like(depth)
         if contact.hertz:
             force = contact.stiffness * lane.roots[number] ** 3
+            if contact.damped:
+                force = force * (1 + contact.damping * along(contact, lane.velocity))
             number += 1
         elif contact.linear:
-            force = jnp.where(touches, contact.stiffness * depth, 0.0)
+            force = contact.stiffness * depth
+            if contact.damped:
+                force = force + contact.damping * along(contact, lane.velocity)
+            force = jnp.where(touches, force, 0.0)
         forces.append(force)
     loads = [
         cosine_and_sine(load.frequency * lane.time + load.phase)[0] for load in motion.loads
     ]
-    return acceleration_term(motion, lane.position, lane.velocity, forces, loads)
+    loads += push_forces(motion, lane.time)
+    terms = acceleration_term(motion, lane.position, lane.velocity, forces, loads)
+    return Pulling(motion.springs).pulled(terms, lane.position)
 
 
 def _at_rest(contact, rebound, pressing, size, slight):
@@ -388,13 +413,16 @@ def signal_of(contact, position, depth, force, holds, size, rate) -> list:
     pressed = near & slow & (depth[2] > slight * rate**2 + _ROUNDING * rounding)
     now = jnp.where(holds, force[0] < 0, pressed)
     twice, once = near & slow, near & (depth[1] < 0)
+    least = _LEAVES * size
+    parts = jnp.where(depth[1] < -_FASTER * least * rate, 0.0, least)
     force = [*force, *[none] * (len(depth) - len(force))]
     shifted = [*depth, none, none]
     signal = []
     for k in range(len(depth)):
         # Below zero by a rounding: a gap that opens slowly is left in some steps.
-        below = _LEAVES * size if k == 0 else 0.0
-        gap = jnp.where(once, shifted[k + 1] - below * rate, depth[k])
+        below = least if k == 0 else 0.0
+        leaving = parts * rate if k == 0 else 0.0
+        gap = jnp.where(once, shifted[k + 1] - leaving, depth[k])
         gap = jnp.where(twice, jnp.minimum(shifted[k + 2], 0) - below * rate**2
                         if k == 0 else shifted[k + 2], gap)  # fmt: skip
         here = jnp.where(holds, -force[k], gap)

@@ -8,8 +8,19 @@ are closed, $dt = u_1 u_2 \dots d\tau$ and $2\,du_i/d\tau = \dot z_i \prod_{j \n
 import jax
 import jax.numpy as jnp
 
-from .flight import onset_signal, pushes
-from .motion import Motion, acceleration_term, along, cosine_and_sine, gap_series
+from .clock import Clock
+from .damped import closes, damped_signal, grip_of
+from .flight import ONSET, onset_signal, pushes
+from .friction import friction_signals
+from .grip import slid
+from .motion import (
+    Motion,
+    acceleration_term,
+    along,
+    cosine_and_sine,
+    gap_series,
+)
+from .pull import Pulling
 from .series import (
     first_of,
     first_root,
@@ -37,15 +48,19 @@ class TouchSeries:
         self.position = [[x] for x in lane.position]
         self.velocity = [[v] for v in lane.velocity]
         self.acceleration: list[list] = [[] for _ in lane.position]
-        self.time = [lane.time]
+        self.time, self.clock = [lane.time], Clock(motion)
         self.roots = [[u] for u in motion.still(lane.roots)]
         self.depths: list[list] = [[] for _ in lane.roots]
         self.squares: list[list] = [[] for _ in lane.roots]
+        self.cubes: list[list] = [[] for _ in lane.roots]
+        self.grips: list[list] = [[] for _ in lane.roots]
         self.factors: list[list] = [[] for _ in lane.roots]
         self.others: list[list] = [[] for _ in lane.roots]
         self.speeds: list[list] = [[] for _ in lane.roots]
-        self.held = active_contacts(motion, lane.touching)
-        self.holding: list[list] = [[] for _ in motion.hard]
+        self.held = active_contacts(motion, lane.touching, lane.sliding)
+        self.sliding = lane.sliding
+        self.pulling = Pulling(motion.springs)
+        self.holding: list[list] = [[] for _ in motion.holders]
         self.pace: list = []
         self.cosines, self.sines, self.angles = [], [], []
         for load in motion.loads:
@@ -65,8 +80,10 @@ class TouchSeries:
             [row[k] for row in self.position],
             [row[k] for row in self.velocity],
             self._forces(k),
-            self._waves(k),
+            [*self._waves(k), *self.clock.terms(self.time, k)],
         )
+        terms = self.pulling.pulled(terms, [row[k] for row in self.position])
+        terms = slid(motion, self.sliding, terms) if k == 0 else terms
         terms, holds = constrained(motion, self.held, terms)
         for row, force in zip(self.holding, holds, strict=True):
             row.append(force)
@@ -137,6 +154,8 @@ class TouchSeries:
         for j, contact in enumerate(self.motion.contacts):
             if contact.hertz:
                 cube = self._cube(number, contact, k)
+                if contact.damped:
+                    cube = self._resisted(number, contact, cube, k)
                 force = self.motion.once(contact.stiffness * cube)
                 if len(self.motion.hertz) > 1:
                     force = jnp.where(self.touching[j], force, 0.0)
@@ -146,7 +165,11 @@ class TouchSeries:
             else:
                 depth = along(contact, [row[k] for row in self.position])
                 depth = depth - contact.gap if k == 0 else depth
-                force = self.pushing[j] * contact.stiffness * depth
+                force = contact.stiffness * depth
+                if contact.damped:
+                    speed = along(contact, [rate[k] for rate in self.velocity])
+                    force = force + contact.damping * speed
+                force = self.pushing[j] * force
             forces.append(force)
         return forces
 
@@ -158,6 +181,13 @@ class TouchSeries:
         depth = along(contact, [row[k] for row in self.position])
         self.depths[number].append(depth - contact.gap if k == 0 else depth)
         return _pressed_term(root, squares, self.depths[number])
+
+    def _resisted(self, number: int, contact, cube, k: int):
+        """Return the coefficient of an order of z^1.5 (1 + c dz/dt)."""
+        speed = along(contact, [rate[k] for rate in self.velocity])
+        self.cubes[number].append(cube)
+        self.grips[number].append(grip_of(contact, 0.0, speed, 1.0 if k == 0 else 0.0))
+        return product_term(self.cubes[number], self.grips[number], k)
 
     def _waves(self, k: int) -> list:
         """Return the coefficient of an order of each load's cosine."""
@@ -245,7 +275,7 @@ def contact_step(motion: Motion, lane, end, accuracy, rate, longest, speed, size
 
     **Returns:** the series, those of what each contact is at (u while a Hertz contact
     is closed, else z), how far they were followed in tau, whether each contact begins
-    or ends there, and whether the end was reached.
+    or ends there and each friction has an event, and whether the end was reached.
     """
     series = TouchSeries(motion, lane)
     depths, signals, number = [], [], 0
@@ -257,22 +287,41 @@ def contact_step(motion: Motion, lane, end, accuracy, rate, longest, speed, size
             signal = [jnp.where(touches, u, z) for u, z in zip(root, signal, strict=True)]
             depth = [jnp.where(touches, u, z) for u, z in zip(root, depth, strict=True)]
             number += 1
-        depths.append(depth)
         signals.append([jnp.where(touches, -x, x) for x in signal])
+        if contact.damped:
+            root = series.roots[number - 1] if contact.hertz else None
+            known = gap_series(contact, series.position), series.velocity
+            onset = ONSET * (speed / rate)
+            state = touches, lane.position
+            signals[-1] = damped_signal(contact, *state, *known, onset, root)
+        depths.append(depth)
+    # In tau, where the clock stands still at onset.
+    pace = jnp.maximum(jnp.abs(series.pace[0]), jnp.finfo(float).tiny)
     for i, j in enumerate(motion.hard):
-        # In tau, where the clock stands still at onset.
-        pace = jnp.maximum(jnp.abs(series.pace[0]), jnp.finfo(float).tiny)
         known = depths[j], series.holding[i], lane.touching[j], speed / rate, rate * pace
         signals[j] = signal_of(motion.contacts[j], series.position, *known)
+    if motion.frictions:
+        forces = series.holding[len(motion.hard) :]
+        known = series.velocity, forces, speed, rate * pace
+        signals += friction_signals(motion, lane, *known)
     depths, signals = motion.once((depths, signals))
     signals.append([motion.still(series.time[0] - end), *series.time[1:]])
     rows = [*series.velocity, *series.roots]
     scales = [speed] * len(series.velocity) + sizes
     reach = jnp.minimum(radius(rows, scales, accuracy), longest)
+    if motion.frictions:
+        limits = [jnp.maximum(g.limit, jnp.finfo(float).tiny) for g in motion.frictions]
+        held = radius(series.holding[len(motion.hard) :], limits, accuracy)
+        reach = jnp.minimum(reach, held)
     reach = jax.lax.stop_gradient(reach)
-    several = len(motion.contacts) > 1
+    several = len(motion.contacts) + len(motion.frictions) > 1
     s, near = first_root(signals, motion.once(reach), motion.once, several)
     meets = first_to_meet(signals, s, near, reach) if several else first_of(near)
     s = motion.once(refined(signals, s, meets, reach, motion.once))
     s = motion.still(s)
+    for j, contact in enumerate(motion.contacts):
+        if contact.damped:
+            state = lane.touching[j], lane.position
+            there = gap_series(contact, series.position)
+            meets[j] = closes(contact, *state, meets[j], there, s)
     return series, depths, s, meets[:-1], meets[-1]

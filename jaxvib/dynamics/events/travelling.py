@@ -7,28 +7,27 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...kernels import tangents
+from ...kernels.library import library_kernel
 from ..columns import MOST_COLUMNS, basis_of, contracted, is_zero
 from ..solve import Solution
 from .engine import travel
 
 
-def travel_problem(prepare, state, parameters, t0, t1, rtol) -> Solution:
-    """Return the end of a travel of the equation `prepare(parameters)`, differentiable.
+def travel_problem(static, state, parameters, t0, t1, rtol) -> Solution:
+    """Return the end of a travel of a system, differentiable.
 
-    Each event's time depends on state and parameters as its last Newton step does, so
-    that the columns, all taken at once by `jax.jvp`, are exact for the steps taken.
-    Forward and reverse; second derivatives too, but with Hertz contacts these take
-    minutes to compile.
+    `static`: what of the system is no parameter. Each event's time depends on state and
+    parameters as its last Newton step does, so that the columns, all taken at once, are
+    exact for the steps taken. Forward and reverse; second derivatives too, but with Hertz
+    contacts these take minutes to compile.
     """
-
-    def go(state, others, rtol, one=None, steady=False):
-        parameters, t0, t1 = others
-        found = travel(prepare(parameters), state, t0, t1, rtol, one=one, steady=steady)
-        return found.state, (found.result, found.steps)
 
     @jax.custom_jvp
     def run(state, parameters, t0, t1):
-        end, (result, steps) = go(state, (parameters, t0, t1), rtol)
+        end, result, steps, _ = end_kernel(static)(
+            state, parameters, t0, t1, jnp.asarray(rtol, float)
+        )
         return Solution(end, result, steps)
 
     def rule(primals, tangents):
@@ -39,23 +38,18 @@ def travel_problem(prepare, state, parameters, t0, t1, rtol) -> Solution:
             return run(*primals), _unmoved(jnp.zeros_like(state))
         leaves, tree = jax.tree.flatten((state, tuple(others)))
         changes = jax.tree.leaves((d_state, tuple(d_others)), is_leaf=is_zero)
-        moves = [not is_zero(change) for change in changes]
+        moves = tuple(not is_zero(change) for change in changes)
+        columns = _columns_of(static, tree, moves)
 
         # The tolerance is given, not closed over: lanes may have each its own.
-        def from_leaves(moving, others, one, steady):
-            moving, others, rtol = iter(moving), iter(others[0]), others[1]
-            both = [next(moving if move else others) for move in moves]
-            return go(*jax.tree.unflatten(tree, both), rtol, one, steady)
-
         def columns_along(rows):
-            return _side_by_side(from_leaves)(
+            return columns(
                 [leaf for leaf, move in zip(leaves, moves, strict=True) if move],
                 rows,
                 (
                     [leaf for leaf, move in zip(leaves, moves, strict=True) if not move],
                     jnp.asarray(rtol, float),
                 ),
-                jnp.ones(()),
             )
 
         rows = jax.tree.leaves(basis)
@@ -72,8 +66,84 @@ def travel_problem(prepare, state, parameters, t0, t1, rtol) -> Solution:
     return run(*start, jnp.asarray(t0, float), jnp.asarray(t1, float))
 
 
-def travel_columns(equation, state, t0, t1, rtol, grazing, watched=None):
-    """Return a travel with what is watched, and its columns by the state (n, n)."""
+# Travels as kernels: what surrounds them is a small program to XLA. A kernel is compiled
+# for each structure of a system, whatever its parameters.
+
+
+@functools.lru_cache(maxsize=64)
+def end_kernel(static):
+    """Return the kernel of where motions end: state, result, steps, forces that hold."""
+
+    def end(state, parameters, t0, t1, rtol):
+        found = travel(_equation(parameters, static), state, t0, t1, rtol)
+        return found.state, found.result, found.steps, found.held
+
+    return library_kernel(end, static)
+
+
+@functools.lru_cache(maxsize=64)
+def watch_kernel(static):
+    """Return the kernel of where motions end, and of what is watched on the way."""
+
+    def watch(state, parameters, t0, t1, rtol, grazing):
+        equation = _equation(parameters, static)
+        found = travel(equation, state, t0, t1, rtol, grazing=grazing)
+        return found.state, found.watched, found.result
+
+    return library_kernel(watch, static)
+
+
+@functools.lru_cache(maxsize=64)
+def observe_kernel(static):
+    """Return the kernel of `watch_kernel` with columns by the state, (n, n)."""
+
+    def observe(state, parameters, t0, t1, rtol, grazing, watched):
+        equation = _equation(parameters, static)
+        columns, found = _travel_columns(equation, state, t0, t1, rtol, grazing, watched)
+        return found.state, columns, found.watched, found.result
+
+    return library_kernel(observe, static)
+
+
+def _equation(parameters, static):
+    return eqx.combine(parameters, static).equation()
+
+
+@functools.lru_cache(maxsize=64)
+def _columns_of(static, tree, moves):
+    """Return a function of (moving, rows, others) to an end, its columns, and the rest.
+
+    `tree`: of the state and all else that an end depends on; `moves`: which of its leaves
+    are among the `moving` ones. Its own derivatives go by XLA.
+    """
+
+    def go(moving, others, one, steady):
+        moving, (others, rtol) = iter(moving), others
+        others = iter(others)
+        leaves = [next(moving if move else others) for move in moves]
+        state, (parameters, t0, t1) = jax.tree.unflatten(tree, leaves)
+        equation = _equation(parameters, static)
+        found = travel(equation, state, t0, t1, rtol, one=one, steady=steady)
+        return found.state, (found.result, found.steps)
+
+    def along(moving, rows, others):
+        return _side_by_side(go)(moving, rows, others, jnp.ones(()))
+
+    compiled = library_kernel(along, static, moves)
+
+    @jax.custom_jvp
+    def columns(moving, rows, others):
+        return compiled(moving, rows, others)
+
+    @columns.defjvp
+    def rule(primals, tangents):
+        return jax.jvp(along, primals, tangents)
+
+    return columns
+
+
+def _travel_columns(equation, state, t0, t1, rtol, grazing, watched):
+    """Return a travel's columns by the state, (n, n), and the travel that was watched."""
     arrays, static = eqx.partition((equation, t0, t1, rtol, grazing), eqx.is_array)
 
     def go(state, others, one, steady):
@@ -151,6 +221,10 @@ def _side_by_side(go):
 
     @jax.custom_jvp
     def columns(moving, rows, others, one):
+        if tangents.printing():
+            return tangents.side_by_side(
+                lambda moving: go(moving, others, one, True), moving, rows
+            )
         return side_by_side(moving, rows, others, one)
 
     @columns.defjvp

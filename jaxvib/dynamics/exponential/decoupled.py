@@ -11,7 +11,8 @@ from jaxtyping import Array, Float
 
 from ...systems.contact import RestitutionContact
 from ...systems.impact import EquationOfMotion, equation_of_motion
-from ...systems.load import HarmonicLoad
+from ...systems.loads import HarmonicLoad
+from ...systems.roles import is_damped
 from ...systems.system import Mechanical
 
 # Freedoms up to which motions are integrated as they stand: faster for so few.
@@ -148,9 +149,10 @@ class Decoupled(Mechanical):
 def decoupled(system) -> Decoupled | None:
     """Return a large system with its linear part in blocks, or None.
 
-    None for few freedoms, for many contacts, hard stops, loads that are not harmonic or
-    parameters that are traced; also where eigenvectors do not tell motions apart (modes
-    that are critically damped, bodies that nothing holds, an undamped resonance).
+    None for few freedoms, for many contacts, hard or damped ones, loads that are not
+    harmonic or parameters that are traced; also where eigenvectors do not tell motions
+    apart (modes that are critically damped, bodies that nothing holds, an undamped
+    resonance).
     """
     if jax.eval_shape(system.rest).shape[0] <= 2 * FEW:
         return None
@@ -158,10 +160,13 @@ def decoupled(system) -> Decoupled | None:
     leaves = jax.tree.leaves(eqx.filter(system, eqx.is_array))
     if linear is None or any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
         return None
-    hard = any(isinstance(c.law, RestitutionContact) for c in system.contacts)
+    hard = any(
+        isinstance(c.law, RestitutionContact) or is_damped(c.law) for c in system.contacts
+    )
     laws = [load.law for load in system.loads if isinstance(load.law, HarmonicLoad)]
     harmonic = len(laws) == len(system.loads) > 0
-    if hard or not harmonic or len(system.contacts) > MOST_CONTACTS:
+    others = system.frictions or system.springs
+    if hard or others or not harmonic or len(system.contacts) > MOST_CONTACTS:
         return None
     matrices = [np.asarray(matrix) for matrix in linear.matrices()]
     if not all(np.isfinite(m).all() for m in matrices):
@@ -282,7 +287,7 @@ def _forced(mass, damping, stiffness, loads, laws):
         inverse = np.linalg.inv(matrix)
         if not _condition(matrix, inverse) < 1 / _ROUNDING:
             return None
-        shift = inverse @ (float(law.amplitude) * np.asarray(load.direction))
+        shift = inverse @ (float(law.amplitude) * np.asarray(load.push(mass)))
         whole = np.concatenate([shift, 1j * frequency * shift])
         parts.append(np.stack([whole.real, -whole.imag]))  # Re(S exp(i angle))
     return np.stack(parts, axis=1)

@@ -362,15 +362,16 @@ def _stage_forces(context: _Context, step: Step, y, time):
     carried = jax.vmap(lambda t: _carried_gaps(context, t)[0])(times)
     depths = step.gaps @ y + carried
 
+    def elastic(depth):
+        return motion.contact_forces(depth, jnp.zeros_like(depth))
+
     def stage(i, forces):
         depth = depths[i] - jnp.tensordot(step.echo[i], forces, 2)
-        return forces.at[i].set(motion.contact_forces(depth))
+        return forces.at[i].set(elastic(depth))
 
     forces = jax.lax.fori_loop(0, STAGES, stage, jnp.zeros_like(depths))
     depths = depths - jnp.tensordot(step.echo, forces, 2)
-    _, slopes = jax.jvp(
-        jax.vmap(motion.contact_forces), (depths,), (jnp.ones_like(depths),)
-    )
+    _, slopes = jax.jvp(jax.vmap(elastic), (depths,), (jnp.ones_like(depths),))
     return forces, slopes
 
 

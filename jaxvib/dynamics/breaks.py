@@ -1,0 +1,46 @@
+r"""Steps that end where a load breaks: none is taken over a pulse or a corner of a record.
+
+A step ends a few roundings before the break $b$ and the next one starts as much behind it.
+There the columns of a motion jump, as the break itself moves with its parameters: to first
+order by $(f^- - f^+)\,db$, with the rates $f$ on either side.
+"""
+
+import jax
+import jax.numpy as jnp
+
+_ROUNDING = 8 * jnp.finfo(float).eps  # of a time, on either side of a break
+_TINY = 1e-290
+
+
+def just_before(time):
+    """Return the last time before a break."""
+    return time * (1 - jnp.sign(time) * _ROUNDING) - _TINY  # infinite times stay so
+
+
+def just_after(time):
+    """Return the first time after a break."""
+    return time * (1 + jnp.sign(time) * _ROUNDING) + _TINY
+
+
+def crossed(field, next_break, time, state):
+    """Return the same state behind the break that comes next after a `time` before it.
+
+    Its derivatives, up to the second ones, are those of a motion that goes on to where the
+    break has moved, and comes back as if it had broken here. `field(time, state)`: the
+    rates; `next_break(time)`.
+    """
+    there = next_break(time)
+    there = jnp.where(jnp.isfinite(there), there, 0.0)  # none lies ahead: not used
+    here = jax.lax.stop_gradient(there)
+    late = there - here
+    state = _stepped(field, just_before(here), late, state)
+    return _stepped(field, just_after(here) + late, -late, state)
+
+
+def _stepped(field, time, length, state):
+    """Return the state after one step of Heun's method."""
+    first = field(time, state)
+    moved = jax.tree.map(lambda y, k: y + length * k, state, first)
+    second = field(time + length, moved)
+    half = length / 2
+    return jax.tree.map(lambda y, a, b: y + half * (a + b), state, first, second)

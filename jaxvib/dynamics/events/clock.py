@@ -1,0 +1,37 @@
+"""Loads in contact: series in time as series in the variable that is smooth there."""
+
+from .motion import Motion
+
+
+class Clock:
+    r"""The powers of the time that has passed, order by order as the time itself is known.
+
+    With $t = t_0 + \sum_{k>0} t_k \tau^k$ a force $\sum_m c_m (t - t_0)^m$ has the
+    coefficients $\sum_{m \le k} c_m [(t - t_0)^m]_k$: that of an order needs those of the
+    time up to the same order.
+    """
+
+    def __init__(self, motion: Motion):
+        self.motion, self.powers = motion, []
+
+    def terms(self, time: list, order: int) -> list:
+        """Return the coefficient of an order of each push; `time`: up to that order."""
+        pushed = self.motion.pushed
+        if not order:
+            return [row[0] for row in pushed]
+        passed = [0.0, *time[1:]]
+        most = max((len(row) for row in pushed), default=1)
+        if order < most:
+            self.powers.append([0.0] * order)
+        found = [passed[order]] if self.powers else []
+        for m, below in enumerate(self.powers[:-1], start=1):
+            # of two series that begin with their orders m and 1
+            pairs = (below[i] * passed[order - i] for i in range(m, order))
+            found.append(sum(pairs, 0.0))
+        found = self.motion.once(found)
+        for power, term in zip(self.powers, found, strict=True):
+            power.append(term)
+        return [
+            sum((c * x for c, x in zip(row[1:], found, strict=False)), 0.0)
+            for row in pushed
+        ]

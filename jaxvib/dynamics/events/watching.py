@@ -1,0 +1,160 @@
+"""What is watched along a step from event to event, which has no derivative."""
+
+import jax
+import jax.numpy as jnp
+
+from ..observables import watch_damping, watch_path
+from ..step_polynomial import Polynomial, RootPath
+from .damped import parted
+from .motion import Motion, along
+from .stop import Impacts
+
+
+def seen_in_flight(context, lane, new, rows, depths, length, impacts):
+    """Return what is watched after a step that has no derivative, as it has none."""
+    motion, grazing = context.motion, context.grazing
+    depth, path = _scaled((depths, rows), length, motion)
+    path = path.shifted(context.equation.offset)
+    # Open contacts are known to be open: what is left of z at their ends is rounding.
+    opened = [~touches for touches in lane.touching]
+    for j, contact in enumerate(motion.contacts):
+        if contact.damped:
+            pressed = parted(contact, lane.touching[j], lane.position)
+            opened[j] = opened[j] & ~pressed
+    depth = depth.shut(jnp.stack(opened)) if opened else depth
+    assert lane.watched is not None
+    watched = watch_path(
+        lane.watched,
+        grazing,
+        length,
+        lambda x: lane.time + x * length,
+        _known(motion, lane, new, _with_ends(depth)),
+        _with_ends(path),
+        _closed(motion, lane),
+    )
+    watched = watch_damping(
+        watched,
+        jax.lax.stop_gradient(context.equation),
+        lambda x: lane.time + x * length,
+        lambda x: (depth.value(x), depth.slope(x) / length, length),
+    )
+    return _with_impacts(motion, lane, watched, impacts, grazing, length)
+
+
+def seen_in_contact(context, lane, new, kinds, length, impacts):
+    """Return what is watched after a step that has no derivative, as it has none."""
+    motion, grazing, passed = context.motion, context.grazing, new.time - lane.time
+    depth, path, clock = _scaled(kinds[:3], length, motion)
+    path = path.shifted(context.equation.offset)
+    squared = jnp.stack(
+        [t & c.hertz for t, c in zip(lane.touching, motion.contacts, strict=True)]
+    )
+    assert lane.watched is not None
+    watched = watch_path(
+        lane.watched,
+        grazing,
+        passed,
+        lambda x: Polynomial(tuple(c[0] for c in clock.coefficients)).value(x),
+        _known(motion, lane, new, _with_ends(RootPath(depth, squared))),
+        _with_ends(path),
+        _closed(motion, lane),
+    )
+    velocity, clock = _scaled((kinds[-1], kinds[2]), length, motion)
+
+    def motion_at(x):
+        pace = clock.slope(x)[0]
+        return RootPath(depth, squared).value(x), _along(motion, velocity.value(x)), pace
+
+    equation = jax.lax.stop_gradient(context.equation)
+    watched = watch_damping(watched, equation, lambda x: clock.value(x)[0], motion_at)
+    return _with_impacts(motion, lane, watched, impacts, grazing, passed)
+
+
+def _known(motion: Motion, lane, new, path):
+    """Return a path of gaps whose ends have the signs that are known of them.
+
+    What is left of z at an onset or a release is rounding. Hard contacts are never
+    entered, and level where they hold.
+    """
+    depth, *ends = path
+    if not motion.contacts:
+        return path
+    hard = jnp.asarray([contact.hard for contact in motion.contacts])
+    holds = hard & jnp.stack(lane.touching)
+    tiny = jnp.finfo(float).tiny
+    known = []
+    for (depths, speeds), there in zip(ends, (lane, new), strict=True):
+        closed = jnp.stack(there.touching) & ~hard
+        apart = jnp.minimum(depths, 0.0)
+        for j, contact in enumerate(motion.contacts):
+            if contact.damped:
+                pressed = parted(contact, there.touching[j], there.position)
+                apart = apart.at[j].set(jnp.where(pressed, depths[j], apart[j]))
+        depths = jnp.where(closed, jnp.maximum(depths, tiny), apart)
+        known.append((depths, jnp.where(holds, 0.0, speeds)))
+    return depth, *known
+
+
+def _closed(motion: Motion, lane):
+    """Return which contacts are closed all the step long; hard ones count by themselves."""
+    closed = [
+        touches & (not contact.hard)
+        for touches, contact in zip(lane.touching, motion.contacts, strict=True)
+    ]
+    if any(contact.damped for contact in motion.contacts):
+        # Open ones may be pressed in, and come out, on the way.
+        damped = jnp.asarray([contact.damped for contact in motion.contacts])
+        unknown = damped & ~jnp.stack(lane.touching)
+        return jnp.where(unknown, jnp.nan, jnp.stack(closed).astype(float))
+    return jnp.stack(closed) if closed else None
+
+
+def _along(motion: Motion, vector):
+    """Return the components of a vector along all contacts."""
+    return jnp.stack([along(contact, list(vector)) for contact in motion.contacts])
+
+
+def _with_impacts(motion: Motion, lane, watched, impacts: Impacts | None, grazing, passed):
+    """Return what is known after a step that may have ended with an impact."""
+    if impacts is None:
+        return watched
+    fields = {
+        name: list(getattr(watched, name))
+        for name in ("touching", "onsets", "duration", "nearest", "impulse", "lost")
+    }
+    for i, j in enumerate(motion.hard):
+        impulse, depth = impacts.impulses[i], impacts.depths[i]
+        occurred = impacts.occurred[i]
+        fields["touching"][j] = impacts.touching[j]
+        counted = (occurred & (depth > grazing)).astype(jnp.int32)
+        fields["onsets"][j] = fields["onsets"][j] + counted
+        held = jnp.where(lane.touching[j], passed, 0.0)
+        fields["duration"][j] += held - impacts.unrest[i]
+        nearest = jnp.minimum(fields["nearest"][j], jnp.where(occurred, depth, jnp.inf))
+        fields["nearest"][j] = nearest
+        fields["impulse"][j] = jnp.maximum(fields["impulse"][j], impulse)
+        fields["lost"][j] = fields["lost"][j] + impacts.losses[i]
+    return watched._replace(**{name: jnp.stack(rows) for name, rows in fields.items()})
+
+
+def _with_ends(path):
+    ends = [(path.value(jnp.asarray(x)), path.slope(jnp.asarray(x))) for x in (0.0, 1.0)]
+    return path, *ends
+
+
+def _scaled(kinds, length, motion):
+    """Return kinds of series as polynomials with their step as the unit."""
+    powers = [jnp.ones_like(length)]
+    while len(powers) < max(len(row) for rows in kinds for row in rows):
+        powers.append(motion.once(powers[-1] * length))
+    return [
+        Polynomial(
+            tuple(
+                jnp.stack([row[k] * power for row in rows])
+                for k, power in enumerate(powers[: len(rows[0])])
+            )
+            if rows
+            else (jnp.zeros(0),) * 3
+        )
+        for rows in kinds
+    ]

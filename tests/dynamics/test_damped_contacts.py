@@ -1,0 +1,103 @@
+"""Checked against: exact restitutions in closed form, scipy's integrals, other engines."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+import jaxvib as jv
+from jaxvib.dynamics.engines import engine_for
+from jaxvib.dynamics.flow import watch
+
+MASS, GAP, SPEED = 2.0, 0.1, 0.7
+hunt = jv.HuntCrossleyContact(3e7, 0.4)
+STOP, DRAG = 3e4, 120.0
+
+
+def free_body(contact):
+    """Return a free body that flies at a stop."""
+    nothing = [[0.0]]
+    return jv.ImpactSystem(
+        jv.LinearSystem([[MASS]], nothing, nothing), (jv.Contact([1.0], GAP, contact),)
+    )
+
+
+def test_events_give_the_exact_restitution_and_its_slope():
+    def back(speed):
+        start = jnp.stack([jnp.zeros_like(speed), speed])
+        return jv.flow(free_body(hunt), start, 0.0, 0.3, rtol=1e-11, engine="event")[1]
+
+    speed = jnp.asarray(SPEED)
+    found, slope = jax.jvp(back, (speed,), (jnp.ones(()),))
+    expected, its = jax.jvp(lambda v: -v * hunt.restitution(v), (speed,), (jnp.ones(()),))
+    np.testing.assert_allclose(found, expected, rtol=1e-11)
+    np.testing.assert_allclose(slope, its, rtol=1e-9)
+
+
+def test_a_damped_stop_lets_go_where_it_would_pull():
+    rate, decay = np.sqrt(STOP / MASS), DRAG / (2 * MASS)
+    turns = np.sqrt(rate**2 - decay**2)
+
+    def motion(t):
+        fade, wave = np.exp(-decay * t), np.sin(turns * t)
+        place = SPEED / turns * fade * wave
+        return place, SPEED * fade * (np.cos(turns * t) - decay / turns * wave)
+
+    def force(t):
+        place, speed = motion(t)
+        return STOP * place + DRAG * speed
+
+    ends = brentq(force, 0.5 * np.pi / turns, np.pi / turns, xtol=1e-15)
+    place, back = motion(ends)
+    began, end = GAP / SPEED, 0.3
+    system = free_body(jv.KelvinVoigtContact(STOP, DRAG))
+    start = jnp.asarray([0.0, SPEED])
+    state, seen, _ = watch(
+        system, start, 0.0, end, rtol=1e-11, grazing=1e-9, engine="event"
+    )
+    left = end - began - ends
+    np.testing.assert_allclose(state, [GAP + place + back * left, back], rtol=1e-11)
+    lost = MASS * (SPEED**2 - back**2) / 2
+    np.testing.assert_allclose(seen.lost, [lost], rtol=1e-10)
+    np.testing.assert_allclose(seen.duration, [ends - place / back], rtol=1e-10)
+    times = np.linspace(0, ends, 200001)
+    np.testing.assert_allclose(seen.strongest, [force(times).max()], rtol=1e-9)
+    assert engine_for(system, "auto", 1)[0] == "event"
+
+
+def pulled_row(first, second):
+    """Return two bodies, one hard pressed and torn off a stop that the other hits too."""
+    linear = jv.LinearSystem(np.eye(2), 0.2 * np.eye(2), 40.0 * np.eye(2))
+    apart = jnp.asarray([1.0, -1.0])
+    return jv.ImpactSystem(
+        linear,
+        (
+            jv.Contact(jnp.asarray([1.0, 0.0]), 0.01, first),
+            jv.Contact(apart, 0.02, second),
+        ),
+        (jv.AppliedLoad([1.0, 0.0], jv.HarmonicLoad(300.0, 30.0)),),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("first", "second", "close"),
+    [
+        (jv.HuntCrossleyContact(2e5, 2.0), jv.HuntCrossleyContact(1e5, 0.3), 1e-7),
+        (jv.KelvinVoigtContact(2e3, 60.0), jv.HuntCrossleyContact(1e5, 0.3), 2e-5),
+    ],
+)
+def test_contacts_that_are_torn_open_and_close_again_agree_with_steps(first, second, close):
+    system, start = pulled_row(first, second), [0.0, 0.0, 0.3, -0.2]
+    expected = jv.flow(system, start, 0.0, 1.0, rtol=1e-12, engine="diffrax")
+    found = jv.flow(system, start, 0.0, 1.0, rtol=1e-11, engine="event")
+    np.testing.assert_allclose(found, expected, atol=close)
+
+
+def test_an_exponent_that_is_given_has_no_event_driven_form():
+    with pytest.raises(ValueError, match="with a given exponent has no event-driven form"):
+        jv.flow(
+            free_body(jv.HuntCrossleyContact(1e5, 0.3, 1.7)), [0.0, 1.0], 0.0, 1.0,
+            engine="event",
+        )  # fmt: skip

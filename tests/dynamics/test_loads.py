@@ -1,0 +1,62 @@
+"""Checked against: scipy's integrator and the responses to each wave in closed form."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.integrate
+
+import jaxvib as jv
+
+COSINE, SINE, W = np.array([3.0, -1.0, 0.4]), np.array([0.5, 0.8, -0.6]), 2.1
+SPAN, START = 4.0, np.array([0.0, 0.1, 0.5, -0.2])
+STIFFNESS = np.array([[40.0, -15.0], [-15.0, 25.0]])
+GAP, HERTZ = 0.12, 3e3
+
+
+def force(t):
+    orders = np.arange(1, 4) * W * t
+    return 0.7 + COSINE @ np.cos(orders) + SINE @ np.sin(orders)
+
+
+def two_bodies(weight=-2.0, contacts=True):
+    """Return two bodies on springs under a series, a weight and a harmonic load."""
+    linear = jv.LinearSystem(jnp.eye(2), 0.2 * jnp.eye(2), STIFFNESS)
+    first, second = jnp.array([1.0, 0.0]), jnp.array([0.0, 1.0])
+    stop = jv.Contact(first, GAP, jv.HertzContact(HERTZ), name="stop")
+    loads = (
+        jv.AppliedLoad(first, jv.FourierLoad(W, COSINE, SINE, 0.7), name="series"),
+        jv.AppliedLoad(second, jv.ConstantLoad(weight), name="weight"),
+        jv.AppliedLoad(second, jv.HarmonicLoad(1.5, 2 * W, 0.3), name="push"),
+    )
+    return jv.ImpactSystem(linear, (stop,) if contacts else (), loads)
+
+
+def by_scipy(weight=-2.0, hertz=HERTZ):
+    def rates(t, y):
+        push = np.array([force(t), weight + 1.5 * np.cos(2 * W * t + 0.3)])
+        push[0] -= hertz * max(y[0] - GAP, 0.0) ** 1.5
+        return [*y[2:], *(push - STIFFNESS @ y[:2] - 0.2 * y[2:])]
+
+    found = scipy.integrate.solve_ivp(
+        rates, (0.0, SPAN), START, "DOP853", rtol=1e-13, atol=1e-14, max_step=5e-3
+    )
+    return found.y[:, -1]
+
+
+@pytest.mark.parametrize("engine", ["diffrax", "stepping", "event"])
+def test_every_engine_takes_weights_and_series_with_contacts(engine):
+    def end(weight):
+        system = two_bodies(weight)
+        return jv.flow(system, START, 0.0, SPAN, rtol=1e-11, engine=engine)
+
+    found, slope = jax.jvp(end, (-2.0,), (1.0,))
+    np.testing.assert_allclose(found, by_scipy(), atol=1e-8)
+    difference = (by_scipy(-1.999) - by_scipy(-2.001)) / 2e-3
+    np.testing.assert_allclose(slope, difference, atol=1e-5)
+
+
+def test_the_exact_motion_takes_weights_and_series():
+    found = jv.propagate(two_bodies(contacts=False), START, [0.0, SPAN])
+    np.testing.assert_allclose(found[1], by_scipy(hertz=0.0), rtol=1e-11)
+    np.testing.assert_array_equal(found[0], START)
