@@ -113,7 +113,7 @@ class _Counted(System):
 
     def rest(self):
         state = self.system.rest()
-        return jnp.concatenate([state, jnp.zeros_like(self.equation().forces(state))])
+        return jnp.concatenate([state, jnp.zeros_like(self.equation().penetrations(state))])
 
     def period(self):
         return self.system.period()
@@ -123,18 +123,18 @@ class _CountedEquation(Equation):
     equation: Equation
     size: int = eqx.field(static=True)
 
-    def forces(self, state):
-        return self.contact_forces(self.penetrations(state))
-
     def vector_field(self, time, state):
         rate = self.equation.vector_field(time, state[: self.size])
-        return jnp.concatenate([rate, self.forces(state)])
+        return jnp.concatenate([rate, self.forces_at(state)])
 
     def penetrations(self, state):
         return self.equation.penetrations(state[: self.size])
 
-    def contact_forces(self, penetrations):
-        return self.equation.contact_forces(penetrations)
+    def closing_rates(self, state):
+        return self.equation.closing_rates(state[: self.size])
+
+    def contact_forces(self, penetrations, rates):
+        return self.equation.contact_forces(penetrations, rates)
 
     def contact_motion(self, state, rate):
         return self.equation.contact_motion(state[: self.size], rate[: self.size])

@@ -7,6 +7,9 @@ from .basins import basins as basins
 from .basins import state_grid as state_grid
 from .diagram import BifurcationDiagram as BifurcationDiagram
 from .diagram import bifurcation_diagram as bifurcation_diagram
+from .equilibrium import Equilibrium as Equilibrium
+from .equilibrium import equilibrium as equilibrium
+from .limit_cycle import LimitCycle as LimitCycle
 from .lyapunov import LyapunovExponents as LyapunovExponents
 from .lyapunov import Section as Section
 from .lyapunov import lyapunov_exponents as lyapunov_exponents
@@ -15,4 +18,7 @@ from .periodic_orbit import PeriodicOrbit as PeriodicOrbit
 from .periodic_orbit import periodic_orbit as periodic_orbit
 from .regimes import regimes as regimes
 from .regimes import transient_engine as transient_engine
+from .static_equilibrium import StaticEquilibrium as StaticEquilibrium
+from .static_equilibrium import gaps_from_equilibrium as gaps_from_equilibrium
+from .static_equilibrium import static_equilibrium as static_equilibrium
 from .traces import orbit_traces as orbit_traces

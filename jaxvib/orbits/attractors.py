@@ -33,9 +33,6 @@ class Attractors(eqx.Module):
     points: Float[np.ndarray, "attractor point state"] = reported(
         "states once a period of the load", "", ("attractor", "point", "state")
     )
-    lyapunov_error: Float[np.ndarray, " attractor"] = reported(
-        "its standard error, NaN of periodic motions", "1/s", ("attractor",)
-    )
 
     @property
     def state(self) -> Float[np.ndarray, "attractor state"]:
@@ -56,6 +53,11 @@ class Attractors(eqx.Module):
     def lyapunov_exponent(self) -> Float[np.ndarray, " attractor"]:
         """The largest Lyapunov exponents, 1/s."""
         return np.asarray(self.orbits.lyapunov_exponent)
+
+    @property
+    def lyapunov_error(self) -> Float[np.ndarray, " attractor"]:
+        """Their standard errors, 1/s, NaN of periodic motions."""
+        return np.asarray(self.orbits.lyapunov_error)
 
     @property
     def names(self) -> list[str]:
@@ -84,8 +86,7 @@ class Found(NamedTuple):
     """One motion that attracts or, if it is not `attracting`, repels.
 
     `points` (points, n) are its states once a period, `units` (n,) what they are measured
-    in, and `near` how far a state may be from them, in those; `lyapunov_error`: of the
-    orbit's exponent, 1/s.
+    in, and `near` how far a state may be from them, in those.
     """
 
     orbit: PeriodicOrbit
@@ -93,7 +94,6 @@ class Found(NamedTuple):
     units: np.ndarray
     near: float
     attracting: bool
-    lyapunov_error: float = np.nan
 
 
 def periodic_motion(orbit, points: np.ndarray, units: np.ndarray) -> Found:
@@ -126,6 +126,7 @@ def aperiodic_motion(system, watched, period: float, units: np.ndarray) -> Found
             o.amplitude,
             o.max_contact_force,
             o.lyapunov_exponent,
+            o.lyapunov_error,
             o.result,
         ),
         unknown,
@@ -136,11 +137,11 @@ def aperiodic_motion(system, watched, period: float, units: np.ndarray) -> Found
             np.asarray(watched.amplitude),
             np.asarray(watched.max_contact_force),
             np.asarray(float(watched.exponent) / period),
+            np.asarray(float(watched.error) / period),
             np.asarray(watched.code, np.int32),
         ),
     )
-    near, error = max(_WITHIN * spacing, _CLOUD), float(watched.error) / period
-    return Found(orbit, points, units, near, True, error)
+    return Found(orbit, points, units, max(_WITHIN * spacing, _CLOUD), True)
 
 
 def distances(states: np.ndarray, points: np.ndarray, units: np.ndarray) -> np.ndarray:
@@ -198,7 +199,7 @@ def gathered(system, found: list[Found]) -> Attractors:
         orbits = jax.tree.map(lambda *leaves: np.stack(leaves), *(f.orbit for f in found))
     # A watched motion has it as an average, of more digits.
     orbits = eqx.tree_at(lambda o: o.contacts_per_period, orbits, replace_fn=_double)
-    return Attractors(orbits, points, np.array([each.lyapunov_error for each in found]))
+    return Attractors(orbits, points)
 
 
 def _double(values: np.ndarray) -> np.ndarray:

@@ -13,8 +13,10 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 from .._quantity import Range, check_range, reported
 from ..dynamics.engines import engine_for
 from ..dynamics.flow import checked_state, observe
+from ..dynamics.observables import largest_forces
 from ..ensemble import Reason, map_samples, recalled
 from ..systems.parameters import replace
+from ..systems.periods import refuse_autonomous
 from .aperiodic import watch_out
 from .periodic_orbit import LONGEST_PERIOD, PeriodicOrbit, unknown_orbits
 from .regimes import batched
@@ -43,9 +45,6 @@ class BifurcationDiagram(eqx.Module):
         "states at t = 0, once a period of the load", "", ("value", "point", "state")
     )
     orbits: PeriodicOrbit
-    lyapunov_error: Float[np.ndarray, " value"] = reported(
-        "its standard error", "1/s", ("value",)
-    )
 
     @property
     def periods(self) -> Int[np.ndarray, " value"]:
@@ -56,6 +55,11 @@ class BifurcationDiagram(eqx.Module):
     def lyapunov_exponent(self) -> Float[np.ndarray, " value"]:
         """The largest Lyapunov exponents, 1/s."""
         return np.asarray(self.orbits.lyapunov_exponent)
+
+    @property
+    def lyapunov_error(self) -> Float[np.ndarray, " value"]:
+        """Their standard errors, 1/s."""
+        return np.asarray(self.orbits.lyapunov_error)
 
     @property
     def result(self) -> Int[np.ndarray, " value"]:
@@ -111,6 +115,7 @@ def bifurcation_diagram(
     """
     values = np.asarray(values, float)
     leaves, static = batched(system, {path: values})
+    refuse_autonomous(system)
     check_range("transient", transient, "", Range(at_least=1))
     check_range("max_periods", max_periods, "", Range(at_least=1, at_most=points - 1))
     check_range("points", points, "", Range(at_least=16))
@@ -133,7 +138,7 @@ def bifurcation_diagram(
     beyond = (np.arange(points) >= periods[:, None]) & (periods > 0)[:, None]
     states = np.where(beyond[:, :, None], np.nan, found.trail)
     orbits = _orbits_of(system, found, periods)
-    return BifurcationDiagram(values, states, orbits, found.exponent_error)
+    return BifurcationDiagram(values, states, orbits)
 
 
 def _orbits_of(system, found: "Strobed", periods: np.ndarray) -> PeriodicOrbit:
@@ -150,6 +155,7 @@ def _orbits_of(system, found: "Strobed", periods: np.ndarray) -> PeriodicOrbit:
             o.amplitude,
             o.max_contact_force,
             o.lyapunov_exponent,
+            o.lyapunov_error,
             o.result,
         ),
         unknown_orbits(system, len(periods)),
@@ -162,6 +168,7 @@ def _orbits_of(system, found: "Strobed", periods: np.ndarray) -> PeriodicOrbit:
             found.amplitude,
             found.max_contact_force,
             found.exponent,
+            found.exponent_error,
             found.result,
         ),
     )
@@ -285,7 +292,7 @@ def _strobed(system, state, result, points, longest, rtol, engine) -> Strobed:
         moved = seen.monodromy @ (last.direction * units) / units
         length = jnp.linalg.norm(moved)
         result = jnp.where(so_far == Reason.SUCCESS, seen.result, so_far)
-        force = jnp.max(equation.contact_forces(seen.watched.deepest), initial=0.0)
+        force = jnp.max(largest_forces(equation, seen.watched), initial=0.0)
         onsets = jnp.sum(seen.watched.onsets).astype(float)
         extremes = seen.watched.highest, seen.watched.lowest
         records = Records(seen.state, jnp.log(length), onsets, force, *extremes)

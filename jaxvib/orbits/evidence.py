@@ -10,11 +10,21 @@ from ..ensemble import Reason
 from .multipliers import multiplier_error, state_rounding
 from .shooting import Shot, scales
 
+# How much tighter than the solver's tolerance an orbit is followed once more: by as much
+# as makes the difference of both the error of the first alone, to one per cent and less.
+EVIDENCE = {"quick": 1.0, "checked": 1e-2, "strict": 1e-4}
 # What M is wrong by after a contact at least, in units of the tolerance: measured.
 _AT_ONSETS = 30.0
 # A condition of M - I beyond this leaves three of a double's digits at most; a motion that
 # returns this closely, per size, has come back all the same.
 _SINGULAR, _COMES_BACK = 1e13, 1e-6
+
+
+def evidence_factor(evidence: str) -> float:
+    """Return by what factor a level of evidence tightens the tolerance."""
+    if evidence not in EVIDENCE:
+        raise ValueError(f"evidence = {evidence!r}; allowed: {', '.join(EVIDENCE)}")
+    return EVIDENCE[evidence]
 
 
 class Evidence(NamedTuple):

@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
+from .late import late_changes
+
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def implicit_root(residual, root, parameters):
@@ -53,8 +55,8 @@ implicit_root.defjvp(_root_rule, symbolic_zeros=True)
 def with_derivative_of(function, value, arguments):
     """Return `value`, which equals `function(*arguments)`, with that one's derivative.
 
-    For values that were found on the way to something else: the function is computed
-    only where a derivative is asked for.
+    For values that were found on the way to something else: the function is traced
+    only where a derivative is asked for and used.
     """
     return value
 
@@ -68,15 +70,16 @@ def _function_rule(function, primals, tangents):
     if not moving:
         return value, jnp.zeros_like(value)
 
-    def moved(values):
-        everything = list(leaves)
-        for i, leaf in zip(moving, values, strict=True):
-            everything[i] = leaf
-        return function(*jax.tree.unflatten(tree, everything))
+    def along(leaves, changes):
+        def moved(values):
+            everything = list(leaves)
+            for i, leaf in zip(moving, values, strict=True):
+                everything[i] = leaf
+            return function(*jax.tree.unflatten(tree, everything))
 
-    _, change = jax.jvp(
-        moved, ([leaves[i] for i in moving],), ([changes[i] for i in moving],)
-    )
+        return [jax.jvp(moved, ([leaves[i] for i in moving],), (changes,))[1]]
+
+    (change,) = late_changes(along, leaves, [changes[i] for i in moving], [value])
     return value, change
 
 

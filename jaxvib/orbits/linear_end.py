@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Complex, Float
 
 from ..systems.impact import EquationOfMotion
-from ..systems.load import HarmonicLoad
+from ..systems.loads import HarmonicLoad
 from ..systems.system import System
 
 # Decay times after which what is left of a transient, e^-12, is as small as a motion
@@ -42,8 +42,10 @@ class LinearEnd(NamedTuple):
 def linear_but_for_contacts(system: System) -> bool:
     """Return whether a system has a linear end: linear bodies under harmonic loads."""
     equation = eqx.filter_eval_shape(lambda s: s.equation(), system)
-    return isinstance(equation, EquationOfMotion) and all(
-        isinstance(load.law, HarmonicLoad) for load in equation.loads
+    return (
+        isinstance(equation, EquationOfMotion)
+        and not (equation.frictions or equation.springs)
+        and all(isinstance(load.law, HarmonicLoad) for load in equation.loads)
     )
 
 

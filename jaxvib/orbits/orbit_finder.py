@@ -32,7 +32,8 @@ class OrbitFinder:
         lane = (leaves, np.asarray(state), *settings)
         by_events = _shot_stage(static, "event")
         go = engine == "event" or (quick and not by_events.why_not(lane))
-        self._shots = by_events if go else _shot_stage(static, "auto")
+        steps = "diffrax" if engine == "diffrax" else "auto"
+        self._shots = by_events if go else _shot_stage(static, steps)
         self._evidence = _evidence_stage(static)
         shot = self._shots.shapes(lane)
         compile_ahead(self._shots, lane, chunk=chunk)

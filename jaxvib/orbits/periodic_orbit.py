@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, overload
 
 import equinox as eqx
 import jax
@@ -11,26 +11,29 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Complex, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
-from ..dynamics.engines import engine_for
+from ..dynamics.engines import engine_for, engine_of_values
 from ..dynamics.exponential import decoupled
 from ..dynamics.flow import checked_state, flow
+from ..dynamics.observables import largest_forces, times_of_largest_forces
 from ..ensemble import Reason, raise_if_empty, reason
+from ..systems.autonomous import AutonomousSystem, is_autonomous
 from ..systems.periods import check_period
+from .evidence import evidence_factor as evidence_factor
 from .evidence import evidence_of_shot, multiplier_bar
+from .extremes import top
 from .implicit import implicit_root, with_derivative_of
+from .limit_cycle import LimitCycle, limit_cycle
 from .multipliers import (
     STABLE,
     UNSTABLE,
     floquet_multipliers,
+    modulus,
     verdict,
 )
 from .settling import GRAZING as GRAZING
 from .settling import LEAST_TRANSIENT, SETTLED, TRANSIENT_RTOL, settle
 from .shooting import Shot, scales, shoot
 
-# How much tighter than the solver's tolerance an orbit is followed once more: by as much
-# as makes the difference of both the error of the first alone, to one per cent and less.
-EVIDENCE = {"quick": 1.0, "checked": 1e-2, "strict": 1e-4}
 # Of the load's periods in one of a motion: three doublings.
 LONGEST_PERIOD = 8
 # Without evidence multipliers nearer to the unit circle than this are undecided: far more
@@ -71,6 +74,7 @@ class PeriodicOrbit(eqx.Module):
         "half of highest minus lowest displacement", "m", ("freedom",)
     )
     lyapunov_exponent: Float[Array, ""] = reported("largest Lyapunov exponent", "1/s")
+    lyapunov_error: Float[Array, ""] = reported("standard error of the exponent", "1/s")
     residual: Float[Array, ""] = reported(
         "largest component of s(nT) - s(0), tighter tolerance"
     )
@@ -78,7 +82,7 @@ class PeriodicOrbit(eqx.Module):
     monodromy_error: Float[Array, ""] = reported("change of M at the tighter tolerance")
     multiplier_error: Float[Array, ""] = reported("bound on the error of each multiplier")
     determinant_defect: Float[Array, ""] = reported(
-        "det M / exp(-nT tr(D/M)) - 1, the impacts' part left out"
+        "det M / exp(-nT tr(D/M)) - 1, the impacts' part left out; NaN below 1e-307"
     )
     condition: Float[Array, ""] = reported("condition number of M - I")
     newton_quotient: Float[Array, ""] = reported("Newton-Kantorovich quotient")
@@ -113,6 +117,14 @@ class PeriodicOrbit(eqx.Module):
         return f"<pre>{self!r}</pre>"
 
 
+@overload
+def periodic_orbit(system: AutonomousSystem, *_: Any, **__: Any) -> LimitCycle: ...
+
+
+@overload
+def periodic_orbit(system: eqx.Module, *_: Any, **__: Any) -> PeriodicOrbit: ...
+
+
 def periodic_orbit(
     system: eqx.Module,
     guess: Real[ArrayLike, " n"] | Sequence | None = None,
@@ -121,8 +133,9 @@ def periodic_orbit(
     engine: str = "auto",
     rtol: Real[Array, ""] | float = 1e-8,
     evidence: str = "checked",
+    period: Real[ArrayLike, ""] | float | None = None,
     throw: bool = True,
-) -> PeriodicOrbit:
+) -> PeriodicOrbit | LimitCycle:
     r"""Return the periodic motion near a guess, or the one that a transient leads to.
 
     Newton's method solves $\varphi^{nT}(s) = s$ with the flow at `rtol`, and takes two
@@ -133,7 +146,12 @@ def periodic_orbit(
     state is not known well enough to tell a contact from a near miss. Works under `jit`,
     `vmap`, `jacfwd` and `grad`.
 
+    An autonomous system has cycles, with a period of their own as one unknown more: its
+    result is a `LimitCycle`. Where Newton's method finds none from the guess, the motion
+    from there is followed, and the cycle that it comes to is the answer.
+
     **Arguments:** `guess`: the state at t = 0; `None` runs a transient out from rest.
+    `period`: of an autonomous system, a guess of the cycle's, s.
     `periods`: of the load in one of the motion; `None` takes the smallest number up to
     8 that the transient settles on (without a guess, not under `jit`). `engine`: that of
     Newton's method and of the evidence, see `flow`; derivatives are diffrax's wherever it
@@ -147,6 +165,18 @@ def periodic_orbit(
 
     **Source:** Pogorelova and Postnikova (2011) for the method; the evidence is ours.
     """
+    if is_autonomous(system):
+        if periods != 1:
+            raise ValueError(f"periods = {periods} of an autonomous system; allowed: 1")
+        settings = {"engine": engine, "rtol": rtol, "evidence": evidence}
+        cycle = limit_cycle(system, guess, period, **settings)
+        raise_if_empty("periodic_orbit", throw, cycle.result, cycle.largest_multiplier)
+        return cycle
+    if period is not None:
+        raise ValueError(
+            f"period = {period} of a system whose loads repeat; allowed: periods, the "
+            "number of the load's in one of the motion"
+        )
     found = _found(system, guess, periods, engine, rtol, evidence)
     raise_if_empty("periodic_orbit", throw, found.result, found.largest_multiplier)
     return found
@@ -211,13 +241,6 @@ def unknown_orbits(system, number: int) -> PeriodicOrbit:
         return np.full((number, *leaf.shape), nothing, leaf.dtype)
 
     return jax.tree.map(unknown, one)
-
-
-def evidence_factor(evidence: str) -> float:
-    """Return by what factor a level of evidence tightens the tolerance."""
-    if evidence not in EVIDENCE:
-        raise ValueError(f"evidence = {evidence!r}; allowed: {', '.join(EVIDENCE)}")
-    return EVIDENCE[evidence]
 
 
 def check_periods(periods) -> None:
@@ -296,11 +319,11 @@ def orbit_of_shot(
     # From here on everything is a differentiable function of the parameters.
     seen = shot.revolution
     arguments = parameters, periods, tight
-    maps = _maps(static)
+    maps = _maps(static, engine_of_values(system, "auto"))
     state = implicit_root(maps.residual, evidence.converged, arguments)
     monodromy = with_derivative_of(maps.monodromy, seen.monodromy, (state, arguments))
     multipliers = floquet_multipliers(monodromy)
-    largest = _modulus(multipliers)
+    largest = modulus(multipliers)
     error, nearest = multiplier_bar(monodromy, seen.watched, evidence, tight)
     # Without evidence nothing closer to the unit circle than this is decided.
     band = jnp.where(evidenced, error, _BAND)
@@ -309,6 +332,8 @@ def orbit_of_shot(
     highest, lowest = jnp.split(extremes, 2)
     onsets = seen.watched.onsets
     expected = jnp.exp(equation.divergence() * span) * equation.contraction(onsets)
+    held = expected > jnp.finfo(float).tiny  # a determinant that underflows says nothing
+    expected = jnp.where(held, expected, jnp.nan)
     contacts = jnp.sum(onsets, dtype=jnp.int32)
 
     whole = PeriodicOrbit(
@@ -326,6 +351,7 @@ def orbit_of_shot(
         grazing_margin=nearest,
         amplitude=(highest - lowest) / 2,
         lyapunov_exponent=jnp.asarray(jnp.nan),
+        lyapunov_error=jnp.asarray(jnp.nan),
         residual=jnp.max(jnp.abs(evidence.residual)),
         state_error=evidence.state_error,
         monodromy_error=evidence.monodromy_error,
@@ -339,14 +365,6 @@ def orbit_of_shot(
     return _failed_if(whole, code, keep_state=True)
 
 
-def _modulus(multipliers):
-    """Return the modulus of the largest multiplier."""
-    # |mu| has no derivative where mu = 0, as after a hard contact.
-    squared = multipliers[0].real ** 2 + multipliers[0].imag ** 2
-    modulus = jnp.sqrt(jnp.where(squared > 0, squared, 1.0))
-    return jnp.where(squared > 0, modulus, 0.0)
-
-
 class _Maps(NamedTuple):
     """What an orbit is made of, as functions of its state and of the parameters."""
 
@@ -355,24 +373,33 @@ class _Maps(NamedTuple):
     peaks: Callable
 
 
-def _maps(static) -> _Maps:
-    def residual(state, arguments):
+def _maps(static, engine) -> _Maps:
+    """Return the maps of systems of one structure; `engine`: of first derivatives."""
+
+    def after(state, arguments, engine):
         leaves, periods, rtol = arguments
         system = eqx.combine(leaves, static)
         span = periods.astype(float) * system.period()
-        return flow(system, state, 0.0, span, rtol=rtol) - state
+        return flow(system, state, 0.0, span, rtol=rtol, engine=engine)
 
-    def monodromy(state, arguments):
-        return jax.jacfwd(residual)(state, arguments) + jnp.eye(state.shape[0])
+    def residual(state, arguments):
+        return after(state, arguments, engine) - state
+
+    def monodromy(state, arguments):  # its derivatives are second ones of the flow
+        return jax.jacfwd(after)(state, arguments, "auto")
 
     def peaks(state, arguments, time):
         leaves, _, rtol = arguments
         system = eqx.combine(leaves, static)
         equation = system.equation()
-        there = flow(system, state, 0.0, time, rtol=rtol)
+        there = flow(system, state, 0.0, time, rtol=rtol, engine=engine)
         rate = equation.vector_field(time, there)
-        forces = equation.contact_forces(_top(*equation.contact_motion(there, rate)))
-        return jnp.concatenate([forces, _top(*equation.displacements(time, there, rate))])
+        depths, speeds, accelerations = equation.contact_motion(there, rate)
+        damped = np.asarray(equation.damped_contacts(), bool)
+        # Where a damped force is largest its penetration still grows.
+        deepest = top(depths, speeds, accelerations)
+        forces = equation.contact_forces(jnp.where(damped, depths, deepest), speeds)
+        return jnp.concatenate([forces, top(*equation.displacements(time, there, rate))])
 
     return _Maps(residual, monodromy, peaks)
 
@@ -385,10 +412,14 @@ def _peaks(function, watched, equation, where):
     """
     contacts, size = watched.deepest.shape[0], watched.highest.shape[0]
     places = np.concatenate([np.arange(contacts), contacts + np.arange(2 * size) % size])
-    forces = equation.contact_forces(watched.deepest)
+    forces = largest_forces(equation, watched)
     values = jnp.concatenate([forces, watched.highest, watched.lowest])
     times = jnp.concatenate(
-        [watched.deepest_time, watched.highest_time, watched.lowest_time]
+        [
+            times_of_largest_forces(equation, watched),
+            watched.highest_time,
+            watched.lowest_time,
+        ]
     )
 
     def every(state, arguments, times):
@@ -397,18 +428,6 @@ def _peaks(function, watched, equation, where):
 
     found = with_derivative_of(every, values, (*where, times))
     return found[:contacts], found[contacts:]
-
-
-def _top(value, speed, acceleration):
-    """Return the extreme that a value has nearby, to second order in time.
-
-    A contact is so short that a nanosecond between the time where its extreme was seen
-    and the true one would spoil the extreme's derivative (a thousandth for steel).
-    """
-    curved = acceleration != 0
-    return value - jnp.where(
-        curved, speed**2 / (2 * jnp.where(curved, acceleration, 1.0)), 0.0
-    )
 
 
 def _failed_if(orbit: PeriodicOrbit, code, keep_state=False) -> PeriodicOrbit:

@@ -13,6 +13,7 @@ from ..dynamics.engines import MANY, engine_for
 from ..ensemble import Reason, compile_ahead, map_samples
 from ..kernels.library import library_kernel
 from ..systems.parameters import parameters, replace
+from ..systems.periods import refuse_autonomous
 from .aperiodic import Watched, limit_of, track_stage, watch_out
 from .linear_end import (
     LinearEnd,
@@ -72,6 +73,7 @@ def regimes(
     **Returns:** a `PeriodicOrbit` of numpy arrays with a leading axis of samples.
     **Raises:** `ValueError` for an unknown path or a value out of its range.
     """
+    refuse_autonomous(system)
     leaves, static = batched(system, samples)
     factor = evidence_factor(evidence)
     number = number or len(jax.tree.leaves(leaves)[0])
@@ -312,6 +314,7 @@ def _classed(orbits, lanes, watched: Watched, period) -> PeriodicOrbit:
             o.max_contact_force,
             o.amplitude,
             o.lyapunov_exponent,
+            o.lyapunov_error,
             o.result,
         ),
         _take(orbits, lanes),
@@ -323,6 +326,7 @@ def _classed(orbits, lanes, watched: Watched, period) -> PeriodicOrbit:
             watched.max_contact_force,
             watched.amplitude,
             watched.exponent / period,
+            watched.error / period,
             watched.code.astype(np.int32),
         ),
     )

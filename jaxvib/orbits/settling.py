@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from ..dynamics.flow import solve_system, watch
+from ..dynamics.flow import end_of, watch
+from ..dynamics.observables import largest_forces
 from ..ensemble import Reason
 from ..systems.periods import period_of
 from ..systems.system import System
@@ -64,7 +65,7 @@ def strobe(system: System, state, count: int, rtol, engine="auto") -> tuple[Arra
 
     def step(last: _Motion, _):
         end = jnp.where(last.result == Reason.SUCCESS, period, 0.0)
-        solution = solve_system(system, last.state, 0.0, end, rtol=rtol, engine=engine)
+        solution = end_of(system, last.state, 0.0, end, rtol, engine)
         result = jnp.where(last.result == Reason.SUCCESS, solution.result, last.result)
         return _Motion(solution.state, result), solution.state
 
@@ -99,7 +100,7 @@ def run_out(system: System, state, least: int, rtol, engine="auto"):
         return within & jnp.logical_not(apart)
 
     def step(last: _Transient) -> _Transient:
-        solution = solve_system(system, last.state, 0.0, period, rtol=rtol, engine=engine)
+        solution = end_of(system, last.state, 0.0, period, rtol, engine)
         return _Transient(solution.state, last.periods + 1, solution.result)
 
     first = _Transient(jnp.asarray(state, float), 0, jnp.asarray(0, jnp.int32))
@@ -206,7 +207,7 @@ def track_aperiodic(
         state, direction = last.state, last.direction
         end = jnp.where(last.result == Reason.SUCCESS, period, 0.0)
         neighbour = state + _NEIGHBOUR * units * direction
-        there = solve_system(system, neighbour, 0.0, end, rtol=rtol, engine=engine).state
+        there = end_of(system, neighbour, 0.0, end, rtol, engine).state
         image, watched, code = watch(
             system, state, 0.0, end, rtol=rtol, grazing=grazing, engine=engine
         )
@@ -216,7 +217,7 @@ def track_aperiodic(
         # Neighbours that a hard contact holds have met: their direction is lost.
         met = distance < _MET
         direction = jnp.where(met, direction, apart / jnp.where(met, 1.0, distance))
-        force = jnp.max(equation.contact_forces(watched.deepest), initial=0.0)
+        force = jnp.max(largest_forces(equation, watched), initial=0.0)
         records = Records(
             image,
             jnp.log(jnp.maximum(distance, _MET) / _NEIGHBOUR),

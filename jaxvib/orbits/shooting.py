@@ -187,7 +187,7 @@ class _Iteration(NamedTuple):
     seen: Revolution
 
 
-class _Trial(NamedTuple):
+class Trial(NamedTuple):
     """What came of a step: `better` by the `length` of its residual, per size, or not.
 
     `stride`: the length of the next step, and `miss` of the residual, both in what this
@@ -203,8 +203,11 @@ class _Trial(NamedTuple):
     growth: Float[Array, ""]
 
 
-def _judged(last: _Iteration, trial: _Trial, looking, rtol, tight):
-    """Return whether the method has converged at `rtol`, and a reason code or -1."""
+def judged(last, trial: Trial, looking, rtol, tight):
+    """Return whether the method has converged at `rtol`, and a reason code or -1.
+
+    `last`: the method so far, with its `damping`, `least`, `iterations` and `looks`.
+    """
     better, failed, stride, miss = trial.better, trial.failed, trial.stride, trial.miss
     # Where neighbours part a million times as far, short steps alone say nothing.
     returns = miss < _RETURNS
@@ -297,8 +300,8 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
         stride, miss = (jnp.max(jnp.abs(x) / own) for x in (new_step, residual))
         growth = jnp.max(jnp.abs(seen.monodromy) * own[None] / own[:, None])
         growth = jnp.maximum(1.0, growth)
-        trial = _Trial(seen.result, failed, length, better, stride, miss, growth)
-        done, code = _judged(last, trial, looking, rtol, tight)
+        trial = Trial(seen.result, failed, length, better, stride, miss, growth)
+        done, code = judged(last, trial, looking, rtol, tight)
 
         moves = better | looking
         new = _Iteration(

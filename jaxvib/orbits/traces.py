@@ -91,7 +91,7 @@ def _by_events(static):
         equation = eqx.combine(leaves, static).equation()
 
         def force(found):
-            return equation.contact_forces(equation.penetrations(found.state)) + found.held
+            return equation.forces_at(found.state) + found.held
 
         def step(state, span):
             found = travel(equation, state, span[0], span[1], TRANSIENT_RTOL)

@@ -1,0 +1,286 @@
+r"""Shooting for a cycle: a state, and the time after which a motion is back in it.
+
+The motion of an autonomous field can begin anywhere on a cycle, so that $M - I$ is
+singular: $M f = f$. The period is one unknown more, and a step along the cycle none:
+
+$$(M - I)\,\delta s + f(\varphi^T(s))\,\delta T = s - \varphi^T(s), \qquad
+  f(s) \cdot \delta s = 0,$$
+
+with components in units of the motion. **Source:** Seydel, *Practical Bifurcation and
+Stability Analysis* (2010), section 7.3.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from ..dynamics.engines.choice import engine_of
+from ..dynamics.engines.engine import Observation
+from ..dynamics.flow import observe
+from ..dynamics.observables import Watched, start_watching
+from ..ensemble import Reason
+from .newton import newton
+from .shooting import SAME_STATE, Trial, judged
+
+# A step goes no farther than this part of the motion's extent, and of its period.
+_REACH, _STRETCH = 0.5, 0.2
+# Of the period guessed: another one is another cycle's.
+_LONGER = 4.0
+# A motion of an extent below this part of its first size, or of its state, is at rest.
+_AT_REST = 1e-6
+# What has died out counts as this part of what it was.
+_NEGLIGIBLE = 1e-10
+# Starts: the guess itself, and the ends of transients of so many periods.
+_TRANSIENTS = (5.0, 20.0, 80.0, 320.0)
+# Samples of a period, or of a longer window: a multiple of 2, 3, 5 and 7.
+_SAMPLES = 420
+_WINDOW = 3.0  # periods that a return is looked for in, twice as many at each start
+_PARTS = (2, 3, 5, 7)
+# A return comes this close, per extent, after the motion was this far away.
+_RETURNS, _NEARLY, _AWAY = 0.02, 0.2, 0.5
+
+
+class CycleShot(NamedTuple):
+    """Where Newton's iteration for a cycle ended, and what one period makes of it.
+
+    `rate`: f at the state; `image` and `monodromy` of the tighter tolerance;
+    `coarse_monodromy`, `correction`: see `shooting.Shot`, the latter of (state, period);
+    `left`: the step that is left, and `solver` the inverse of its matrix, of
+    (state, period), `units` of the state.
+    """
+
+    state: Float[Array, " n"]
+    period: Float[Array, ""]
+    rate: Float[Array, " n"]
+    image: Float[Array, " n"]
+    monodromy: Float[Array, "n n"]
+    watched: Watched
+    coarse_monodromy: Float[Array, "n n"]
+    correction: Float[Array, " unknowns"]
+    left: Float[Array, " unknowns"]
+    solver: Float[Array, "unknowns unknowns"]
+    units: Float[Array, " n"]
+    result: Int[Array, ""]
+
+
+class _Iteration(NamedTuple):
+    """Newton's method so far: see `shooting.shoot`; unknowns are (state, period).
+
+    `size`: what the motion was measured in at first; `full`: the last step, not cut.
+    """
+
+    best: Float[Array, " unknowns"]
+    least: Float[Array, ""]
+    monodromy: Float[Array, "n n"]
+    step: Float[Array, " unknowns"]
+    damping: Float[Array, ""]
+    correction: Float[Array, " unknowns"]
+    iterations: Int[Array, ""]
+    looks: Int[Array, ""]
+    size: Float[Array, " n"]
+    result: Int[Array, ""]
+    at: Float[Array, " unknowns"]
+    full: Float[Array, " unknowns"]
+    solver: Float[Array, "unknowns unknowns"]
+    units: Float[Array, " n"]
+    seen: Observation
+
+
+def shoot_cycle(system, guess, period, rtol, tight, engine="auto") -> CycleShot:
+    """Return the cycle near a guess of state and period, or that of its transient.
+
+    Where Newton's method leads to no cycle from the guess itself, the motion from there
+    is followed, and the method starts from where it goes, with the time in which that
+    comes back.
+    """
+
+    def attempt(last):
+        index, start, span, size, _, _ = last
+        shot = _shoot(system, start, span, size, rtol, tight, engine)
+        found = shot.result == Reason.SUCCESS
+        lead = jnp.asarray(_TRANSIENTS)[index] * span
+        width = _WINDOW * span * 2.0 ** index.astype(float)
+        origin = jnp.where(found, shot.state, start)
+        safe = jnp.all(jnp.isfinite(origin)) & (span > 0)
+        parts = jnp.arange(1.0, _SAMPLES + 1) / _SAMPLES
+        times = jnp.where(found, shot.period * parts, lead + width * parts)
+        times = jnp.where(safe, jnp.append(0.0, times), jnp.append(0.0, parts))
+        origin = jnp.where(safe, origin, jnp.zeros_like(origin))
+        states, _, _ = engine_of(system, engine).sampled(system, origin, times, rtol)
+        apart = jnp.max(jnp.abs(states - origin[None]) / shot.units[None], axis=1)
+        repeats = jnp.stack([apart[_SAMPLES // part] for part in _PARTS]) < SAME_STATE
+        shorter = found & jnp.any(repeats)
+        code = jnp.where(shorter, Reason.SHORTER_PERIOD, shot.result).astype(jnp.int32)
+        later = _return_time(states[1:], width / _SAMPLES)
+        later = jnp.where(jnp.isfinite(later), later, span)
+        size = jnp.where(index == 0, jnp.max(jnp.abs(states), axis=0), size)
+        rests = ~found & jnp.all(_extent(states[1:]) <= _AT_REST * size)
+        code = jnp.where(rests, Reason.EQUILIBRIUM, code).astype(jnp.int32)
+        # What our own guess of the period has gone round several times.
+        part = jnp.max(jnp.where(repeats, jnp.asarray(_PARTS, float), 1.0))
+        start = jnp.where(shorter, shot.state, states[1])
+        later = jnp.where(shorter, shot.period / part, later)
+        ended = (found & ~shorter) | (shorter & (index == 0)) | rests
+        return index + 1, start, later, size, ended, shot._replace(result=code)
+
+    def goes_on(last):
+        index, start, _, _, ended, _ = last
+        return ~ended & (index < len(_TRANSIENTS)) & jnp.all(jnp.isfinite(start))
+
+    start, span = jnp.asarray(guess, float), jnp.asarray(period, float)
+    nothing = _shot(system, _begun(system, jnp.append(start, span)))
+    begun = jnp.asarray(False)
+    first = jnp.asarray(0), start, span, jnp.abs(start), begun, nothing
+    return jax.lax.while_loop(goes_on, attempt, first)[-1]
+
+
+def _return_time(states, apart):
+    """Return when a motion first comes back to where its samples begin, or NaN."""
+    extent = _extent(states)
+    extent = jnp.where(extent > 0, extent, 1.0)
+    distance = jnp.max(jnp.abs(states - states[:1]) / extent[None], axis=1)
+    been = jax.lax.cummax(distance)[1:-1] > _AWAY
+    inner, before, after = distance[1:-1], distance[:-2], distance[2:]
+    turns = been & (inner <= before) & (inner <= after)
+    close, nearly = turns & (inner < _RETURNS), turns & (inner < _NEARLY)
+    which = jnp.argmax(jnp.where(jnp.any(close), close, nearly))
+    # Squares are parabolas where distances have a corner.
+    low, mid, high = before[which] ** 2, inner[which] ** 2, after[which] ** 2
+    bend = low - 2 * mid + high
+    shift = jnp.where(bend > 0, (low - high) / (2 * jnp.where(bend > 0, bend, 1.0)), 0.0)
+    return jnp.where(jnp.any(nearly), (which.astype(float) + 1 + shift) * apart, jnp.nan)
+
+
+def _extent(states):
+    return jnp.max(states, axis=0) - jnp.min(states, axis=0)
+
+
+def cycle_matrix(monodromy, rate, end_rate, units, period):
+    """Return the matrix of (ds / units, dT / period): that of the motion, and a phase.
+
+    Its last row says that no step goes along the cycle.
+    """
+    size = units.shape[0]
+    moved = (monodromy - jnp.eye(size)) * units[None] / units[:, None]
+    along = rate / units
+    along = along / jnp.maximum(jnp.linalg.norm(along), jnp.finfo(float).tiny)
+    whole = jnp.zeros((size + 1, size + 1))
+    whole = whole.at[:size, :size].set(moved)
+    whole = whole.at[:size, size].set(end_rate * period / units)
+    return whole.at[size, :size].set(along)
+
+
+def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShot:
+    """Return where Newton's method ends; `largest`: what a motion seen before reached."""
+    size = guess.shape[0]
+    field = system.equation().vector_field
+
+    def body(last: _Iteration) -> _Iteration:
+        looking = last.looks > 0
+        at = last.best + jnp.where(looking, 1.0, last.damping) * last.step
+        state, span = at[:size], at[size]
+        tolerance = jnp.where(looking, tight, rtol)
+        inside = (span < _LONGER * period) & (span > period / _LONGER)
+        end = jnp.where(inside, span, 0.0)
+        seen = observe(system, state, 0.0, end, rtol=tolerance, grazing=0.0, engine=engine)
+        highest, lowest = seen.watched.highest, seen.watched.lowest
+        reached = jnp.maximum(jnp.abs(highest), jnp.abs(lowest))
+        failed = (seen.result != Reason.SUCCESS) | ~inside
+        first = jnp.where(last.iterations == 0, largest, last.size)
+        units = jnp.maximum(reached, _NEGLIGIBLE * first)
+        units = jnp.where(units > 0, units, 1.0)
+        residual = seen.state - state
+        extent = jnp.max((highest - lowest) / units)
+        # A motion at rest returns as well: what is left counts per extent.
+        length = jnp.max(jnp.abs(residual) / units) / extent
+        length = jnp.where(failed | ~jnp.isfinite(length), jnp.inf, length)
+        better = length < last.least
+        rate, end_rate = field(0.0, state), field(0.0, seen.state)
+        matrix = cycle_matrix(seen.monodromy, rate, end_rate, units, span)
+        solver = jnp.linalg.inv(matrix)
+        scaled = solver @ jnp.append(-residual / units, 0.0)
+        far = jnp.max(jnp.abs(scaled[:size]))
+        cut = jnp.minimum(_REACH * extent / far, _STRETCH / jnp.abs(scaled[size]))
+        full = scaled * jnp.append(units, span)
+        step = full * jnp.minimum(1.0, jnp.where(jnp.isnan(cut), 1.0, cut))
+        stride = jnp.max(jnp.abs(scaled))
+        miss = jnp.max(jnp.abs(residual) / units)
+        growth = jnp.max(jnp.abs(seen.monodromy) * units[None] / units[:, None])
+        growth = jnp.maximum(1.0, growth)
+        why = jnp.where(inside, seen.result, Reason.DIVERGED).astype(jnp.int32)
+        trial = Trial(why, failed, length, better, stride, miss, growth)
+        done, code = judged(last, trial, looking, rtol, tight)
+        moves = better | looking
+        return _Iteration(
+            jnp.where(moves, at, last.best),
+            # The residuals of another tolerance are compared among themselves.
+            jnp.where(looking | ~done, jnp.where(moves, length, last.least), jnp.inf),
+            jnp.where(better & ~looking, seen.monodromy, last.monodromy),
+            jnp.where(moves, jnp.where(looking | done, full, step), last.step),
+            jnp.where(better, 1.0, last.damping / 2),
+            jnp.where(last.looks == 1, full, last.correction),
+            last.iterations + 1,
+            jnp.where(looking | done, last.looks + 1, 0),
+            jnp.where(last.iterations == 0, jnp.maximum(units, largest), last.size),
+            code,
+            at,
+            full,
+            solver,
+            units,
+            seen,
+        )
+
+    start = jnp.append(guess, period)
+    last = newton(body, _begun(system, start), lambda iteration: iteration.result < 0)
+    return _shot(system, last)
+
+
+def _shot(system, last: _Iteration) -> CycleShot:
+    """Return where the method ended; what rests is no cycle."""
+    seen, size = last.seen, last.at.shape[0] - 1
+    extent = seen.watched.highest - seen.watched.lowest
+    still = jnp.max(extent / jnp.maximum(last.units, last.size)) < _AT_REST
+    code = jnp.where(still, Reason.EQUILIBRIUM, last.result)
+    state = last.at[:size]
+    return CycleShot(
+        state,
+        last.at[size],
+        system.equation().vector_field(0.0, state),
+        seen.state,
+        seen.monodromy,
+        seen.watched,
+        last.monodromy,
+        last.correction,
+        last.full,
+        last.solver,
+        last.units,
+        code.astype(jnp.int32),
+    )
+
+
+def _begun(system, start) -> _Iteration:
+    """Return the method before its first step."""
+    unknowns = start.shape[0]
+    size, state = unknowns - 1, start[:-1]
+    watched = start_watching(jnp.zeros(()), state, system.equation())
+    code = jnp.asarray(Reason.DIVERGED, jnp.int32)
+    seen = Observation(state, jnp.eye(size), watched, code)
+    return _Iteration(
+        start,
+        jnp.asarray(jnp.inf),
+        jnp.full((size, size), jnp.nan),
+        jnp.zeros(unknowns),
+        jnp.asarray(1.0),
+        jnp.zeros(unknowns),
+        jnp.asarray(0, jnp.int32),
+        jnp.asarray(0, jnp.int32),
+        jnp.zeros(size),
+        jnp.asarray(-1, jnp.int32),
+        start,
+        jnp.zeros(unknowns),
+        jnp.zeros((unknowns, unknowns)),
+        jnp.ones(size),
+        seen,
+    )

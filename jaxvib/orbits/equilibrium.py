@@ -1,0 +1,268 @@
+"""States in which an autonomous system stays, their stability and the evidence for it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Bool, Complex, Float, Int, Real
+
+from .._environment import require_float64
+from .._quantity import reported
+from ..dynamics.flow import checked_state
+from ..ensemble import Reason, raise_if_empty, reason
+from ..systems.autonomous import check_autonomous
+from ..systems.system import System
+from .implicit import implicit_root
+from .multipliers import STABLE, UNDECIDED, UNSTABLE, eigenvalues, multiplier_error
+from .newton import newton
+
+_MOST_ITERATIONS = 100
+# A step this short, per size, is one of the last; one shorter than the other is rounding.
+_CLOSE, _CLOSEST = 1e-9, 1e-15
+_SMALLEST_DAMPING = 1 / 1024
+# Of a field, in units of a double's, per size of its terms.
+_ROUNDINGS = 16
+# A condition of the Jacobian beyond this leaves three of a double's digits at most.
+_SINGULAR = 1e13
+
+
+class Equilibrium(eqx.Module):
+    r"""A state $x$ with $f(x, p) = 0$, and the eigenvalues of $J = \partial f/\partial x$.
+
+    `state` and `eigenvalues` are differentiable with respect to every parameter of the
+    system by the implicit function theorem. It is stable where no eigenvalue's real part
+    is as large as minus `eigenvalue_error`, unstable where one exceeds it.
+    """
+
+    state: Float[Array, " n"] = reported("state", "", ("state",))
+    eigenvalues: Complex[Array, " n"] = reported(
+        "eigenvalues, largest real part first", "1/s", ("eigenvalue",)
+    )
+    stable: Int[Array, ""] = reported("1 stable, 0 unstable, -1 undecided")
+    residual: Float[Array, ""] = reported("largest component of f that is left")
+    state_error: Float[Array, ""] = reported("error bar of the state")
+    eigenvalue_error: Float[Array, ""] = reported(
+        "bound on the error of each eigenvalue", "1/s"
+    )
+    condition: Float[Array, ""] = reported("condition number of the Jacobian, balanced")
+    iterations: Int[Array, ""] = reported("steps of Newton's method")
+    result: Int[Array, ""] = reported("reason code")
+
+    def __repr__(self) -> str:
+        if np.ndim(self.result) != 0 or isinstance(self.result, jax.core.Tracer):
+            return f"Equilibrium of shape {np.shape(self.result)}"
+        if int(self.result) and not np.isfinite(self.state).all():
+            return f"Equilibrium: none found ({reason(self.result)})"
+        words = {STABLE: "stable", UNSTABLE: "unstable"}
+        state = ", ".join(f"{value:.6g}" for value in np.asarray(self.state))
+        rates = ", ".join(f"{value:.6g}" for value in np.asarray(self.eigenvalues))
+        return "\n".join(
+            [
+                f"Equilibrium: {words.get(int(self.stable), 'undecided')}",
+                f"  state         {state} (error {self.state_error:.1e})",
+                f"  eigenvalues   {rates} 1/s (error {self.eigenvalue_error:.1e})",
+                f"  result        {reason(self.result)}",
+            ]
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{self!r}</pre>"
+
+
+def equilibrium(
+    system: System,
+    guess: Real[ArrayLike, " n"] | Sequence | None = None,
+    *,
+    throw: bool = True,
+) -> Equilibrium:
+    r"""Return the state near a guess in which an autonomous system stays.
+
+    Newton's method solves $f(x, p) = 0$, with steps that are halved until the next one
+    would be shorter (the natural monotonicity test), down to the rounding of the field.
+    What rounding can move the state by is its error bar; that and rounding of $J$ make
+    the eigenvalues'. Works under `jit`, `vmap`, `jacfwd` and `grad`.
+
+    **Arguments:** `guess`: a state; `None` starts from `system.rest()`.
+
+    **Raises:** `ValueError` for a system that is moved from outside, or a guess of the
+    wrong shape; `RuntimeError` with the reason where a single call finds none, unless
+    `throw=False`: then, in a batch and under transformations the reason is in `.result`
+    and the numbers are NaN. One that is there with a singular $J$ (a fold or a branch
+    point) has that reason and keeps its numbers.
+
+    **Source:** Deuflhard, *Newton Methods for Nonlinear Problems* (2004), section 2.1.
+    """
+    require_float64()
+    check_autonomous(system, "equilibrium")
+    start = system.rest() if guess is None else checked_state(system, guess)
+    found = equilibrium_near(system, start)
+    raise_if_empty("equilibrium", throw, found.result, found.state)
+    return found
+
+
+def rates(static, state, leaves):
+    """Return f(x, p) of a system's leaves and the rest of it."""
+    return eqx.combine(leaves, static).equation().vector_field(0.0, state)
+
+
+@eqx.filter_jit
+def equilibrium_near(system: System, guess) -> Equilibrium:
+    """Return the equilibrium that Newton's method finds from a guess."""
+    leaves, static = eqx.partition(system, eqx.is_inexact_array)
+    frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
+
+    def field(state):
+        return rates(static, state, frozen)
+
+    last = _solve(field, jax.lax.stop_gradient(jnp.asarray(guess, float)))
+    found = last.code == Reason.SUCCESS
+    state = jnp.where(found, last.state, jnp.nan)
+    return equilibrium_at(static, leaves, state, last.units, last.code, last.iterations)
+
+
+def equilibrium_at(static, leaves, state, units, code, iterations) -> Equilibrium:
+    """Return a converged state as an equilibrium, with its evidence and derivatives."""
+    frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
+
+    def residual(state, leaves):
+        return rates(static, state, leaves)
+
+    def jacobian(state, leaves):
+        return jax.jacfwd(residual)(state, leaves)
+
+    left, matrix = residual(state, frozen), jacobian(state, frozen)
+    finite = jnp.all(jnp.isfinite(matrix)) & jnp.all(jnp.isfinite(left))
+    size = jnp.maximum(jnp.abs(state), _ROUNDINGS * jnp.finfo(float).eps * units)
+    rounded = _ROUNDINGS * jnp.finfo(float).eps * (jnp.abs(matrix) @ size)
+    safe = jnp.where(finite, matrix, jnp.eye(state.shape[0]))
+    condition = _condition(safe, units)
+    away = jnp.abs(jnp.linalg.inv(safe)) @ (jnp.abs(left) + rounded)
+    away = jnp.where(finite, away, jnp.nan)
+    # As far as the state may be wrong in its worst direction.
+    _, change = jax.jvp(lambda x: jacobian(x, frozen), (state,), (away,))
+    bar = multiplier_error(safe, jnp.where(jnp.isfinite(change), change, jnp.inf))
+    lost = finite & ~(condition < _SINGULAR)
+    bar = jnp.where(lost, jnp.inf, jnp.where(finite, bar, jnp.nan))
+
+    solved = implicit_root(residual, state, leaves)
+    values = eigenvalues(jacobian(solved, leaves))
+    order = jax.lax.stop_gradient(jnp.lexsort((-values.imag, -values.real)))
+    values = values[order]
+    largest = jax.lax.stop_gradient(values.real[0])
+    code = jnp.where(~finite & (code == Reason.SUCCESS), Reason.DIVERGED, code)
+    code = jnp.where(lost & (code == Reason.SUCCESS), Reason.SINGULAR, code)
+    return Equilibrium(
+        state=solved,
+        eigenvalues=values,
+        stable=_verdict(largest, bar),
+        residual=jnp.max(jnp.abs(left)),
+        state_error=jnp.max(away),
+        eigenvalue_error=bar,
+        condition=jnp.where(finite, condition, jnp.nan),
+        iterations=iterations,
+        result=code.astype(jnp.int32),
+    )
+
+
+def _verdict(largest, error):
+    """Return 1 (stable), 0 (unstable) or -1 by the largest real part and its error."""
+    decided = jnp.where(largest > error, UNSTABLE, UNDECIDED)
+    return jnp.where(largest < -error, STABLE, decided).astype(jnp.int8)
+
+
+def _condition(matrix, units):
+    """Return a Jacobian's condition, its states measured in units and its rows alike."""
+    scaled = matrix * units[None]
+    rows = jnp.max(jnp.abs(scaled), axis=1, keepdims=True)
+    return jnp.linalg.cond(scaled / jnp.where(rows > 0, rows, 1.0))
+
+
+class _Iteration(NamedTuple):
+    """Newton's method so far: the best state, the full step from there, what it is in.
+
+    `damping` of the step that is tried next; `code`: a reason code, -1 while it goes on.
+    """
+
+    state: Float[Array, " n"]
+    step: Float[Array, " n"]
+    matrix: Float[Array, "n n"]
+    length: Float[Array, ""]
+    damping: Float[Array, ""]
+    units: Float[Array, " n"]
+    begun: Bool[Array, ""]
+    iterations: Int[Array, ""]
+    code: Int[Array, ""]
+
+
+def _solve(field, start) -> _Iteration:
+    """Return where the method ends from a start."""
+
+    def step(last: _Iteration) -> _Iteration:
+        trial = last.state + last.damping * last.step
+        left, matrix = field(trial), jax.jacfwd(field)(trial)
+        # Nothing left is no step, however singular the matrix.
+        own = jnp.linalg.solve(matrix, -left)
+        own = jnp.where(jnp.all(left == 0), 0.0, own)
+        # What is left, told by the last matrix: free of the units of the rates.
+        told = jnp.where(last.begun, jnp.linalg.solve(last.matrix, -left), own)
+        units = jnp.maximum(last.units, jnp.abs(trial))
+        units = jnp.where(last.begun, units, jnp.maximum(units, jnp.abs(own)))
+        shown = _length(told, units)
+        better = jnp.isfinite(shown) & (shown <= (1 - last.damping / 4) * last.length)
+        noise = jnp.isfinite(shown) & (last.length < _CLOSE)
+        better = better | noise | ~last.begun
+        length = _length(own, units)
+        # As good as it gets where steps no longer become shorter.
+        done = (
+            better & (length < _CLOSE) & ((length > last.length / 2) | (length < _CLOSEST))
+        )
+        code = jnp.where(done, Reason.SUCCESS, -1)
+        code = jnp.where(
+            ~better & (last.damping < _SMALLEST_DAMPING), Reason.DIVERGED, code
+        )
+        whole = jnp.all(jnp.isfinite(matrix)) & jnp.all(jnp.isfinite(left))
+        flat = better & whole & ~jnp.all(jnp.isfinite(own))
+        code = jnp.where(flat, Reason.SINGULAR, code)
+        code = jnp.where(~last.begun & ~whole, Reason.BAD_PARAMETER, code)
+        damping = jnp.where(better, jnp.minimum(1.0, 2 * last.damping), last.damping / 2)
+        return _Iteration(
+            jnp.where(better, trial + jnp.where(done, own, 0.0), last.state),
+            jnp.where(better, own, last.step),
+            jnp.where(better, matrix, last.matrix),
+            jnp.where(better, length, last.length),
+            jnp.where(last.begun, damping, 1.0),
+            units,
+            jnp.asarray(True),
+            last.iterations + 1,
+            code.astype(jnp.int32),
+        )
+
+    def goes_on(last: _Iteration):
+        return (last.code < 0) & (last.iterations < _MOST_ITERATIONS)
+
+    size = start.shape[0]
+    first = _Iteration(
+        start,
+        jnp.zeros(size),
+        jnp.eye(size),
+        jnp.asarray(jnp.inf),
+        jnp.asarray(0.0),
+        jnp.abs(start),
+        jnp.asarray(False),
+        jnp.asarray(0, jnp.int32),
+        jnp.asarray(-1, jnp.int32),
+    )
+    last = newton(step, first, goes_on)
+    code = jnp.where(last.code < 0, Reason.ITERATION_LIMIT, last.code)
+    return last._replace(code=code.astype(jnp.int32), units=_of_units(last.units))
+
+
+def _of_units(units):
+    return jnp.where(units > 0, units, 1.0)
+
+
+def _length(step, units):
+    return jnp.max(jnp.abs(step) / _of_units(units))

@@ -1,0 +1,108 @@
+"""Derivatives that are traced where a program needs them, and nowhere else."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend import core
+from jax.interpreters import ad, batching, mlir
+
+
+class _Linear(NamedTuple):
+    """`function(values, changes)`, linear in the changes, and the shapes of its results.
+
+    `known`: how many values there are; what comes after them are changes.
+    """
+
+    function: Callable
+    known: int
+    results: tuple
+
+
+def late_changes(function: Callable, values: Sequence, changes: Sequence, results):
+    """Return `function(values, changes)`, arrays of shapes `results`, linear in `changes`.
+
+    To JAX it is one operation, whose function is traced when a program with it is
+    compiled: not where nobody uses the results. Derivatives of many steps that come with
+    one that is asked for then cost nothing. Works under `jit`, `vmap` and differentiation,
+    forward and reverse.
+    """
+    linear = _Linear(
+        lambda *arrays: function(list(arrays[: len(values)]), list(arrays[len(values) :])),
+        len(values),
+        tuple(jax.ShapeDtypeStruct(r.shape, r.dtype) for r in results),
+    )
+    return _LATE.bind(*map(jnp.asarray, (*values, *changes)), linear=linear)
+
+
+_LATE = core.Primitive("late_changes")
+_LATE.multiple_results = True
+
+
+def _called(*arrays, linear):
+    return linear.function(*arrays)
+
+
+@_LATE.def_abstract_eval
+def _shapes(*arrays, linear):
+    return [jax.core.ShapedArray(r.shape, r.dtype) for r in linear.results]
+
+
+@_LATE.def_impl
+def _now(*arrays, linear):
+    return jax.jit(linear.function)(*arrays)
+
+
+mlir.register_lowering(_LATE, mlir.lower_fun(_called, multiple_results=True))
+
+
+def _slope(primals, tangents, *, linear):
+    changes = []
+    for primal, tangent in zip(primals, tangents, strict=True):
+        if isinstance(tangent, ad.Zero):
+            moves = jnp.issubdtype(primal.dtype, jnp.inexact)
+            kind = primal.dtype if moves else jax.dtypes.float0
+            tangent = np.zeros(primal.shape, kind)
+        changes.append(tangent)
+    return jax.jvp(linear.function, tuple(primals), tuple(changes))
+
+
+def _transposed(cotangents, *arrays, linear):
+    values, changes = arrays[: linear.known], arrays[linear.known :]
+    shapes = [jax.ShapeDtypeStruct(c.aval.shape, c.aval.dtype) for c in changes]
+    given = [
+        jnp.zeros(r.shape, r.dtype) if isinstance(c, ad.Zero) else c
+        for c, r in zip(cotangents, linear.results, strict=True)
+    ]
+
+    def back(values, given):
+        def forward(changes):
+            return linear.function(*values, *changes)
+
+        return jax.linear_transpose(forward, shapes)(given)[0]
+
+    found = late_changes(back, values, given, shapes)
+    return [None] * linear.known + list(found)
+
+
+def _mapped(arrays, axes, *, linear):
+    size = next(
+        array.shape[axis]
+        for array, axis in zip(arrays, axes, strict=True)
+        if axis is not None
+    )
+    mapped = jax.vmap(linear.function, in_axes=tuple(axes))
+
+    def function(values, changes):
+        return mapped(*values, *changes)
+
+    results = [jax.ShapeDtypeStruct((size, *r.shape), r.dtype) for r in linear.results]
+    found = late_changes(function, arrays[: linear.known], arrays[linear.known :], results)
+    return found, [0] * len(found)
+
+
+ad.primitive_jvps[_LATE] = _slope
+ad.primitive_transposes[_LATE] = _transposed
+batching.primitive_batchers[_LATE] = _mapped

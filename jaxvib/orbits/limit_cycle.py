@@ -1,0 +1,289 @@
+"""A cycle of an autonomous system, with its stability and the evidence for both."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Complex, Float, Int
+
+from .._environment import require_float64
+from .._quantity import Range, check_range, reported
+from ..dynamics.engines.choice import STEPPED, check_engine
+from ..dynamics.flow import checked_state, flow
+from ..ensemble import Reason, reason
+from .cycle_shooting import CycleShot, shoot_cycle
+from .evidence import evidence_factor
+from .extremes import top
+from .implicit import implicit_root, with_derivative_of
+from .multipliers import (
+    STABLE,
+    UNSTABLE,
+    floquet_multipliers,
+    modulus,
+    multiplier_error,
+    verdict,
+)
+
+_BAND = 1e-3  # without evidence multipliers nearer to the unit circle are undecided
+_ROUNDINGS = 16
+
+
+class LimitCycle(eqx.Module):
+    r"""A motion $s(t)$ with $s(t + T) = s(t)$ of an autonomous field, T its own period.
+
+    `state` is a point of the cycle near the guess, or where a transient from there led.
+    One multiplier, that of a shift along the cycle, is 1: it is the first, as computed,
+    and how far it is from 1 is part of the error bar; stability is told by the others.
+
+    Every field is differentiable with respect to every parameter of the system by the
+    implicit function theorem, but for the numbers that are evidence. The derivative of
+    `state` is the one across the flow: along it a cycle's states are all alike.
+    """
+
+    state: Float[Array, " n"] = reported("state at t = 0", "", ("state",))
+    period: Float[Array, ""] = reported("period of the cycle", "s")
+    monodromy: Float[Array, "n n"] = reported("monodromy matrix", "", ("state", "column"))
+    floquet_multipliers: Complex[Array, " n"] = reported(
+        "Floquet multipliers: the trivial one, then largest modulus first",
+        "",
+        ("multiplier",),
+    )
+    largest_multiplier: Float[Array, ""] = reported(
+        "modulus of the largest multiplier but the trivial one"
+    )
+    stable: Int[Array, ""] = reported("1 stable, 0 unstable, -1 undecided")
+    amplitude: Float[Array, " freedoms"] = reported(
+        "half of highest minus lowest value", "", ("freedom",)
+    )
+    residual: Float[Array, ""] = reported(
+        "largest component of s(T) - s(0), tighter tolerance"
+    )
+    state_error: Float[Array, ""] = reported("error bar of the state")
+    period_error: Float[Array, ""] = reported("error bar of the period", "s")
+    monodromy_error: Float[Array, ""] = reported("change of M at the tighter tolerance")
+    multiplier_error: Float[Array, ""] = reported("bound on the error of each multiplier")
+    condition: Float[Array, ""] = reported("condition number of M - I with its phase")
+    result: Int[Array, ""] = reported("reason code")
+
+    def __repr__(self) -> str:
+        if np.ndim(self.result) != 0 or isinstance(self.result, jax.core.Tracer):
+            return f"LimitCycle of shape {np.shape(self.result)}"
+        if int(self.result) and not np.isfinite(self.largest_multiplier):
+            return f"LimitCycle: none found ({reason(self.result)})"
+        words = {STABLE: "stable", UNSTABLE: "unstable"}
+        state = ", ".join(f"{value:.6g}" for value in np.asarray(self.state))
+        amplitude = ", ".join(f"{value:.4g}" for value in np.asarray(self.amplitude))
+        trivial = abs(complex(self.floquet_multipliers[0]) - 1)
+        return "\n".join(
+            [
+                f"LimitCycle: {words.get(int(self.stable), 'undecided')}, "
+                f"largest |multiplier| {self.largest_multiplier:.6g} "
+                f"(error {self.multiplier_error:.1e})",
+                f"  period        {self.period:.10g} s (error {self.period_error:.1e})",
+                f"  state, t = 0  {state} (error {self.state_error:.1e})",
+                f"  amplitude     {amplitude}",
+                f"  evidence      residual {self.residual:.1e}, "
+                f"trivial multiplier off by {trivial:.1e}",
+                f"  result        {reason(self.result)}",
+            ]
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{self!r}</pre>"
+
+
+def limit_cycle(system, guess, period, *, engine, rtol, evidence) -> LimitCycle:
+    """Return the cycle near a guess, see `periodic_orbit`."""
+    require_float64()
+    check_engine(engine, (*STEPPED, "stepping"))
+    check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-2))
+    factor = evidence_factor(evidence)
+    if guess is None or period is None:
+        missing = "guess" if guess is None else "period"
+        raise ValueError(
+            f"{missing} = None of an autonomous system; allowed: a state near the cycle, "
+            "or from which a motion leads to it, and a guess of the cycle's period, s"
+        )
+    check_range("period", period, "s", Range(above=0.0))
+    start = checked_state(system, guess)
+    if start.shape[0] < 2:
+        raise ValueError("a cycle of one state; allowed: a system of two or more")
+    numbers = (jnp.asarray(number, float) for number in (period, rtol, factor))
+    return cycle_near(system, start, *numbers, engine)
+
+
+@eqx.filter_jit
+def cycle_near(system, guess, period, rtol, factor, engine="auto") -> LimitCycle:
+    """Return the cycle that Newton's method finds, from the guess or its transient."""
+    frozen = jax.tree.map(_stopped, system)
+    guess, period = jax.lax.stop_gradient((guess, period))
+    shot = shoot_cycle(frozen, guess, period, rtol, rtol * factor, engine)
+    return cycle_of_shot(system, shot, rtol * factor, factor < 1)
+
+
+def cycle_of_shot(system, shot: CycleShot, tight, evidenced) -> LimitCycle:
+    """Return a shot's cycle, with the evidence for it if it is `evidenced`."""
+    leaves, static = eqx.partition(system, eqx.is_inexact_array)
+    known = (shot.result == Reason.SUCCESS) | (shot.result == Reason.SHORTER_PERIOD)
+    size, units = shot.state.shape[0], shot.units
+    anchor = shot.state + jnp.where(evidenced, shot.left[:size], 0.0)
+    period = shot.period + jnp.where(evidenced, shot.left[size], 0.0)
+
+    # From here on everything is a differentiable function of the parameters.
+    frame = _Frame(anchor, shot.rate / units, units, period)
+    arguments = leaves, frame, tight
+    maps = _maps(static)
+    root = jnp.append(anchor / units, 1.0)
+    root = implicit_root(maps.residual, root, arguments) * jnp.append(units, period)
+    monodromy = with_derivative_of(maps.monodromy, shot.monodromy, (root, arguments))
+    rate = eqx.combine(leaves, static).equation().vector_field(0.0, root[:size])
+    trivial, others = transverse(monodromy, rate, units)
+    multipliers = floquet_multipliers(others)
+    largest = modulus(multipliers)
+    watched = shot.watched
+    times = jnp.concatenate([watched.highest_time, watched.lowest_time])
+    values = jnp.concatenate([watched.highest, watched.lowest])
+    values = with_derivative_of(maps.extremes, values, (root, arguments, times))
+    highest, lowest = jnp.split(values, 2)
+
+    bars = _bars(shot, jax.lax.stop_gradient((trivial, others)), evidenced)
+    whole = LimitCycle(
+        state=root[:size],
+        period=root[size],
+        monodromy=monodromy,
+        floquet_multipliers=jnp.append(trivial.astype(complex), multipliers),
+        largest_multiplier=largest,
+        stable=verdict(
+            jax.lax.stop_gradient(largest), jnp.where(evidenced, bars.multiplier, _BAND)
+        ),
+        amplitude=(highest - lowest) / 2,
+        residual=jnp.max(jnp.abs(shot.image - shot.state)),
+        state_error=bars.state,
+        period_error=bars.period,
+        monodromy_error=bars.monodromy,
+        multiplier_error=bars.multiplier,
+        condition=jnp.linalg.cond(shot.solver),
+        result=shot.result,
+    )
+
+    def spoil(leaf):
+        inexact = jnp.issubdtype(leaf.dtype, jnp.inexact)
+        return jnp.where(known, leaf, jnp.nan) if inexact else leaf
+
+    stable = jnp.where(known, whole.stable, -1).astype(jnp.int8)
+    return eqx.tree_at(lambda o: o.stable, jax.tree.map(spoil, whole), stable)
+
+
+def transverse(monodromy, rate, units):
+    r"""Return the trivial multiplier and the matrix that has the others.
+
+    A Householder reflection H turns the flow's direction into the first axis. Of
+    $H M H$, in `units`, the first column is then that multiplier and zeros, and the
+    others are the eigenvalues of the rest, where 1 is again as simple as it is: at a fold
+    the matrix M itself has a double one, whose error is the root of M's.
+    """
+    reflect = reflection(rate / units)
+    turned = reflect @ (monodromy * units[None] / units[:, None]) @ reflect
+    return turned[0, 0], turned[1:, 1:]
+
+
+def reflection(along: Float[Array, " n"]) -> Float[Array, "n n"]:
+    """Return the reflection that turns a direction into the first axis."""
+    along = along / jnp.maximum(jnp.linalg.norm(along), jnp.finfo(float).tiny)
+    mirror = along.at[0].add(jnp.where(along[0] < 0, -1.0, 1.0))
+    scale = 2 / jnp.maximum(mirror @ mirror, 1.0)
+    return jnp.eye(along.shape[0]) - scale * mirror[:, None] * mirror[None]
+
+
+class _Frame(NamedTuple):
+    """What a cycle is told in: the plane that it starts in, its sizes.
+
+    `anchor`: a state of the plane, `normal` to it in units; `units`, `period`: sizes.
+    """
+
+    anchor: Float[Array, " n"]
+    normal: Float[Array, " n"]
+    units: Float[Array, " n"]
+    period: Float[Array, ""]
+
+
+class _Maps(NamedTuple):
+    """What a cycle is made of, as functions of its unknowns and of the parameters."""
+
+    residual: Callable
+    monodromy: Callable
+    extremes: Callable
+
+
+def _maps(static) -> _Maps:
+    def residual(scaled, arguments):
+        leaves, frame, rtol = arguments
+        system = eqx.combine(leaves, static)
+        state, span = scaled[:-1] * frame.units, scaled[-1] * frame.period
+        image = flow(system, state, 0.0, span, rtol=rtol)
+        phase = frame.normal @ ((state - frame.anchor) / frame.units)
+        phase = phase / jnp.linalg.norm(frame.normal)
+        return jnp.append((image - state) / frame.units, phase)
+
+    def monodromy(root, arguments):
+        leaves, _, rtol = arguments
+        system = eqx.combine(leaves, static)
+
+        def end(state):
+            return flow(system, state, 0.0, root[-1], rtol=rtol)
+
+        return jax.jacfwd(end)(root[:-1])
+
+    def extremes(root, arguments, times):
+        leaves, _, rtol = arguments
+        system = eqx.combine(leaves, static)
+        equation = system.equation()
+
+        def seen(time):
+            there = flow(system, root[:-1], 0.0, time, rtol=rtol)
+            rate = equation.vector_field(time, there)
+            return top(*equation.displacements(time, there, rate))
+
+        rows = jax.vmap(seen)(times)
+        places = np.arange(rows.shape[0]) % rows.shape[1]
+        return jnp.take_along_axis(rows, jnp.asarray(places)[:, None], axis=1)[:, 0]
+
+    return _Maps(residual, monodromy, extremes)
+
+
+class _Bars(NamedTuple):
+    """Error bars of a cycle; NaN where there is no evidence."""
+
+    state: Float[Array, ""]
+    period: Float[Array, ""]
+    monodromy: Float[Array, ""]
+    multiplier: Float[Array, ""]
+
+
+def _bars(shot: CycleShot, parts, evidenced) -> _Bars:
+    """Return how far a cycle may be wrong, by two tolerances and by rounding."""
+    trivial, others = parts
+    size, units = shot.state.shape[0], shot.units
+    scale = jnp.append(units, shot.period)
+    # What one revolution is rounded by.
+    rounded = jnp.abs(shot.monodromy) @ units + units
+    rounded = _ROUNDINGS * jnp.finfo(float).eps * rounded / units
+    rounded = jnp.abs(shot.solver) @ jnp.append(rounded, 0.0) * scale
+    moved = jnp.abs(shot.correction) + jnp.abs(shot.left) + rounded
+    change = shot.monodromy - shot.coarse_monodromy
+    _, before = transverse(shot.coarse_monodromy, shot.rate, units)
+    bar = multiplier_error(others, others - before) + jnp.abs(trivial - 1)
+    bars = _Bars(
+        jnp.max(moved[:size]),
+        moved[size],
+        jnp.linalg.norm(jnp.where(jnp.isfinite(change), change, 0.0), 2),
+        bar,
+    )
+    return jax.tree.map(lambda bar: jnp.where(evidenced, bar, jnp.nan), bars)
+
+
+def _stopped(leaf):
+    return jax.lax.stop_gradient(leaf) if eqx.is_inexact_array(leaf) else leaf
