@@ -10,6 +10,10 @@ from .continuation import switch_branch as switch_branch
 from .curves import BifurcationCurve as BifurcationCurve
 from .curves import bifurcation_curves as bifurcation_curves
 from .curves import continue_bifurcation as continue_bifurcation
+from .cycles import CycleBranch as CycleBranch
+from .equilibria import EquilibriumBranch as EquilibriumBranch
+from .equilibria import continue_equilibrium as continue_equilibrium
 from .extension import extend_branch as extend_branch
+from .field_bifurcation import FieldBifurcation as FieldBifurcation
 from .isolated import find_branches as find_branches
 from .settings import ContinuationSettings as ContinuationSettings

@@ -5,7 +5,7 @@ the implicit function theorem.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, overload
 
 import equinox as eqx
 import jax
@@ -17,10 +17,12 @@ from .._nearest import nearest
 from .._quantity import reported
 from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, raise_if_empty, reason
+from ..orbits.equilibrium import Equilibrium
 from ..orbits.implicit import implicit_root
+from ..orbits.limit_cycle import LimitCycle
 from ..orbits.multipliers import floquet_multipliers
-from ..orbits.newton import newton
 from ..orbits.periodic_orbit import PeriodicOrbit, check_periods
+from ..systems.autonomous import AutonomousSystem, is_autonomous
 from ..systems.parameters import parameters, unknown_key
 from ..systems.periods import check_period
 from ..systems.system import System
@@ -35,14 +37,10 @@ from .defining_equations import (
     state_at_start,
     with_values,
 )
+from .field_bifurcation import FieldBifurcation
+from .field_points import field_bifurcation_point
+from .root import root_near
 
-# Steps, of which the longest goes a fifth of the motion's size: from a guess that is wrong
-# by twice its size to where the method converges, and the few steps of that.
-_MOST_ITERATIONS = 20
-_LONGEST = 0.2
-_GOING = -1
-# A step this short, per size, is one of the last; one shorter than the other is rounding.
-_CLOSE, _CLOSEST = 1e-9, 1e-13
 # A value below it, or that moves the state by less per size, may have no size of its own.
 _ZERO = 1e-10
 
@@ -78,15 +76,33 @@ class BifurcationPoint(eqx.Module):
         )
 
 
+@overload
+def bifurcation_point(
+    system: AutonomousSystem, guess, kind: str, path: str, *_: Any, **__: Any
+) -> FieldBifurcation: ...
+
+
+@overload
+def bifurcation_point(
+    system: System, guess, kind: str, path: str, *_: Any, **__: Any
+) -> BifurcationPoint: ...
+
+
 def bifurcation_point(
     system: System,
-    guess: PeriodicOrbit | BifurcationPoint | Real[ArrayLike, " n"] | Sequence,
+    guess: PeriodicOrbit
+    | BifurcationPoint
+    | Equilibrium
+    | LimitCycle
+    | FieldBifurcation
+    | Real[ArrayLike, " n"]
+    | Sequence,
     kind: str,
     path: str,
     periods: int = 1,
     *,
     throw: bool = True,
-) -> BifurcationPoint:
+) -> BifurcationPoint | FieldBifurcation:
     """Return the bifurcation of a kind near a motion, in the parameter at `path`.
 
     Newton's method in state and parameter (and time, for grazing). The result is
@@ -96,12 +112,17 @@ def bifurcation_point(
     **Arguments:** `guess`: a periodic orbit of `system` near the bifurcation, or its
     state at t = 0, or one of a branch's `bifurcations`, whose parameter is then the
     start. `periods`: of the load in one of the motion, where the guess is a state.
+    Of an autonomous system: an `Equilibrium` or a state ("fold", "hopf"), a `LimitCycle`
+    ("fold", "period_doubling", "neimark_sacker"), or one of their branches'
+    `bifurcations`; the result is a `FieldBifurcation`, with period and frequency.
 
     **Raises:** `ValueError` for an unknown kind or path, a system that cannot have such
     a point, or an orbit that was not found; `RuntimeError` with the reason where a single
     call finds no point, unless `throw=False`: then, and under transformations, it is in
     `.result`. A pair of real multipliers whose product is 1 is no torus.
     """
+    if is_autonomous(system):
+        return field_bifurcation_point(system, guess, kind, path, throw)
     if kind not in KINDS:
         near = nearest(kind, KINDS)
         hint = f"; did you mean {near!r}?" if near else ""
@@ -147,7 +168,7 @@ def _found(system, state, count, value, kind: str, path: str, sized: bool):
     def map_(x, arguments):
         return both(x, arguments)[0]
 
-    found = _root(map_, start / units, (frozen, setting))
+    found = root_near(map_, start / units, (frozen, setting))
     code = found.code
     if kind == "neimark_sacker":
         monodromy = both(found.x, (frozen, setting))[1]
@@ -188,47 +209,3 @@ def _range(system, path, value, periods, cut):
     other = jnp.where(known, 1 / jnp.where(known, effect, 1.0), 1.0)
     small = jnp.abs(value) < _ZERO * other
     return jnp.where(small, other, jnp.abs(value))
-
-
-class _Iteration(NamedTuple):
-    """Newton's method so far: unknowns, what was left before the last step, its length."""
-
-    x: Float[Array, " unknowns"]
-    left: Float[Array, " unknowns"]
-    length: Float[Array, ""]
-    iterations: Int[Array, ""]
-    code: Int[Array, ""]
-
-
-def _root(map_, start, arguments) -> _Iteration:
-    """Return where Newton's method ends, with its reason code."""
-
-    def both(x):
-        left = map_(x, arguments)
-        return left, left
-
-    def step(last: _Iteration) -> _Iteration:
-        x = last.x
-        matrix, left = jax.jacfwd(both, has_aux=True)(x)
-        change = -jnp.linalg.solve(matrix, left)
-        length = jnp.max(jnp.abs(change))
-        # As good as it gets where steps no longer become shorter.
-        done = (length < _CLOSE) & ((length > last.length / 2) | (length < _CLOSEST))
-        code = jnp.where(done, Reason.SUCCESS, _GOING)
-        code = jnp.where(jnp.isfinite(length), code, Reason.DIVERGED)
-        new = jnp.where(code == _GOING, x + change * jnp.minimum(1.0, _LONGEST / length), x)
-        return _Iteration(new, left, length, last.iterations + 1, code.astype(jnp.int32))
-
-    def goes_on(last: _Iteration):
-        return (last.code == _GOING) & (last.iterations < _MOST_ITERATIONS)
-
-    first = _Iteration(
-        start,
-        jnp.full_like(start, jnp.nan),
-        jnp.asarray(jnp.inf),
-        jnp.asarray(0, jnp.int32),
-        jnp.asarray(_GOING, jnp.int32),
-    )
-    last = newton(step, first, goes_on)
-    code = jnp.where(last.code == _GOING, Reason.ITERATION_LIMIT, last.code)
-    return last._replace(code=code)

@@ -1,6 +1,7 @@
 """Continuation: branches of periodic motions followed along one parameter."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, overload
 
 import equinox as eqx
 import jax
@@ -8,11 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..ensemble import Reason, reason
+from ..orbits.limit_cycle import LimitCycle
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..orbits.regimes import batched
+from ..systems.autonomous import is_autonomous
 from ..systems.parameters import parameters
 from .bifurcation import BifurcationPoint
 from .branch import Branch, branch_of, stacked
+from .cycles import CycleBranch, continue_cycle
+from .equilibria import EquilibriumBranch
+from .field_bifurcation import FieldBifurcation
+from .field_switching import switch_field_branch
 from .limits import Extent, extent_of, known_parameter
 from .natural import Follower
 from .point import Point
@@ -24,16 +31,28 @@ from .tracing import Frame, crossings_along, frame_of, kinds_and_events, trace, 
 METHODS = ("natural", "arclength")
 
 
+@overload
+def continue_orbit(
+    system: eqx.Module, orbit: PeriodicOrbit, *_: Any, **__: Any
+) -> Branch: ...
+
+
+@overload
+def continue_orbit(
+    system: eqx.Module, orbit: LimitCycle, *_: Any, **__: Any
+) -> CycleBranch: ...
+
+
 def continue_orbit(
     system: eqx.Module,
-    orbit: PeriodicOrbit,
+    orbit: PeriodicOrbit | LimitCycle,
     path: str,
     bounds: tuple[float, float],
     method: str = "arclength",
     *,
     settings: ContinuationSettings = USUAL,
     progress: Callable[[int], None] | None = None,
-) -> Branch:
+) -> Branch | CycleBranch:
     r"""Follow a periodic motion along a parameter, both ways from its own value.
 
     Steps are measured along the branch (`branches.arclength`) and go round its folds,
@@ -54,6 +73,10 @@ def continue_orbit(
     `first_step`: nothing is corrected, and each orbit's `residual` and `state_error` say
     how far it has drifted.
 
+    A cycle of an autonomous system is followed by arclength with its period as one
+    unknown more, as far as the equilibrium that it shrinks to (the reason `EQUILIBRIUM`);
+    the result is a `CycleBranch`.
+
     **Arguments:** `orbit`: of `system` as it is. `path`, `bounds`: the parameter and
     the values to stop at; the system's own value lies between them. `settings`: the steps,
     the tolerance, and events to look for or to stop at. `progress`: is called with the
@@ -66,6 +89,11 @@ def continue_orbit(
     """
     if method not in METHODS:
         raise ValueError(f"method = {method!r}; allowed: {', '.join(METHODS)}")
+    if is_autonomous(system):
+        report = report_to(progress)
+        return continue_cycle(system, orbit, path, bounds, method, settings, report)
+    if isinstance(orbit, LimitCycle):
+        raise ValueError(f"orbit = LimitCycle of {type(system).__name__}; allowed: its own")
     declared = known_parameter(system, path)
     value = float(declared.value)
     extent = extent_of(system, path, bounds, value, settings)
@@ -198,20 +226,34 @@ def continue_orbits(
     ]
 
 
+@overload
+def switch_branch(
+    system: eqx.Module, point: BifurcationPoint, *_: Any, **__: Any
+) -> Branch: ...
+
+
+@overload
+def switch_branch(
+    system: eqx.Module, point: FieldBifurcation, *_: Any, **__: Any
+) -> CycleBranch | EquilibriumBranch: ...
+
+
 def switch_branch(
     system: eqx.Module,
-    point: BifurcationPoint,
+    point: BifurcationPoint | FieldBifurcation,
     bounds: tuple[float, float],
     way: int = 1,
     *,
     settings: ContinuationSettings = USUAL,
     progress: Callable[[int], None] | None = None,
-) -> Branch:
+) -> Branch | CycleBranch | EquilibriumBranch:
     """Follow the branch that begins at a bifurcation of another one.
 
     From a period doubling that of twice the period; from a branch point the one that
     crosses there, with a symmetry broken perhaps, on the side `way`, 1 or -1. The branch
-    begins beside the bifurcation, with the reason `BRANCHED`.
+    begins beside the bifurcation, with the reason `BRANCHED`. Of an autonomous system,
+    from a Hopf point the cycles about it, and from a branch point of equilibria or of
+    cycles those that cross there.
 
     **Arguments:** `point`: of a branch's `bifurcations`, or a `bifurcation_point`;
     the others are those of `continue_orbit`.
@@ -221,6 +263,9 @@ def switch_branch(
 
     **Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, chapter 10.
     """
+    if isinstance(point, FieldBifurcation):
+        report = report_to(progress)
+        return switch_field_branch(system, point, bounds, way, settings, report)
     if point.kind not in FROM:
         raise ValueError(f"kind = {point.kind!r}; allowed: {', '.join(FROM)}")
     if way not in (1, -1):

@@ -62,8 +62,8 @@ class Corrected(NamedTuple):
     found: Bool[Array, ""]
 
 
-def system_of(course: Course, static):
-    """Return the system of a lane."""
+def system_of(course, static):
+    """Return the system of a lane, of whose course the `leaves` are."""
     return eqx.combine(jax.tree.map(jnp.asarray, course.leaves), static)
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._quantity import check_range
+from ..systems.autonomous import is_autonomous
 from ..systems.parameters import Parameter, parameters, replace, unknown_key
 from ..systems.periods import check_period
 from .settings import ContinuationSettings
@@ -36,7 +37,8 @@ def extent_of(system, path: str, bounds, values, settings: ContinuationSettings)
     that do not enclose all values, or a system without a period between them.
     """
     low, high = enclosing(known_parameter(system, path), path, bounds, values)
-    check_periods_along(system, path, (low, high))
+    if not is_autonomous(system):
+        check_periods_along(system, path, (low, high))
     span = high - low
     steps = settings.steps(span)
     scaled = {name: step / span for name, step in steps.items()}

@@ -45,13 +45,14 @@ def pair_at(frame: Frame, point: BifurcationPoint, limits: Limits, way: int):
     direction = vectors[:, np.argmin(np.abs(values - target))].real
     away = np.append(direction / np.linalg.norm(direction), 0.0)
     around = frame.around(0, limits)
-    tracer = _tracer(around, x, way * np.sign(away[np.argmax(np.abs(away))]) * away)
-    if tracer is None:
+    start = beside(around, x, way * np.sign(away[np.argmax(np.abs(away))]) * away)
+    if start is None:
         raise ValueError(f"{point.kind} at {float(point.parameter):g}: no branch is there")
-    return [tracer, Tracer(around, tracer.start, Reason.BRANCHED)]
+    return [Tracer(around, start, GOING), Tracer(around, start, Reason.BRANCHED)]
 
 
-def _tracer(around: Surroundings, x, away) -> Tracer | None:
+def beside(around: Surroundings, x, away) -> BranchPoint | None:
+    """Return the first point of the branch that leaves a point along a direction."""
     predicted = np.array([x + reach * away for reach in _REACHES])
     found = around.correct(predicted, np.array([away] * len(_REACHES)))
     strayed = np.linalg.norm(found.x - predicted, axis=-1)
@@ -60,5 +61,4 @@ def _tracer(around: Surroundings, x, away) -> Tracer | None:
         return None
     best = good[0]
     outward = np.sign(found.tangent[best] @ (found.x[best] - x))
-    point = BranchPoint(found.x[best], outward * found.tangent[best], float(strayed[best]))
-    return Tracer(around, point, GOING)
+    return BranchPoint(found.x[best], outward * found.tangent[best], float(strayed[best]))

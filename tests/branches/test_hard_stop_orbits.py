@@ -246,6 +246,32 @@ def test_an_orbit_with_an_impact_has_the_determinant_of_both():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("derivative", [jax.jacfwd, jax.jacrev])
+def test_an_orbit_with_an_impact_has_the_closed_form_s_derivatives(derivative):
+    amplitude = closed.amplitude(0.5)
+
+    def state(values):
+        system = jv.replace(
+            oscillator(amplitude), dict(zip([LOAD, GAP], values, strict=True))
+        )
+        return jv.periodic_orbit(system, closed.start(0.5)).state
+
+    def start(load, stop):
+        other = OneImpact(stop=stop)
+        speed = scipy.optimize.brentq(
+            lambda v: other.amplitude(v) - load, other.fold()[1], 50.0, xtol=1e-15
+        )
+        return other.start(speed)
+
+    slopes = jax.jit(derivative(state))(jnp.array([amplitude, STOP]))
+    weights, step = np.array([-1, 9, -45, 45, -9, 1]) / 60, 1e-3
+    moves = step * np.array([-3, -2, -1, 1, 2, 3])
+    by_load = weights @ [start(amplitude + move, STOP) for move in moves] / step
+    by_stop = weights @ [start(amplitude, STOP + move) for move in moves] / step
+    np.testing.assert_allclose(slopes, np.stack([by_load, by_stop], 1), rtol=1e-8)
+
+
+@pytest.mark.slow
 def test_the_fold_has_the_closed_form_s_derivatives(branch):
     fold = branch.bifurcations[1]
 

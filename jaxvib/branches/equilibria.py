@@ -1,0 +1,254 @@
+"""Branches of equilibria along a parameter, with their folds and Hopf points."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Complex, Float, Int
+
+from .._quantity import reported
+from ..dynamics.scales import field_scales
+from ..ensemble import Reason, reason
+from ..orbits.equilibrium import Equilibrium, equilibrium_at
+from ..systems.autonomous import check_autonomous
+from ..systems.system import System
+from .arclength import both_ways
+from .changes import Change, changes_along, pairs, product
+from .corrector import Corrected, in_plane, system_of
+from .field_bifurcation import FieldBifurcation, field_bifurcation, listed
+from .limits import extent_of, known_parameter
+from .point import at
+from .settings import USUAL, ContinuationSettings, report_to
+from .smooth_branch import SmoothFrame
+from .tracer import Limits, Surroundings
+
+# Newton's method ends at the rounding of the field.
+_RTOL, _CLOSE = 1e-12, 1e-14
+# Of an eigenvalue that should be 0, or on the imaginary axis, per largest.
+_NEAR = 1e-5
+# What orbits have and equilibria have not.
+_NOT_OF_EQUILIBRIA = ("segments", "correct", "events", "stop_at")
+
+
+class EquilibriumCourse(NamedTuple):
+    """What points of a branch are measured in, see `corrector.Course`."""
+
+    leaves: Any
+    units: Any
+    rtol: Any
+    close: Any
+
+
+class EquilibriumBranch(eqx.Module):
+    """Equilibria along one parameter, in their order along the branch.
+
+    `equilibria`: an `Equilibrium` whose fields have a leading axis of points. `ends` says
+    why the branch stops at its first and at its last point.
+    """
+
+    path: str = eqx.field(static=True)
+    parameter: Float[Array, " points"] = reported("continued parameter", "", ("point",))
+    equilibria: Equilibrium
+    predictor_error: Float[Array, " points"] = reported(
+        "distance from the predicted to the found state, per size", "", ("point",)
+    )
+    ends: Int[Array, " 2"] = reported("reason codes of both ends", "", ("end",))
+    bifurcations: tuple[FieldBifurcation, ...] = ()
+
+    @property
+    def states(self) -> Float[Array, "points n"]:
+        """The states."""
+        return self.equilibria.state
+
+    @property
+    def eigenvalues(self) -> Complex[Array, "points n"]:
+        """The eigenvalues, 1/s, largest real part first."""
+        return self.equilibria.eigenvalues
+
+    @property
+    def stable(self) -> Int[Array, " points"]:
+        """1 stable, 0 unstable, -1 undecided."""
+        return self.equilibria.stable
+
+    def __repr__(self) -> str:
+        low, high = (reason(code) for code in np.asarray(self.ends))
+        share = np.mean(np.asarray(self.stable) == 1)
+        return "\n".join(
+            [
+                f"EquilibriumBranch along {self.path}: {len(self.parameter)} equilibria",
+                f"  from {self.parameter[0]:.8g}: {low}",
+                f"  to   {self.parameter[-1]:.8g}: {high}",
+                f"  stable at {share:.0%} of the points",
+                *listed(self.bifurcations),
+            ]
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{self!r}</pre>"
+
+
+def continue_equilibrium(
+    system: System,
+    point: Equilibrium,
+    path: str,
+    bounds: tuple[float, float],
+    *,
+    settings: ContinuationSettings = USUAL,
+    progress: Callable[[int], None] | None = None,
+) -> EquilibriumBranch:
+    r"""Follow an equilibrium along a parameter, both ways from its own value.
+
+    Steps are measured along the branch and go round its folds, as those of
+    `continue_orbit`. Where it changes its kind is in `.bifurcations`, sought on the
+    branch itself: a fold, where the parameter turns back; a "branch_point", where another
+    branch crosses, $\det J = 0$; a "hopf" point, where a complex pair
+    $\lambda = \pm i \omega$ is on the axis, $\prod_{i<j} (\lambda_i + \lambda_j) = 0$,
+    with its `frequency`. `switch_branch` leads from a Hopf point to its cycles.
+
+    **Arguments:** `point`: of `system` as it is. `path`, `bounds`: the parameter and the
+    values to stop at; the system's own value lies between them. `settings`: the steps.
+    `progress`: is called with the number of points found since its last call.
+
+    **Raises:** `ValueError` for a system that is moved from outside, an unknown path,
+    bounds that do not enclose the system's value, or an equilibrium that was not found.
+
+    **Source:** Keller, in Rabinowitz (ed.), *Applications of Bifurcation Theory* (1977);
+    Kuznetsov, *Elements of Applied Bifurcation Theory*, section 10.2.
+    """
+    check_autonomous(system, "continue_equilibrium")
+    settings.refuse("continue_equilibrium", *_NOT_OF_EQUILIBRIA)
+    value = float(known_parameter(system, path).value)
+    extent = extent_of(system, path, bounds, value, settings)
+    if int(point.result) != Reason.SUCCESS:
+        raise ValueError(f"equilibrium was not found: {reason(point.result)}")
+    frame = EquilibriumFrame(system, path, point.state, extent.span)
+    start = np.append(point.state, value) / frame.course.units
+    around = Surroundings(extent.limits, frame.correct)
+    pair = both_ways(frame.lanes, frame.courses, start[None], [around])
+    return frame.traced(pair[0], extent.limits, report_to(progress))
+
+
+class EquilibriumFrame(SmoothFrame):
+    """What all points of a branch of equilibria have in common."""
+
+    def __init__(self, system, path: str, state, span: float):
+        leaves, static = eqx.partition(system, eqx.is_inexact_array)
+        units = np.append(equilibrium_units(system, jnp.asarray(state)), span)
+        leaves = jax.tree.map(np.asarray, leaves)
+        tolerances = np.asarray(_RTOL), np.asarray(_CLOSE)
+        super().__init__(static, path, EquilibriumCourse(leaves, units, *tolerances))
+
+    def corrector(self):
+        """Return the function of a lane that corrects a prediction."""
+        return _corrector(self.static, self.path)
+
+    def evaluator(self):
+        """Return the function of a lane that gives parameter and equilibrium."""
+        return _evaluator(self.static, self.path)
+
+    def traced(self, pair, limits: Limits, report) -> EquilibriumBranch:
+        """Return the branch that a pair of tracers follows."""
+        points, ends, values, found = self.followed(pair, limits, report)
+        changes = changes_along(self.correct, points, TESTS)
+        located = [self._bifurcation(change) for change in changes]
+        return EquilibriumBranch(
+            path=self.path,
+            parameter=jnp.asarray(values),
+            equilibria=jax.tree.map(jnp.asarray, found),
+            predictor_error=jnp.asarray([point.miss for point in points], float),
+            ends=jnp.asarray(ends, jnp.int32),
+            bifurcations=tuple(point for point in located if point is not None),
+        )
+
+    def _bifurcation(self, change: Change) -> FieldBifurcation | None:
+        """Return what a change is, None where two real eigenvalues only cancel."""
+        values, found = self.evaluated(change.x[None])
+        eigenvalues = found.eigenvalues[0]
+        size = np.abs(eigenvalues).max()
+        turning = np.where(eigenvalues.imag > 0, np.abs(eigenvalues.real), np.inf)
+        wrong, frequency = np.abs(eigenvalues).min(), np.nan
+        if change.kind == "hopf":
+            wrong = turning.min()
+            frequency = eigenvalues.imag[turning.argmin()]
+        if change.found and not wrong < _NEAR * size:
+            return None
+        code = Reason.SUCCESS if change.found else Reason.ITERATION_LIMIT
+        return field_bifurcation(
+            change.kind,
+            "equilibrium",
+            self.path,
+            parameter=values[0],
+            state=found.state[0],
+            period=2 * np.pi / frequency,
+            frequency=frequency,
+            residual=found.residual[0],
+            test=wrong,
+            iterations=change.evaluations,
+            result=code,
+        )
+
+
+# Test functions by the parameter's part of the tangent and the eigenvalues, (points, n).
+TESTS: dict[str, Callable] = {
+    "fold": lambda tangents, values: tangents,
+    "hopf": lambda tangents, values: product(pairs(values, np.add)).real,
+    "branch_point": lambda tangents, values: product(values).real,
+}
+
+
+@eqx.filter_jit
+def equilibrium_units(system, state):
+    """Return what the components of an equilibrium are measured in."""
+    field = system.equation().vector_field
+    matrix = jax.jacfwd(lambda state: field(0.0, state))(state)
+    fastest = jnp.linalg.norm(matrix)
+    period = 2 * jnp.pi / jnp.where(fastest > 0, fastest, 1.0)
+    known = field_scales(field, 0.0, state, period)
+    size = jnp.maximum(known.least, known.sizes(state))
+    noise = jnp.finfo(float).eps * jnp.max(size)
+    return jnp.where(size > noise, size, 1.0)
+
+
+@functools.lru_cache(maxsize=32)
+def _corrector(static, path: str):
+    """Return the function of a lane (course, predicted x, normal) that corrects it."""
+
+    def map_(course, x):
+        system = system_of(course, static)
+
+        def rate(x):
+            unscaled = x * course.units
+            there = at(system, path, unscaled[-1])
+            found = there.equation().vector_field(0.0, unscaled[:-1])
+            return found / course.units[:-1], found / course.units[:-1]
+
+        matrix, left = jax.jacfwd(rate, has_aux=True)(x)
+        return left, matrix, matrix[:, :-1]
+
+    def correct(lane) -> Corrected:
+        course, predicted, normal = lane
+        here = functools.partial(map_, course)
+        return in_plane(here, course.rtol, course.close, predicted, normal)
+
+    return correct
+
+
+@functools.lru_cache(maxsize=32)
+def _evaluator(static, path: str):
+    """Return the function of a lane (course, x) that gives parameter and equilibrium."""
+
+    def evaluate(lane):
+        course, x = lane
+        unscaled = x * course.units
+        there = at(system_of(course, static), path, unscaled[-1])
+        leaves, rest = eqx.partition(there, eqx.is_inexact_array)
+        nothing = jnp.asarray(0, jnp.int32)
+        units = course.units[:-1]
+        state = unscaled[:-1]
+        return unscaled[-1], equilibrium_at(rest, leaves, state, units, nothing, nothing)
+
+    return evaluate

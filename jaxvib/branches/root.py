@@ -1,0 +1,62 @@
+"""Newton's method for the equations of a bifurcation, by steps of bounded length."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from ..ensemble import Reason
+from ..orbits.newton import newton
+
+# Steps, of which the longest goes a fifth of the motion's size: from a guess that is wrong
+# by twice its size to where the method converges, and the few steps of that.
+_MOST_ITERATIONS = 20
+_LONGEST = 0.2
+_GOING = -1
+# A step this short, per size, is one of the last; one shorter than the other is rounding.
+_CLOSE, _CLOSEST = 1e-9, 1e-13
+
+
+class Root(NamedTuple):
+    """Newton's method so far: unknowns, what was left before the last step, its length."""
+
+    x: Float[Array, " unknowns"]
+    left: Float[Array, " unknowns"]
+    length: Float[Array, ""]
+    iterations: Int[Array, ""]
+    code: Int[Array, ""]
+
+
+def root_near(map_, start, arguments) -> Root:
+    """Return where Newton's method ends, with its reason code."""
+
+    def both(x):
+        left = map_(x, arguments)
+        return left, left
+
+    def step(last: Root) -> Root:
+        x = last.x
+        matrix, left = jax.jacfwd(both, has_aux=True)(x)
+        change = -jnp.linalg.solve(matrix, left)
+        length = jnp.max(jnp.abs(change))
+        # As good as it gets where steps no longer become shorter.
+        done = (length < _CLOSE) & ((length > last.length / 2) | (length < _CLOSEST))
+        code = jnp.where(done, Reason.SUCCESS, _GOING)
+        code = jnp.where(jnp.isfinite(length), code, Reason.DIVERGED)
+        new = jnp.where(code == _GOING, x + change * jnp.minimum(1.0, _LONGEST / length), x)
+        return Root(new, left, length, last.iterations + 1, code.astype(jnp.int32))
+
+    def goes_on(last: Root):
+        return (last.code == _GOING) & (last.iterations < _MOST_ITERATIONS)
+
+    first = Root(
+        start,
+        jnp.full_like(start, jnp.nan),
+        jnp.asarray(jnp.inf),
+        jnp.asarray(0, jnp.int32),
+        jnp.asarray(_GOING, jnp.int32),
+    )
+    last = newton(step, first, goes_on)
+    code = jnp.where(last.code == _GOING, Reason.ITERATION_LIMIT, last.code)
+    return last._replace(code=code)

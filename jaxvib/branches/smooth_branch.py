@@ -1,0 +1,61 @@
+"""What branches of equilibria and of cycles have in common: followed, then evaluated."""
+
+import abc
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from ..ensemble import map_samples
+from .arclength import correct_some, run_tracers, together
+from .tracer import BranchPoint, Limits
+
+
+class Followed(NamedTuple):
+    """A branch in its order: points, reasons at both ends, the parameter, what is there."""
+
+    points: list[BranchPoint]
+    ends: tuple
+    values: np.ndarray
+    found: Any
+
+
+class SmoothFrame(abc.ABC):
+    """What all points of one branch have in common.
+
+    To add a kind of branch, write `corrector` and `evaluator`, functions of a lane.
+
+    **Fields:** `static`: what a system has beside its leaves; `path` of the parameter;
+    `course`: leaves and `units` of the unknowns, the parameter last.
+    """
+
+    def __init__(self, static, path: str, course):
+        self.static, self.path, self.course = static, path, course
+        self.courses = jax.tree.map(lambda leaf: np.asarray(leaf)[None], course)
+        self.lanes = together(self.corrector(), 1)
+        self.correct = functools.partial(correct_some, self.lanes, course)
+
+    @abc.abstractmethod
+    def corrector(self):
+        """Return the function of a lane (course, prediction, normal) that corrects it."""
+
+    @abc.abstractmethod
+    def evaluator(self):
+        """Return the function of a lane (course, x) to the parameter and what is there."""
+
+    def evaluated(self, x: np.ndarray):
+        """Return the parameter's values, and what is there, at scaled points."""
+        lanes = jax.tree.map(lambda leaf: np.stack([leaf] * len(x)), self.course)
+        return map_samples(self.evaluator(), (lanes, x), chunk=32)
+
+    def followed(self, pair, limits: Limits, report) -> Followed:
+        """Return the branch that a pair of tracers follows, every point evaluated."""
+        most = limits.most_points
+        points, ends = run_tracers(self.lanes, self.courses, [pair], most, report)[0]
+        values, found = self.evaluated(np.array([point.x for point in points]))
+        # The bounds come back from scaled coordinates with the rounding of a division.
+        for bound in limits.bounds[0]:
+            there = np.array([point.x[-1] == bound for point in points])
+            values[there] = bound * self.course.units[-1]
+        return Followed(points, ends, values, found)

@@ -1,0 +1,132 @@
+"""Checked against: a Hopf normal form of fifth order in closed form, scipy's DOP853."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import jaxvib as jv
+
+pytestmark = pytest.mark.slow
+
+
+def quintic(x, p):
+    """Return the field of circles with mu + r^2 - r^4 = 0."""
+    square = x[0] ** 2 + x[1] ** 2
+    grow = p["mu"] + square - square**2
+    turn = p["w"] + p["b"] * square
+    return jnp.stack([grow * x[0] - turn * x[1], turn * x[0] + grow * x[1]])
+
+
+circles = jv.autonomous_system(
+    quintic, parameters={"mu": -0.5, "w": 2.0, "b": 0.5}, dimension=2
+)
+BOUNDS = (-1.0, 1.0)
+
+
+def check_circles(branch):
+    square = np.sum(np.asarray(branch.states) ** 2, axis=1)
+    np.testing.assert_allclose(square**2 - square, branch.parameter, atol=1e-9)
+    periods = 2 * np.pi / (2 + 0.5 * square)
+    np.testing.assert_allclose(branch.periods, periods, rtol=1e-9)
+    slopes = 2 * square - 4 * square**2  # of r' by r
+    decided = np.asarray(branch.stable) != -1
+    assert decided.mean() > 0.8
+    np.testing.assert_array_equal((branch.stable == 1)[decided], (slopes < 0)[decided])
+
+
+def test_a_hopf_point_leads_to_its_cycles_and_round_their_fold():
+    rest = jv.equilibrium(circles, [0.0, 0.0])
+    (hopf,) = jv.continue_equilibrium(circles, rest, "mu", BOUNDS).bifurcations
+    assert abs(hopf.parameter) < 1e-12
+    branch = jv.switch_branch(circles, hopf, BOUNDS)
+    check_circles(branch)
+    assert int(branch.ends[0]) == jv.Reason.BRANCHED
+    np.testing.assert_allclose(branch.parameter[-1], 1.0, rtol=1e-15)
+    (fold,) = branch.bifurcations
+    assert (fold.kind, fold.of) == ("fold", "cycle")
+    np.testing.assert_allclose(fold.parameter, -0.25, rtol=1e-9)
+    np.testing.assert_allclose(fold.period, 2 * np.pi / 2.25, rtol=1e-6)
+
+
+def test_cycles_are_followed_to_the_hopf_point_that_they_shrink_to():
+    system = jv.replace(circles, {"mu": 0.5})
+    cycle = jv.periodic_orbit(system, [1.1, 0.0], period=2.5)
+    branch = jv.continue_orbit(system, cycle, "mu", BOUNDS)
+    check_circles(branch)
+    kinds = [found.kind for found in branch.bifurcations]
+    assert sorted(kinds) == ["fold", "hopf"]
+    hopf = branch.bifurcations[kinds.index("hopf")]
+    assert abs(hopf.parameter) < 1e-12
+    np.testing.assert_allclose(hopf.frequency, 2.0, rtol=1e-12)
+    ends = {jv.Reason(int(code)) for code in branch.ends}
+    assert ends == {jv.Reason.EQUILIBRIUM, jv.Reason.PARAMETER_BOUND}
+    assert "cycles" in repr(branch)
+    fold = branch.bifurcations[kinds.index("fold")]
+    point = jv.bifurcation_point(system, fold, "fold", "mu")
+    np.testing.assert_allclose(point.parameter, -0.25, rtol=1e-10)
+    np.testing.assert_allclose(np.sum(point.state**2), 0.5, rtol=1e-8)
+
+
+def rossler(x, p):
+    return jnp.stack([-x[1] - x[2], x[0] + 0.2 * x[1], 0.2 + x[2] * (x[0] - p["c"])])
+
+
+def monodromy_by_scipy(state, period, c):
+    def rate(t, y):
+        x, frame = y[:3], y[3:].reshape(3, 3)
+        matrix = np.array([[0, -1, -1], [1, 0.2, 0], [x[2], 0, x[0] - c]])
+        moved = [-x[1] - x[2], x[0] + 0.2 * x[1], 0.2 + x[2] * (x[0] - c)]
+        return np.concatenate([moved, (matrix @ frame).ravel()])
+
+    start = np.concatenate([np.asarray(state), np.eye(3).ravel()])
+    end = solve_ivp(rate, (0, float(period)), start, "DOP853", rtol=1e-12, atol=1e-13)
+    return end.y[:3, -1], end.y[3:, -1].reshape(3, 3)
+
+
+def test_rosslers_cycle_doubles_its_period_and_the_doubled_one_is_switched_to():
+    system = jv.autonomous_system(rossler, parameters={"c": 2.5}, dimension=3)
+    cycle = jv.periodic_orbit(system, [3.0, 0.0, 0.1], period=6.0)
+    branch = jv.continue_orbit(system, cycle, "c", (2.3, 3.2))
+    flip = next(p for p in branch.bifurcations if p.kind == "period_doubling")
+    end, matrix = monodromy_by_scipy(flip.state, flip.period, float(flip.parameter))
+    np.testing.assert_allclose(end, flip.state, atol=1e-8)
+    assert np.abs(np.linalg.eigvals(matrix) + 1).min() < 1e-6
+    doubled = jv.switch_branch(system, flip, (2.3, 3.2))
+    last = float(doubled.periods[-1])
+    end, matrix = monodromy_by_scipy(doubled.states[-1], last, 3.2)
+    np.testing.assert_allclose(end, doubled.states[-1], atol=1e-7)
+    half, _ = monodromy_by_scipy(doubled.states[-1], last / 2, 3.2)
+    assert np.abs(half - np.asarray(doubled.states[-1])).max() > 0.1
+    values = np.linalg.eigvals(matrix)
+    np.testing.assert_allclose(
+        np.sort(np.abs(doubled.floquet_multipliers[-1])), np.sort(np.abs(values)), atol=1e-6
+    )
+
+
+def test_bad_input_is_named():
+    system = jv.replace(circles, {"mu": 0.5})
+    cycle = jv.periodic_orbit(system, [1.1, 0.0], period=2.5)
+    with pytest.raises(ValueError, match="method = 'natural' of an autonomous system"):
+        jv.continue_orbit(system, cycle, "mu", BOUNDS, method="natural")
+    with pytest.raises(ValueError, match="kind = 'grazing' of a cycle; allowed: fold"):
+        jv.bifurcation_point(system, cycle, "grazing", "mu")
+
+
+def test_the_cycles_of_lorenz_go_from_their_hopf_point_to_the_homoclinic_motion():
+    """It is at r = 13.926: Sparrow, The Lorenz Equations (1982)."""
+
+    def lorenz(x, p):
+        roll = 10.0 * (x[1] - x[0])
+        turn = p["r"] * x[0] - x[1] - x[0] * x[2]
+        return jnp.stack([roll, turn, x[0] * x[1] - 8 / 3 * x[2]])
+
+    system = jv.autonomous_system(lorenz, parameters={"r": 20.0}, dimension=3)
+    rolls = jv.equilibrium(system, [7.0, 7.0, 19.0])
+    (hopf,) = jv.continue_equilibrium(system, rolls, "r", (15.0, 30.0)).bifurcations
+    branch = jv.switch_branch(system, hopf, (10.0, 30.0))
+    assert branch.bifurcations == ()
+    assert (np.asarray(branch.stable) != 1).all()
+    assert abs(branch.parameter[0] - 470 / 19) < 2e-3
+    assert abs(branch.parameter[-1] - 13.926) < 2e-3
+    assert branch.periods[-1] > 6 * branch.periods[0]

@@ -1,0 +1,127 @@
+"""Checked against: closed forms of Lorenz (1963), a cubic fold, the Brusselator, scipy."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxvib as jv
+
+SIGMA, B = 10.0, 8 / 3
+HOPF = SIGMA * (SIGMA + B + 3) / (SIGMA - B - 1)  # 470/19
+
+
+def lorenz(x, p):
+    roll = p["sigma"] * (x[1] - x[0])
+    return jnp.stack(
+        [roll, p["r"] * x[0] - x[1] - x[0] * x[2], x[0] * x[1] - p["b"] * x[2]]
+    )
+
+
+def convection(r):
+    values = {"sigma": SIGMA, "r": r, "b": B}
+    return jv.autonomous_system(lorenz, parameters=values, dimension=3)
+
+
+def test_the_rolls_of_lorenz_lose_their_stability_where_they_do_in_closed_form():
+    system = convection(20.0)
+    point = jv.equilibrium(system, [7.0, 7.0, 19.0])
+    branch = jv.continue_equilibrium(system, point, "r", (15.0, 30.0))
+    (hopf,) = branch.bifurcations
+    assert (hopf.kind, hopf.of) == ("hopf", "equilibrium")
+    assert abs(hopf.parameter - HOPF) < 1e-10
+    frequency = np.sqrt(B * (HOPF + SIGMA))
+    np.testing.assert_allclose(hopf.frequency, frequency, rtol=1e-11)
+    np.testing.assert_allclose(hopf.period, 2 * np.pi / frequency, rtol=1e-11)
+    np.testing.assert_allclose(hopf.state[:2], np.sqrt(B * (HOPF - 1)), rtol=1e-12)
+    r = np.asarray(branch.parameter)
+    np.testing.assert_allclose([r[0], r[-1]], [15.0, 30.0], rtol=1e-15)
+    np.testing.assert_allclose(branch.states[:, 2], r - 1, rtol=1e-12)
+    decided = np.asarray(branch.stable) != -1
+    np.testing.assert_array_equal((branch.stable == 1)[decided], (r < HOPF)[decided])
+    assert [jv.reason(code) for code in branch.ends] == [jv.reason(40)] * 2
+    assert "hopf at 24.7368421" in repr(branch)
+
+
+def test_rolls_begin_at_a_pitchfork():
+    system = convection(0.5)
+    point = jv.equilibrium(system, [0.0, 0.0, 0.0])
+    branch = jv.continue_equilibrium(system, point, "r", (0.2, 3.0))
+    (fork,) = branch.bifurcations
+    assert fork.kind == "branch_point"
+    assert abs(fork.parameter - 1) < 1e-10
+    np.testing.assert_allclose(fork.state, 0.0, atol=1e-12)
+
+
+def test_a_branch_goes_round_its_folds():
+    # x' = p + x - x^3 turns back at p = +-2 / sqrt(27), where x = -+1 / sqrt(3).
+    def field(x, p):
+        return jnp.stack([p["p"] + x[0] - x[0] ** 3, x[0] - x[1]])
+
+    system = jv.autonomous_system(field, parameters={"p": 0.0}, dimension=2)
+    point = jv.equilibrium(system, [-1.0, -1.0])
+    branch = jv.continue_equilibrium(system, point, "p", (-1.0, 1.0))
+    assert [found.kind for found in branch.bifurcations] == ["fold", "fold"]
+    values = [float(found.parameter) for found in branch.bifurcations]
+    np.testing.assert_allclose(np.sort(values), [-2 / 27**0.5, 2 / 27**0.5], rtol=1e-12)
+    states = np.sort([float(found.state[0]) for found in branch.bifurcations])
+    np.testing.assert_allclose(states, [-1 / 3**0.5, 1 / 3**0.5], atol=1e-10)
+    x, p = np.asarray(branch.states[:, 0]), np.asarray(branch.parameter)
+    np.testing.assert_allclose(x**3 - x, p, atol=1e-13)
+    assert {x[0] > 1, x[-1] > 1} == {True, False}
+
+
+def test_two_real_eigenvalues_that_cancel_are_no_hopf_point():
+    def saddle(x, p):
+        return jnp.stack([p["a"] * x[0], -x[1] + x[0] ** 2])
+
+    system = jv.autonomous_system(saddle, parameters={"a": 0.5}, dimension=2)
+    point = jv.equilibrium(system, [0.0, 0.0])
+    branch = jv.continue_equilibrium(system, point, "a", (0.2, 2.0))
+    assert branch.bifurcations == ()
+
+
+def test_bad_input_is_named():
+    system = convection(20.0)
+    point = jv.equilibrium(system, [7.0, 7.0, 19.0])
+    with pytest.raises(ValueError, match=r"bounds = \(21, 30\)  ?do not enclose"):
+        jv.continue_equilibrium(system, point, "r", (21.0, 30.0))
+    with pytest.raises(ValueError, match="unknown parameter 'ra'"):
+        jv.continue_equilibrium(system, point, "ra", (21.0, 30.0))
+    settings = jv.branches.ContinuationSettings(segments=2)
+    with pytest.raises(ValueError, match="segments = 2; continue_equilibrium has no use"):
+        jv.continue_equilibrium(system, point, "r", (15.0, 30.0), settings=settings)
+    with pytest.raises(ValueError, match="continue_equilibrium of TwoBodyImpact"):
+        jv.continue_equilibrium(jv.two_body_impact(), point, "gap", (0.0, 1.0))
+
+
+def test_a_hopf_point_is_found_by_itself_with_derivatives_in_closed_form():
+    def point(sigma):
+        system = jv.replace(convection(24.0), {"sigma": sigma})
+        found = jv.bifurcation_point(system, [8.0, 8.0, 23.0], "hopf", "r")
+        return jnp.stack([found.parameter, found.frequency])
+
+    def expected(sigma):
+        r = sigma * (sigma + B + 3) / (sigma - B - 1)
+        return np.array([r, np.sqrt(B * (r + sigma))])
+
+    h = 1e-5
+    np.testing.assert_allclose(point(SIGMA), expected(SIGMA), rtol=1e-12)
+    slope = (expected(SIGMA + h) - expected(SIGMA - h)) / (2 * h)
+    np.testing.assert_allclose(jax.jacfwd(point)(SIGMA), slope, rtol=1e-8)
+    found = jv.bifurcation_point(
+        convection(24.0), [0.1, 0.1, 0.1], "hopf", "r", throw=False
+    )
+    assert int(found.result)
+    with pytest.raises(ValueError, match="of an equilibrium; allowed: fold, hopf"):
+        jv.bifurcation_point(convection(24.0), [8.0, 8.0, 23.0], "grazing", "r")
+
+
+def test_rolls_are_switched_to_at_the_pitchfork():
+    system = convection(0.5)
+    branch = jv.continue_equilibrium(system, jv.equilibrium(system), "r", (0.2, 3.0))
+    rolls = jv.switch_branch(system, branch.bifurcations[0], (0.2, 3.0))
+    r = np.asarray(rolls.parameter)
+    np.testing.assert_allclose(rolls.states[:, 2], r - 1, atol=1e-12)
+    np.testing.assert_allclose(r.max(), 3.0, rtol=1e-15)
+    assert jv.Reason.BRANCHED in np.asarray(rolls.ends)
