@@ -68,6 +68,24 @@ def use_compilation_cache() -> None:
     _replace_broken_programs()
 
 
+def keep_programs() -> None:
+    """Let JAX keep what it compiles for more than a tenth of a second, in Python too.
+
+    To be called once JAX is imported. Where the user has chosen a folder, or none by
+    `JAX_ENABLE_COMPILATION_CACHE=false`, nothing changes.
+    """
+    config = sys.modules["jax"].config
+    if config.jax_compilation_cache_dir or not config.jax_enable_compilation_cache:
+        return
+    folder = cache_folder()
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError:
+        return  # a home that cannot be written to: compiled anew each time
+    config.update("jax_compilation_cache_dir", folder)
+    config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+
+
 def _replace_broken_programs() -> None:
     # JAX warns of an entry that it cannot read, compiles anew and keeps the broken one,
     # to warn of it for ever. Removed at the warning, it is replaced by what is compiled.
@@ -117,6 +135,28 @@ def cache_folder() -> str:
 def kernel_folder() -> str:
     """Return this user's folder for machine code of kernels, each under its own key."""
     return os.path.join(_cache_root(), "kernels")
+
+
+def kept_files() -> list[str]:
+    """Return this user's files of compiled programs and kernels, of all versions."""
+    return [
+        os.path.join(folder, name)
+        for folder, folders, names in os.walk(_cache_root())
+        for name in names
+    ]
+
+
+def forget_kept() -> tuple[int, int]:
+    """Remove what is kept of compiled programs; return how many files, and bytes."""
+    files, size = 0, 0
+    for path in kept_files():
+        try:
+            bytes_ = os.lstat(path).st_size
+            os.unlink(path)
+        except FileNotFoundError:
+            continue  # another process replaced it just now
+        files, size = files + 1, size + bytes_
+    return files, size
 
 
 def _cache_root() -> str:

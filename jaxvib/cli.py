@@ -1,5 +1,6 @@
 """The `jaxvib` command. Everything heavy is imported only by the command that needs it."""
 
+import contextlib
 import os
 import shlex
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 import click
 
 from . import __version__, _ending
-from ._environment import use_compilation_cache
+from ._environment import forget_kept, use_compilation_cache
 from ._words import plain, printable
 
 BAD_INPUT, BROKEN_OFF, INTERRUPTED = 2, 3, 130
@@ -99,9 +100,20 @@ _set = click.option(
 @_set
 @click.option("--out", type=click.Path(path_type=Path), help="The folder of the results.")
 @click.option("--resume", is_flag=True, help="Go on with a run that was broken off.")
-def run(config: str, assignments: tuple[str, ...], out: Path | None, resume: bool) -> None:
+@click.option("--workers", metavar="N", help="Compute on N processes of this machine.")
+@click.option("--cluster", metavar="ADDRESS", help="Compute on a Dask cluster.")
+def run(
+    config: str,
+    assignments: tuple[str, ...],
+    out: Path | None,
+    resume: bool,
+    workers: str | None,
+    cluster: str | None,
+) -> None:
     """Run a study: results and report in one folder."""
     started = time.monotonic()
+    for key, value in (("workers", workers), ("cluster", cluster)):
+        assignments += () if value is None else (f"run.{key}={value}",)
     study = _loaded(config, assignments)
     use_compilation_cache()
     from .session import Session
@@ -141,6 +153,17 @@ def check(config: str, assignments: tuple[str, ...]) -> None:
 
 @main.command()
 @click.argument("directory", type=click.Path(path_type=Path))
+def status(directory: Path) -> None:
+    """Say how far a study is, while it runs or after; writes nothing."""
+    from .studies.run.status import status as lines_on
+
+    with _reading():
+        for line in lines_on(directory):
+            click.echo(printable(line))
+
+
+@main.command()
+@click.argument("directory", type=click.Path(path_type=Path))
 @click.argument("other", type=click.Path(path_type=Path), required=False)
 def report(directory: Path, other: Path | None) -> None:
     """Draw a study's report anew, or compare two studies."""
@@ -161,6 +184,30 @@ def report(directory: Path, other: Path | None) -> None:
         raise BrokenOff(
             words, "; either its record is none, or a fault of jaxvib"
         ) from None
+
+
+@main.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+def export(directory: Path, file: Path | None) -> None:
+    """Write results as .nc (netCDF), .csv, .parquet or .mat, units included."""
+    from .studies.store.export import export as exported
+
+    with _reading():
+        for line in exported(directory, file or directory / "results.nc"):
+            click.echo(printable(line))
+
+
+@main.command()
+@click.argument("directories", nargs=-1, type=click.Path(path_type=Path), required=True)
+@click.option("--out", type=click.Path(path_type=Path), required=True)
+def merge(directories: tuple[Path, ...], out: Path) -> None:
+    """Put studies of one config with different seeds together."""
+    from .studies.store.merging import merge as merged
+
+    with _reading():
+        for line in merged(directories, out):
+            click.echo(printable(line))
 
 
 @main.command()
@@ -203,11 +250,30 @@ def info() -> None:
 
 
 @main.command()
+@click.argument("action", type=click.Choice(["clear"]))
+def cache(action: str) -> None:
+    """Forget what is kept of compiled programs: the next run compiles anew."""
+    with _reading():
+        files, size = forget_kept()
+    click.echo(f"{files} files removed, {size / 1e6:.1f} MB")
+
+
+@main.command()
 def cite() -> None:
     """Print how to cite jaxvib."""
     from .citation import citation
 
     click.echo(citation())
+
+
+@contextlib.contextmanager
+def _reading():
+    try:
+        yield
+    except (FileNotFoundError, FileExistsError, ValueError) as error:
+        raise Refusal(str(error)) from None
+    except OSError as error:
+        raise BrokenOff(error) from None
 
 
 def _prepare(session, resume: bool):

@@ -22,7 +22,10 @@ from jaxvib.studies.store.lock import Lock
 from .studies.pushed import CONFIG, PushedKind, accelerations, install
 from .users import newcomer
 
-COMMANDS = ["run", "check", "report", "new", "schema", "info", "cite"]
+COMMANDS = [
+    "run", "check", "status", "report", "export", "merge", "new", "schema", "info", "cache",
+    "cite",
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +62,7 @@ def array_files(directory):
     return {str(f.relative_to(directory)): f.read_bytes() for f in files if f.is_file()}
 
 
-def test_alone_it_lists_seven_commands_and_ends_with_one_to_try():
+def test_alone_it_lists_all_commands_and_ends_with_one_to_try():
     done = jaxvib()
     assert done.exit_code == 0
     assert done.output == jaxvib("--help").output
@@ -253,6 +256,22 @@ def test_a_home_that_cannot_be_written_to_is_told_by_info():
     done = shell("info", env=newcomer("/proc/nothing"))
     assert done.returncode == 0
     assert "cannot be written" in done.stdout
+
+
+def test_cache_clear_forgets_what_is_kept_and_nothing_else(tmp_path):
+    kept = tmp_path / "jaxvib" / "kernels" / "one.text"
+    other = tmp_path / "other" / "mine"
+    for path in (kept, other):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(bytes(1_000_000))
+    done = shell("info", env=newcomer(tmp_path))
+    assert "1 files, 1.0 MB" in done.stdout
+    done = shell("cache", "clear", env=newcomer(tmp_path))
+    assert done.returncode == 0
+    assert done.stdout.endswith(" MB\n")
+    assert not kept.exists()
+    assert other.exists()
+    assert shell("cache", "empty", env=newcomer(tmp_path)).returncode == 2
 
 
 def test_cite_prints_the_citation():

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._environment import require_float64
+from .._environment import keep_programs, require_float64
 from .._machine import usable_cores
 from ..kernels import Kernel
 from .blas import one_blas_thread
@@ -21,6 +21,7 @@ PyTree = Any
 # otherwise: at most the last 8 lanes of float32, and 4 of float64.
 SPARE = 8
 
+keep_programs()
 _COMPILER = concurrent.futures.ThreadPoolExecutor(1)
 _DONE: concurrent.futures.Future = concurrent.futures.Future()
 _DONE.set_result(None)
@@ -86,8 +87,8 @@ def map_samples(
             result = recall.take(f"{name}/{start}", mapped, given, structure=structure)
 
         def kept(leaf):
-            each = np.asarray(leaf).reshape(devices, -1, *leaf.shape[1:])[:, :chunk]
-            return each.reshape(stride, *leaf.shape[1:])[: len(lanes)]
+            each = np.asarray(leaf).reshape(devices, chunk + SPARE, *leaf.shape[1:])
+            return each[:, :chunk].reshape(stride, *leaf.shape[1:])[: len(lanes)]
 
         if native is None:
             result = jax.tree.map(kept, result)

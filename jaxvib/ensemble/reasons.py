@@ -23,6 +23,7 @@ class Reason(enum.IntEnum):
     COMPUTATION_FAILED = 11
     NO_COMMON_PERIOD = 15
     FIELD_JUMPS = 16
+    EQUILIBRIUM = 17
     QUASI_PERIODIC = 20
     CHAOTIC = 21
     UNSETTLED = 22
@@ -81,6 +82,7 @@ _TEXTS = {
     Reason.NO_COMMON_PERIOD: "no period: loads have none in common, or a field has not its",
     Reason.FIELD_JUMPS: "the field jumps in its state, so that its slopes do not tell how "
     "neighbours part",
+    Reason.EQUILIBRIUM: "it leads to an equilibrium, which is no cycle",
     Reason.QUASI_PERIODIC: "settled on a quasi-periodic motion",
     Reason.CHAOTIC: "settled on a chaotic motion",
     Reason.UNSETTLED: "settled on no motion of as few periods as were looked for",

@@ -39,6 +39,11 @@ def _lead(run: Run, named: bool) -> str:
     counted = ANALYSES[run.analysis].counted.removesuffix("s" if run.size == 1 else "")
     words = f"{run.size} {counted}: <code>{_text(run.analysis)}</code> of "
     words += f"<code>{_text(run.study['system'])}</code>" + f" over {over}" * bool(over)
+    if run.chosen is not None:
+        words += (
+            f". These are evenly chosen of {run.study['samples']} samples in all, and all "
+            "below is drawn and counted from them"
+        )
     return f"<b>{_text(run.name)}</b>: {words}" if named else words
 
 

@@ -51,8 +51,10 @@ class _Arrays:
 def page_content(pictures: Sequence[Picture], runs: Sequence[Run]) -> dict:
     """Return all that the page draws from: of the samples, only those that are shown."""
     shown = [_shown(pictures, number, run) for number, run in enumerate(runs)]
-    # Of a branch the number of periods is one for all its points.
-    orbits = runs[0].has("periods") and runs[0].field("periods").ndim > 0
+    # Of a branch the number of periods is one for all its points; of a diagram no orbit
+    # is known to be stable.
+    orbits = runs[0].has("periods") and runs[0].has("stable")
+    orbits = orbits and runs[0].field("periods").ndim > 0
     sorting = sort_by_regime(runs) if orbits else None
     samples = [
         _samples(run, sorting.classes, sorting.members[i], shown[i])

@@ -76,7 +76,11 @@ class AnalysisKind(abc.ABC):
     def group(
         self, name: str, system, samples, study, read: Callable
     ) -> dict[str, Variable]:
-        """Return a group; `read(name)` gives the stored results of all samples."""
+        """Return a group of some samples.
+
+        `samples[path]` and `read(name)` are values and stored results of all samples, read
+        where they are indexed (`Rows`): those of a few are all that is to be asked for.
+        """
         return self.beside("compute").group(name, system, samples, study, read)
 
     def summary(self, read: Callable, study) -> list[str]:

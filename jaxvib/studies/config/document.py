@@ -94,9 +94,14 @@ def read(path: Path) -> Document:
         line = content.count(b"\n", 0, error.start) + 1
         byte = content[error.start]
         raise ValueError(f"{path}, line {line}: byte 0x{byte:02x} is not UTF-8") from None
-    document = Document(_parsed(text, str(path)), str(path), _lines(text, str(path)))
+    return parse(text, str(path))
+
+
+def parse(text: str, name: str) -> Document:
+    """Return a config that is read already. **Raises:** as `read`, under that name."""
+    document = Document(_parsed(text, name), name, _lines(text, name))
     _check_keys(document)
-    return Document(_undotted(document.tables, str(path)), document.name, document.origins)
+    return Document(_undotted(document.tables, name), document.name, document.origins)
 
 
 def _parsed(text: str, name: str) -> dict:

@@ -1,6 +1,7 @@
 """Which values the swept parameters take: grids, paired lists, random and Sobol points."""
 
 import math
+import warnings
 from typing import Annotated, Literal
 
 import numpy as np
@@ -81,47 +82,44 @@ def grid_of(sampling: Sampling, paths: dict[str, Values]) -> dict[str, int] | No
     return {path: values.count() for path, values in paths.items()}
 
 
-def draw(sampling: Sampling, paths: dict[str, Values], seed: int) -> dict[str, np.ndarray]:
-    """Return the samples, path to values, (samples,); a grid's first path is slowest."""
-    if sampling.method in ("grid", "paired"):
-        listed = [values.listed() for values in paths.values()]
-        if sampling.method == "grid":
-            listed = [axis.ravel() for axis in np.meshgrid(*listed, indexing="ij")]
-        return dict(zip(paths, listed, strict=True))
+def draw(
+    sampling: Sampling, paths: dict[str, Values], seed: int, part: slice | None = None
+) -> dict[str, np.ndarray]:
+    """Return the samples, path to values, (samples,); a grid's first path is slowest.
+
+    With `part` (`slice(start, stop)`) only those, with the same bytes as among all: no
+    array of all samples is made.
+    """
     number = number_of(sampling, paths)
+    start, stop = (0, number) if part is None else (part.start, part.stop)
+    if not paths:
+        return {}  # one sample: the system as it is
+    if sampling.method == "grid":
+        sizes = tuple(values.count() for values in paths.values())
+        places = np.unravel_index(np.arange(start, stop), sizes)
+        return {
+            path: values.listed()[place]
+            for (path, values), place in zip(paths.items(), places, strict=True)
+        }
+    if sampling.method == "paired":
+        return {path: values.listed()[start:stop] for path, values in paths.items()}
     if sampling.method == "random":
-        fractions = np.random.default_rng(seed).random((number, len(paths)))
+        # Each number takes one state of the generator.
+        bits = np.random.PCG64(seed).advance(start * len(paths))
+        fractions = np.random.Generator(bits).random((stop - start, len(paths)))
     else:
-        fractions = _sobol(number, len(paths), seed)
+        fractions = _sobol(start, stop, len(paths), seed)
     return {
         path: values.at(fractions[:, i]) for i, (path, values) in enumerate(paths.items())
     }
 
 
-def evenly_chosen(number: int, grid: dict[str, int] | None, most: int) -> np.ndarray:
-    """Return the positions of at most `most` samples, spread over all of them.
-
-    Of a grid, whole lines are left out in every direction, so that the rest is a grid.
-    """
-    if most < 1:
-        return np.zeros(0, int)
-    if grid is None:
-        return np.unique(np.linspace(0, number - 1, min(most, number)).round().astype(int))
-    kept = list(grid.values())
-    while math.prod(kept) > most:
-        kept[kept.index(max(kept))] -= 1
-    lines = [
-        np.linspace(0, size - 1, count).round().astype(int)
-        for size, count in zip(grid.values(), kept, strict=True)
-    ]
-    return np.ravel_multi_index(
-        np.meshgrid(*lines, indexing="ij"), tuple(grid.values())
-    ).ravel()
-
-
-def _sobol(count: int, dimension: int, seed: int) -> np.ndarray:
+def _sobol(start: int, stop: int, dimension: int, seed: int) -> np.ndarray:
     from scipy.stats import qmc
 
-    # Sobol points come in powers of two: the first `count` of the next power.
-    power = max(0, (count - 1).bit_length())
-    return qmc.Sobol(dimension, rng=seed).random_base2(power)[:count]
+    points = qmc.Sobol(dimension, rng=seed)
+    if start:
+        points.fast_forward(start)
+    with warnings.catch_warnings():  # of a number of points that is no power of 2
+        warnings.simplefilter("ignore", UserWarning)
+        return points.random(stop - start)

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from .tables import Table
 
-MAX_SAMPLES = 10_000_000
+MAX_SAMPLES = 1_000_000_000
 _MAX_LIST = 100_000
 
 _Listed = Annotated[list[float], Field(min_length=1, max_length=_MAX_LIST, fail_fast=True)]

@@ -1,4 +1,4 @@
-"""The unit of work: one chunk of samples, in which a bad sample loses no other."""
+"""Some samples of a study, among which a bad one loses no other."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,10 +13,10 @@ from .study import Study
 _TRIES = 8  # samples, in search of one that can be computed
 
 
-def compute_chunk(
+def compute_part(
     study: Study,
     system,
-    samples: Mapping[str, np.ndarray],
+    draw: Callable[[slice], Mapping[str, np.ndarray]],
     part: slice,
     progress,
     remember=None,
@@ -28,8 +28,8 @@ def compute_chunk(
     ran out of memory goes on in halves as well. A sample's bytes depend on nothing else
     in its part, so that the others keep theirs.
 
-    **Arguments:** `samples`: values of all samples by path; `progress`: told of samples
-    done, and why one failed; `remember`: what a search goes on from.
+    **Arguments:** `draw`: gives the values of some samples by path; `progress`: told of
+    samples done, and why one failed; `remember`: what a search goes on from.
     **Raises:** `RuntimeError` where no sample of a study can be computed, `MemoryError`
     where there is too little for a single one, `OSError` from the disk.
     """
@@ -43,7 +43,7 @@ def compute_chunk(
             more["remember"] = _From(remember, start - first)
         if kind.counts:
             more["number"] = study.samples
-        here = {path: column[start:stop] for path, column in samples.items()}
+        here = draw(slice(start, stop))
         return kind.compute(system, here, study.analysis, study.run, tell, **more)
 
     def halved(start: int, stop: int) -> dict[str, Variable]:

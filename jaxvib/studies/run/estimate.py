@@ -9,8 +9,8 @@ from ..analyses.kinds import ANALYSES
 from ..store.folder import Folder
 from ..store.store import has_study
 from ..store.times import read_times
+from .chunk import build, number_of_chunks
 from .device import choose
-from .execute import build, chunks
 from .room import needed, size, too_large
 from .study import Study
 
@@ -26,7 +26,7 @@ def estimate(study: Study, directory: Path) -> list[str]:
     build(study)
     stored = study.samples * ANALYSES[study.analysis.kind].sample_bytes(study.analysis)
     fits = "" if too_large(study) is None else f": more than the {size(memory())} here"
-    number = len(chunks(study))
+    number = number_of_chunks(study)
     place = "holds a study already" if has_study(directory) else "is free"
     return [
         f"samples    {study.described()}",

@@ -6,17 +6,20 @@ from pathlib import Path
 import numpy as np
 
 from ...ensemble import Reason, recalling
-from ...systems import parameters
-from ..analyses.kinds import ANALYSES, SYSTEMS
-from ..config import samples
+from ..analyses.kinds import ANALYSES
 from ..config.writing import to_toml
 from ..store.evaluations import Evaluations, Under
-from ..store.fields import Variable, with_coordinates
 from ..store.store import Store
 from ..store.times import Times
-from .computing import compute_chunk
+from .chunk import build as build
+from .chunk import chunk_fields, chunk_part, number_of_chunks
+from .cluster import Cluster
+from .driving import drive, set_aside
+from .executors import Executor, Fields, Here
+from .processes import Processes
 from .record import record
 from .study import Study
+from .watch import Watch
 
 
 def open_store(study: Study, directory: Path, device: str, *, resume: bool) -> Store:
@@ -34,45 +37,32 @@ def open_store(study: Study, directory: Path, device: str, *, resume: bool) -> S
 def execute(study: Study, system, store: Store, progress, started: float) -> None:
     """Compute what is not done yet, and complete the store.
 
-    Each chunk is committed before the next one begins; its bytes do not depend on what
-    was done before. **Arguments:** `progress`: told of samples done and failed;
+    A chunk's bytes do not depend on who computes it, nor on what was done before.
+    **Arguments:** `progress`: told of samples done and failed;
     `started`: when the session began, by `time.monotonic`.
     """
     kind = ANALYSES[study.analysis.kind]
     alone = not study.paths and kind.whole
     run = _run_whole if kind.sampled is False or alone else _run_samples
-    with Times(store.directory, started) as times:
-        run(study, system, store, progress, times)
+    with (
+        Times(store.directory, started) as times,
+        Watch(store.directory, progress) as watch,
+    ):
+        run(study, system, store, watch, times)
         if "complete" not in store.done:
             store.finish()
         if run is _run_whole or kind.remembers:
             Evaluations(store.directory).forget()
 
 
-def build(study: Study):
-    """Return the system of a study. **Raises:** `ValueError` if it cannot be built."""
-    system = SYSTEMS[study.system.kind].build(study.system)
-    values = {
-        path: float(np.asarray(entry.value))
-        for path, entry in parameters(system).items()
-        if np.ndim(entry.value) == 0
-    }
-    declared = SYSTEMS[study.system.kind].declared(study.system)
-    ANALYSES[study.analysis.kind].check(study.analysis, values, declared, system)
-    return system
-
-
-def chunks(study: Study) -> list[tuple[int, slice]]:
-    """Return each chunk's number and the samples that are in it."""
-    width = study.run.chunk
-    starts = range(0, study.samples, width)
-    return [(i, slice(s, min(s + width, study.samples))) for i, s in enumerate(starts)]
-
-
 def samples_done(study: Study, store: Store) -> int:
     """Return how many samples of a study are stored already."""
-    done = [part for i, part in chunks(study) if f"chunk {i}" in store.done]
-    return sum(part.stop - part.start for part in done)
+    parts = [
+        chunk_part(study, i)
+        for i in range(number_of_chunks(study))
+        if f"chunk {i}" in store.done
+    ]
+    return sum(part.stop - part.start for part in parts)
 
 
 def failed(codes: np.ndarray) -> np.ndarray:
@@ -80,30 +70,53 @@ def failed(codes: np.ndarray) -> np.ndarray:
     return np.isin(codes, [int(code) for code in Reason if code.failed])
 
 
-def _run_samples(study, system, store, progress, times: Times) -> None:
+def _run_samples(study, system, store, progress: Watch, times: Times) -> None:
     kind = ANALYSES[study.analysis.kind]
-    declared = SYSTEMS[study.system.kind].declared(study.system)
-    values = samples.draw(study.sampling, study.paths, study.run.seed)
-    for number, part in chunks(study):
+    missing = [i for i in range(number_of_chunks(study)) if f"chunk {i}" not in store.done]
+
+    def take(number: int, fields: Fields) -> None:
         if f"chunk {number}" in store.done:
-            continue
-        more = _remembered(kind, store, f"chunk {number}")
-        fields = compute_chunk(study, system, values, part, progress, **more)
-        here = {path: column[part] for path, column in values.items()}
-        store.append(number, with_coordinates(fields, _coordinates(here, declared)))
+            store.compare(number, fields)
+            return
+        store.append(number, fields)
         progress.fail(int(np.sum(failed(fields["result"].values))))
-        times.note(part.stop - part.start)
+        times.note(len(fields["result"].values))
+
+    executor = _executor(study, system, store, progress, len(missing))
+    with contextlib.closing(executor):
+        progress.follow(executor.workers)
+        if not isinstance(executor, Here):
+            progress.say(f"computed by {executor.where}")
+        lost = drive(executor, missing, take, progress.say)
+    if lost:
+        raise RuntimeError(set_aside(lost))
     for group in kind.groups:
         if f"group {group}" not in store.done:
-            fields = kind.group(group, system, values, study, store.read)
+            values = {path: store.rows(path) for path in study.paths}
+            fields = kind.group(group, system, values, study, store.rows)
             if fields:
                 store.add_group(group, fields, kind.groups[group])
+
+
+def _executor(study, system, store, progress, missing: int) -> Executor:
+    config = to_toml(study.resolved())
+    if missing and study.run.cluster is not None:
+        return Cluster(study.run.cluster, config, store.record, progress)
+    if missing > 1 and study.run.workers > 1:
+        return Processes(config, study.run.workers, store.record, progress)
+    kind = ANALYSES[study.analysis.kind]
+
+    def compute(number: int) -> Fields:
+        memory = _memory(store, f"chunk {number}") if kind.remembers else None
+        return chunk_fields(study, system, number, progress, memory)
+
+    return Here(compute)
 
 
 def _run_whole(study, system, store, progress, times: Times) -> None:
     kind = ANALYSES[study.analysis.kind]
     if "group " not in store.done:
-        memory = Under(Evaluations(store.directory), "whole")
+        memory = _memory(store, "whole")
         more = {"remember": memory} if kind.remembers else {}
         with contextlib.nullcontext() if kind.remembers else recalling(memory):
             fields = kind.compute(
@@ -114,15 +127,6 @@ def _run_whole(study, system, store, progress, times: Times) -> None:
         times.note(1)
 
 
-def _remembered(kind, store: Store, name: str) -> dict:
-    """Return what a search goes on from after a stop, for kinds that search."""
-    if not kind.remembers:
-        return {}
-    return {"remember": Under(Evaluations(store.directory), name)}
-
-
-def _coordinates(values, declared) -> dict[str, Variable]:
-    return {
-        path: Variable(("sample",), column, declared[path].unit, declared[path].description)
-        for path, column in values.items()
-    }
+def _memory(store: Store, name: str) -> Under:
+    """Return what a search goes on from after a stop."""
+    return Under(Evaluations(store.directory), name)

@@ -8,6 +8,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from ..._environment import kept_files, kernel_folder
 from ..._machine import instruction_set
 from ..store.provenance import git_state, versions
 from .ready import folder
@@ -35,8 +36,17 @@ def information() -> list[str]:
         f"precision   {precision}",
         f"cache       {_folder()}",
         f"            {_cache_state()}",
+        f"kernels     {_kernels()}",
         f"studies     {folder()}",
     ]
+
+
+def _kernels() -> str:
+    """Return where machine code of kernels is kept, and how much there is."""
+    folder = kernel_folder()
+    files = [path for path in kept_files() if os.path.dirname(path) == folder]
+    size = sum(os.lstat(path).st_size for path in files) / 1e6
+    return f"{folder}; {len(files)} files, {size:.1f} MB"
 
 
 def _folder() -> str:

@@ -2,17 +2,23 @@
 
 from ..._machine import memory
 from ..analyses.kinds import ANALYSES
+from ..store.thinned import MOST_SHOWN
 
 _BASE = 1.0e9  # bytes, of Python, JAX and its compiler
 _HELD = 4.0  # times what is stored: while it is gathered, summed up and drawn
 _COMPUTED = 16.0  # times what is stored of a sample: while it is computed
 _OF_ALL = 0.125  # of the memory, for one chunk
 MOST_SAMPLES = 1024
+_LARGEST_CHUNK = 1 << 19  # samples
+_MOST_CHUNKS = 8192
 
 
 def needed(study) -> float:
-    """Return the memory that a study takes in all, bytes."""
-    return _BASE + _HELD * study.samples * _stored(study.analysis)
+    """Return the memory that a study takes in all, bytes.
+
+    Of more samples than are drawn and summed up, no more are held at a time.
+    """
+    return _BASE + _HELD * min(study.samples, MOST_SHOWN) * _stored(study.analysis)
 
 
 def too_large(study) -> str | None:
@@ -29,10 +35,14 @@ def too_large(study) -> str | None:
     )
 
 
-def fitting_chunk(analysis) -> int:
-    """Return how many samples are computed and stored at a time, a power of 2."""
-    each = _COMPUTED * _stored(analysis)
-    most = MOST_SAMPLES
+def fitting_chunk(analysis, samples: int) -> int:
+    """Return how many samples are computed and stored at a time, a power of 2.
+
+    Of very many samples so many that the chunks stay in number what a folder can hold.
+    """
+    each, most = _COMPUTED * _stored(analysis), MOST_SAMPLES
+    while samples > _MOST_CHUNKS * most and 2 * most <= _LARGEST_CHUNK:
+        most *= 2
     while most > 2 and most * each > _OF_ALL * memory():
         most //= 2
     return most

@@ -5,20 +5,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from ..._nearest import nearest
 from ..._words import check_name
 from ..analyses.kinds import ANALYSES, SYSTEMS, analyses_of
 from ..config import samples
 from ..config.catalogue import Declared
-from ..config.document import Document, read
+from ..config.document import Document, parse, read
 from ..config.samples import Sampling
 from ..config.tables import Table, flattened, shown, validated
 from ..config.values import Values
 from .room import MOST_SAMPLES, fitting_chunk
 
 SECTIONS = ("title", "system", "analysis", "sweep", "run", "output")
+
+
+_HOW = frozenset({"workers", "cluster"})  # who computes: no byte hangs on it
+_Address = Annotated[
+    str, Field(max_length=300, pattern=r"^(tcp|tls|ucx|ws|wss|inproc)://[!-~]+$")
+]
 
 
 class Run(Table):
@@ -43,6 +49,23 @@ class Run(Table):
     seed: int = Field(
         default=0, ge=0, lt=1 << 32, description="of random and Sobol samples"
     )
+    workers: int = Field(
+        default=1, ge=1, le=1024, description="processes of this machine that compute"
+    )
+    cluster: _Address | None = Field(
+        default=None,
+        description="the Dask scheduler whose workers compute, instead of this machine",
+        json_schema_extra={"allowed": "an address such as tcp://10.0.0.1:8786"},
+    )
+
+    @model_validator(mode="after")
+    def _one_kind_of_workers(self):
+        if self.cluster and self.workers > 1:
+            raise ValueError(
+                f"cluster = {self.cluster} stands beside workers = {self.workers}; "
+                "allowed: one of the two"
+            )
+        return self
 
 
 def _printable(name: str) -> str:
@@ -121,7 +144,7 @@ class Study:
             "system": _given(self.system),
             "analysis": _given(self.analysis),
             "sweep": {**_given(self.sampling), **sweep} if sweep else {},
-            "run": _given(self.run),
+            "run": self.run.model_dump(exclude_none=True, exclude=set(_HOW)),
             "output": {**_given(self.output), "directory": str(self.directory)},
         }
 
@@ -132,7 +155,15 @@ def load(path: Path, assignments: Sequence[str] = ()) -> Study:
     **Raises:** `ValueError` for the first thing that is wrong, naming file, line, path
     and value, what is allowed and the nearest valid key.
     """
-    document = read(path).override(assignments, SECTIONS)
+    return _checked(read(path).override(assignments, SECTIONS), path.stem)
+
+
+def load_text(text: str, name: str = "config") -> Study:
+    """Check a config that is given as its text, such as a resolved one."""
+    return _checked(parse(text, name), name)
+
+
+def _checked(document: Document, name: str) -> Study:
     tables = document.tables
     for section in tables:
         if section not in SECTIONS:
@@ -154,17 +185,17 @@ def load(path: Path, assignments: Sequence[str] = ()) -> Study:
     options = analysis_kind.options
     analysis = validated(options, tables["analysis"], "analysis", document)
     number = _number_of_samples(document, sampling, paths, analysis_kind)
-    _refuse_idle_assignments(assignments, document, paths)
+    _refuse_idle_assignments(document, paths)
     try:
-        check_name(path.stem)
+        check_name(name)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{document.name}: {error}") from None
     run = validated(Run, tables.get("run", {}), "run", document)
     if "chunk" not in run.model_fields_set:
-        run = run.model_copy(update={"chunk": fitting_chunk(analysis)})
+        run = run.model_copy(update={"chunk": fitting_chunk(analysis, number)})
     study = Study(
-        path.stem,
-        title.title or path.stem,
+        name,
+        title.title or name,
         system,
         analysis,
         sampling,
@@ -272,7 +303,7 @@ def _number_of_samples(document, sampling, paths, analysis) -> int:
         raise ValueError(f"{where}: sweep: {error}") from None
 
 
-def _refuse_idle_assignments(assignments, document: Document, paths) -> None:
+def _refuse_idle_assignments(document: Document, paths) -> None:
     for path in paths:
         place = document.origins.get(f"system.{path}", "")
         if place.startswith("--set"):

@@ -5,28 +5,33 @@ from pathlib import Path
 
 import numpy as np
 
-from .arrays import METADATA
+from .arrays import METADATA, Layout
 from .folder import Folder
-from .journal import Commit, Journal, damaged
+from .journal import Commit, Journal, damaged, missing
+from .rows import Rows
 from .stored import (
     RESULTS,
     array_names,
     belongs,
     check_sizes,
     layout_of,
-    read_array,
     read_record,
 )
+from .thinned import evenly_chosen, kept
+
+_MOST_FILES = 20_000  # that are all read when a study is opened
 
 
-def open_study(directory: str | Path, group: str | None = None):
+def open_study(directory: str | Path, group: str | None = None, most: int | None = None):
     """Return a study's results as an `xarray.Dataset`, read into memory.
 
     Every file is checked against the study's journal first. A grid has one dimension
     per swept path, other samples have the dimension `sample`; either way the values of
     the swept paths are coordinates, and units and descriptions are attributes.
 
-    **Arguments:** `group`: `"traces"` for the motions stored beside the results.
+    **Arguments:** `group`: `"traces"` for the motions stored beside the results; `most`:
+    of more samples than that only so many are read, evenly chosen (of a grid, whole lines
+    are left out), for studies that no memory holds.
     **Raises:** `FileNotFoundError` where there is no study or no such group, `ValueError`
     for one that is not complete, `OSError` naming files that are missing or damaged.
     """
@@ -36,13 +41,22 @@ def open_study(directory: str | Path, group: str | None = None):
     record, commits = verified(directory)
     if group is not None and group not in groups(commits):
         raise FileNotFoundError(f"{directory} has no group {group!r}")
-    dataset = stored_dataset(directory, record, commits, group or "").load()
+    some = None if group else thinning(record, most)
+    dataset = stored_dataset(directory, record, commits, group or "", some).load()
     named = {axis.removesuffix("_component"): axis for axis in dataset.dims}
     names = {named[axis]: names for axis, names in record["axes"].items() if axis in named}
     dataset = dataset.assign_coords(names)
     if group is None and record["grid"]:
-        dataset = on_grid(dataset, record["grid"])
-    return dataset
+        grid = record["grid"]
+        return on_grid(dataset, grid if some is None else kept(grid, most or 0))
+    return dataset if some is None else dataset.assign_coords(sample=("sample", some))
+
+
+def thinning(record: Mapping, most: int | None) -> np.ndarray | None:
+    """Return which samples are read where `most` are, `None` for all of them."""
+    if most is None or record["samples"] <= most:
+        return None
+    return evenly_chosen(record["samples"], record["grid"], most)
 
 
 def verify(directory: Path) -> None:
@@ -54,7 +68,11 @@ def verify(directory: Path) -> None:
 
 
 def verified(directory: Path) -> tuple[dict, list[Commit]]:
-    """Return the record and the commits of a study, checked as by `verify`."""
+    """Return the record and the commits of a study, checked as by `verify`.
+
+    Of a study of very many files those of the samples are only there, and each is checked
+    when it is read.
+    """
     commits = Journal(directory / "journal.jsonl").read()
     record = read_record(Folder(directory))
     strange = [commit.step for commit in commits if not belongs(commit, record)]
@@ -63,7 +81,9 @@ def verified(directory: Path) -> tuple[dict, list[Commit]]:
             f"{directory / 'journal.jsonl'}: the step {strange[0]!r} names files that are "
             "none of its own"
         )
-    bad = [path for commit in commits for path in damaged(commit, directory)]
+    many = sum(len(commit.files) for commit in commits) > _MOST_FILES
+    look = missing if many else damaged
+    bad = [path for commit in commits for path in look(commit, directory)]
     if bad:
         listed = ", ".join(str(path) for path in bad[:5])
         more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
@@ -105,9 +125,15 @@ def groups(commits: Iterable[Commit]) -> list[str]:
 
 
 def stored_dataset(
-    directory: Path, record: Mapping, commits: Iterable[Commit], group: str = ""
+    directory: Path,
+    record: Mapping,
+    commits: Iterable[Commit],
+    group: str = "",
+    some: np.ndarray | None = None,
 ):
     """Return the arrays of a verified study, or of a group of it, each read when asked for.
+
+    `some`: the samples that are read, all by default.
 
     **Raises:** `OSError` for arrays that are not as the record has them.
     """
@@ -116,18 +142,19 @@ def stored_dataset(
     commits = list(commits)
     paths = {name: f"{group}/{name}".lstrip("/") for name in array_names(commits, group)}
     layouts = {path: layout_of(directory, path) for path in paths.values()}
-    check_sizes(directory, layouts)
+    check_sizes(directory, layouts, 1.0 if some is None else len(some) / record["samples"])
     sampled = not group and any(kind == "chunk" for kind, _ in _steps(commits))
     rows = (record["samples"],), (min(record["chunk"], record["samples"]),)
     for path, layout in layouts.items():
         whole = layout.chunks == tuple(max(1, size) for size in layout.shape)
         if (layout.shape[:1], layout.chunks[:1]) != rows if sampled else not whole:
             raise OSError(f"{directory / RESULTS / path} has not the samples of the study")
+    sums = {file: crc for commit in commits for file, crc in commit.files.items()}
     attributes = {} if group else {key: record[key] for key in _ABOUT}
     try:
         dataset = xarray.Dataset(
             {
-                name: _variable(directory, path, layouts[path])
+                name: _variable(Rows(directory, path, sums), layouts[path], some)
                 for name, path in paths.items()
             },
             attrs=attributes,
@@ -156,13 +183,14 @@ def _coordinates(directory: Path, record: Mapping, group: str) -> list[str]:
     return str(named).split(" ")
 
 
-def _variable(directory: Path, path: str, layout):
+def _variable(rows: Rows, layout: Layout, some: np.ndarray | None):
     import xarray
     from xarray.backends import BackendArray
     from xarray.core import indexing
 
     class Stored(BackendArray):
-        shape, dtype = layout.shape, layout.dtype
+        shape = rows.shape if some is None else (len(some), *rows.shape[1:])
+        dtype = rows.dtype
         values = None
 
         def __getitem__(self, key):
@@ -172,7 +200,7 @@ def _variable(directory: Path, path: str, layout):
 
         def _part(self, key) -> np.ndarray:
             if self.values is None:
-                self.values = read_array(directory, path)
+                self.values = np.asarray(rows) if some is None else rows[some]
             return np.asarray(self.values[key])
 
     values = indexing.LazilyIndexedArray(Stored())

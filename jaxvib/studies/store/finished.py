@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...ensemble import Reason
-from .dataset import groups, stored_dataset, verified
+from .dataset import groups, stored_dataset, thinning, verified
 from .folder import Folder
 from .store import has_study
+from .thinned import MOST_SHOWN, kept
 from .times import read_times
 
 
@@ -21,7 +22,8 @@ class Run:
     **Fields:** `name`: of the folder; `results`: the xarray dataset, samples (or points)
     along the leading axis; `traces`: stored orbits, `motion`: stored motions of chains,
     `mode_shapes`: those of beams, each None if there are none; `study` and `times`: what
-    `study.json` and `times.json` say; `config`: the text of `config.toml`.
+    `study.json` and `times.json` say; `config`: the text of `config.toml`; `chosen`: which
+    samples these are where there are more than can be shown, `None` for all of them.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Run:
     config: str
     motion: Any = None
     mode_shapes: Any = None
+    chosen: np.ndarray | None = None
 
     @property
     def analysis(self) -> str:
@@ -123,17 +126,25 @@ def read_run(directory: Path | str) -> Run:
     if not has_study(directory):
         raise FileNotFoundError(f"{directory} holds no study")
     record, commits = verified(directory)
+    some = thinning(record, MOST_SHOWN)
     inside = {
         group: stored_dataset(directory, record, commits, group)
         for group in groups(commits)
     }
+    results = stored_dataset(directory, record, commits, some=some)
+    shown = dict(record)
+    if some is not None:
+        grid = record["grid"]
+        shown["grid"] = grid and kept(grid, MOST_SHOWN)
+        inside = {}  # their places are counted among all samples
     return Run(
         directory.resolve().name,
-        stored_dataset(directory, record, commits),
+        results,
         inside.get("traces"),
-        record,
+        shown,
         read_times(directory),
         Folder(directory).read("config.toml").decode("utf-8", "replace"),
         inside.get("motion"),
         inside.get("mode_shapes"),
+        some,
     )

@@ -1,5 +1,6 @@
 """The journal of a study: what is committed, and the checksum of every file of it."""
 
+import concurrent.futures
 import dataclasses
 import json
 import os
@@ -11,9 +12,10 @@ from pathlib import Path
 from ..._words import check_name
 from .folder import NO_LINK, Folder, check_path, json_table, write_all
 
-_LARGEST = 1 << 28  # bytes: of 10^7 samples in chunks of 1024, with 60 arrays, it has 5e7
+_LARGEST = 1 << 28  # bytes: 10^5 chunks of 30 arrays have 2e8
 _BLOCK = 1 << 20  # bytes
 _CRC = range(1 << 32)
+_SIDE_BY_SIDE = 8  # files that are put on the disk at a time
 _GUARD = re.compile(rb"[0-9a-f]{8}")
 
 
@@ -70,8 +72,11 @@ class Journal:
         **Arguments:** `written`: the crc32 of what the files were to hold. **Raises:**
         `OSError` if one of them is read back with another.
         """
-        folder = Folder(directory)
-        sums = {file: checksum(folder.path(file), sync=True) for file in files}
+        folder, files = Folder(directory), list(files)
+        # Side by side: a disk that is told of many files at once writes them in one go.
+        with concurrent.futures.ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+            each = pool.map(lambda file: checksum(folder.path(file), sync=True), files)
+            sums = dict(zip(files, each, strict=True))
         for file, expected in (written or {}).items():
             if sums[file] != expected:
                 raise OSError(f"{directory / file} was written and is read back otherwise")
@@ -141,6 +146,18 @@ def damaged(commit: Commit, directory: Path) -> list[Path]:
         for file, expected in commit.files.items()
         if folder.kind(file) != "file" or checksum(folder.path(file)) != expected
     ]
+
+
+def missing(commit: Commit, directory: Path) -> list[Path]:
+    """Return the files of a commit that are not there, and damaged ones among metadata.
+
+    Chunks of samples are not read.
+    """
+    folder = Folder(directory)
+    described = [file for file in commit.files if file.endswith((".json", ".toml"))]
+    found = damaged(Commit(commit.step, {f: commit.files[f] for f in described}), directory)
+    others = (file for file in commit.files if not file.endswith((".json", ".toml")))
+    return found + [directory / file for file in others if folder.kind(file) != "file"]
 
 
 def _sound(line: bytes, expected: int) -> bool:

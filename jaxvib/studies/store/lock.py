@@ -4,12 +4,17 @@ import contextlib
 import datetime
 import os
 import platform
+import re
+import time
 from pathlib import Path
 
 from .folder import NO_LINK, Folder
 
 FILE = "run.lock"
 _MOST_TOLD = 200  # bytes of the file's words
+_MOMENT = 0.01  # s between two looks
+_GLANCE = 0.25  # s: somebody who only looks holds it for far less than that
+_PATIENCE = 1.0  # s, for what a process that is no more leaves behind
 
 
 class Lock:
@@ -37,8 +42,8 @@ class Lock:
         while self._file is None:
             file = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINK, 0o666)
             try:
-                if not _is_free(file):
-                    holder = os.read(file, _MOST_TOLD).decode("utf-8", "replace").strip()
+                holder = os.read(file, _MOST_TOLD).decode("utf-8", "replace").strip()
+                if not _frees(file, _PATIENCE if _is_gone(holder) else _GLANCE):
                     who = f" by {holder}" if holder else ""
                     raise BlockingIOError(f"{self._folder.root} is being computed{who}")
                 if _is_there(path, file):  # who held it before may have removed it
@@ -61,6 +66,22 @@ class Lock:
                 os.close(file)
 
 
+def is_held(directory: Path) -> str:
+    """Return the words of whoever holds the lock of a folder, `""` if nobody does."""
+    folder = Folder(directory)
+    if folder.kind(FILE) != "file":
+        return ""
+    try:
+        file = os.open(folder.path(FILE), os.O_RDONLY | NO_LINK)
+    except FileNotFoundError:
+        return ""  # removed by its holder since it was seen
+    try:
+        words = os.read(file, _MOST_TOLD).decode("utf-8", "replace").strip()
+        return "" if _frees(file, _GLANCE) else words or "nobody knows who"
+    finally:
+        os.close(file)
+
+
 def _is_free(file: int) -> bool:
     try:
         import fcntl
@@ -70,6 +91,33 @@ def _is_free(file: int) -> bool:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    return True
+
+
+def _is_gone(holder: str) -> bool:
+    """Return whether the words tell of a process of this machine that is no more."""
+    words = re.match(rf"process (\d+) on {re.escape(platform.node())} ", holder)
+    if words is None:
+        return False
+    try:
+        os.kill(int(words[1]), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
+
+
+def _frees(file: int, seconds: float) -> bool:
+    """Return whether the lock is free, or comes free within a time.
+
+    A child that its holder was starting when it was killed keeps it until it has started.
+    """
+    late = time.monotonic() + seconds
+    while not _is_free(file):
+        if time.monotonic() > late:
+            return False
+        time.sleep(_MOMENT)
     return True
 
 

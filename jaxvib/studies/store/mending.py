@@ -59,6 +59,11 @@ def mended(directory: Path, record: Mapping, config: str) -> list[Commit] | None
         folder.remove(RESULTS)
         folder.remove(journal.path.name)
         return None
+    if before.get("merged"):
+        raise ValueError(
+            f"{directory} was merged of other studies, and cannot be gone on with; merge "
+            "them anew into another folder"
+        )
     _refuse_differences(directory, before, record)
     whole = _is_sound(journal) and _whole(kept, commits, before)
     if not whole:
@@ -144,7 +149,17 @@ def _whole_chunks(
     numbers = range(-(-record["samples"] // record["chunk"])) if layouts else ()
     unknown = [number for number in numbers if f"chunk {number}" not in steps]
     found = (_whole_chunk(directory, number, layouts, record) for number in unknown)
-    return [commit for commit in found if commit]
+    commits = [commit for commit in found if commit]
+    # The metadata belong to the chunk that came first, whose line may be among the lost.
+    told_of = any(
+        file.endswith(f"/{METADATA}")
+        for commit in told if commit.step.startswith("chunk ") for file in commit.files
+    )  # fmt: skip
+    if commits and not told_of:
+        folder = Folder(directory)
+        for file in (f"{RESULTS}/{name}/{METADATA}" for name in layouts):
+            commits[0].files[file] = checksum(folder.path(file))
+    return commits
 
 
 def _arrays(directory: Path, told: Iterable[Commit]) -> list[str]:
@@ -185,7 +200,6 @@ def _whole_chunk(
             files = [chunk_file(name, layout, number)] if layout.whole_bytes else []
             for file in files:
                 read_chunk(directory, file, layout)
-            files += [f"{RESULTS}/{name}/{METADATA}"] if number == 0 else []
             content |= {file: checksum(folder.path(file)) for file in files}
     except OSError:
         return None

@@ -5,6 +5,7 @@
     DIR/results.zarr    the results, a zarr v3 group
     DIR/journal.jsonl   one line per commit, with the crc32 of each file it wrote
     DIR/times.json      times and host names: all that differs from run to run; not needed
+    DIR/running.json    while a run is at work: rate, workers, failures; not needed
     DIR/run.lock        while a run is at work: its process, host and start
     DIR/report.html     the report, drawn from the above alone
 
@@ -45,12 +46,14 @@ from .fields import Variable
 from .folder import Folder
 from .journal import Commit, Journal
 from .mending import has_study, mended, record_text
-from .stored import RECORD, RESULTS, chunk_file, layout_of
+from .rows import Rows
+from .stored import RECORD, RESULTS, array_names, chunk_file, layout_of
 from .stored import read_array as read_array
 
 # What a run writes into its folder. Where one lies already, it is somebody's own.
 _WRITTEN = (
-    RECORD, "config.toml", "journal.jsonl", RESULTS, "times.json", "evaluations.jsonl",
+    RECORD, "config.toml", "journal.jsonl", RESULTS, "times.json", "running.json",
+    "evaluations.jsonl",
     "failed.csv", "report.html", "pictures",
 )  # fmt: skip
 
@@ -58,13 +61,16 @@ _WRITTEN = (
 class Store:
     """A study's folder, open for writing.
 
-    **Fields:** `directory`; `done`: the names of the steps that are committed.
+    **Fields:** `directory`; `done`: the names of the steps that are committed; `record`:
+    what `study.json` says.
     """
 
     def __init__(self, directory: Path, record: Mapping, commits: Iterable[Commit]):
         self.directory = directory
+        commits = list(commits)
         self.done = {commit.step for commit in commits}
-        self._record = record
+        self.record = record
+        self._layouts = {name: layout_of(directory, name) for name in array_names(commits)}
         self._folder = Folder(directory)
         self._journal = Journal(directory / "journal.jsonl")
         self._written: dict[str, int] = {}  # since the last commit: file, crc32
@@ -106,22 +112,57 @@ class Store:
         return cls(directory, record, commits)
 
     def append(self, chunk: int, fields: Mapping[str, Variable]) -> None:
-        """Commit the samples of that chunk: their rows of every array, all at once."""
-        length, width = self._record["samples"], self._record["chunk"]
+        """Commit the samples of that chunk: their rows of every array, all at once.
+
+        Chunks may come in any order. **Raises:** `OSError` for arrays that are not as
+        those of the chunks before, and where the disk fails.
+        """
+        layouts = self._of_all(fields)
+        # All metadata lie there before the first number does: whoever finds a chunk knows
+        # that no array is missing.
+        if not self._layouts:
+            for name, layout in layouts.items():
+                self._write(f"{RESULTS}/{name}/{METADATA}", layout.metadata())
+        elif other := self._unlike(layouts):
+            raise OSError(f"{other} of chunk {chunk} is not as in the chunks before")
+        for name, layout in layouts.items():
+            self._write_chunk(name, layout, chunk, fields[name].values)
+        self._commit(f"chunk {chunk}")
+        self._layouts = self._layouts or layouts
+
+    def compare(self, chunk: int, fields: Mapping[str, Variable]) -> None:
+        """Raise `OSError` unless a committed chunk has the bytes of these fields."""
+        layouts = self._of_all(fields)
+        other = [
+            name
+            for name, layout in layouts.items()
+            if fields[name].values.size
+            and self._folder.read(chunk_file(name, layout, chunk))
+            != layout.packed(fields[name].values)
+        ]
+        other = other[0] if other else self._unlike(layouts)
+        if other:
+            raise OSError(
+                f"chunk {chunk} was computed twice, the second time with other bytes of "
+                f"{other}: workers differ"
+            )
+
+    def _of_all(self, fields: Mapping[str, Variable]) -> dict[str, Layout]:
+        """Return the layouts of the arrays that a chunk's fields are rows of."""
+        length, width = self.record["samples"], self.record["chunk"]
         layouts = {}
         for name, field in fields.items():
             shape = (length, *field.values.shape[1:])
             layouts[name] = _layout(field, shape, (min(width, length), *shape[1:]))
-        # All metadata lie there before the first number does: whoever finds a chunk knows
-        # that no array is missing.
-        for name, layout in layouts.items():
-            if chunk == 0:
-                self._write(f"{RESULTS}/{name}/{METADATA}", layout.metadata())
-            elif not layout_of(self.directory, name).holds(layout):
-                raise OSError(f"{name} of chunk {chunk} is not as in the chunks before")
-        for name, layout in layouts.items():
-            self._write_chunk(name, layout, chunk, fields[name].values)
-        self._commit(f"chunk {chunk}")
+        return layouts
+
+    def _unlike(self, layouts: Mapping[str, Layout]) -> str:
+        """Return an array that is not as in the chunks before, `""` if all are."""
+        for name in {**layouts, **self._layouts}:
+            before, now = self._layouts.get(name), layouts.get(name)
+            if before is None or now is None or not before.holds(now):
+                return name
+        return ""
 
     def add_group(
         self, group: str, fields: Mapping[str, Variable], coordinates: tuple[str, ...] = ()
@@ -142,8 +183,8 @@ class Store:
 
     def finish(self) -> None:
         """Commit the whole, which can be opened from now on."""
-        attributes = {key: self._record[key] for key in ("title", "analysis", "system")}
-        attributes |= _coordinates(self._record["coordinates"])
+        attributes = {key: self.record[key] for key in ("title", "analysis", "system")}
+        attributes |= _coordinates(self.record["coordinates"])
         members = {}
         for file in self._folder.files(RESULTS):
             name, _, last = file.removeprefix(f"{RESULTS}/").rpartition("/")
@@ -156,13 +197,19 @@ class Store:
         """Return the values of an array of the results."""
         return read_array(self.directory, name)
 
-    def _write(self, name: str, content: bytes) -> None:
-        self._folder.write(name, content)
+    def rows(self, name: str) -> Rows:
+        """Return an array of the results, to be read where it is indexed."""
+        return Rows(self.directory, name)
+
+    def _write(self, name: str, content: bytes, *, sync: bool = True) -> None:
+        self._folder.write(name, content, sync=sync)
         self._written[name] = zlib.crc32(content)
 
     def _write_chunk(self, path: str, layout: Layout, chunk: int, values) -> None:
         if values.size:
-            self._write(chunk_file(path, layout, chunk), layout.packed(values))
+            # On the disk before the journal tells of it, which is soon enough.
+            name = chunk_file(path, layout, chunk)
+            self._write(name, layout.packed(values), sync=False)
 
     def _commit(self, step: str) -> None:
         written, self._written = self._written, {}

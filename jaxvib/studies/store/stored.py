@@ -19,7 +19,7 @@ from .journal import Commit
 
 RESULTS = "results.zarr"
 RECORD = "study.json"
-MOST_SAMPLES = 10_000_000
+MOST_SAMPLES = 1_000_000_000
 _LEAST_SUSPECT = 1 << 28  # bytes of arrays that are read however small their files are
 _MOST_PACKED = 4000  # times: what zstd makes of samples that differ by one number alone
 _ROOM = 1 << 12  # bytes that zstd may take beyond those of its content
@@ -90,15 +90,21 @@ def chunk_file(name: str, layout: Layout, chunk: int) -> str:
     return "/".join((RESULTS, name, "c", *map(str, position)))
 
 
-def check_sizes(directory: Path, layouts: Mapping[str, Layout]) -> None:
-    """Raise `OSError` for arrays that nobody could have stored in files as these."""
+def check_sizes(directory: Path, layouts: Mapping[str, Layout], share: float = 1.0) -> None:
+    """Raise `OSError` for arrays that nobody could have stored in files as these.
+
+    `share`: how much of them is held in memory at a time.
+    """
     folder = Folder(directory)
     claimed = sum(
         math.prod(max(1, size) for size in layout.shape) * layout.dtype.itemsize
         for layout in layouts.values()
     )
-    if claimed > memory() // 2:
-        raise OSError(f"{directory / RESULTS} would take {claimed / 1e9:.3g} GB of memory")
+    if claimed * share > memory() // 2:
+        raise OSError(
+            f"{directory / RESULTS} would take {claimed * share / 1e9:.3g} GB of memory; "
+            "allowed: open_study(..., most=1_000_000), which reads evenly chosen samples"
+        )
     if claimed <= _LEAST_SUSPECT:
         return
     files = (file for name in layouts for file in chunk_files(name, layouts[name]))

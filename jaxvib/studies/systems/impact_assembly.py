@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import pydantic
@@ -17,12 +17,77 @@ from ..library import library
 from .assembly import Modules, assembled, declared_of_modules, first_change, with_modules
 from .base import Role, SystemKind
 
-# Which keys say the kind of a contact or of a load, and the classes of their laws.
+
+class _Law(NamedTuple):
+    """The class of a law, and what its kind says of it beside its numbers."""
+
+    cls: str
+    fixed: Mapping[str, str] = {}
+
+
+# Which keys say the kind of a contact, a load or a base motion, and their laws. Of a base
+# motion the fixed word is what of it the law gives.
 _LAWS = {
-    "contact": {"hertz": "HertzContact", "linear": "LinearContact"},
-    "load": {"harmonic": "HarmonicLoad"},
+    "contact": {
+        "hertz": _Law("HertzContact"),
+        "linear": _Law("LinearContact"),
+        "hard": _Law("RestitutionContact"),
+        "hunt_crossley": _Law("HuntCrossleyContact"),
+        "kelvin_voigt": _Law("KelvinVoigtContact"),
+        "power": _Law("PowerContact"),
+        "piecewise_linear": _Law("PiecewiseLinearContact"),
+    },
+    "load": {
+        "constant": _Law("ConstantLoad"),
+        "harmonic": _Law("HarmonicLoad"),
+        "fourier": _Law("FourierLoad"),
+        "record": _Law("RecordLoad"),
+    }
+    | {
+        shape: _Law("PulseLoad", {"shape": shape})
+        for shape in ("half_sine", "rectangle", "triangle")
+    },
+    "base": {
+        f"{law}_{given}": _Law(cls, {"given": given})
+        for law, cls in (("harmonic", "HarmonicLoad"), ("fourier", "FourierLoad"))
+        for given in ("displacement", "velocity", "acceleration")
+    }
+    | {"record_acceleration": _Law("RecordLoad", {"given": "acceleration"})},
+    "friction": {"coulomb": _Law("CoulombFriction")},
+    "spring": {
+        "polynomial": _Law("PolynomialLaw"),
+        "polynomial_damper": _Law("PolynomialDamperLaw"),
+        "piecewise_linear": _Law("PiecewiseLinearLaw"),
+    },
 }
-_USUAL = ("phase",)  # what may be left out
+_KEYS = {  # of each section
+    "contacts": ("contact",),
+    "loads": ("load", "base"),
+    "frictions": ("friction",),
+    "springs": ("spring",),
+}
+_INSIDE = dict.fromkeys(_LAWS, "law") | {"base": "motion"}  # the law's own table
+_USUAL = ("phase", "mean", "speed")  # what may be left out
+_UNLESS = ("every", "static")  # what may be left out, and is none then
+_EXAMPLES = {
+    "HertzContact": {"stiffness": 1.0},
+    "LinearContact": {"stiffness": 1.0},
+    "RestitutionContact": {"restitution": 1.0},
+    "HuntCrossleyContact": {"stiffness": 1.0, "damping": 1.0},
+    "KelvinVoigtContact": {"stiffness": 1.0, "damping": 1.0},
+    "PowerContact": {"stiffness": 1.0, "exponent": 1.0},
+    "PiecewiseLinearContact": {"stiffness": [1.0, 1.0], "depths": [1.0]},
+    "PolynomialLaw": {"coefficients": [1.0]},
+    "PolynomialDamperLaw": {"coefficients": [1.0]},
+    "PiecewiseLinearLaw": {"stiffness": [1.0, 1.0], "breaks": [1.0]},
+    "CoulombFriction": {"force": 1.0, "static": 1.0, "speed": 0.0},
+    "FourierLoad": {"frequency": 1.0, "cosine": [1.0], "sine": [1.0]},
+    "PulseLoad": {"amplitude": 1.0, "start": 0.0, "duration": 1.0, "every": 1.0},
+    "RecordLoad": {"times": [0.0, 1.0], "values": [1.0, 1.0], "periodic": True},
+    "HarmonicLoad": {"amplitude": 1.0, "frequency": 1.0},
+    "ConstantLoad": {"force": 1.0},
+}
+_PERIODIC = (bool, Field(default=False, description="whether the record comes again"))
 
 
 def _place(given: object) -> object:
@@ -56,14 +121,24 @@ class ImpactAssemblyOptions(Table):
         description="tables of contacts",
         json_schema_extra={"allowed": "a table of contacts, such as contacts.stop"},
     )
+    frictions: dict[str, pydantic.SerializeAsAny[Table]] = Field(
+        default={},
+        description="tables of dry frictions",
+        json_schema_extra={"allowed": "a table of frictions, such as frictions.pad"},
+    )
+    springs: dict[str, pydantic.SerializeAsAny[Table]] = Field(
+        default={},
+        description="tables of springs and dampers of other laws than the linear one",
+        json_schema_extra={"allowed": "a table of springs, such as springs.mount"},
+    )
     loads: dict[str, pydantic.SerializeAsAny[Table]] = Field(
-        description="tables of loads",
+        description="tables of loads and of base motions",
         json_schema_extra={"allowed": "a table of loads, such as loads.push"},
     )
 
 
 class ImpactAssemblyKind(SystemKind):
-    """Bodies joined by modules that hit stops or each other under harmonic loads."""
+    """Bodies joined by modules that hit stops or each other under loads that repeat."""
 
     name = "impact_assembly"
     options = ImpactAssemblyOptions  # its modules may be of any kind
@@ -74,41 +149,55 @@ class ImpactAssemblyKind(SystemKind):
         table = dict(document.tables["system"])
         if isinstance(table.get("linear"), dict):
             table["linear"] = with_modules(table["linear"], "system.linear", document)
-        for section, key in (("contacts", "contact"), ("loads", "load")):
+        for section, keys in _KEYS.items():
             parts = table.get(section)
             if isinstance(parts, dict):
                 table[section] = {
-                    name: _part(key, entry, f"system.{section}.{name}", document)
+                    name: _part(keys, entry, f"system.{section}.{name}", document)
                     for name, entry in parts.items()
                 }
         options = validated(ImpactAssemblyOptions, table, "system", document)
-        if not options.loads:
+        where = document.where("system")
+        for name, load in options.loads.items():
+            if not _comes_again(load):
+                raise ValueError(
+                    f"{where}: system.loads.{name} never comes again; allowed: loads "
+                    "whose period the motions repeat with, by `every` or `periodic`"
+                )
+        if all(_kind(load)[1] == "constant" for load in options.loads.values()):
+            found = "constant" if options.loads else "empty"
             raise ValueError(
-                f"{document.where('system')}: system.loads is empty; allowed: one load or "
-                "more, whose period the motions repeat with"
+                f"{where}: system.loads is {found}; allowed: one load or more, whose "
+                "period the motions repeat with"
             )
         return options
 
     def default(self):
-        """Return a contact and a load of each kind, whose parameters a config may set."""
+        """Return a part of each kind, whose parameters a config may set."""
         systems = library("systems")
-        one, along, gap = np.ones(()), np.ones(1), np.zeros(())
-        return {
-            "contact_hertz": systems.Contact(along, gap, systems.HertzContact(one)),
-            "contact_linear": systems.Contact(along, gap, systems.LinearContact(one)),
-            "load_harmonic": systems.AppliedLoad(along, systems.HarmonicLoad(one, one)),
-        }
+        along, found = np.ones(1), {}
+        for key, kinds in _LAWS.items():
+            for kind, law in kinds.items():
+                example = _EXAMPLES[law.cls]
+                if key == "friction":
+                    part = systems.CoulombFriction(along, **example)
+                else:
+                    given = _built(systems, law, example)
+                    part = _placed(systems, along, key, law, given, None)
+                found[f"{key}_{kind}"] = part
+        return found
 
     def declared(self, options) -> dict[str, Declared]:
         """Return what is declared of each number, by path."""
         found = declared_of_modules(options.linear, "linear.")
-        for section, key in (("contacts", "contact"), ("loads", "load")):
+        for section in _KEYS:
             for name, table in getattr(options, section).items():
                 values = flattened(table.model_dump())
-                for path, entry in _fields(f"{key}_{values[key]}").items():
-                    found[f"{section}.{name}.{path}"] = dataclasses.replace(
-                        entry, default=values[path]
-                    )
+                for path, entry in _fields("_".join(_kind(table))).items():
+                    if isinstance(values[path], float):
+                        found[f"{section}.{name}.{path}"] = dataclasses.replace(
+                            entry, default=values[path]
+                        )
         return found
 
     def axes(self, options) -> dict[str, list[str]]:
@@ -128,18 +217,12 @@ class ImpactAssemblyKind(SystemKind):
         """Return the system. **Raises:** `ValueError` for a wrong topology or place."""
         systems = library("systems")
         linear = assembled(options.linear)
-        contacts = tuple(
-            systems.Contact(_direction(linear, "contacts", name, table), table.gap,
-                    _law("contact", table), name)
-            for name, table in options.contacts.items()
-        )  # fmt: skip
-        loads = tuple(
-            systems.AppliedLoad(
-                _direction(linear, "loads", name, table), _law("load", table), name
-            )
-            for name, table in options.loads.items()
-        )
-        return systems.ImpactSystem(linear, contacts, loads)
+        parts: dict[str, list] = {section: [] for section in _KEYS}
+        for section, built in parts.items():
+            for name, table in getattr(options, section).items():
+                along = _direction(linear, section, name, table)
+                built.append(_part_of(systems, along, table, name))
+        return systems.ImpactSystem(linear, **{k: tuple(v) for k, v in parts.items()})
 
 
 @functools.cache
@@ -152,18 +235,37 @@ def part_tables() -> dict[str, type[Table]]:
             own: dict[str, Any] = {}
             law: dict[str, Any] = {}
             for path, entry in _fields(name).items():
-                given = {} if path.endswith(_USUAL) else {"default": ...}
-                inner = path.removeprefix("law.")
-                (law if inner != path else own)[inner] = number(entry, **given)
+                inner = path.removeprefix(f"{_INSIDE[key]}.")
+                (law if inner != path else own)[inner] = _field(inner, entry)
+            if "values" in law:
+                law["periodic"] = _PERIODIC
+            said = Field(description=f"the law of the {_SAID[key]}")
             inside = pydantic.create_model(f"{name}_law", __base__=Table, **law)
+            laws: dict[str, Any] = {_INSIDE[key]: (inside, said)} if law else {}
             fields: dict[str, Any] = {
-                key: (Literal[kind], Field(description=f"the kind of {key}")),  # ty: ignore
+                key: (Literal[kind], Field(description=f"the kind of {_SAID[key]}")),  # ty: ignore
                 "at": (_At, ...),
                 **own,
-                "law": (inside, Field(description=f"the law of the {key}")),
+                **laws,
             }
             found[name] = pydantic.create_model(name, __base__=Table, **fields)
     return found
+
+
+_SAID = {key: key for key in _LAWS} | {"base": "base motion"}
+
+
+def _field(name: str, entry: Declared):
+    """Return the field of a law's number, or of its numbers, as many as are given."""
+    if isinstance(entry.default, list):
+        said = {"unit": entry.unit, "allowed": f"numbers in {entry}, one or more"}
+        described = Field(
+            description=entry.description, json_schema_extra=said, min_length=1
+        )
+        return list[float], described
+    if name in _UNLESS:
+        return number(entry, default=None)
+    return number(entry) if name in _USUAL else number(entry, default=...)
 
 
 def _fields(name: str) -> dict[str, Declared]:
@@ -176,19 +278,33 @@ def _fields(name: str) -> dict[str, Declared]:
     }
 
 
-def _part(key: str, entry, path: str, document: Document) -> Table:
+def _part(keys: tuple[str, ...], entry, path: str, document: Document) -> Table:
+    given = entry if isinstance(entry, dict) else {}
+    key = next((key for key in keys if key in given), keys[0])
     kinds = _LAWS[key]
-    kind = entry.get(key) if isinstance(entry, dict) else None
+    kind = given.get(key)
     if not isinstance(kind, str) or kind not in kinds:
         near = nearest(str(kind), kinds)
         hint = f'; did you mean "{near}"?' if near else ""
         found = f"is missing ({path} = {shown(entry)})" if kind is None else "is not known"
-        given = "" if kind is None else f" = {shown(kind)}"
+        said = "" if kind is None else f" = {shown(kind)}"
         raise ValueError(
-            f"{document.where(path)}: {path}.{key}{given} {found}; allowed: "
+            f"{document.where(path)}: {path}.{key}{said} {found}; allowed: "
             f"{', '.join(map(shown, kinds))}{hint}"
         )
     return validated(part_tables()[f"{key}_{kind}"], entry, path, document)
+
+
+def _kind(table) -> tuple[str, str]:
+    """Return which key says the kind of a part, and the kind."""
+    given = table.model_dump()
+    return next((key, given[key]) for key in _LAWS if key in given)
+
+
+def _comes_again(table) -> bool:
+    """Return whether a load does so, or is constant."""
+    law = table.model_dump()[_INSIDE[_kind(table)[0]]]
+    return law.get("periodic", True) and law.get("every", 0.0) is not None
 
 
 def _direction(linear, section: str, name: str, table):
@@ -199,7 +315,34 @@ def _direction(linear, section: str, name: str, table):
         raise ValueError(f"{section}.{name}.at: {error}") from None
 
 
-def _law(key: str, table):
-    systems = library("systems")
-    given = table.model_dump()
-    return getattr(systems, _LAWS[key][given[key]])(**given["law"])
+def _law(systems, table):
+    """Return the law of a contact or a load."""
+    key, kind = _kind(table)
+    return _built(systems, _LAWS[key][kind], table.model_dump()[_INSIDE[key]])
+
+
+def _built(systems, law: _Law, numbers: Mapping[str, object]):
+    fixed = {name: word for name, word in law.fixed.items() if name != "given"}
+    return getattr(systems, law.cls)(**fixed, **numbers)
+
+
+def _part_of(systems, along, table, name: str):
+    """Return a contact, a load, a friction or a spring as its table says."""
+    key, kind = _kind(table)
+    if key == "friction":
+        return systems.CoulombFriction(along, table.force, table.static, table.speed, name)
+    law = _law(systems, table)
+    if key == "contact":
+        return systems.Contact(along, table.gap, law, name)
+    return _placed(systems, along, key, _LAWS[key][kind], law, name)
+
+
+def _placed(systems, along, key: str, law: _Law, built, name: str | None):
+    """Return what has a law, built already; a contact without a gap."""
+    if key == "base":
+        return systems.BaseMotion(along, built, law.fixed["given"], name)
+    if key == "contact":
+        return systems.Contact(along, np.zeros(()), built, name)
+    if key == "spring":
+        return systems.NonlinearSpring(along, built, name)
+    return systems.AppliedLoad(along, built, name)

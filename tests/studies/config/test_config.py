@@ -152,9 +152,9 @@ MISTAKES = {
     ),
     "a path with too many values": (
         "200.0, 3]",
-        "200.0, 10000001]",
+        "200.0, 1000000001]",
         12,
-        "linspace[2] = 10000001 is out of range",
+        "linspace[2] = 1000000001 is out of range",
     ),
     "a long list": (
         "[5.0, 6.0]",

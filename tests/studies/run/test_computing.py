@@ -12,7 +12,7 @@ from jaxvib.ensemble import Reason
 from jaxvib.studies.analyses.periodic_orbit import compute
 from jaxvib.studies.analyses.periodic_orbit.kind import PeriodicOrbitKind
 from jaxvib.studies.run import room
-from jaxvib.studies.run.computing import compute_chunk
+from jaxvib.studies.run.computing import compute_part
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
 from tests.studies import pushed
@@ -192,8 +192,11 @@ def test_the_engine_does_not_hang_on_how_a_study_is_cut(config, monkeypatch):
 
     monkeypatch.setattr(compute, "regimes", regimes)
     study = load(config, ["analysis.kind=periodic_orbit"])
-    columns = {path: np.ones(12) for path in study.paths}
+
+    def columns(part):
+        return {path: np.ones(12)[part] for path in study.paths}
+
     with pytest.raises(RuntimeError, match="no sample can be computed"):
-        compute_chunk(study, build(study), columns, slice(5, 10), Silent())
+        compute_part(study, build(study), columns, slice(5, 10), Silent())
     assert set(numbers) == {12}
     assert len(numbers) > 1

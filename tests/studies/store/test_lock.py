@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 import jaxvib
-from jaxvib.studies.store.lock import FILE, Lock
+from jaxvib.studies.store.lock import FILE, Lock, is_held
 
 ROOT = Path(jaxvib.__file__).parents[1]
 TAKES = """
@@ -53,9 +54,45 @@ def test_it_dies_with_its_process(tmp_path, other):
     Lock(tmp_path).take()
 
 
+FORKS = TAKES.replace(
+    'print("taken", flush=True)\n',
+    """import os
+if os.fork() == 0:  # a child that has not come to its exec yet keeps the lock
+    print("taken", flush=True)
+    sys.stdin.readline()
+    os._exit(0)
+""",
+)
+
+
+def test_what_a_killed_process_was_starting_does_not_hold_it_for_long(tmp_path):
+    arguments = [sys.executable, "-c", FORKS, str(tmp_path)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(arguments, stdin=pipe, stdout=pipe, cwd=ROOT) as process:
+        assert process.stdout.readline() == b"taken\n"
+        process.kill()
+        process.wait()
+        with pytest.raises(BlockingIOError):  # the child lives
+            Lock(tmp_path).take()
+        threading.Timer(0.2, process.stdin.close).start()
+        Lock(tmp_path).take()
+
+
 def test_a_link_is_not_followed(tmp_path):
     (tmp_path / "mine").write_text("mine")
     (tmp_path / FILE).symlink_to(tmp_path / "mine")
     with pytest.raises(OSError, match="no plain file"):
         Lock(tmp_path).take()
     assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_those_who_look_do_not_take_each_other_for_a_run(tmp_path):
+    fcntl = pytest.importorskip("fcntl")
+    with open(tmp_path / FILE, "w+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # as somebody else does who looks, for an instant
+        threading.Timer(0.01, fcntl.flock, (file, fcntl.LOCK_UN)).start()
+        assert is_held(tmp_path) == ""
+
+
+def test_whoever_looks_learns_who_holds_it(other, tmp_path):
+    assert is_held(tmp_path).startswith(f"process {other.pid} ")

@@ -26,9 +26,36 @@ slide.x = { module = "point_mass", mass = 1.0 }
 [system.contacts]
 stop = { contact = "hertz", at = "cart", gap = 0.02, law.stiffness = 4e4 }
 pair = { contact = "linear", at = { cart = 1.0, "slide.x" = -1.0 }, gap = 0.01, law.stiffness = 1e4 }
+wall = { contact = "hard", at = "cart", gap = 0.5, law.restitution = 0.7 }
+rubber = { contact = "hunt_crossley", at = "cart", gap = 0.4, law = { stiffness = 4e4, damping = 0.3 } }
+oil = { contact = "kelvin_voigt", at = "cart", gap = 0.4, law = { stiffness = 4e4, damping = 9.0 } }
+foam = { contact = "power", at = "cart", gap = 0.4, law = { stiffness = 4e4, exponent = 1.8 } }
+bump = { contact = "piecewise_linear", at = "cart", gap = 0.4, law = { stiffness = [1e3, 5e3], depths = [0.01] } }
+
+[system.frictions]
+floor = { friction = "coulomb", at = "cart", force = 0.5 }
+belt = { friction = "coulomb", at = "slide.x", force = 0.5, static = 0.7, speed = 0.1 }
+
+[system.springs]
+mount = { spring = "polynomial", at = "cart", law.coefficients = [0.0, 0.0, 900.0] }
+drag = { spring = "polynomial_damper", at = "cart", law.coefficients = [0.0, 0.4] }
+loose = { spring = "piecewise_linear", at = "cart", law = { stiffness = [9.0, 0.0, 9.0], breaks = [-0.1, 0.1] } }
 
 [system.loads]
 push = { load = "harmonic", at = "slide.x", law = { amplitude = 3.0, frequency = 5.0, phase = 0.4 } }
+weight = { load = "constant", at = "cart", law.force = -2.0 }
+engine = { load = "fourier", at = "cart", law = { frequency = 5.0, cosine = [1.0, 0.5], sine = [0.0, 0.2] } }
+knock = { load = "half_sine", at = "cart", law = { amplitude = 3.0, start = 0.1, duration = 0.2, every = 1.2566370614359172 } }
+shove = { load = "rectangle", at = "cart", law = { amplitude = 3.0, start = 0.1, duration = 0.2, every = 1.2566370614359172 } }
+tap = { load = "triangle", at = "cart", law = { amplitude = 3.0, start = 0.1, duration = 0.2, every = 1.2566370614359172 } }
+wind = { load = "record", at = "cart", law = { times = [0.0, 0.5, 1.2566370614359172], values = [0.0, 1.0, 0.0], periodic = true } }
+a = { base = "harmonic_displacement", at = "cart", motion = { amplitude = 0.01, frequency = 5.0 } }
+b = { base = "harmonic_velocity", at = "cart", motion = { amplitude = 0.01, frequency = 5.0 } }
+c = { base = "harmonic_acceleration", at = "cart", motion = { amplitude = 0.01, frequency = 5.0 } }
+d = { base = "fourier_displacement", at = "cart", motion = { frequency = 5.0, cosine = [0.1], sine = [0.2] } }
+e = { base = "fourier_velocity", at = "cart", motion = { frequency = 5.0, cosine = [0.1], sine = [0.2] } }
+f = { base = "fourier_acceleration", at = "cart", motion = { frequency = 5.0, cosine = [0.1], sine = [0.2] } }
+g = { base = "record_acceleration", at = "cart", motion = { times = [0.0, 1.2566370614359172], values = [0.3, 0.3], periodic = true } }
 
 [analysis]
 kind = "periodic_orbit"
@@ -64,20 +91,64 @@ def test_every_contact_and_load_is_what_it_is_in_python(tmp_path):
         ]
     )
     pair = linear.direction({"cart": 1.0, "slide.x": -1.0})
-    load_at = linear.direction("slide.x")
+    cart, every = linear.direction("cart"), 1.2566370614359172
+    laws = {
+        "push": jv.HarmonicLoad(3.0, 5.0, 0.4),
+        "weight": jv.ConstantLoad(-2.0),
+        "engine": jv.FourierLoad(5.0, [1.0, 0.5], [0.0, 0.2]),
+        "knock": jv.PulseLoad("half_sine", 3.0, 0.1, 0.2, every),
+        "shove": jv.PulseLoad("rectangle", 3.0, 0.1, 0.2, every),
+        "tap": jv.PulseLoad("triangle", 3.0, 0.1, 0.2, every),
+        "wind": jv.RecordLoad([0.0, 0.5, every], [0.0, 1.0, 0.0], periodic=True),
+    }
+    loads = [
+        jv.AppliedLoad(linear.direction("slide.x") if n == "push" else cart, law, n)
+        for n, law in laws.items()
+    ]
+    given = ("displacement", "velocity", "acceleration")
+    wave, series = jv.HarmonicLoad(0.01, 5.0), jv.FourierLoad(5.0, [0.1], [0.2])
+    loads += [jv.BaseMotion(cart, wave, g, n) for g, n in zip(given, "abc", strict=True)]
+    loads += [jv.BaseMotion(cart, series, g, n) for g, n in zip(given, "def", strict=True)]
+    loads.append(
+        jv.BaseMotion(
+            cart, jv.RecordLoad([0.0, every], [0.3, 0.3], True), "acceleration", "g"
+        )
+    )
     expected = jv.ImpactSystem(
         linear,
         (
-            jv.Contact(linear.direction("cart"), 0.02, jv.HertzContact(4e4), "stop"),
+            jv.Contact(cart, 0.02, jv.HertzContact(4e4), "stop"),
             jv.Contact(pair, 0.01, jv.LinearContact(1e4), "pair"),
+            jv.Contact(cart, 0.5, jv.RestitutionContact(0.7), "wall"),
+            jv.Contact(cart, 0.4, jv.HuntCrossleyContact(4e4, 0.3), "rubber"),
+            jv.Contact(cart, 0.4, jv.KelvinVoigtContact(4e4, 9.0), "oil"),
+            jv.Contact(cart, 0.4, jv.PowerContact(4e4, 1.8), "foam"),
+            jv.Contact(cart, 0.4, jv.PiecewiseLinearContact([1e3, 5e3], [0.01]), "bump"),
         ),
-        (jv.AppliedLoad(load_at, jv.HarmonicLoad(3.0, 5.0, 0.4), "push"),),
+        tuple(loads),
+        [
+            jv.CoulombFriction(cart, 0.5, name="floor"),
+            jv.CoulombFriction(linear.direction("slide.x"), 0.5, 0.7, 0.1, "belt"),
+        ],
+        [
+            jv.NonlinearSpring(cart, jv.PolynomialLaw([0.0, 0.0, 900.0]), "mount"),
+            jv.NonlinearSpring(cart, jv.PolynomialDamperLaw([0.0, 0.4]), "drag"),
+            jv.NonlinearSpring(
+                cart, jv.PiecewiseLinearLaw([9.0, 0.0, 9.0], [-0.1, 0.1]), "loose"
+            ),
+        ],
+    )
+    np.testing.assert_array_equal(
+        system.equation().vector_field(0.3, system.rest()),
+        expected.equation().vector_field(0.3, expected.rest()),
     )
     mine, theirs = jv.parameters(system), jv.parameters(expected)
     assert list(mine) == list(theirs)
     for path, entry in theirs.items():
         np.testing.assert_array_equal(mine[path].value, entry.value)
-    tables = [*study.system.contacts.values(), *study.system.loads.values()]
+    given = study.system
+    sections = given.contacts, given.loads, given.frictions, given.springs
+    tables = [table for section in sections for table in section.values()]
     assert {type(table) for table in tables} == set(part_tables().values())
     scalars = {path for path, entry in theirs.items() if np.ndim(entry.value) == 0}
     from jaxvib.studies.analyses.kinds import SYSTEMS
@@ -86,6 +157,7 @@ def test_every_contact_and_load_is_what_it_is_in_python(tmp_path):
     assert set(declared) == scalars
     for path, entry in declared.items():
         assert entry.default == float(theirs[path].value)
+        assert entry.unit == theirs[path].unit
 
 
 def test_the_ready_study_is_the_tower_that_its_words_describe():
@@ -102,6 +174,37 @@ def test_the_ready_study_is_the_tower_that_its_words_describe():
         np.testing.assert_array_equal(mine, theirs)
     np.testing.assert_array_equal(system.contacts[0].direction, [0, 1])
     np.testing.assert_array_equal(system.loads[0].direction, [1, 0])
+
+
+def test_the_ball_of_the_ready_study_falls_towards_a_table_that_moves():
+    system = build(load(ready.folder() / "bouncing_ball.toml"))
+    assert float(system.period()) == pytest.approx(0.5, rel=1e-15)
+    acceleration = system.equation().vector_field(0.0, system.rest())[1]
+    frequency = 2 * np.pi / 0.5
+    assert float(acceleration) == pytest.approx(0.06 * frequency**2 - 9.81, rel=1e-13)
+    assert system.equation().hard_contacts() == (True,)
+    parameter = jv.parameters(system)["loads.shake.motion.amplitude"]
+    assert parameter.unit == "m"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "path", "value"),
+    [
+        ("brake", "frictions.disc.speed", 0.25),
+        ("gear_play", "loads.torque.law.frequency", 11.0),
+    ],
+)
+def test_ready_studies_of_friction_and_play_are_the_orbits_of_python(
+    tmp_path, name, path, value
+):
+    config, directory = ready.folder() / f"{name}.toml", tmp_path / "out"
+    run(config, directory, f"sweep.{path}=[{value}]")
+    results = jv.open_study(directory)
+    orbit = jv.periodic_orbit(jv.replace(build(load(config)), {path: value}))
+    np.testing.assert_allclose(results["state"][0], orbit.state, atol=1e-7)
+    assert int(results["contacts"][0]) == int(orbit.contacts)
+    assert (directory / "report.html").exists()
 
 
 @pytest.mark.slow
@@ -137,6 +240,9 @@ def test_a_tower_with_a_stop_is_run_stored_and_drawn(tmp_path):
         ("contacts.stop.hardness=3", "contacts.stop.hardness = 3 is not a known key"),
         ("loads={}", "system.loads is empty"),
         ("sweep.contacts.stop.gapp=[1.0]", "did you mean contacts.stop.gap"),
+        ("frictions.floor.force=-1.0", "frictions.floor.force = -1"),
+        ("frictions.floor.friction=dry", r'friction = "dry" is not known.* "coulomb"'),
+        ("springs.mount.law.coefficients=3", "springs.mount.law.coefficients = 3"),
     ],
 )
 def test_what_is_no_contact_or_load_is_refused(tmp_path, change, message):
@@ -148,3 +254,28 @@ def test_places_that_are_not_there_are_named(tmp_path):
     study = load(written(tmp_path, EVERY_PART), ["contacts.stop.at=crat"])
     with pytest.raises(ValueError, match=r"contacts.stop.at: .*did you mean 'cart'"):
         build(study)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ('load = "constant", law.force = 1.0', "system.loads is constant; allowed"),
+        (
+            'load = "half_sine", law = { amplitude = 1.0, start = 0.0, duration = 1.0 }',
+            "system.loads.push never comes again",
+        ),
+        (
+            'load = "record", law = { times = [0.0, 1.0], values = [0.0, 0.0] }',
+            "system.loads.push never comes again",
+        ),
+        ('load = "harmonik", law.amplitude = 1.0', 'did you mean "harmonic"'),
+        ('base = "harmonic", motion.amplitude = 1.0', "harmonic_displacement"),
+        ('load = "fourier", law.frequency = 1.0', "cosine is missing; allowed: numbers"),
+    ],
+)
+def test_loads_that_cannot_be_studied_are_named(tmp_path, entry, message):
+    before, _, rest = EVERY_PART.partition("push = ")
+    after = rest.partition("[analysis]")[2]
+    text = f'{before}push = {{ at = "cart", {entry} }}\n\n[analysis]{after}'
+    with pytest.raises(ValueError, match=message):
+        load(written(tmp_path, text))

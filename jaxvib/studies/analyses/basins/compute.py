@@ -22,6 +22,7 @@ _OF_ORBITS = {
     "amplitude": "",
     "max_contact_force": "",
     "lyapunov_exponent": "",
+    "lyapunov_error": "its standard error, NaN of periodic motions",
     "result": "reason code: success of periodic motions",
 }
 
@@ -61,13 +62,11 @@ def _basin_variables(found) -> dict[str, Variable]:
     known = found.attractors
     first = own_variables(known, "orbits")
     orbits = orbit_variables(known.orbits, "attractor", _OF_ORBITS)
-    result, points, axis = orbits.pop("result"), first["points"], "state_component"
+    points, axis = first["points"], "state_component"
     each = {
         "state": Variable(("attractor", axis), known.state, "", "one state at t = 0"),
         "points": replace(points, axes=("attractor", "point", axis)),
         **orbits,
-        "lyapunov_error": first["lyapunov_error"],
-        "result": result,
     }
     own = own_variables(found, "attractors")
     return own | {f"attractors.{name}": one for name, one in each.items()}

@@ -13,6 +13,7 @@ from ....modes.beams.spectra import BeamSpectra, beam_spectra
 from ....systems import parameters, replace
 from ...config import samples as sampling
 from ...store.fields import Variable, variables
+from ...store.thinned import evenly_chosen
 
 _CURVE = ("grid", "paired")  # ways of sampling that give rows of neighbours
 
@@ -38,11 +39,11 @@ def group(name, system, samples, study, read) -> dict[str, Variable]:
     """Return mode shapes of some samples, spread over all of them."""
     grid = sampling.grid_of(study.sampling, study.paths)
     options = study.analysis
-    chosen = sampling.evenly_chosen(study.samples, grid, options.shapes)
-    there = np.isfinite(read("values")).all(axis=1)
+    chosen = evenly_chosen(study.samples, grid, options.shapes)
+    there = np.isfinite(read("values")[chosen]).all(axis=1)
     found = {
         i: _shapes(replace(system, {p: v[i] for p, v in samples.items()}), options)
-        for i in np.asarray(chosen)[there[chosen]].tolist()
+        for i in np.asarray(chosen)[there].tolist()
     }
     blank = next(iter(found.values()), None) or _shapes(system, options)
     blank = {key: np.full_like(array, np.nan) for key, array in blank.items()}

@@ -20,6 +20,7 @@ _OF_ORBITS = {
     "amplitude": "",
     "max_contact_force": "",
     "lyapunov_exponent": "",
+    "lyapunov_error": "its standard error",
     "result": "reason code: success of motions with a period",
 }
 
@@ -67,9 +68,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
 def _diagram_variables(diagram) -> dict[str, Variable]:
     """Return a diagram's fields, each along the axis `value`."""
     own = own_variables(diagram, "orbits")
-    orbits = orbit_variables(diagram.orbits, "value", _OF_ORBITS)
-    result, error = orbits.pop("result"), own.pop("lyapunov_error")
-    return own | orbits | {"lyapunov_error": error, "result": result}
+    return own | orbit_variables(diagram.orbits, "value", _OF_ORBITS)
 
 
 def summary(read: Callable, study) -> list[str]:

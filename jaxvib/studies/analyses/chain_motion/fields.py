@@ -9,6 +9,7 @@ from ....dynamics.chains.motion import chain_fields
 from ....systems import replace
 from ...config import samples as sampled
 from ...store.fields import Variable, variables
+from ...store.thinned import evenly_chosen
 from ..stacking import stacked
 
 _MOST_SAMPLES = 4
@@ -25,7 +26,7 @@ def fields_of_chains(
     """
     options = study.analysis
     grid = sampled.grid_of(study.sampling, study.paths) if study.paths else None
-    chosen = sampled.evenly_chosen(study.samples, grid, _MOST_SAMPLES)
+    chosen = evenly_chosen(study.samples, grid, _MOST_SAMPLES)
     times = np.linspace(0.0, options.duration, min(options.points, _MOST_TIMES))
     frames = _MOST_FRAMES // len(chosen) + 1
 

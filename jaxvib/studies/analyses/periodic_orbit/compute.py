@@ -10,6 +10,7 @@ from ....ensemble import Reason, reason, undecided
 from ....orbits import PeriodicOrbit, orbit_traces, regimes, transient_engine
 from ...config import samples
 from ...store.fields import Variable, variables
+from ...store.thinned import evenly_chosen
 
 _TRACE_POINTS = 128
 
@@ -42,7 +43,7 @@ def group(name, system, values, study, read) -> dict[str, Variable]:
     Nothing where none is asked for.
     """
     grid = samples.grid_of(study.sampling, study.paths)
-    chosen = samples.evenly_chosen(study.samples, grid, study.analysis.traces)
+    chosen = evenly_chosen(study.samples, grid, study.analysis.traces)
     if not chosen.size:
         return {}
     names = [field.name for field in dataclasses.fields(PeriodicOrbit)]

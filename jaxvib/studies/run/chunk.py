@@ -1,0 +1,90 @@
+"""The unit of work: one chunk of samples, whoever computes it."""
+
+import functools
+from collections.abc import Mapping
+
+import numpy as np
+
+from ...systems import parameters
+from ..analyses.kinds import ANALYSES, SYSTEMS
+from ..config import samples
+from ..store.fields import Variable, with_coordinates
+from .computing import compute_part
+from .study import Study, load_text
+
+
+def compute_chunk(config: str, number: int, progress=None) -> dict[str, Variable]:
+    """Return the results of a chunk of a study, and the swept values that they are of.
+
+    Pure: the bytes hang on the two arguments and on what `fingerprint` says alone. What is
+    built of a config is kept for the next of its chunks. **Arguments:** `config`: the text
+    of a resolved config; `progress`: told of samples done, and why one failed. **Raises:**
+    `ValueError` for a number that is none of a chunk's; as `compute_part`.
+    """
+    study, system = built(config)
+    return chunk_fields(study, system, number, progress or Silent())
+
+
+def chunk_fields(
+    study: Study, system, number: int, progress, remember=None
+) -> dict[str, Variable]:
+    """Return what `compute_chunk` does, of a study that is built already."""
+    part = chunk_part(study, number)
+
+    def draw(part: slice) -> dict[str, np.ndarray]:
+        return samples.draw(study.sampling, study.paths, study.run.seed, part)
+
+    fields = compute_part(study, system, draw, part, progress, remember)
+    return with_coordinates(fields, _coordinates(study, draw(part)))
+
+
+def number_of_chunks(study: Study) -> int:
+    """Return into how many chunks the samples are cut."""
+    return -(-study.samples // study.run.chunk)
+
+
+def chunk_part(study: Study, number: int) -> slice:
+    """Return the samples of a chunk. **Raises:** `ValueError` if there is none of it."""
+    last = number_of_chunks(study) - 1
+    if not 0 <= number <= last:
+        raise ValueError(f"chunk = {number} is not in [0, {last}]")
+    start = number * study.run.chunk
+    return slice(start, min(start + study.run.chunk, study.samples))
+
+
+def build(study: Study):
+    """Return the system of a study. **Raises:** `ValueError` if it cannot be built."""
+    system = SYSTEMS[study.system.kind].build(study.system)
+    values = {
+        path: float(np.asarray(entry.value))
+        for path, entry in parameters(system).items()
+        if np.ndim(entry.value) == 0
+    }
+    declared = SYSTEMS[study.system.kind].declared(study.system)
+    ANALYSES[study.analysis.kind].check(study.analysis, values, declared, system)
+    return system
+
+
+class Silent:
+    """A progress that nobody looks at."""
+
+    def advance(self, samples: int) -> None:
+        """Count samples as done."""
+
+    def say(self, line: str) -> None:
+        """Print a line."""
+
+
+@functools.lru_cache(maxsize=2)
+def built(config: str):
+    """Return a config's study and system, those of the last ones from memory."""
+    study = load_text(config)
+    return study, build(study)
+
+
+def _coordinates(study: Study, values: Mapping[str, np.ndarray]) -> dict[str, Variable]:
+    declared = SYSTEMS[study.system.kind].declared(study.system)
+    return {
+        path: Variable(("sample",), column, declared[path].unit, declared[path].description)
+        for path, column in values.items()
+    }

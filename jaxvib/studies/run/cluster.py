@@ -1,0 +1,200 @@
+"""Chunks computed by the workers of a Dask cluster, which come and go as they like."""
+
+import collections
+import queue
+import statistics
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from .executors import Failure, Fields, Worker
+from .worker import task
+
+PATIENCE = 60.0  # s without a sign of life, after which a chunk is given to another
+_SLOW = 4.0  # times as long as others: so late is a chunk that a second worker is given
+_LOOK = 2.0  # s from one look at the cluster to the next
+_ANSWER = 20.0  # s that a scheduler has to answer
+_AHEAD = 2  # chunks for each thread of the cluster, at work or next
+
+
+class Cluster:
+    """Computes on a Dask cluster: each of its threads a chunk at a time.
+
+    Workers that die are replaced by Dask, which gives their chunks to others three times.
+    To chunks of one that is not heard of for `patience` seconds, and to the last one if it
+    takes much longer than the others did, other workers are set as well.
+
+    **Arguments:** `address`: of the scheduler; `config`: the text of the resolved config;
+    `record`: of the study, which workers must be like; `progress`: told of samples done
+    and of what happens. **Raises:** `RuntimeError` where Dask is not installed;
+    `OSError` where no scheduler answers.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        config: str,
+        record: Mapping[str, Any],
+        progress,
+        patience: float = PATIENCE,
+    ):
+        try:
+            import distributed
+        except ImportError:
+            raise RuntimeError(
+                f'run.cluster = "{address}" needs Dask: pip install "jaxvib[cluster]"'
+            ) from None
+        try:
+            self._client = distributed.Client(
+                address, timeout=_ANSWER, set_as_default=False
+            )
+        except (OSError, TimeoutError, RuntimeError, ValueError) as error:
+            raise OSError(f"no Dask scheduler answers at {address}: {error}") from None
+        self._address = address
+        self._config = config
+        self._record = {key: record[key] for key in ("versions", "fingerprint")}
+        self._progress = progress
+        self._patience = patience
+        self._ended: queue.SimpleQueue = queue.SimpleQueue()
+        self._at_work: dict[Any, int] = {}  # future: chunk
+        self._seconds: collections.deque[float] = collections.deque(maxlen=101)
+        self._strangers: dict[str, str] = {}  # address: in what it differs
+        self._places: dict[str, tuple[str, float]] = {}  # key: worker, seen there since
+        self._heard: dict[str, float] = {}  # worker: s since it was heard of
+        self._threads = 0
+        self._counted: set[int] = set()
+        self._asked = 0
+        self._look()
+        dashboard = self._client.dashboard_link
+        self.where = (
+            f"the cluster at {address}, {len(self._heard)} workers now; dashboard "
+            f"{dashboard}"
+        )
+
+    def submit(self, numbers: Iterable[int]) -> Iterator[tuple[int, Fields | Failure]]:
+        """Yield each chunk's results, or why there are none, as they come.
+
+        **Raises:** `OSError` where the scheduler is lost, `RuntimeError` where all workers
+        have other versions or processors than this study.
+        """
+        waiting, left = collections.deque(numbers), set()
+        left.update(waiting)
+        looked = time.monotonic()
+        while left:
+            while waiting and len(self._at_work) < max(_AHEAD, _AHEAD * self._threads):
+                self._give(waiting.popleft())
+            try:
+                future = self._ended.get(timeout=_LOOK / 4)
+            except queue.Empty:
+                pass
+            else:
+                number = self._at_work.pop(future)
+                found = self._found(future, number)
+                if found is None:
+                    waiting.append(number)
+                else:
+                    left.discard(number)
+                    yield number, found
+            if time.monotonic() - looked > _LOOK:
+                looked = time.monotonic()
+                self._look()
+                self._double(left, not waiting)
+
+    def workers(self) -> Sequence[Worker]:
+        """Return who is at work on what."""
+        chunks = {future.key: number for future, number in list(self._at_work.items())}
+        places = {
+            worker: (chunks.get(key), since)
+            for key, (worker, since) in list(self._places.items())
+        }
+        return [
+            Worker(name, *places.get(name, (None, 0.0)), silent=silence > self._patience)
+            for name, silence in list(self._heard.items())
+        ]
+
+    def close(self) -> None:
+        """Take back what is not computed yet, and leave the cluster."""
+        self._client.close(timeout=2)
+
+    def _give(self, number: int, workers: list[str] | None = None) -> None:
+        self._asked += 1
+        if workers is None and self._strangers:
+            workers = [each for each in self._heard if each not in self._strangers]
+        future = self._client.submit(
+            task,
+            self._config,
+            number,
+            self._record,
+            key=f"jaxvib-{id(self):x}-{self._asked}-chunk-{number}",
+            pure=False,
+            workers=workers,
+        )
+        self._at_work[future] = number
+        future.add_done_callback(self._ended.put)
+
+    def _found(self, future, number: int) -> Fields | Failure | None:
+        """Return what came of a chunk; `None` if it is to be given to another."""
+        place = self._places.pop(future.key, None)
+        if future.status == "cancelled":
+            raise OSError(f"the Dask scheduler at {self._address} is lost")
+        if future.status != "finished":
+            error = future.exception()
+            return Failure(f"{type(error).__name__}: {error}")
+        what, *more = future.result()
+        if what == "stranger":
+            self._refuse(*more)
+            return None
+        _, found = more
+        if what == "done":
+            if place:
+                self._seconds.append(time.time() - place[1])
+            if number not in self._counted:
+                self._counted.add(number)
+                self._progress.advance(len(found["result"].values))
+        return found
+
+    def _refuse(self, address: str, difference: str) -> None:
+        if address not in self._strangers:
+            self._progress.say(f"worker {address} is not asked: it has {difference}")
+        self._strangers[address] = difference
+        if set(self._heard) <= set(self._strangers):
+            raise RuntimeError(f"every worker of the cluster differs: {difference}")
+
+    def _look(self) -> None:
+        """See who is there, when each was heard of, and where each chunk is computed."""
+        try:
+            workers = self._client.scheduler_info(n_workers=-1)["workers"]
+            processing = self._client.processing()
+        except (OSError, TimeoutError, RuntimeError) as error:
+            raise OSError(
+                f"the Dask scheduler at {self._address} is lost: {error}"
+            ) from None
+        now = time.time()
+        self._heard = {name: now - each["last_seen"] for name, each in workers.items()}
+        self._threads = sum(each["nthreads"] for each in workers.values())
+        before, self._places = self._places, {}
+        for worker, keys in processing.items():
+            for key in keys:
+                same = before.get(key, ("", 0.0))[0] == worker
+                self._places[key] = before[key] if same else (worker, now)
+
+    def _double(self, left: set[int], last: bool) -> None:
+        """Set a second worker to chunks of one that is silent or takes very long."""
+        late = _SLOW * statistics.median(self._seconds) if self._seconds else float("inf")
+        twice = collections.Counter(self._at_work.values())
+        able = [
+            name
+            for name, silence in self._heard.items()
+            if silence < self._patience and name not in self._strangers
+        ]
+        for future, number in list(self._at_work.items()):
+            worker, since = self._places.get(future.key, ("", time.time()))
+            silent = self._heard.get(worker, 0.0) > self._patience
+            slow = last and time.time() - since > max(self._patience, late)
+            others = [name for name in able if name != worker]
+            if number in left and twice[number] == 1 and others and (silent or slow):
+                why = "is not heard of" if silent else "takes long"
+                self._progress.say(
+                    f"worker {worker} {why}: another computes chunk {number} too"
+                )
+                self._give(number, others)

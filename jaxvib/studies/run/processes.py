@@ -1,0 +1,299 @@
+"""Chunks computed by processes of this machine, which may die or hang at any moment."""
+
+import collections
+import contextlib
+import dataclasses
+import os
+import queue
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from multiprocessing.connection import Connection, Pipe
+from typing import Any, Protocol, runtime_checkable
+
+from .executors import Failure, Fields, Worker
+from .shares import Share, shares
+from .working import unlike
+
+PATIENCE = 60.0  # s without a sign of life, after which a chunk is given to another
+_SLOW = 4.0  # times as long as others: so late is a chunk that a second worker is given
+_MOST_WORDS = 4096  # bytes of a worker's last ones
+_LOOK = 0.5  # s from one look for silent ones to the next
+_LEAST_DEATHS = 3  # for each worker, without one result, after which it is given up
+
+
+@runtime_checkable
+class Process(Protocol):
+    """A worker's process."""
+
+    pid: int
+
+    def kill(self) -> None:
+        """End it."""
+
+    def ended(self) -> str:
+        """Wait for its end and return how it ended, in a few words."""
+
+
+Start = Callable[[Connection, str, Share], Process]
+
+
+@dataclasses.dataclass(eq=False)
+class _Running:
+    # A process, the place (of 0, 1, ..) that it has among the others, and what it is at.
+    process: Process
+    connection: Connection
+    place: int
+    heard: float
+    ready: bool = False
+    chunk: int | None = None
+    since: float = 0.0
+    samples: int = 0
+    silent: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"worker {self.place + 1} (process {self.process.pid})"
+
+
+class Processes:
+    """Computes on a number of processes, each with its share of the cores or a GPU.
+
+    One that dies is replaced; the chunk that it was at has failed. One that is not heard
+    of for `patience` seconds stays, in case it comes back, but its chunk is given to
+    another, and so is the last chunk of all if it takes much longer than the others did.
+
+    **Arguments:** `config`: the text of the resolved config; `record`: of the study, which
+    workers must be like; `progress`: told of samples done and of what happens; `start`:
+    starts a process that serves a connection.
+    """
+
+    def __init__(
+        self,
+        config: str,
+        count: int,
+        record: Mapping[str, Any],
+        progress,
+        *,
+        patience: float = PATIENCE,
+        start: Start | None = None,
+    ):
+        self.where = f"{count} worker processes"
+        self._config = config
+        self._count = count
+        self._record = record
+        self._progress = progress
+        self._patience = patience
+        self._start = start or _Command
+        self._shares = shares(count, record["fingerprint"]["device"])
+        self._said: queue.SimpleQueue[tuple[_Running, tuple]] = queue.SimpleQueue()
+        self._running: list[_Running] = []
+        self._waiting: collections.deque[int] = collections.deque()
+        self._open: set[int] = set()
+        self._seconds: collections.deque[float] = collections.deque(maxlen=101)
+        self._deaths = 0  # since the last result
+        self._shown: dict[int, int] = {}  # chunk: samples that the progress was told of
+
+    def submit(self, numbers: Iterable[int]) -> Iterator[tuple[int, Fields | Failure]]:
+        """Yield each chunk's results, or why there are none, as they come.
+
+        **Raises:** `RuntimeError` where workers die before they compute anything.
+        """
+        self._waiting = collections.deque(numbers)
+        self._open = set(self._waiting)
+        looked = time.monotonic()
+        while self._open:
+            self._fill()
+            self._hand_out()
+            try:
+                worker, message = self._said.get(timeout=_LOOK)
+            except queue.Empty:
+                pass
+            else:
+                found = self._heard(worker, *message)
+                if found is not None:
+                    self._hand_out()  # they compute while that is written
+                    yield found
+            # Only once all that was said before is heard: this process may have slept.
+            if self._said.empty() and time.monotonic() - looked > _LOOK:
+                looked = time.monotonic()
+                self._look_for_silence(looked)
+                self._double_the_last(looked)
+
+    def workers(self) -> Sequence[Worker]:
+        """Return who is at work on what."""
+        return [
+            Worker(each.name, each.chunk, each.since, each.silent)
+            for each in list(self._running)
+        ]
+
+    def close(self) -> None:
+        """End all workers, the silent ones too."""
+        for worker in self._running:
+            worker.process.kill()
+        for worker in self._running:
+            worker.process.ended()
+            worker.connection.close()
+        self._running.clear()
+
+    def _fill(self) -> None:
+        """Start processes where there are fewer than there is work for."""
+        wanted = min(self._count, len(self._open))
+        for _ in range(sum(not each.silent for each in self._running), wanted):
+            taken = {each.place for each in self._running if not each.silent}
+            place = next(i for i in range(self._count) if i not in taken)
+            ours, theirs = Pipe()
+            process = self._start(theirs, self._config, self._shares[place])
+            theirs.close()
+            worker = _Running(process, ours, place, time.monotonic())
+            self._running.append(worker)
+            threading.Thread(target=self._listen, args=(worker,), daemon=True).start()
+
+    def _listen(self, worker: _Running) -> None:
+        # In a thread: one that is stopped in the midst of a message holds nobody else up.
+        try:
+            while True:
+                self._said.put((worker, worker.connection.recv()))
+        except Exception:  # closed, or killed in the midst of a message
+            self._said.put((worker, ("gone",)))
+
+    def _hand_out(self) -> None:
+        for worker in self._running:
+            if not self._waiting:
+                return
+            if worker.ready and worker.chunk is None and not worker.silent:
+                self._give(worker, self._waiting.popleft())
+
+    def _give(self, worker: _Running, number: int) -> None:
+        worker.chunk, worker.since, worker.samples = number, time.time(), 0
+        with contextlib.suppress(OSError):  # its end is heard of by who listens
+            worker.connection.send(number)
+
+    def _heard(self, worker: _Running, what: str, *more):
+        """Take in what a worker said; return a chunk's number and results, if any."""
+        worker.heard = time.monotonic()
+        if worker.silent and what != "gone":
+            worker.silent = False
+            self._progress.say(f"{worker.name} is heard of again")
+        if what == "who":
+            if difference := unlike(more[0], self._record):
+                raise RuntimeError(f"{worker.name} has {difference}")
+            worker.ready = True
+        elif what == "unable":
+            raise RuntimeError(f"{worker.name} cannot begin: {more[0]}")
+        elif what == "beat":
+            self._show(worker, more[0])
+        elif what == "say":
+            self._progress.say(more[0])
+        elif what == "gone":
+            return self._bury(worker)
+        else:
+            return self._received(worker, what, *more)
+        return None
+
+    def _received(self, worker: _Running, what: str, number: int, found):
+        self._seconds.append(time.time() - worker.since)
+        self._open.discard(number)
+        if what == "done":
+            self._deaths = 0
+            self._show(worker, len(found["result"].values))
+        worker.chunk = None
+        return number, found
+
+    def _bury(self, worker: _Running):
+        if worker not in self._running:
+            return None
+        self._running.remove(worker)
+        worker.process.kill()  # where it lives on without a connection
+        how = worker.process.ended()
+        worker.connection.close()
+        self._deaths += 1
+        number = worker.chunk
+        if self._deaths > _LEAST_DEATHS * self._count:
+            raise RuntimeError(f"{self._deaths} workers died one after the other: {how}")
+        if number is None or number not in self._open or self._has_another(number):
+            self._progress.say(f"{worker.name} {how}; another takes its place")
+            return None
+        self._open.discard(number)
+        return number, Failure(f"{worker.name} {how}")
+
+    def _has_another(self, number: int) -> bool:
+        at_work = any(each.chunk == number and not each.silent for each in self._running)
+        return at_work or number in self._waiting
+
+    def _look_for_silence(self, now: float) -> None:
+        for worker in self._running:
+            if worker.silent or now - worker.heard < self._patience:
+                continue
+            worker.silent = True
+            words = f"{worker.name} is not heard of for {now - worker.heard:.0f} s"
+            number = worker.chunk
+            if number in self._open and not self._has_another(number):
+                self._waiting.appendleft(number)
+                words += f"; chunk {number} is given to another"
+            self._progress.say(words)
+
+    def _double_the_last(self, now: float) -> None:
+        """Give chunks that take very long to a second worker that has nothing to do."""
+        if self._waiting or not self._seconds:
+            return
+        late = max(self._patience, _SLOW * statistics.median(self._seconds))
+        idle = [w for w in self._running if w.ready and w.chunk is None and not w.silent]
+        at_work = collections.Counter(w.chunk for w in self._running if not w.silent)
+        for worker in list(self._running):
+            alone = worker.chunk in self._open and at_work[worker.chunk] == 1
+            if idle and alone and time.time() - worker.since > late:
+                self._progress.say(
+                    f"{worker.name} takes long: another computes chunk {worker.chunk} too"
+                )
+                self._give(idle.pop(), worker.chunk)
+
+    def _show(self, worker: _Running, samples: int) -> None:
+        """Count samples of a chunk as done, each once however often it is computed."""
+        if worker.chunk is None:
+            return
+        more = samples - self._shown.get(worker.chunk, 0)
+        if more > 0:
+            self._shown[worker.chunk] = samples
+            self._progress.advance(more)
+
+
+class _Command:
+    """A worker as a command of its own, whose last words are kept."""
+
+    def __init__(self, connection: Connection, config: str, share: Share):
+        self._words = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
+        number = connection.fileno()
+        words = [sys.executable, "-m", "jaxvib.studies.run.worker", str(number)]
+        with tempfile.TemporaryFile() as text:
+            text.write(config.encode())
+            text.seek(0)
+            self._process = subprocess.Popen(
+                [*words, *map(str, share.cores)],
+                stdin=text,
+                stdout=self._words,
+                stderr=self._words,
+                pass_fds=[number],
+                env={**os.environ, **share.environment},
+                start_new_session=True,  # Ctrl-C is for the one who drives
+            )
+        self.pid = self._process.pid
+
+    def kill(self) -> None:
+        """End it."""
+        self._process.kill()
+
+    def ended(self) -> str:
+        """Wait for its end and return how it ended, in a few words."""
+        code = self._process.wait()
+        with self._words as words:
+            if code < 0:
+                return f"was ended by {signal.Signals(-code).name}"
+            words.seek(max(0, words.seek(0, os.SEEK_END) - _MOST_WORDS))
+            last = words.read().decode("utf-8", "replace").strip().splitlines()[-1:]
+        return f"ended with code {code}{': ' * bool(last)}{''.join(last)}"

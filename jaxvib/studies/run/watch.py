@@ -1,0 +1,78 @@
+"""What a run tells of itself while it is at work: `running.json`, for other terminals.
+
+Nothing hangs on it: it is written every two seconds and removed at the end.
+"""
+
+import collections
+import contextlib
+import dataclasses
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ..store.folder import Folder
+from .executors import Worker
+
+FILE = "running.json"
+_EVERY = 2.0  # s
+_KEPT = 5  # of the lines that were said
+
+
+class Watch:
+    """A progress that hands on what it is told, and writes it down as well."""
+
+    def __init__(self, directory: Path, progress):
+        self._folder = Folder(directory)
+        self._progress = progress
+        self._began = time.time()
+        self._samples = 0
+        self._failed = 0
+        self._said: collections.deque[str] = collections.deque(maxlen=_KEPT)
+        self._workers: Callable[[], Sequence[Worker]] = tuple
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._write, daemon=True)
+
+    def __enter__(self) -> "Watch":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._ended.set()
+        self._thread.join()
+        with contextlib.suppress(OSError):
+            self._folder.remove(FILE)
+
+    def follow(self, workers: Callable[[], Sequence[Worker]]) -> None:
+        """Ask this, from now on, who is at work on what."""
+        self._workers = workers
+
+    def advance(self, samples: int) -> None:
+        """Count samples as done."""
+        self._samples += samples
+        self._progress.advance(samples)
+
+    def fail(self, samples: int) -> None:
+        """Count samples as failed."""
+        self._failed += samples
+        self._progress.fail(samples)
+
+    def say(self, line: str) -> None:
+        """Print a line, as an error."""
+        self._said.append(line)
+        self._progress.say(line)
+
+    def _write(self) -> None:
+        while not self._ended.wait(_EVERY):
+            found = {
+                "began": self._began,
+                "now": time.time(),
+                "samples": self._samples,
+                "failed": self._failed,
+                "workers": [dataclasses.asdict(each) for each in self._workers()],
+                "said": list(self._said),
+            }
+            with contextlib.suppress(OSError):
+                text = json.dumps(found, indent=1) + "\n"
+                self._folder.write(FILE, text.encode(), sync=False)

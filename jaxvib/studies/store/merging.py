@@ -1,0 +1,221 @@
+"""Several studies that drew other samples of one config, as one study."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .arrays import Layout
+from .dataset import groups, verified
+from .fields import Variable
+from .folder import Folder
+from .lock import Lock
+from .rows import Rows
+from .store import Store, check_free
+from .stored import array_names, layout_of
+
+# What the configs of studies may differ in that are merged.
+_FREE = {"run": ("seed", "chunk"), "sweep": ("count",)}
+_DRAWN = ("random", "sobol")
+
+
+class _Part:
+    """One of the studies, checked byte by byte."""
+
+    def __init__(self, directory: Path):
+        self.directory = directory
+        self.record, self.commits = verified(directory)
+        self.sums = {f: crc for commit in self.commits for f, crc in commit.files.items()}
+        if not any(commit.step.startswith("chunk ") for commit in self.commits):
+            raise ValueError(
+                f"{directory} has no samples: it is stored as a whole; allowed: studies "
+                "with a sweep"
+            )
+
+    @property
+    def samples(self) -> int:
+        return self.record["samples"]
+
+    @property
+    def seed(self) -> int:
+        return self.record["config"]["run"]["seed"]
+
+    def layouts(self, group: str) -> dict[str, Layout]:
+        inside = f"{group}/" if group else ""
+        names = array_names(self.commits, group)
+        return {name: layout_of(self.directory, inside + name) for name in names}
+
+    def rows(self, name: str) -> Rows:
+        return Rows(self.directory, name, self.sums)
+
+
+def merge(directories: Sequence[Path], out: Path) -> list[str]:
+    """Write the samples of several studies into a new one; return lines about it.
+
+    They are studies of one config, with random or Sobol samples of different seeds; the
+    machines may differ, the versions may not. The first one's samples come first. What
+    the record says besides stands under `merged`, and no `--resume` goes on with it.
+    **Raises:** `ValueError` for studies that do not belong together, `FileExistsError`
+    where `out` is not free; as `open_study`.
+    """
+    if len({directory.resolve() for directory in directories}) < 2:
+        raise ValueError(f"{len(directories)} folder; allowed: two different ones or more")
+    check_free(out)
+    parts = [_Part(directory) for directory in directories]
+    for part in parts[1:]:
+        _check(parts[0], part)
+    _check_samples(parts)
+    record = _record(parts)
+    out.mkdir(parents=True, exist_ok=True)
+    lock = Lock(out)
+    lock.take()
+    try:
+        return _written(parts, record, out)
+    finally:
+        lock.release()
+
+
+def _written(parts: Sequence[_Part], record: Mapping, out: Path) -> list[str]:
+    seeds = ", ".join(str(part.seed) for part in parts)
+    text = Folder(parts[0].directory).read("config.toml").decode("utf-8", "replace")
+    store = Store.create(
+        out, record, f"# Merged of studies with run.seed = {seeds}.\n{text}"
+    )
+    starts = np.cumsum([0, *(part.samples for part in parts)])
+    layouts = parts[0].layouts("")
+    width, total = record["chunk"], record["samples"]
+    for number, first in enumerate(range(0, total, width)):
+        last = min(first + width, total)
+        pieces = [
+            (part, slice(max(0, first - start), min(part.samples, last - start)))
+            for part, start in zip(parts, starts.tolist(), strict=False)
+            if start < last and first < start + part.samples
+        ]
+        fields = {
+            name: _variable(layout, [part.rows(name)[rows] for part, rows in pieces])
+            for name, layout in layouts.items()
+        }
+        store.append(number, fields)
+    lines = [f"{out} written: {total} samples of {len(parts)} studies"]
+    for group in groups(parts[0].commits):
+        lines += _merge_group(store, parts, group, starts.tolist())
+    store.finish()
+    return [*lines, *_different_machines(parts)]
+
+
+def _merge_group(store: Store, parts, group: str, starts: list[int]) -> list[str]:
+    """Put the groups of all studies one behind the other, if they are alike."""
+    each = [part.layouts(group) if group in groups(part.commits) else {} for part in parts]
+    if any(_shapes(layouts) != _shapes(each[0]) for layouts in each):
+        return [f"left out: {group}, which is not alike in all of them"]
+    fields = {}
+    for name, layout in each[0].items():
+        columns = [np.asarray(part.rows(f"{group}/{name}")) for part in parts]
+        if name == "sample":  # positions among all samples
+            columns = [
+                column + start for column, start in zip(columns, starts, strict=False)
+            ]
+        shared = layout.axes[:1] != each[0]["sample"].axes
+        fields[name] = _variable(layout, columns[:1] if shared else columns)
+    store.add_group(group, fields, ("sample",))
+    return []
+
+
+def _shapes(layouts: Mapping[str, Layout]) -> dict[str, tuple]:
+    return {name: (each.axes, each.shape[1:], each.dtype) for name, each in layouts.items()}
+
+
+def _variable(layout: Layout, columns: list[np.ndarray]) -> Variable:
+    attributes = dict(layout.attributes)
+    unit, words = attributes.pop("units", ""), attributes.pop("description", "")
+    return Variable(layout.axes, np.concatenate(columns), unit, words, attributes)
+
+
+def _check(first: _Part, other: _Part) -> None:
+    """Raise `ValueError` unless two studies differ in what they may differ in alone."""
+    for key, allowed in (
+        ("config", "run.seed, run.chunk, sweep.count"),
+        ("versions", "none"),
+    ):
+        one, two = _compared(first.record[key], key), _compared(other.record[key], key)
+        for path in {**one, **two}:
+            if one.get(path) != two.get(path):
+                here, there = first.directory, other.directory
+                raise ValueError(
+                    f"{path} = {two.get(path)} in {there}, and {one.get(path)} in {here}; "
+                    f"allowed to differ: {allowed}"
+                )
+    if _shapes(first.layouts("")) != _shapes(other.layouts("")):
+        raise ValueError(f"{other.directory} has other arrays than {first.directory}")
+
+
+def _compared(table: Mapping, before: str) -> dict[str, Any]:
+    kept = {key: value for key, value in table.items() if key not in ("output", "title")}
+    for section, keys in _FREE.items():
+        if isinstance(kept.get(section), dict):
+            kept[section] = {k: v for k, v in kept[section].items() if k not in keys}
+    flat: dict[str, Any] = {}
+    waiting = [(before, kept)]
+    while waiting:
+        path, inside = waiting.pop()
+        for key, value in inside.items():
+            if isinstance(value, dict):
+                waiting.append((f"{path}.{key}", value))
+            else:
+                flat[f"{path}.{key}"] = value
+    return flat
+
+
+def _check_samples(parts: Sequence[_Part]) -> None:
+    method = parts[0].record["config"].get("sweep", {}).get("method", "grid")
+    if method not in _DRAWN:
+        raise ValueError(
+            f'sweep.method = "{method}": each of the studies has the same samples; allowed '
+            f"where studies are merged: {', '.join(_DRAWN)}"
+        )
+    seen: dict[int, Path] = {}
+    for part in parts:
+        if part.record.get("merged"):
+            raise ValueError(f"{part.directory} was merged itself; allowed: what it is of")
+        if part.seed in seen:
+            raise ValueError(
+                f"run.seed = {part.seed} in {seen[part.seed]} and in {part.directory}: the "
+                "same samples twice; allowed: seeds that differ"
+            )
+        seen[part.seed] = part.directory
+
+
+def _record(parts: Sequence[_Part]) -> dict:
+    first = parts[0].record
+    prints = [part.record["fingerprint"] for part in parts]
+    alike = {
+        key: value if all(each.get(key) == value for each in prints) else "several"
+        for key, value in prints[0].items()
+    }
+    merged = [
+        {
+            "seed": part.seed,
+            "samples": part.samples,
+            "fingerprint": part.record["fingerprint"],
+            "git": part.record["git"],
+            "study.json": f"{part.sums['study.json']:08x}",
+        }
+        for part in parts
+    ]
+    samples = sum(part.samples for part in parts)
+    config = json.loads(json.dumps(first["config"]))
+    config["sweep"]["count"] = samples
+    changed = {"config": config, "samples": samples, "fingerprint": alike, "merged": merged}
+    return {**first, **changed}
+
+
+def _different_machines(parts: Sequence[_Part]) -> list[str]:
+    prints = [part.record["fingerprint"] for part in parts]
+    differing = [
+        key for key in prints[0] if any(p.get(key) != prints[0][key] for p in prints)
+    ]
+    if not differing:
+        return []
+    return [f"machines   differ in {', '.join(differing)}: study.json has those of each"]

@@ -1,0 +1,84 @@
+"""Arrays of samples, of which no more is read than what is asked for."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .journal import checksum
+from .stored import chunk_files, layout_of, read_array, read_chunk
+
+
+class Rows:
+    """One array of a study's results, samples along its first axis.
+
+    `rows[place]`, `rows[first:last]` and `rows[places]` read the chunks that those are in
+    alone, and `numpy.asarray(rows)` reads all. **Arguments:** `sums`: crc32 by file, which
+    each chunk is checked against; without them it has been checked already. **Raises:**
+    `OSError` for what is damaged or missing, when it is read.
+    """
+
+    def __init__(self, directory: Path, name: str, sums: Mapping[str, int] | None = None):
+        self._directory = directory
+        self._name = name
+        self._sums = sums
+        self._layout = layout_of(directory, name)
+        self.shape, self.dtype = self._layout.shape, self._layout.dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+        if self._sums is None or not self.shape:
+            values = read_array(self._directory, self._name)
+        else:
+            values = np.empty(self.shape, self.dtype)
+            for number, block in enumerate(self.blocks()):
+                values[number * self._width :][: len(block)] = block
+        return values if dtype is None else values.astype(dtype)
+
+    def __getitem__(self, key) -> Any:
+        if not self.shape:
+            return np.asarray(self)[key]
+        if isinstance(key, slice):
+            places = np.arange(*key.indices(len(self)))
+        else:
+            places = np.asarray(key)
+            if places.dtype == bool:
+                places = np.flatnonzero(places)
+            places = np.where(places < 0, places + len(self), places)
+        return self._taken(places.ravel()).reshape(places.shape + self.shape[1:])[()]
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        """Yield the values chunk by chunk, the first samples first."""
+        if not self.shape:
+            yield np.asarray(self)
+            return
+        for number, file in enumerate(chunk_files(self._name, self._layout)):
+            yield self._chunk(number, file)
+
+    @property
+    def _width(self) -> int:
+        return self._layout.chunks[0]
+
+    def _taken(self, places: np.ndarray) -> np.ndarray:
+        if places.size and not (places.min() >= 0 and places.max() < len(self)):
+            raise IndexError(f"samples are 0 to {len(self) - 1}")
+        found = np.empty((len(places), *self.shape[1:]), self.dtype)
+        files = chunk_files(self._name, self._layout)
+        order = np.argsort(places, kind="stable")
+        numbers = places[order] // self._width
+        for mine in np.split(order, np.flatnonzero(np.diff(numbers)) + 1):
+            if files and mine.size:
+                number = int(places[mine[0]]) // self._width
+                rows = self._chunk(number, files[number])
+                found[mine] = rows[places[mine] - number * self._width]
+        return found
+
+    def _chunk(self, number: int, file: str) -> np.ndarray:
+        if self._sums is not None and checksum(self._directory / file) != self._sums[file]:
+            raise OSError(f"{self._directory / file} is damaged")
+        rows = len(self) - number * self._width
+        inner = (slice(size) for size in self.shape[1:])
+        return read_chunk(self._directory, file, self._layout)[:rows][slice(None), *inner]

@@ -1,0 +1,90 @@
+"""Checked against: the bytes of the same study that one process computed alone."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from jaxvib import cli
+from jaxvib.studies.run import cluster
+from jaxvib.studies.run.cluster import Cluster
+from tests.studies.pushed import CONFIG, PushedKind
+from tests.studies.store.test_store import array_files
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    """Start a cluster of threads in this process: its workers know the kind `pushed`."""
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None,
+        memory_limit=None,
+    ) as cluster:  # fmt: skip
+        yield cluster.scheduler_address
+
+
+@pytest.fixture
+def config(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pushed.toml").write_text(CONFIG)
+    done = run("--out", "here")
+    assert done.exit_code == 0, done.output
+
+
+def run(*words):
+    return CliRunner().invoke(cli.main, ["run", "pushed.toml", *words])
+
+
+def test_a_cluster_gives_the_same_bytes(config, scheduler):
+    done = run("--out", "there", "--cluster", scheduler)
+    assert done.exit_code == 0, done.output
+    assert f"computed by the cluster at {scheduler}, 2 workers now" in done.output
+    assert array_files(Path("there")) == array_files(Path("here"))
+
+
+def test_a_study_begun_here_is_ended_there_and_the_other_way_round(
+    config, scheduler, monkeypatch
+):
+    compute = PushedKind.compute
+
+    def break_off(self, system, samples, *arguments):
+        if samples["load.amplitude"][0] > 150.0:
+            raise OSError("No space left on device")
+        return compute(self, system, samples, *arguments)
+
+    for first, then in ((), ("--cluster", scheduler)), (("--cluster", scheduler), ()):
+        out = f"broken{len(first)}"
+        with monkeypatch.context() as patch:
+            patch.setattr(PushedKind, "compute", break_off)
+            patch.setattr("time.sleep", lambda seconds: None)
+            done = run("--out", out, *first)
+        assert done.exit_code == 3, done.output
+        assert "No space left on device" in done.output
+        done = run("--out", out, "--resume", *then)
+        assert done.exit_code == 0, done.output
+        assert array_files(Path(out)) == array_files(Path("here"))
+
+
+def test_workers_that_differ_are_not_asked(config, scheduler, monkeypatch):
+    monkeypatch.setattr(
+        cluster, "task", lambda *_: ("stranger", distributed.get_worker().address, "no AVX")
+    )
+    done = run("--out", "there", "--cluster", scheduler)
+    assert done.exit_code == 3
+    assert "every worker of the cluster differs: no AVX" in done.output
+
+
+def test_where_no_scheduler_answers_it_is_said(config, monkeypatch):
+    monkeypatch.setattr(cluster, "_ANSWER", 0.3)
+    done = run("--out", "there", "--cluster", "tcp://127.0.0.1:9")
+    assert done.exit_code == 3
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in done.output
+    assert "go on with: jaxvib run pushed.toml" in done.output
+
+
+def test_without_dask_it_is_said_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(RuntimeError, match=r'pip install "jaxvib\[cluster\]"'):
+        Cluster("tcp://127.0.0.1:9", "", {}, None)

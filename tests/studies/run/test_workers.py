@@ -1,0 +1,368 @@
+"""Checked against: the bytes of the same study that one process computed alone."""
+
+import os
+import queue
+import signal
+import threading
+import time
+from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from jaxvib import cli
+from jaxvib.studies.config.writing import to_toml
+from jaxvib.studies.run import ready
+from jaxvib.studies.run.chunk import compute_chunk
+from jaxvib.studies.run.driving import drive, set_aside
+from jaxvib.studies.run.executors import Failure, Here
+from jaxvib.studies.run.processes import Processes, _Command
+from jaxvib.studies.run.shares import Share, shares
+from jaxvib.studies.run.study import load
+from jaxvib.studies.run.working import unlike
+from jaxvib.studies.store.dataset import open_study
+from jaxvib.studies.store.fields import Variable
+from jaxvib.studies.store.store import Store
+from tests.studies.pushed import CONFIG
+from tests.studies.store.test_store import RECORD, array_files, part
+
+WHO = {"versions": {"jax": "1"}, "fingerprint": {"device": "cpu"}}
+
+
+class Lines:
+    """A progress that remembers."""
+
+    def __init__(self):
+        self.said, self.samples = [], 0
+
+    def advance(self, samples):
+        self.samples += samples
+
+    def say(self, line):
+        self.said.append(line)
+
+
+def result(number):
+    return {"result": Variable(("sample",), np.full(2, number, np.int32))}
+
+
+class Thread:
+    """A worker that is a thread, and does what a script says for each of its chunks."""
+
+    def __init__(self, connection, script, who=WHO):
+        self.pid = 0
+        self._connection = Connection(os.dup(connection.fileno()))
+        self._script, self._who = script, who
+        self._awake = threading.Event()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        try:
+            self._connection.send(("who", self._who))
+            while True:
+                number = self._connection.recv()
+                what = self._script(number)
+                if what == "die":
+                    break
+                if what == "freeze":
+                    self._awake.wait(30)
+                elif isinstance(what, Failure):
+                    self._connection.send(("failed", number, what))
+                    continue
+                elif what:
+                    time.sleep(what)
+                self._connection.send(("beat", 1))
+                self._connection.send(("done", number, result(number)))
+        except (OSError, EOFError):
+            pass
+        self._connection.close()
+
+    def wake(self):
+        self._awake.set()
+
+    def kill(self):
+        self._awake.set()
+
+    def ended(self):
+        return "was ended by SIGKILL"
+
+
+def processes(script, count, patience=0.15, started=None, who=WHO):
+    lines, started = Lines(), [] if started is None else started
+
+    def start(connection, config, share):
+        started.append(Thread(connection, script, who))
+        return started[-1]
+
+    return Processes("", count, WHO, lines, patience=patience, start=start), lines
+
+
+def ways(*scripted, then=0.0):
+    """Return a script that does these things one after the other, then another always."""
+    left = queue.SimpleQueue()
+    for each in scripted:
+        left.put(each)
+    return lambda number: then if left.empty() else left.get()
+
+
+def all_of(executor, numbers, take=None):
+    found = {}
+
+    def taken(number, fields):
+        found.setdefault(number, []).append(int(fields["result"].values[0]))
+        if take:
+            take(number)
+
+    try:
+        lost = drive(executor, numbers, taken, lambda line: None, lambda seconds: None)
+    finally:
+        executor.close()
+    return found, lost
+
+
+def test_every_chunk_comes_once_and_is_counted_once():
+    executor, lines = processes(ways(), 3)
+    found, lost = all_of(executor, range(20))
+    assert found == {i: [i] for i in range(20)}
+    assert not lost
+    assert lines.samples == 40
+
+
+def test_the_chunk_of_a_worker_that_dies_is_computed_by_another():
+    started = []
+    executor, _ = processes(ways("die", 0, "die"), 2, started=started)
+    found, lost = all_of(executor, range(6))
+    assert found == {i: [i] for i in range(6)}
+    assert not lost
+    assert len(started) >= 3
+
+
+def test_a_worker_that_freezes_loses_its_chunk_and_may_come_back():
+    started = []
+    executor, lines = processes(ways("freeze", then=0.1), 2, started=started)
+
+    def take(number):
+        if number == 9:
+            for worker in started:
+                worker.wake()
+            time.sleep(0.1)
+
+    found, lost = all_of(executor, range(12), take)
+    assert sorted(found) == list(range(12))
+    assert not lost
+    assert any(
+        "is not heard of" in line and "given to another" in line for line in lines.said
+    )
+    assert any("is heard of again" in line for line in lines.said)
+    assert all(set(each) == {number} for number, each in found.items())
+
+
+def test_one_frozen_worker_that_was_alone_is_replaced():
+    executor, _ = processes(ways("freeze"), 1)
+    found, lost = all_of(executor, range(3))
+    assert sorted(found) == [0, 1, 2]
+    assert not lost
+
+
+def test_a_chunk_that_takes_far_longer_than_the_others_is_given_to_a_second_worker():
+    class Beating(Thread):
+        def _serve(self):
+            never = threading.Event()
+
+            def beat():
+                while not never.wait(0.02):
+                    try:
+                        self._connection.send(("beat", 0))
+                    except OSError:
+                        return
+
+            threading.Thread(target=beat, daemon=True).start()
+            super()._serve()
+            never.set()
+
+    script, lines = ways("freeze"), Lines()
+    executor = Processes(
+        "", 2, WHO, lines, patience=0.15, start=lambda c, *_: Beating(c, script)
+    )
+    found, _ = all_of(executor, range(4))
+    assert sorted(found) == [0, 1, 2, 3]
+    assert any("takes long" in line for line in lines.said)
+
+
+def test_what_fails_three_times_is_set_aside_and_the_rest_goes_on():
+    tries = []
+
+    def script(number):
+        tries.append(number)
+        return Failure("MemoryError: too much") if number == 2 else 0
+
+    executor, _ = processes(script, 2)
+    found, lost = all_of(executor, range(5))
+    assert sorted(found) == [0, 1, 3, 4]
+    assert tries.count(2) == 3
+    assert (
+        set_aside(lost) == "1 chunk set aside after 3 tries: chunk 2: MemoryError: too much"
+    )
+
+
+def test_a_failure_that_stands_for_all_ends_the_study_at_once():
+    executor, _ = processes(ways(then=Failure("no sample can be computed", True)), 2)
+    with pytest.raises(RuntimeError, match="no sample can be computed"):
+        all_of(executor, range(1000))
+
+
+def test_workers_that_die_one_after_the_other_end_the_study():
+    started = []
+    executor, _ = processes(ways(then="die"), 2, started=started)
+    with pytest.raises(RuntimeError, match="7 workers died one after the other: was ended"):
+        all_of(executor, range(100))
+    assert len(started) <= 8
+
+
+def test_a_worker_with_other_versions_or_another_processor_is_refused():
+    other = {"versions": {"jax": "2"}, "fingerprint": {"device": "cpu"}}
+    executor, _ = processes(ways(), 1, who=other)
+    with pytest.raises(RuntimeError, match=r"worker 1 .* has versions.jax = 2, and the"):
+        all_of(executor, range(3))
+    assert unlike({**WHO, "fingerprint": {}}, WHO).startswith("fingerprint.device = None")
+    assert unlike(WHO, WHO) == ""
+
+
+def test_who_is_at_work_on_what_is_told():
+    executor, _ = processes(ways(then=0.05), 2)
+    chunks = []
+    for _ in executor.submit(range(8)):
+        chunks += [worker.chunk for worker in executor.workers()]
+    assert {worker.name for worker in executor.workers()} == {
+        "worker 1 (process 0)", "worker 2 (process 0)",
+    }  # fmt: skip
+    executor.close()
+    assert set(chunks) >= set(range(2, 7))
+
+
+def test_cores_are_dealt_out_and_gpus_in_turn(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 2, 4, 6, 8}, raising=False)
+    dealt = [share.cores for share in shares(2, "cpu")]
+    assert dealt == [(0, 2), (4, 6, 8)]
+    assert [share.cores for share in shares(6, "cpu")] == [
+        (0,),
+        (2,),
+        (4,),
+        (6,),
+        (8,),
+        (0,),
+    ]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
+    given = [share.environment for share in shares(3, "NVIDIA H200")]
+    assert [each["CUDA_VISIBLE_DEVICES"] for each in given] == ["3", "5", "3"]
+    assert all(each["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false" for each in given)
+    assert "XLA_PYTHON_CLIENT_PREALLOCATE" not in shares(2, "NVIDIA H200")[0].environment
+
+
+@pytest.fixture
+def pushed(tmp_path):
+    config = tmp_path / "pushed.toml"
+    config.write_text(CONFIG)
+    done = CliRunner().invoke(
+        cli.main, ["run", str(config), "--out", str(tmp_path / "here")]
+    )
+    assert done.exit_code == 0, done.output
+    return load(config), tmp_path / "here"
+
+
+def test_a_chunk_hangs_on_the_config_and_its_number_alone(pushed):
+    study, directory = pushed
+    config, stored = to_toml(study.resolved()), open_study(directory)
+    for number in (2, 0, 1, 2):
+        fields = compute_chunk(config, number)
+        for name, field in fields.items():
+            if name not in study.paths:
+                rows = np.reshape(stored[name].values, (12, *field.values.shape[1:]))
+                np.testing.assert_array_equal(
+                    field.values, rows[5 * number : 5 * number + 5]
+                )
+    with pytest.raises(ValueError, match=r"chunk = 3 is not in \[0, 2\]"):
+        compute_chunk(config, 3)
+
+
+def test_how_many_compute_stands_nowhere_in_the_results(pushed, tmp_path):
+    study, directory = pushed
+    text = (directory / "config.toml").read_text()
+    assert "workers" not in text
+    assert "cluster" not in text
+    with_workers = load(tmp_path / "pushed.toml", ["run.workers=7"])
+    assert with_workers.resolved() == study.resolved()
+    with pytest.raises(ValueError, match=r"workers = 0 .*allowed"):
+        load(tmp_path / "pushed.toml", ["run.workers=0"])
+    with pytest.raises(ValueError, match="stands beside workers = 2"):
+        load(tmp_path / "pushed.toml", ["run.workers=2", "run.cluster=tcp://here:1"])
+    with pytest.raises(ValueError, match=r"cluster .*allowed"):
+        load(tmp_path / "pushed.toml", ["run.cluster=here"])
+
+
+@pytest.mark.parametrize("order", [(1, 0), (0, 1)])
+def test_chunks_are_stored_in_any_order_to_the_same_bytes(tmp_path, order):
+    store = Store.create(tmp_path / "study", RECORD, "title = 1\n")
+    for number, fields in Here(part).submit(order):
+        store.append(number, fields)
+        again = Store.resume(tmp_path / "study", RECORD, "title = 1\n")
+        assert again.done == store.done
+        again.compare(number, fields)
+        with pytest.raises(OSError, match="with other bytes of states"):
+            again.compare(number, {**fields, "states": part(1 - number)["states"]})
+    store.finish()
+    other = Store.create(tmp_path / "other", RECORD, "title = 1\n")
+    for number in (0, 1):
+        other.append(number, part(number))
+    other.finish()
+    assert array_files(tmp_path / "study") == array_files(tmp_path / "other")
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_the_chunk_that_came_first_may_lose_its_line(tmp_path, lost):
+    store = Store.create(tmp_path / "study", RECORD, "title = 1\n")
+    for number in (1, 0):
+        store.append(number, part(number))
+    store.finish()
+    before = array_files(tmp_path / "study")
+    journal = tmp_path / "study" / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(x for x in lines if b'"chunk %d"' % lost not in x))
+    store = Store.resume(tmp_path / "study", RECORD, "title = 1\n")
+    assert {"chunk 0", "chunk 1"} <= store.done
+    if "complete" not in store.done:
+        store.finish()
+    assert array_files(tmp_path / "study") == before
+    open_study(tmp_path / "study")
+
+
+def test_workers_of_their_own_processes_give_the_same_bytes(tmp_path):
+    config = str(ready.folder() / "tower_modes.toml")
+    some = ["--set", "run.chunk=7", "--set", "output.report=false"]
+    for workers in ("1", "2"):
+        words = [
+            "run",
+            config,
+            *some,
+            "--workers",
+            workers,
+            "--out",
+            str(tmp_path / workers),
+        ]
+        done = CliRunner().invoke(cli.main, words)
+        assert done.exit_code == 0, done.output
+    assert "computed by 2 worker processes" in done.output
+    assert array_files(tmp_path / "1") == array_files(tmp_path / "2")
+    for name in ("study.json",):
+        one, two = (Path(tmp_path, each, name).read_bytes() for each in "12")
+        assert one == two
+
+
+def test_a_worker_ends_with_the_one_that_started_it():
+    ours, theirs = Pipe()
+    process = _Command(theirs, "", Share((), {}))
+    theirs.close()
+    ours.close()
+    assert process.ended() in ("ended with code 0", f"was ended by {signal.SIGPIPE.name}")

@@ -1,0 +1,151 @@
+"""Checked against: the arrays that were stored, read back by other programs' readers."""
+
+import csv
+import json
+import sys
+
+import numpy as np
+import pytest
+import xarray
+from click.testing import CliRunner
+from scipy.io import loadmat
+
+from jaxvib import cli
+from jaxvib.studies.store import export as exporting
+from jaxvib.studies.store.export import export
+from jaxvib.studies.store.fields import Variable
+from jaxvib.studies.store.store import Store
+
+from .test_store import RECORD, amplitudes, fill, frequencies, traces, whole
+
+COLUMNS = [
+    "load.amplitude", "load.frequency",
+    "multipliers[0].real", "multipliers[0].imag", "multipliers[1].real",
+    "multipliers[1].imag", "multipliers[2].real", "multipliers[2].imag",
+    "period", "stable", "states[first]", "states[second]",
+]  # fmt: skip
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    monkeypatch.setattr(exporting, "_BLOCK", 4)  # so that there are two
+    fill(Store.create(tmp_path / "study", RECORD, "title = 1\n"))
+    return tmp_path / "study"
+
+
+def table():
+    """Return the columns that a table should have."""
+    columns = [whole["load.amplitude"].values, whole["load.frequency"].values]
+    for each in whole["multipliers"].values.T:
+        columns += [each.real, each.imag]
+    columns += [whole["period"].values, whole["stable"].values]
+    return [*columns, *whole["states"].values.T]
+
+
+def test_netcdf_has_grid_units_and_groups(study, tmp_path):
+    pytest.importorskip("h5netcdf")
+    export(study, tmp_path / "out.nc")
+    with xarray.open_dataset(tmp_path / "out.nc", engine="h5netcdf") as found:
+        np.testing.assert_array_equal(found["load.amplitude"], amplitudes)
+        np.testing.assert_array_equal(found["load.frequency"], frequencies)
+        assert found["states"].dims == ("load.amplitude", "load.frequency", "state")
+        np.testing.assert_array_equal(
+            found["states"].values.reshape(6, 2), whole["states"].values
+        )
+        assert found["states"].attrs["units"] == "m"
+        assert found["states"].attrs["description"] == "state"
+        expected = whole["multipliers"].values.imag
+        np.testing.assert_array_equal(
+            found["multipliers.imag"].values.reshape(6, 3), expected
+        )
+        assert found.attrs["title"] == "A store"
+    with xarray.open_dataset(
+        tmp_path / "out.nc", engine="h5netcdf", group="traces"
+    ) as found:
+        np.testing.assert_array_equal(found["course"], traces["course"].values)
+
+
+def test_csv_has_one_row_for_each_sample(study, tmp_path):
+    lines = export(study, tmp_path / "out.csv")
+    assert lines[1].endswith("out.csv-metadata.json written: units and descriptions")
+    with (tmp_path / "out.csv").open(newline="") as stream:
+        names, *rows = csv.reader(stream)
+    assert names == COLUMNS
+    np.testing.assert_array_equal(np.array(rows, float).T, table())
+    about = json.loads((tmp_path / "out.csv-metadata.json").read_text())
+    columns = about["tableSchema"]["columns"]
+    assert [column["titles"] for column in columns] == COLUMNS
+    assert columns[0]["unit:unit"] == "N"
+    assert columns[0]["dc:description"] == "load amplitude"
+
+
+def test_parquet_has_the_same_columns_with_units(study, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    export(study, tmp_path / "out.parquet")
+    found = parquet.read_table(tmp_path / "out.parquet")
+    assert found.column_names == COLUMNS
+    for name, expected in zip(COLUMNS, table(), strict=True):
+        np.testing.assert_array_equal(found[name].to_numpy(), expected)
+    assert found.schema.field("states[first]").metadata[b"units"] == b"m"
+    assert found["stable"].to_numpy().dtype == np.int8
+
+
+def test_matlab_has_a_struct_for_each_array(study, tmp_path):
+    export(study, tmp_path / "out.mat")
+    found = loadmat(tmp_path / "out.mat", simplify_cells=True)
+    states = found["states"]
+    assert states["values"].shape == (2, 3, 2)
+    np.testing.assert_array_equal(states["values"].reshape(6, 2), whole["states"].values)
+    assert states["axes"].tolist() == ["load.amplitude", "load.frequency", "state"]
+    assert (states["units"], states["description"]) == ("m", "state")
+    np.testing.assert_array_equal(found["load_amplitude"]["values"], amplitudes)
+    multipliers = found["multipliers"]["values"].reshape(6, 3)
+    np.testing.assert_array_equal(multipliers, whole["multipliers"].values)
+    np.testing.assert_array_equal(
+        found["traces"]["course"]["values"], traces["course"].values
+    )
+    assert found["study"]["analysis"] == "pushed"
+
+
+def test_what_is_no_column_is_named(tmp_path):
+    store = Store.create(tmp_path / "study", {**RECORD, "coordinates": []}, "title = 1\n")
+    fields = {
+        "parameter": Variable(("point",), np.arange(4.0), "N"),
+        "result": Variable(("point",), np.zeros(4, np.int32)),
+        "best": Variable((), np.array(2)),
+    }
+    store.add_group("", fields)
+    store.finish()
+    lines = export(tmp_path / "study", tmp_path / "out.csv")
+    assert lines[-1] == "left out: best, which have no axis point; .nc has all"
+    assert (tmp_path / "out.csv").read_text().splitlines()[2] == "1.0,0"
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("out.xls", "ends in .xls; allowed: .nc, .mat, .csv, .parquet"),
+        ("there.csv", "exists already"),
+        ("study/nothing.csv/out", "ends in nothing"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(study, tmp_path, file, message):
+    (tmp_path / "there.csv").write_text("mine")
+    done = CliRunner().invoke(cli.main, ["export", str(study), str(tmp_path / file)])
+    assert done.exit_code == 2
+    assert message in done.output
+    assert (tmp_path / "there.csv").read_text() == "mine"
+
+
+def test_a_missing_package_is_named_with_the_way_to_get_it(study, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "h5netcdf", None)
+    with pytest.raises(ValueError, match=r'needs h5netcdf: pip install "jaxvib\[export\]"'):
+        export(study, tmp_path / "out.nc")
+    assert not (tmp_path / "out.nc").exists()
+
+
+def test_a_damaged_store_is_not_exported(study, tmp_path):
+    (study / "results.zarr/period/c/0").write_bytes(b"")
+    done = CliRunner().invoke(cli.main, ["export", str(study), str(tmp_path / "out.csv")])
+    assert done.exit_code == 3
+    assert "damaged or missing" in done.output
