@@ -1,4 +1,4 @@
-"""What jaxvib does when all goes wrong: kills, failing disks, damage, strangers, rivals.
+"""What jaxvib does when all goes wrong: kills, failing disks, damage, dead workers.
 
     python -m experiments.faults [--share 0.5] [--jobs 2] [--out FILE]
 
@@ -8,7 +8,8 @@ happened to (config, record and results; a journal tells in which order things w
 cases at `--share 1` are those that the issue of it asked for. Most cases are the real
 command, with its config, session, store, lock, journal and codes, in processes that are
 forked from one in which all is imported, on a study whose numbers come from numpy; "whole"
-ones are the command as a user has it, with JAX.
+ones are the command as a user has it, with JAX. Parts that are not run anew stay in the
+file.
 
 Failing operations are those of a library that is preloaded (`faulting/failing.c`), built by
 `cc`; where there is none they are skipped.
@@ -40,6 +41,8 @@ PARTS = {
     "failing operations": ("stores.failing_operations", 3000, True),
     "damages": ("stores.damages", 5000, False),
     "two runs at once": ("stores.rivals", 100, False),
+    "workers killed and frozen": ("workers.workers", 1600, False),
+    "a Dask cluster killed and frozen": ("workers.dask", 450, False),
     "changed configs": ("words.configs", 20_000, False),
     "names": ("words.names", 1000, False),
     "hostile stores": ("words.hostile_stores", 300, False),
@@ -54,9 +57,10 @@ GOOD = ("same bytes", "refused", "refused with one line", "taken", "read as what
 
 def campaign(share: float, jobs: int, parts: list[str]) -> dict:
     """Return the counts of each part."""
-    from experiments.faulting import study
+    from experiments.faulting import study, workers
 
     study.install()
+    workers.install()
     fork = multiprocessing.get_context("fork")
     with concurrent.futures.ProcessPoolExecutor(jobs, fork) as pool:
         waiting = {pool.submit(_one, part, share): part for part in parts}
@@ -68,13 +72,13 @@ def campaign(share: float, jobs: int, parts: list[str]) -> dict:
 
 
 def _one(part: str, share: float) -> dict:
-    from experiments.faulting import stores, study, words
+    from experiments.faulting import stores, study, words, workers
 
     place, number, needs_library = PARTS[part]
     if needs_library and os.environ.get(_BUILT) != "yes":
         return {"cases": 0, "outcomes": {}, "skipped": os.environ.get(_BUILT, "")}
     module, _, name = place.partition(".")
-    function = getattr({"stores": stores, "words": words}[module], name)
+    function = getattr({"stores": stores, "words": words, "workers": workers}[module], name)
     began, spent = time.perf_counter(), _processor_time()
     try:
         found = function(max(2, round(share * number)), random.Random(part))
@@ -123,14 +127,16 @@ def main() -> int:
     if _BUILT not in os.environ:
         with tempfile.TemporaryDirectory() as folder:
             with_library(Path(folder))
-    began = time.perf_counter()
+    before = json.loads(given.out.read_text())["parts"] if given.out.exists() else {}
     found = campaign(given.share, given.jobs, given.parts)
-    result = {
-        "python": platform.python_version(),
-        "seconds": round(time.perf_counter() - began),
-        "core seconds": sum(part.get("core seconds", 0) for part in found.values()),
-        "parts": found,
+    every = {
+        part: {**before, **found}[part] for part in PARTS if part in {**before, **found}
     }
+    totals = {
+        key: sum(part.get(key, 0) for part in every.values())
+        for key in ("seconds", "core seconds")
+    }
+    result = {"python": platform.python_version(), **totals, "parts": every}
     given.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     bad = [part for part, each in found.items() if set(each["outcomes"]) - set(GOOD)]
     return 1 if bad else 0

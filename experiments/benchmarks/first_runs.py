@@ -1,11 +1,15 @@
-"""What a ready study takes from a cold start and the second time: whole processes.
+"""What a first answer takes, from a cold start and the second time: whole processes.
 
-    python -m experiments.benchmarks.first_runs [STUDY...]
+    python -m experiments.benchmarks.first_runs [NAME...]
 
-Each study is run by `jaxvib run` in a process and a cache folder of its own, and once more
-with the cache that the first run left; the report is included. Seconds by the clock, and
-of all cores. Writes `experiments/benchmarks/first_runs-<device>-<cores>.json`. What the
-numbers of the map are worth is measured by `experiments.benchmarks.regime_map`.
+A ready study by its name, run by `jaxvib run`, report included; or, in Python, `orbit`
+(README's periodic motion), `gradient` (README's block, with the derivative too), `stop`
+(a motion with hard impacts) and `branch` (of the two bodies along the load's frequency).
+Each is run in a process and with a cache folder of its own, and once more with the cache
+that the first run left. Seconds by the clock, of all cores, and these in units of what
+`import jax` takes of a core in the same run, as machines differ. Writes
+`experiments/benchmarks/first_runs-<device>-<cores>.json`. What the numbers of the map are
+worth is measured by `experiments.benchmarks.regime_map`.
 """
 
 import argparse
@@ -20,22 +24,46 @@ from pathlib import Path
 
 from experiments.benchmarks.regime_map import machine
 
+ORBIT = """
+import jax
+import jaxvib as jv
+system = jv.two_body_impact(load=jv.HarmonicLoad(amplitude=500.0, frequency=5.8))
+orbit = jv.periodic_orbit(system)
+print(orbit)
+"""
+PROGRAMS = {
+    "orbit": ORBIT,
+    "gradient": ORBIT
+    + """
+def peak(frequency):
+    tuned = jv.replace(system, {"attached.frequency": frequency})
+    return jv.periodic_orbit(tuned, orbit.state).max_contact_force
+print(jax.jit(jax.jacfwd(peak))(5.646))
+""",
+    "stop": """
+import jaxvib as jv
+hard = jv.two_body_impact(contact=jv.RestitutionContact(0.7))
+print(jv.periodic_orbit(hard))
+""",
+    "branch": ORBIT
+    + """
+branch = jv.continue_orbit(system, orbit, "load.frequency", (5.8, 6.3))
+print(branch)
+""",
+}
+NAMES = [*PROGRAMS, "quick", "regime_map"]
 
-def one_run(study: str, folder: Path, number: int) -> dict[str, float]:
-    """Run a study in a process of its own; return what it took."""
-    words = [
-        sys.executable,
-        "-m",
-        "jaxvib",
-        "run",
-        study,
-        "--out",
-        str(folder / f"{number}"),
-    ]
+
+def one_run(name: str, folder: Path, number: int) -> dict[str, float]:
+    """Run a program or a study in a process of its own; return what it took."""
+    words = ["-m", "jaxvib", "run", name, "--out", str(folder / f"{number}")]
+    words = ["-c", PROGRAMS[name]] if name in PROGRAMS else words
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
     environment.pop("JAX_COMPILATION_CACHE_DIR", None)
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(words, env=environment, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, *words], env=environment, check=True, stdout=subprocess.DEVNULL
+    )
     seconds, after = (
         time.perf_counter() - began,
         resource.getrusage(resource.RUSAGE_CHILDREN),
@@ -44,22 +72,31 @@ def one_run(study: str, folder: Path, number: int) -> dict[str, float]:
     return {"seconds": round(seconds, 1), "core seconds": round(spent, 1)}
 
 
+def import_of_jax() -> float:
+    """Return the core seconds that `import jax` takes in a process of its own."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", "import jax"], check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
 def main() -> None:
-    """Run every study twice and write what it took."""
+    """Run everything twice and write what it took."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("studies", nargs="*", default=["quick", "regime_map"])
+    parser.add_argument("names", nargs="*", default=NAMES)
     about, rows = machine(), {}
-    for study in parser.parse_args().studies:
+    for name in parser.parse_args().names:
+        unit = min(import_of_jax() for _ in range(3))
         with tempfile.TemporaryDirectory() as folder:
-            names = ("cold", "second")
-            rows[study] = {
-                name: one_run(study, Path(folder), number)
-                for number, name in enumerate(names)
+            rows[name] = {
+                kind: one_run(name, Path(folder), number)
+                for number, kind in enumerate(("cold", "second"))
             }
-        print(study, rows[study], flush=True)
-    name = f"first_runs-{about['device']}-{about['cores']}.json"
-    file = Path(__file__).with_name(name)
-    file.write_text(json.dumps({"machine": about, "studies": rows}, indent=1) + "\n")
+        for row in rows[name].values():
+            row["imports of jax"] = round(row["core seconds"] / unit, 1)
+        print(name, rows[name], flush=True)
+    file = Path(__file__).with_name(f"first_runs-{about['device']}-{about['cores']}.json")
+    file.write_text(json.dumps({"machine": about, "runs": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from jaxvib import cli
 from jaxvib.studies.analyses.base import AnalysisKind
 from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.config.tables import Table
-from jaxvib.studies.run import device, execute, record
+from jaxvib.studies.run import chunk, device, execute, record, working
 from jaxvib.studies.store.fields import Variable
 
 OUT = "there"
@@ -50,7 +50,8 @@ report = false
 _IMPORTED_LATE = (
     "jax", "jaxvib.ensemble", "jaxvib.studies.run.summary", "jaxvib.studies.run.progress",
     "jaxvib.studies.store.times", "tqdm.auto", "xarray", "numcodecs.zstd",
-    "matplotlib.backends.backend_agg", "jaxvib.systems",
+    "matplotlib.backends.backend_agg", "jaxvib.systems", "distributed",
+    "jaxvib.studies.run.status",
 )  # fmt: skip
 LONGEST = 60  # s that a process may take
 OPERATIONS = ("open", "write", "close", "fsync", "rename", "mkdir", "unlink")
@@ -71,6 +72,7 @@ class Ending(NamedTuple):
 
 class _Options(Table):
     kind: Literal["counted"]
+    seconds: float = 0.0
 
 
 class _Counted(AnalysisKind):
@@ -80,6 +82,7 @@ class _Counted(AnalysisKind):
     groups: ClassVar = {"first": ("sample",)}
 
     def compute(self, system, samples, options, run, progress, **more):
+        time.sleep(options.seconds)
         force, phase = samples["load.amplitude"], samples["load.phase"]
         numbers = np.stack([force * np.cos(phase), force * np.sin(phase), phase], -1)
         axes = ("sample", "number")
@@ -109,20 +112,23 @@ def install() -> None:
     for name in _IMPORTED_LATE:  # here once, instead of in each process
         importlib.import_module(name)
     ANALYSES["counted"] = _Counted()
-    execute.build = lambda study: None
-    device.choose = lambda wanted: ("cpu", "CPU")
+    execute.build = chunk.build = lambda study: None
+    device.choose = working.choose = lambda wanted: ("cpu", "CPU")
     record.git_state = lambda: None
     found = record.versions()
-    record.versions = lambda: found
+    record.versions = working.versions = lambda: found
     cli.use_compilation_cache = lambda: None
     gc.freeze()  # so that forked processes share its pages
 
 
-def command(where: Path, *words: str, arm=None, kill_after: float | None = None) -> Ending:
+def command(
+    where: Path, *words: str, arm=None, kill_after: float | None = None, meddle=None
+) -> Ending:
     """Run the `jaxvib` command in a folder, in a process forked from this one.
 
     **Arguments:** `arm`: kind, number and error of the file operation that fails (see
-    `failing.c`); `kill_after`: seconds until it is killed.
+    `failing.c`); `kill_after`: seconds until it is killed; `meddle`: called with the
+    number of the process while that is at work.
     """
     with tempfile.TemporaryFile(dir=_scratch()) as said:
         child = os.fork()
@@ -131,6 +137,8 @@ def command(where: Path, *words: str, arm=None, kill_after: float | None = None)
         if kill_after is not None:
             time.sleep(kill_after)
             os.kill(child, signal.SIGKILL)
+        if meddle is not None:
+            meddle(child)
         _, status = os.waitpid(child, 0)
         said.seek(0)
         text = said.read().decode("utf-8", "replace")
