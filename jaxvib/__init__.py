@@ -15,7 +15,12 @@ __version__ = "0.1.0"
 # imported when it is first asked for, so that `import jaxvib` and `jaxvib --help` stay
 # instant.
 _VERBS = {
-    "branches": ("bifurcation_point", "continue_orbit"),
+    "branches": (
+        "bifurcation_point",
+        "continue_equilibrium",
+        "continue_orbit",
+        "switch_branch",
+    ),
     "design": (),
     "dynamics": ("flow", "propagate", "simulate"),
     "ensemble": ("Reason", "map_samples", "reason"),
@@ -29,8 +34,10 @@ _VERBS = {
     "orbits": (
         "basins",
         "bifurcation_diagram",
+        "equilibrium",
         "lyapunov_exponents",
         "periodic_orbit",
+        "static_equilibrium",
     ),
     "reports": (),
     "studies": ("open_study", "sweep"),

@@ -58,12 +58,12 @@ MORE_ARGUMENTS = {
 LAZY_IMPORTS = {
     "__main__": 1,
     "_environment": 4,
-    "cli": 10,
+    "cli": 13,
     "ensemble": 2,
     "kernels": 2,
     "reports": 6,
     "session": 8,
-    "studies": 12,
+    "studies": 16,
     "systems": 4,
 }
 
