@@ -1,6 +1,5 @@
 """Branches of periodic motions: continuation, bifurcations, curves in two parameters."""
 
-from .bifurcation import BifurcationPoint as BifurcationPoint
 from .bifurcation import bifurcation_point as bifurcation_point
 from .branch import Branch as Branch
 from .branch import BranchEvent as BranchEvent
@@ -14,6 +13,7 @@ from .cycles import CycleBranch as CycleBranch
 from .equilibria import EquilibriumBranch as EquilibriumBranch
 from .equilibria import continue_equilibrium as continue_equilibrium
 from .extension import extend_branch as extend_branch
-from .field_bifurcation import FieldBifurcation as FieldBifurcation
 from .isolated import find_branches as find_branches
+from .located import BifurcationPoint as BifurcationPoint
+from .located import FieldBifurcation as FieldBifurcation
 from .settings import ContinuationSettings as ContinuationSettings

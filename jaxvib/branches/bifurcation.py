@@ -10,11 +10,9 @@ from typing import Any, overload
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, ArrayLike, Float, Int, Real
+from jaxtyping import ArrayLike, Real
 
 from .._nearest import nearest
-from .._quantity import reported
 from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, raise_if_empty, reason
 from ..orbits.equilibrium import Equilibrium
@@ -37,43 +35,12 @@ from .defining_equations import (
     state_at_start,
     with_values,
 )
-from .field_bifurcation import FieldBifurcation
 from .field_points import field_bifurcation_point
+from .located import BifurcationPoint, FieldBifurcation
 from .root import root_near
 
 # A value below it, or that moves the state by less per size, may have no size of its own.
 _ZERO = 1e-10
-
-
-class BifurcationPoint(eqx.Module):
-    """A periodic motion at the parameter's value where it changes its kind.
-
-    `parameter` and `state` are differentiable with respect to every other parameter of
-    the system. `test` is what is left of the test function, and `residual` of
-    s(nT) - s(0) in units of the motion's size.
-    """
-
-    kind: str = eqx.field(static=True)
-    path: str = eqx.field(static=True)
-    parameter: Float[Array, ""] = reported("value of the parameter")
-    state: Float[Array, " n"] = reported("state at t = 0", "", ("state",))
-    periods: Int[Array, ""] = reported("periods of the load in one of the motion")
-    time: Float[Array, ""] = reported("time of the grazing contact", "s")
-    residual: Float[Array, ""] = reported("s(nT) - s(0), per size")
-    test: Float[Array, ""] = reported("test function")
-    iterations: Int[Array, ""] = reported("steps of Newton's method")
-    result: Int[Array, ""] = reported("reason code")
-
-    def __repr__(self) -> str:
-        if np.ndim(self.result) or isinstance(self.result, jax.core.Tracer):
-            return f"BifurcationPoint of kind {self.kind}"
-        if int(self.result):
-            return f"BifurcationPoint: no {self.kind} found ({reason(self.result)})"
-        return (
-            f"BifurcationPoint: {self.kind} at {self.path} = {self.parameter:.10g}\n"
-            f"  residual {self.residual:.1e}, test function {self.test:.1e}, "
-            f"{int(self.iterations)} steps"
-        )
 
 
 @overload

@@ -1,6 +1,8 @@
 """A branch: periodic motions along a parameter, in their order."""
 
+import abc
 from collections.abc import Iterator
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -9,9 +11,10 @@ import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
 from .._quantity import reported
+from .._shown import Shown
 from ..ensemble import reason
 from ..orbits.periodic_orbit import PeriodicOrbit
-from .bifurcation import BifurcationPoint
+from .located import BifurcationPoint, listed
 
 
 class BranchEvent(eqx.Module):
@@ -28,28 +31,77 @@ class BranchEvent(eqx.Module):
         return f"{self.name} at {self.path} = {self.parameter:.10g}{missed}"
 
 
-class Branch(eqx.Module):
+class AbstractBranch(Shown):
+    """What is found along one parameter, in its order along the branch.
+
+    `ends` says why the branch stops at its first and at its last point. To add a kind of
+    branch, declare the field of what stands at its points, and write `found`.
+    """
+
+    noun: ClassVar[str]
+
+    path: str = eqx.field(static=True)
+    parameter: Float[Array, " points"] = reported("continued parameter", "", ("point",))
+    predictor_error: Float[Array, " points"] = reported(
+        "distance from the predicted to the found state, per size", "", ("point",)
+    )
+    ends: Int[Array, " 2"] = reported("reason codes of both ends", "", ("end",))
+    bifurcations: eqx.AbstractVar[tuple[Any, ...]]
+
+    @property
+    @abc.abstractmethod
+    def found(self) -> Any:
+        """What stands at the points: a result with a leading axis of points."""
+
+    @property
+    def states(self) -> Float[Array, "points n"]:
+        """The states, at t = 0 of motions."""
+        return self.found.state
+
+    @property
+    def stable(self) -> Int[Array, " points"]:
+        """1 stable, 0 unstable, -1 undecided."""
+        return self.found.stable
+
+    def __repr__(self) -> str:
+        name = f"{type(self).__name__} along {self.path}"
+        if not len(self.parameter):
+            return f"{name}: no point"
+        low, high = (reason(code) for code in np.asarray(self.ends))
+        share = np.mean(np.asarray(self.stable) == 1)
+        return "\n".join(
+            [
+                f"{name}: {len(self.parameter)} {self.noun}",
+                f"  from {self.parameter[0]:.8g}: {low}",
+                f"  to   {self.parameter[-1]:.8g}: {high}",
+                f"  stable at {share:.0%} of the points{self._besides()}",
+                *listed(self.bifurcations),
+            ]
+        )
+
+    def _besides(self) -> str:
+        """Return what else there is to say of the points."""
+        return ""
+
+
+class Branch(AbstractBranch):
     """Periodic motions along one parameter, in their order along the branch.
 
     `orbits`: the motions, a `PeriodicOrbit` whose fields have a leading axis of points.
     `ends` says why the branch stops at its first and at its last point.
     """
 
-    path: str = eqx.field(static=True)
-    parameter: Float[Array, " points"] = reported("continued parameter", "", ("point",))
+    noun = "periodic motions"
+
     orbits: PeriodicOrbit
-    predictor_error: Float[Array, " points"] = reported(
-        "distance from the predicted to the found state, per size", "", ("point",)
-    )
     periods: Int[Array, ""] = reported("periods of the load in one of the motion")
-    ends: Int[Array, " 2"] = reported("reason codes of both ends", "", ("end",))
     bifurcations: tuple[BifurcationPoint, ...] = ()
     events: tuple[BranchEvent, ...] = ()
 
     @property
-    def states(self) -> Float[Array, "points n"]:
-        """The states at t = 0."""
-        return self.orbits.state
+    def found(self) -> PeriodicOrbit:
+        """The motions."""
+        return self.orbits
 
     @property
     def floquet_multipliers(self) -> Complex[Array, "points n"]:
@@ -62,11 +114,6 @@ class Branch(eqx.Module):
         return self.orbits.largest_multiplier
 
     @property
-    def stable(self) -> Int[Array, " points"]:
-        """1 stable, 0 unstable, -1 undecided."""
-        return self.orbits.stable
-
-    @property
     def contacts(self) -> Int[Array, " points"]:
         """Onsets of contact in one period of the motion."""
         return self.orbits.contacts
@@ -77,26 +124,15 @@ class Branch(eqx.Module):
         return self.orbits.max_contact_force
 
     def __repr__(self) -> str:
-        if not len(self.parameter):
-            return f"Branch along {self.path}: no point"
-        low, high = (reason(code) for code in np.asarray(self.ends))
-        share = np.mean(np.asarray(self.stable) == 1)
-        counts = sorted({int(count) for count in np.asarray(self.contacts)})
-        return "\n".join(
-            [
-                f"Branch along {self.path}: {len(self.parameter)} periodic motions",
-                f"  from {self.parameter[0]:.8g}: {low}",
-                f"  to   {self.parameter[-1]:.8g}: {high}",
-                f"  stable at {share:.0%} of the points; contacts a period: {counts}",
-                f"  largest |multiplier| {np.nanmax(self.largest_multiplier):.6g}, "
-                f"peak force {np.nanmax(self.max_contact_force):.6g} N",
-                *_listed(self.bifurcations),
-                *(f"  {event!r}" for event in self.events),
-            ]
-        )
+        return "\n".join([super().__repr__(), *(f"  {event!r}" for event in self.events)])
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{self!r}</pre>"
+    def _besides(self) -> str:
+        counts = sorted({int(count) for count in np.asarray(self.contacts)})
+        return (
+            f"; contacts a period: {counts}\n"
+            f"  largest |multiplier| {np.nanmax(self.largest_multiplier):.6g}, "
+            f"peak force {np.nanmax(self.max_contact_force):.6g} N"
+        )
 
 
 def branch_of(
@@ -125,11 +161,3 @@ def passing(levels, level: float, *columns) -> Iterator[list]:
 def stacked(orbits: list[PeriodicOrbit]) -> PeriodicOrbit:
     """Return orbits as one with a leading axis of points."""
     return jax.tree.map(lambda *leaves: np.stack(leaves), *orbits)
-
-
-def _listed(bifurcations) -> list[str]:
-    return [
-        f"  {point.kind.replace('_', ' ')} at {point.parameter:.10g}"
-        + (f" (not located: {reason(point.result)})" if int(point.result) else "")
-        for point in bifurcations
-    ]

@@ -14,13 +14,12 @@ from ..orbits.periodic_orbit import PeriodicOrbit
 from ..orbits.regimes import batched
 from ..systems.autonomous import is_autonomous
 from ..systems.parameters import parameters
-from .bifurcation import BifurcationPoint
 from .branch import Branch, branch_of, stacked
 from .cycles import CycleBranch, continue_cycle
 from .equilibria import EquilibriumBranch
-from .field_bifurcation import FieldBifurcation
 from .field_switching import switch_field_branch
 from .limits import Extent, extent_of, known_parameter
+from .located import BifurcationPoint, FieldBifurcation
 from .natural import Follower
 from .point import Point
 from .settings import USUAL, ContinuationSettings, report_to

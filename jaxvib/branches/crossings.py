@@ -22,9 +22,9 @@ from scipy.optimize import elementwise
 
 from ..ensemble import Reason, map_samples
 from ..orbits.periodic_orbit import PeriodicOrbit
-from .bifurcation import BifurcationPoint
 from .branch import BranchEvent
 from .defining_equations import NEAR
+from .located import BifurcationPoint
 from .tracer import BranchPoint
 
 # Beside a branch point its neighbours are taken, at these parts of the chord...

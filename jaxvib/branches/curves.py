@@ -14,12 +14,12 @@ from ..ensemble import Reason, map_samples, reason
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..systems.parameters import parameters, unknown_key
 from .arclength import both_ways, correct_some, run_tracers, together
-from .bifurcation import BifurcationPoint
 from .branch import Branch, passing
 from .codimension_two import CodimensionTwoPoint, codimension_two_points, torus_part
 from .curve_equations import CurveCourse, curve_corrector, curve_evaluator
 from .defining_equations import KINDS, Setting, beginning, section, with_values
 from .limits import check_periods_along
+from .located import BifurcationPoint
 from .settings import USUAL, ContinuationSettings, report_to
 from .tracer import Limits, Surroundings
 

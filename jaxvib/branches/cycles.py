@@ -7,19 +7,19 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Complex, Float, Int
+from jaxtyping import Array, Complex, Float
 
-from .._quantity import reported
 from ..ensemble import Reason, reason
 from ..orbits.equilibrium import equilibrium_near
 from ..orbits.limit_cycle import LimitCycle
 from .arclength import both_ways, correct_some
+from .branch import AbstractBranch
 from .changes import Change, changes_along, pairs, product
 from .cycle_equations import CycleCourse, cycle_corrector, cycle_evaluator
 from .defining_equations import NEAR
-from .field_bifurcation import FieldBifurcation, field_bifurcation, listed
 from .field_points import field_bifurcation_point
 from .limits import extent_of, known_parameter
+from .located import FieldBifurcation, field_bifurcation
 from .point import at
 from .settings import ContinuationSettings
 from .smooth_branch import SmoothFrame
@@ -37,26 +37,22 @@ _KNOWN = 0.1
 _NOT_OF_CYCLES = ("segments", "correct", "events", "stop_at")
 
 
-class CycleBranch(eqx.Module):
+class CycleBranch(AbstractBranch):
     """Cycles along one parameter, in their order along the branch.
 
     `cycles`: a `LimitCycle` whose fields have a leading axis of points. `ends` says why
     the branch stops at its first and at its last point.
     """
 
-    path: str = eqx.field(static=True)
-    parameter: Float[Array, " points"] = reported("continued parameter", "", ("point",))
+    noun = "cycles"
+
     cycles: LimitCycle
-    predictor_error: Float[Array, " points"] = reported(
-        "distance from the predicted to the found state, per size", "", ("point",)
-    )
-    ends: Int[Array, " 2"] = reported("reason codes of both ends", "", ("end",))
     bifurcations: tuple[FieldBifurcation, ...] = ()
 
     @property
-    def states(self) -> Float[Array, "points n"]:
-        """The states at t = 0."""
-        return self.cycles.state
+    def found(self) -> LimitCycle:
+        """The cycles."""
+        return self.cycles
 
     @property
     def periods(self) -> Float[Array, " points"]:
@@ -73,27 +69,9 @@ class CycleBranch(eqx.Module):
         """Half of highest minus lowest values."""
         return self.cycles.amplitude
 
-    @property
-    def stable(self) -> Int[Array, " points"]:
-        """1 stable, 0 unstable, -1 undecided."""
-        return self.cycles.stable
-
-    def __repr__(self) -> str:
-        low, high = (reason(code) for code in np.asarray(self.ends))
-        share = np.mean(np.asarray(self.stable) == 1)
-        return "\n".join(
-            [
-                f"CycleBranch along {self.path}: {len(self.parameter)} cycles",
-                f"  from {self.parameter[0]:.8g}: {low}",
-                f"  to   {self.parameter[-1]:.8g}: {high}",
-                f"  stable at {share:.0%} of the points; periods "
-                f"{np.nanmin(self.periods):.6g} to {np.nanmax(self.periods):.6g} s",
-                *listed(self.bifurcations),
-            ]
-        )
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{self!r}</pre>"
+    def _besides(self) -> str:
+        least, most = np.nanmin(self.periods), np.nanmax(self.periods)
+        return f"; periods {least:.6g} to {most:.6g} s"
 
 
 def continue_cycle(
@@ -157,7 +135,8 @@ class CycleFrame(SmoothFrame):
 
     def traced(self, pair, limits: Limits, report) -> CycleBranch:
         """Return the branch that a pair of tracers follows."""
-        points, ends, values, found = self.followed(pair, limits, report)
+        followed = self.followed(pair, limits, report)
+        points, ends, _, found = followed
         tight = self.course.tight * _TIGHTER
         finer = self.course._replace(tight=tight, close=tight)
         sharp = functools.partial(correct_some, self.lanes, finer)
@@ -171,14 +150,8 @@ class CycleFrame(SmoothFrame):
         located = [self._bifurcation(change) for change in changes]
         low, high = self._hopf(ends[0], points[0].x), self._hopf(ends[1], points[-1].x)
         located = [low, *located, high]
-        return CycleBranch(
-            path=self.path,
-            parameter=jnp.asarray(values),
-            cycles=jax.tree.map(jnp.asarray, found),
-            predictor_error=jnp.asarray([point.miss for point in points], float),
-            ends=jnp.asarray(ends, jnp.int32),
-            bifurcations=tuple(point for point in located if point is not None),
-        )
+        cycles = jax.tree.map(jnp.asarray, found)
+        return CycleBranch(cycles=cycles, **self.along(followed, located))
 
     def _hopf(self, code, x: np.ndarray) -> FieldBifurcation | None:
         """Return the Hopf point that a branch ends at, None where it ends otherwise."""

@@ -8,19 +8,19 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Complex, Float, Int
+from jaxtyping import Array, Complex
 
-from .._quantity import reported
 from ..dynamics.scales import field_scales
 from ..ensemble import Reason, reason
 from ..orbits.equilibrium import Equilibrium, equilibrium_at
 from ..systems.autonomous import check_autonomous
 from ..systems.system import System
 from .arclength import both_ways
+from .branch import AbstractBranch
 from .changes import Change, changes_along, pairs, product
 from .corrector import Corrected, in_plane, system_of
-from .field_bifurcation import FieldBifurcation, field_bifurcation, listed
 from .limits import extent_of, known_parameter
+from .located import FieldBifurcation, field_bifurcation
 from .point import at
 from .settings import USUAL, ContinuationSettings, report_to
 from .smooth_branch import SmoothFrame
@@ -43,52 +43,27 @@ class EquilibriumCourse(NamedTuple):
     close: Any
 
 
-class EquilibriumBranch(eqx.Module):
+class EquilibriumBranch(AbstractBranch):
     """Equilibria along one parameter, in their order along the branch.
 
     `equilibria`: an `Equilibrium` whose fields have a leading axis of points. `ends` says
     why the branch stops at its first and at its last point.
     """
 
-    path: str = eqx.field(static=True)
-    parameter: Float[Array, " points"] = reported("continued parameter", "", ("point",))
+    noun = "equilibria"
+
     equilibria: Equilibrium
-    predictor_error: Float[Array, " points"] = reported(
-        "distance from the predicted to the found state, per size", "", ("point",)
-    )
-    ends: Int[Array, " 2"] = reported("reason codes of both ends", "", ("end",))
     bifurcations: tuple[FieldBifurcation, ...] = ()
 
     @property
-    def states(self) -> Float[Array, "points n"]:
-        """The states."""
-        return self.equilibria.state
+    def found(self) -> Equilibrium:
+        """The equilibria."""
+        return self.equilibria
 
     @property
     def eigenvalues(self) -> Complex[Array, "points n"]:
         """The eigenvalues, 1/s, largest real part first."""
         return self.equilibria.eigenvalues
-
-    @property
-    def stable(self) -> Int[Array, " points"]:
-        """1 stable, 0 unstable, -1 undecided."""
-        return self.equilibria.stable
-
-    def __repr__(self) -> str:
-        low, high = (reason(code) for code in np.asarray(self.ends))
-        share = np.mean(np.asarray(self.stable) == 1)
-        return "\n".join(
-            [
-                f"EquilibriumBranch along {self.path}: {len(self.parameter)} equilibria",
-                f"  from {self.parameter[0]:.8g}: {low}",
-                f"  to   {self.parameter[-1]:.8g}: {high}",
-                f"  stable at {share:.0%} of the points",
-                *listed(self.bifurcations),
-            ]
-        )
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{self!r}</pre>"
 
 
 def continue_equilibrium(
@@ -152,17 +127,11 @@ class EquilibriumFrame(SmoothFrame):
 
     def traced(self, pair, limits: Limits, report) -> EquilibriumBranch:
         """Return the branch that a pair of tracers follows."""
-        points, ends, values, found = self.followed(pair, limits, report)
-        changes = changes_along(self.correct, points, TESTS)
+        followed = self.followed(pair, limits, report)
+        changes = changes_along(self.correct, followed.points, TESTS)
         located = [self._bifurcation(change) for change in changes]
-        return EquilibriumBranch(
-            path=self.path,
-            parameter=jnp.asarray(values),
-            equilibria=jax.tree.map(jnp.asarray, found),
-            predictor_error=jnp.asarray([point.miss for point in points], float),
-            ends=jnp.asarray(ends, jnp.int32),
-            bifurcations=tuple(point for point in located if point is not None),
-        )
+        equilibria = jax.tree.map(jnp.asarray, followed.found)
+        return EquilibriumBranch(equilibria=equilibria, **self.along(followed, located))
 
     def _bifurcation(self, change: Change) -> FieldBifurcation | None:
         """Return what a change is, None where two real eigenvalues only cancel."""

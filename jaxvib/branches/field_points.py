@@ -27,8 +27,8 @@ from ..orbits.limit_cycle import LimitCycle, transverse
 from ..orbits.multipliers import eigenvalues, floquet_multipliers
 from .defining_equations import RTOL, has_torus, second_compound
 from .equilibria import equilibrium_units
-from .field_bifurcation import FieldBifurcation, field_bifurcation
 from .limits import known_parameter
+from .located import FieldBifurcation, field_bifurcation
 from .point import at
 from .root import root_near
 

@@ -8,8 +8,8 @@ from ..ensemble import Reason
 from ..orbits.limit_cycle import reflection
 from .cycles import CycleBranch, CycleFrame
 from .equilibria import EquilibriumBranch, EquilibriumFrame, equilibrium_units
-from .field_bifurcation import FieldBifurcation
 from .limits import extent_of
+from .located import FieldBifurcation
 from .point import at
 from .settings import ContinuationSettings
 from .switching import beside

@@ -5,6 +5,7 @@ import functools
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..ensemble import map_samples
@@ -59,3 +60,13 @@ class SmoothFrame(abc.ABC):
             there = np.array([point.x[-1] == bound for point in points])
             values[there] = bound * self.course.units[-1]
         return Followed(points, ends, values, found)
+
+    def along(self, followed: Followed, located) -> dict[str, Any]:
+        """Return the fields of any branch; of what is located None is left out."""
+        return {
+            "path": self.path,
+            "parameter": jnp.asarray(followed.values),
+            "predictor_error": jnp.asarray([p.miss for p in followed.points], float),
+            "ends": jnp.asarray(followed.ends, jnp.int32),
+            "bifurcations": tuple(point for point in located if point is not None),
+        }

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..ensemble import Reason
 from .arclength import correct_some, lane_of
-from .bifurcation import BifurcationPoint
+from .located import BifurcationPoint
 from .settings import ContinuationSettings
 from .tracer import GOING, BranchPoint, Limits, Surroundings, Tracer
 from .tracing import Frame, frame_of

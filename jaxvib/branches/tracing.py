@@ -13,13 +13,13 @@ from ..ensemble import Reason, compile_ahead, map_samples
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..orbits.shooting import is_field, scales
 from .arclength import both_ways, correct_some, lane_of, run_tracers, together
-from .bifurcation import BifurcationPoint
 from .branch import Branch, BranchEvent, branch_of
 from .corners import corner_near, has_corners
 from .corrector import Course, corrector, evaluator, spreader, system_of
 from .crossings import Crossing, crossings_of, locate, values_of
 from .events import Watch
 from .impact_at_start import jump_near
+from .located import BifurcationPoint
 from .refinement import in_small_steps
 from .settings import ContinuationSettings
 from .tracer import BranchPoint, Limits, Surroundings

@@ -19,6 +19,7 @@ import scipy.stats
 from jaxtyping import Array, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
+from .._shown import Shown
 from .evaluation import Evaluator, Remember
 from .history import Design
 from .measure import Measure, as_measure
@@ -27,7 +28,7 @@ from .problem import Problem
 from .variables import Bounds
 
 
-class Fit(eqx.Module):
+class Fit(Shown):
     """Parameters that a measurement leads to, and how well it tells them.
 
     `values`, `standard_errors`, `intervals` (95 %): by path. Where a parameter ended on
@@ -53,9 +54,6 @@ class Fit(eqx.Module):
             low, high = (float(x) for x in self.intervals[path])
             lines.append(f"  {path} {float(value):.6g} (95 %: {low:.6g} to {high:.6g})")
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{self!r}</pre>"
 
 
 def fit(

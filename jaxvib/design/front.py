@@ -17,13 +17,13 @@ sum.
 
 from collections.abc import Callable
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from .._nearest import unknown_key
 from .._quantity import Range, check_range, reported
+from .._shown import Shown
 from ..ensemble import reason
 from .evaluation import Remember
 from .front_search import Found, FrontSearch, worst_numbers
@@ -36,7 +36,7 @@ _SAME = 1e-8  # of the range of an objective: as good
 _BETTER = 1e-6  # of the range of an objective: better
 
 
-class Front(eqx.Module):
+class Front(Shown):
     """Designs along a Pareto front.
 
     `objectives`, `variables`, `limits` (how far inside, negative where violated): by
@@ -74,9 +74,6 @@ class Front(eqx.Module):
             if int(code):
                 lines.append(f"  the end of {name}: {reason(code)}")
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{self!r}</pre>"
 
 
 def pareto_front(

@@ -9,6 +9,7 @@ import scipy.optimize
 from jaxtyping import Array, Float, Int
 
 from .._quantity import reported
+from .._shown import Shown
 from ..ensemble import reason
 from .problem import Problem, slopes_of_objective
 from .smoothness import Notice, notice
@@ -27,7 +28,7 @@ class Starts(eqx.Module):
     result: Int[Array, " starts"] = reported("reason code", "", ("start",))
 
 
-class Design(eqx.Module):
+class Design(Shown):
     """A design that was found, and the history of the evaluations that led to it.
 
     Arrays over steps have one entry for each evaluation of the best start. `variables`,
@@ -67,9 +68,6 @@ class Design(eqx.Module):
             steps_said = np.flatnonzero(np.asarray(self.notices))
             lines.append(f"  step {steps_said[0]}: {notice(max(said))}")
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{self!r}</pre>"
 
     def value(self, path: str) -> float:
         """Return a parameter of the design."""

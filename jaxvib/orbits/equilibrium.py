@@ -13,10 +13,18 @@ from .._environment import require_float64
 from .._quantity import reported
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, raise_if_empty, reason
+from ..ensemble.result import Result
 from ..systems.autonomous import check_autonomous
 from ..systems.system import System
 from .implicit import implicit_root
-from .multipliers import STABLE, UNDECIDED, UNSTABLE, eigenvalues, multiplier_error
+from .multipliers import (
+    STABLE,
+    UNDECIDED,
+    UNSTABLE,
+    VERDICTS,
+    eigenvalues,
+    multiplier_error,
+)
 from .newton import newton
 
 _MOST_ITERATIONS = 100
@@ -29,7 +37,7 @@ _ROUNDINGS = 16
 _SINGULAR = 1e13
 
 
-class Equilibrium(eqx.Module):
+class Equilibrium(Result):
     r"""A state $x$ with $f(x, p) = 0$, and the eigenvalues of $J = \partial f/\partial x$.
 
     `state` and `eigenvalues` are differentiable with respect to every parameter of the
@@ -51,25 +59,18 @@ class Equilibrium(eqx.Module):
     iterations: Int[Array, ""] = reported("steps of Newton's method")
     result: Int[Array, ""] = reported("reason code")
 
-    def __repr__(self) -> str:
-        if np.ndim(self.result) != 0 or isinstance(self.result, jax.core.Tracer):
-            return f"Equilibrium of shape {np.shape(self.result)}"
-        if int(self.result) and not np.isfinite(self.state).all():
-            return f"Equilibrium: none found ({reason(self.result)})"
-        words = {STABLE: "stable", UNSTABLE: "unstable"}
+    def _empty(self) -> bool:
+        return not np.isfinite(self.state).all()
+
+    def _lines(self) -> list[str]:
         state = ", ".join(f"{value:.6g}" for value in np.asarray(self.state))
         rates = ", ".join(f"{value:.6g}" for value in np.asarray(self.eigenvalues))
-        return "\n".join(
-            [
-                f"Equilibrium: {words.get(int(self.stable), 'undecided')}",
-                f"  state         {state} (error {self.state_error:.1e})",
-                f"  eigenvalues   {rates} 1/s (error {self.eigenvalue_error:.1e})",
-                f"  result        {reason(self.result)}",
-            ]
-        )
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{self!r}</pre>"
+        return [
+            f"Equilibrium: {VERDICTS[int(self.stable)]}",
+            f"  state         {state} (error {self.state_error:.1e})",
+            f"  eigenvalues   {rates} 1/s (error {self.eigenvalue_error:.1e})",
+            f"  result        {reason(self.result)}",
+        ]
 
 
 def equilibrium(

@@ -14,13 +14,13 @@ from .._quantity import Range, check_range, reported
 from ..dynamics.engines.choice import STEPPED, check_engine
 from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, reason
+from ..ensemble.result import Result
 from .cycle_shooting import CycleShot, shoot_cycle
 from .evidence import evidence_factor
 from .extremes import top
 from .implicit import implicit_root, with_derivative_of
 from .multipliers import (
-    STABLE,
-    UNSTABLE,
+    VERDICTS,
     floquet_multipliers,
     modulus,
     multiplier_error,
@@ -31,7 +31,7 @@ _BAND = 1e-3  # without evidence multipliers nearer to the unit circle are undec
 _ROUNDINGS = 16
 
 
-class LimitCycle(eqx.Module):
+class LimitCycle(Result):
     r"""A motion $s(t)$ with $s(t + T) = s(t)$ of an autonomous field, T its own period.
 
     `state` is a point of the cycle near the guess, or where a transient from there led.
@@ -68,31 +68,24 @@ class LimitCycle(eqx.Module):
     condition: Float[Array, ""] = reported("condition number of M - I with its phase")
     result: Int[Array, ""] = reported("reason code")
 
-    def __repr__(self) -> str:
-        if np.ndim(self.result) != 0 or isinstance(self.result, jax.core.Tracer):
-            return f"LimitCycle of shape {np.shape(self.result)}"
-        if int(self.result) and not np.isfinite(self.largest_multiplier):
-            return f"LimitCycle: none found ({reason(self.result)})"
-        words = {STABLE: "stable", UNSTABLE: "unstable"}
+    def _empty(self) -> bool:
+        return not np.isfinite(self.largest_multiplier)
+
+    def _lines(self) -> list[str]:
         state = ", ".join(f"{value:.6g}" for value in np.asarray(self.state))
         amplitude = ", ".join(f"{value:.4g}" for value in np.asarray(self.amplitude))
         trivial = abs(complex(self.floquet_multipliers[0]) - 1)
-        return "\n".join(
-            [
-                f"LimitCycle: {words.get(int(self.stable), 'undecided')}, "
-                f"largest |multiplier| {self.largest_multiplier:.6g} "
-                f"(error {self.multiplier_error:.1e})",
-                f"  period        {self.period:.10g} s (error {self.period_error:.1e})",
-                f"  state, t = 0  {state} (error {self.state_error:.1e})",
-                f"  amplitude     {amplitude}",
-                f"  evidence      residual {self.residual:.1e}, "
-                f"trivial multiplier off by {trivial:.1e}",
-                f"  result        {reason(self.result)}",
-            ]
-        )
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{self!r}</pre>"
+        return [
+            f"LimitCycle: {VERDICTS[int(self.stable)]}, "
+            f"largest |multiplier| {self.largest_multiplier:.6g} "
+            f"(error {self.multiplier_error:.1e})",
+            f"  period        {self.period:.10g} s (error {self.period_error:.1e})",
+            f"  state, t = 0  {state} (error {self.state_error:.1e})",
+            f"  amplitude     {amplitude}",
+            f"  evidence      residual {self.residual:.1e}, "
+            f"trivial multiplier off by {trivial:.1e}",
+            f"  result        {reason(self.result)}",
+        ]
 
 
 def limit_cycle(system, guess, period, *, engine, rtol, evidence) -> LimitCycle:

@@ -13,6 +13,7 @@ from .._quantity import Range, check_range, reported
 from ..dynamics.engines import check_engine
 from ..dynamics.flow import checked_state, solve_system
 from ..ensemble import Reason, raise_if_empty
+from ..ensemble.result import Result
 from ..systems.periods import check_period, period_of
 from ..systems.system import System
 from .settling import strobe
@@ -21,7 +22,7 @@ from .shooting import no_period, ratios
 _BLOCKS = 8  # whose means give the standard error
 
 
-class LyapunovExponents(eqx.Module):
+class LyapunovExponents(Result):
     """The exponents of a motion, largest first, and how far they can be trusted.
 
     An exponent is -inf where neighbours meet, as those do that a hard contact holds.
@@ -39,12 +40,13 @@ class LyapunovExponents(eqx.Module):
     state: Float[Array, " state"] = reported("state at the end", "", ("state",))
     result: Int[Array, ""] = reported("reason code")
 
-    def __repr__(self) -> str:
-        if np.ndim(self.result) != 0 or isinstance(self.result, jax.core.Tracer):
-            return f"LyapunovExponents of shape {np.shape(self.result)}"
+    def _empty(self) -> bool:
+        return not np.isfinite(self.dimension)
+
+    def _lines(self) -> list[str]:
         pairs = zip(np.asarray(self.exponents), np.asarray(self.errors), strict=True)
         listed = ", ".join(f"{value:.6g} (error {error:.1e})" for value, error in pairs)
-        return f"LyapunovExponents: {listed} 1/s, dimension {self.dimension:.4g}"
+        return [f"LyapunovExponents: {listed} 1/s, dimension {self.dimension:.4g}"]
 
 
 def lyapunov_exponents(

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Complex, Float, Int
 
 STABLE, UNSTABLE, UNDECIDED = 1, 0, -1
+VERDICTS = {STABLE: "stable", UNSTABLE: "unstable", UNDECIDED: "undecided"}
 # Of a revolution of some hundred steps, in units of a double's: of 300 orbits one is off
 # by more than 64. Sweeps that balance a matrix well enough.
 _ROUNDINGS = 64

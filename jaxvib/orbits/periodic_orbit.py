@@ -16,6 +16,7 @@ from ..dynamics.exponential import decoupled
 from ..dynamics.flow import checked_state, flow
 from ..dynamics.observables import largest_forces, times_of_largest_forces
 from ..ensemble import Reason, raise_if_empty, reason
+from ..ensemble.result import Result
 from ..systems.autonomous import AutonomousSystem, is_autonomous
 from ..systems.periods import check_period
 from .evidence import evidence_factor as evidence_factor
@@ -24,8 +25,8 @@ from .extremes import top
 from .implicit import implicit_root, with_derivative_of
 from .limit_cycle import LimitCycle, limit_cycle
 from .multipliers import (
-    STABLE,
     UNSTABLE,
+    VERDICTS,
     floquet_multipliers,
     modulus,
     verdict,
@@ -44,7 +45,7 @@ _BAND = 1e-3
 _PLAUSIBLE, _NEAR = 1e-2, 0.1
 
 
-class PeriodicOrbit(eqx.Module):
+class PeriodicOrbit(Result):
     r"""A motion $s(t)$ with $s(t + nT) = s(t)$, in SI units; T the load's period.
 
     Every field is differentiable with respect to every parameter of the system by the
@@ -88,33 +89,26 @@ class PeriodicOrbit(eqx.Module):
     newton_quotient: Float[Array, ""] = reported("Newton-Kantorovich quotient")
     result: Int[Array, ""] = reported("reason code")
 
-    def __repr__(self) -> str:
-        if np.ndim(self.result) != 0 or isinstance(self.result, jax.core.Tracer):
-            return f"PeriodicOrbit of shape {np.shape(self.result)}"
-        if int(self.result) and not np.isfinite(self.largest_multiplier):
-            return f"PeriodicOrbit: none found ({reason(self.result)})"
-        words = {STABLE: "stable", UNSTABLE: "unstable"}
+    def _empty(self) -> bool:
+        return not np.isfinite(self.largest_multiplier)
+
+    def _lines(self) -> list[str]:
         state = ", ".join(f"{value:.6g}" for value in np.asarray(self.state))
         amplitude = ", ".join(f"{value:.4g}" for value in np.asarray(self.amplitude))
-        return "\n".join(
-            [
-                f"PeriodicOrbit: {words.get(int(self.stable), 'undecided')}, "
-                f"largest |multiplier| {self.largest_multiplier:.6g} "
-                f"(error {self.multiplier_error:.1e})",
-                f"  period        {self.period:.6g} s = {int(self.periods)} of the load's",
-                f"  state, t = 0  {state} (error {self.state_error:.1e})",
-                f"  amplitude     {amplitude} m",
-                f"  contacts      {int(self.contacts)} a period, "
-                f"{self.contact_duration:.4g} s in all",
-                f"  peak force    {self.max_contact_force:.6g} N",
-                f"  evidence      residual {self.residual:.1e}, "
-                f"det M off by {self.determinant_defect:.1e}",
-                f"  result        {reason(self.result)}",
-            ]
-        )
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{self!r}</pre>"
+        return [
+            f"PeriodicOrbit: {VERDICTS[int(self.stable)]}, "
+            f"largest |multiplier| {self.largest_multiplier:.6g} "
+            f"(error {self.multiplier_error:.1e})",
+            f"  period        {self.period:.6g} s = {int(self.periods)} of the load's",
+            f"  state, t = 0  {state} (error {self.state_error:.1e})",
+            f"  amplitude     {amplitude} m",
+            f"  contacts      {int(self.contacts)} a period, "
+            f"{self.contact_duration:.4g} s in all",
+            f"  peak force    {self.max_contact_force:.6g} N",
+            f"  evidence      residual {self.residual:.1e}, "
+            f"det M off by {self.determinant_defect:.1e}",
+            f"  result        {reason(self.result)}",
+        ]
 
 
 @overload

@@ -1,17 +1,15 @@
 """How systems and their parts print themselves: values with units, in a few lines."""
 
-import html
-
-import equinox as eqx
 import jax
 import numpy as np
 
+from .._shown import Shown
 from .parameters import parameters
 
 _MOST_LINES = 8
 
 
-class Printed(eqx.Module):
+class Printed(Shown):
     """A module that prints its physical parameters with their units."""
 
     def __repr__(self) -> str:
@@ -32,9 +30,6 @@ class Printed(eqx.Module):
             hidden = len(lines) - _MOST_LINES + 2
             lines = [*lines[: _MOST_LINES - 2], f"  and {hidden} more parts"]
         return "\n".join([head, *lines])
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(repr(self))}</pre>"
 
 
 def _text(value) -> str:
