@@ -31,7 +31,9 @@ class AnalysisKind(abc.ABC):
     there; `counted`: what its results are a number of, in the report; `whole`: whether,
     where nothing is swept, its results have no axis of samples; `counts`: whether
     `compute` is told the `number` of all samples; `remembers`: whether it is given a
-    memory to go on from, `remember`.
+    memory to go on from, `remember`; `smooth`: the numbers of a sample that change
+    smoothly where none of its whole numbers does, so that a refined grid fills them in;
+    without any a grid is not refined.
     """
 
     name: ClassVar[str]
@@ -43,6 +45,7 @@ class AnalysisKind(abc.ABC):
     whole: ClassVar[bool] = False
     counts: ClassVar[bool] = False
     remembers: ClassVar[bool] = False
+    smooth: ClassVar[frozenset[str]] = frozenset()
 
     @abc.abstractmethod
     def sample_bytes(self, options) -> float:

@@ -1,30 +1,73 @@
-"""Which values the swept parameters take: grids, paired lists, random and Sobol points."""
+"""Which values the swept parameters take: grids, lists, random and Sobol points."""
 
 import math
 import warnings
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from .catalogue import Declared
 from .tables import Table
 from .values import MAX_SAMPLES, Values
 
+_GRIDS = ("grid", "refine")
 _Count = Annotated[int, Field(ge=1, le=MAX_SAMPLES)]
 
 
 class Sampling(Table):
     """How the values of the swept paths make up samples."""
 
-    method: Literal["grid", "paired", "random", "sobol"] = Field(
-        default="grid", description="grid crosses the lists, paired walks them together"
+    method: Literal["grid", "refine", "paired", "random", "sobol"] = Field(
+        default="grid",
+        description="grid crosses the lists, refine computes only that of a grid where "
+        "neighbours differ, paired walks the lists together",
     )
     count: _Count | None = Field(
         default=None,
         description="how many samples are drawn",
         json_schema_extra={"allowed": f"whole numbers in [1, {MAX_SAMPLES}]"},
     )
+    coarsest: int | None = Field(
+        default=None,
+        ge=2,
+        le=1024,
+        description="refine begins with every so-many-th line of the grid; 16 by default",
+    )
+    checked: int | None = Field(
+        default=None,
+        ge=0,
+        le=MAX_SAMPLES,
+        description="about how many of the samples that refine leaves out are computed, to "
+        "tell how often filling them is wrong; 10000 by default",
+    )
+
+    @model_validator(mode="after")
+    def _of_refine(self):
+        if self.method != "refine":
+            for key in ("coarsest", "checked"):
+                if getattr(self, key) is not None:
+                    raise ValueError(
+                        f'{key} is given where method = "{self.method}"; allowed: with '
+                        "refine only"
+                    )
+        return self
+
+
+def coarsest(sampling: Sampling) -> int:
+    """Return with every how-many-th line of a grid its refinement begins."""
+    return 16 if sampling.coarsest is None else sampling.coarsest
+
+
+def checked(sampling: Sampling) -> int:
+    """Return about how many of the samples that are left out are computed."""
+    return 10_000 if sampling.checked is None else sampling.checked
+
+
+def strip(sampling: Sampling, paths: dict[str, Values]) -> int:
+    """Return the least number of samples of a refined grid that are computed together."""
+    columns = list(paths.values())[1].count()
+    return coarsest(sampling) * columns
 
 
 def number_of(sampling: Sampling, paths: dict[str, Values]) -> int:
@@ -46,6 +89,11 @@ def number_of(sampling: Sampling, paths: dict[str, Values]) -> int:
             listed = ", ".join(f"{path}: {count}" for path, count in counts.items())
             raise ValueError(f"values per path are {listed}; allowed: one number for all")
         return next(iter(counts.values()))
+    if sampling.method == "refine" and (len(counts) != 2 or min(counts.values()) < 2):
+        sizes = " x ".join(map(str, counts.values()))
+        raise ValueError(
+            f'{sizes} values where method = "refine"; allowed: two paths, 2 or more of each'
+        )
     number = math.prod(counts.values())
     if number > MAX_SAMPLES:
         sizes = " x ".join(map(str, counts.values()))
@@ -64,7 +112,9 @@ def check_path(sampling: Sampling, path: str, values: Values, declared: Declared
     bad = taken[~declared.allowed.contains(taken)]
     if bad.size:
         raise ValueError(f"takes the value {bad[0]:g}; allowed: {declared}")
-    if sampling.method == "grid":
+    if sampling.method == "refine" and (np.diff(np.sign(np.diff(taken))) != 0).any():
+        raise ValueError("takes values that turn back; allowed with refine: one direction")
+    if sampling.method in _GRIDS:
         distinct, counts = np.unique(taken, return_counts=True)
         if counts.max() > 1:
             twice = distinct[counts.argmax()]
@@ -77,7 +127,7 @@ def _draws(sampling: Sampling) -> bool:
 
 def grid_of(sampling: Sampling, paths: dict[str, Values]) -> dict[str, int] | None:
     """Return the number of values along each path, or `None` where that is no grid."""
-    if sampling.method != "grid":
+    if sampling.method not in _GRIDS:
         return None
     return {path: values.count() for path, values in paths.items()}
 
@@ -94,7 +144,7 @@ def draw(
     start, stop = (0, number) if part is None else (part.start, part.stop)
     if not paths:
         return {}  # one sample: the system as it is
-    if sampling.method == "grid":
+    if sampling.method in _GRIDS:
         sizes = tuple(values.count() for values in paths.values())
         places = np.unravel_index(np.arange(start, stop), sizes)
         return {

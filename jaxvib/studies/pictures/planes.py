@@ -51,9 +51,14 @@ class Plane:
 
     @property
     def thinned(self) -> str:
-        """A sentence about samples that are left out, empty if there are none."""
+        """Sentences about samples that are left out, empty if there are none."""
         shown, number = self.sheets.size, self.run.size
-        return f" Shown are {shown} of {number} samples, evenly chosen." * (shown < number)
+        text = f" Shown are {shown} of {number} samples, evenly chosen." * (shown < number)
+        if self.run.has("computed"):
+            done = int(np.sum(self.run.field("computed") > 0))
+            text += f" {done} of {number} samples were computed, the others lie in cells "
+            text += "whose corners agree and are filled from them."
+        return text
 
     @property
     def choice(self) -> Choice | None:

@@ -10,6 +10,7 @@ from ..analyses.kinds import ANALYSES, SYSTEMS
 from ..config import samples
 from ..store.fields import Variable, with_coordinates
 from .computing import compute_part
+from .refining import refined_part
 from .study import Study, load_text
 
 
@@ -34,7 +35,10 @@ def chunk_fields(
     def draw(part: slice) -> dict[str, np.ndarray]:
         return samples.draw(study.sampling, study.paths, study.run.seed, part)
 
-    fields = compute_part(study, system, draw, part, progress, remember)
+    if study.sampling.method == "refine":
+        fields = refined_part(study, system, part, progress)
+    else:
+        fields = compute_part(study, system, draw, part, progress, remember)
     return with_coordinates(fields, _coordinates(study, draw(part)))
 
 

@@ -20,6 +20,7 @@ def compute_part(
     part: slice,
     progress,
     remember=None,
+    among: int | None = None,
 ) -> dict[str, Variable]:
     """Return the results of a part of all samples, a reason code for each in `result`.
 
@@ -29,7 +30,8 @@ def compute_part(
     in its part, so that the others keep theirs.
 
     **Arguments:** `draw`: gives the values of some samples by path; `progress`: told of
-    samples done, and why one failed; `remember`: what a search goes on from.
+    samples done, and why one failed; `remember`: what a search goes on from; `among`: how
+    many samples `draw` knows, by default all of the study's.
     **Raises:** `RuntimeError` where no sample of a study can be computed, `MemoryError`
     where there is too little for a single one, `OSError` from the disk.
     """
@@ -67,8 +69,8 @@ def compute_part(
 
     def example(error: Exception) -> dict[str, Variable]:
         """Return the results of a sample that can be computed."""
-        last = study.samples - 1
-        tried = np.linspace(0, last, min(study.samples, _TRIES)).round().astype(int)
+        number = study.samples if among is None else among
+        tried = np.linspace(0, number - 1, min(number, _TRIES)).round().astype(int)
         for place in tried.tolist():
             if found:
                 break

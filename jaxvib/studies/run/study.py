@@ -134,7 +134,8 @@ class Study:
         counts = samples.grid_of(self.sampling, self.paths)
         shape = "" if counts is None else f" = {' x '.join(map(str, counts.values()))}"
         over = " x ".join(self.paths)
-        return f"{self.samples}{shape} samples of {over}"
+        most = "at most " if self.sampling.method == "refine" else ""
+        return f"{most}{self.samples}{shape} samples of {over}"
 
     def resolved(self) -> dict:
         """Return the config with every default in it, as nested tables."""
@@ -192,7 +193,16 @@ def _checked(document: Document, name: str) -> Study:
         raise ValueError(f"{document.name}: {error}") from None
     run = validated(Run, tables.get("run", {}), "run", document)
     if "chunk" not in run.model_fields_set:
-        run = run.model_copy(update={"chunk": fitting_chunk(analysis, number)})
+        chunk = fitting_chunk(analysis, number)
+        if sampling.method == "refine":
+            chunk = samples.strip(sampling, paths)
+        run = run.model_copy(update={"chunk": chunk})
+    elif sampling.method == "refine" and run.chunk % samples.strip(sampling, paths):
+        raise ValueError(
+            f"{document.where('run.chunk')}: run.chunk = {run.chunk} cuts a refined grid "
+            f"between its lines; allowed: none, or a multiple of "
+            f"{samples.strip(sampling, paths)}, {samples.coarsest(sampling)} lines"
+        )
     study = Study(
         name,
         title.title or name,
@@ -294,6 +304,13 @@ def _number_of_samples(document, sampling, paths, analysis) -> int:
         raise ValueError(
             f"{where}: sweep {found}; allowed where analysis.kind = "
             f'"{analysis.name}": {wanted}'
+        )
+    method = document.where("sweep.method")
+    if sampling.method == "refine" and not analysis.smooth:
+        kinds = ", ".join(f'"{name}"' for name in sorted(ANALYSES) if ANALYSES[name].smooth)
+        raise ValueError(
+            f'{method}: sweep.method = "refine" with analysis.kind = "{analysis.name}"; '
+            f"allowed: with {kinds}"
         )
     if not paths:
         return 1

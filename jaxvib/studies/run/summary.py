@@ -16,6 +16,7 @@ from ..store.stored import RESULTS
 from ..store.thinned import MOST_SHOWN, evenly_chosen
 from ..store.times import read_times
 from .execute import failed
+from .refining import words as refined
 from .study import Study
 
 FAILURES = "failed.csv"
@@ -44,6 +45,7 @@ def summary(study: Study, directory: Path) -> tuple[list[str], int]:
         f"done       {number} samples {_time(directory)}",
         f"failed     {bad}{listed}",
         *([f"of         {len(some)} samples, evenly chosen:"] if some is not None else []),
+        *([refined(read)] if study.sampling.method == "refine" else []),
         *ANALYSES[study.analysis.kind].summary(read, study),
         f"evidence   {study.run.evidence}",
         f"results    {directory / RESULTS}",

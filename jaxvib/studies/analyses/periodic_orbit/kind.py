@@ -32,6 +32,12 @@ class PeriodicOrbitKind(AnalysisKind):
     needs = frozenset({Role.PERIODIC})
     counts = True
     groups: ClassVar = {"traces": ("sample",)}
+    smooth = frozenset(
+        {
+            "amplitude", "contact_duration", "contacts_per_period", "largest_multiplier",
+            "lyapunov_exponent", "max_contact_force", "period",
+        }
+    )  # fmt: skip
 
     def sample_bytes(self, options) -> float:
         """Return how much is stored of each sample, bytes."""
