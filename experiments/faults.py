@@ -43,6 +43,8 @@ PARTS = {
     "two runs at once": ("stores.rivals", 100, False),
     "workers killed and frozen": ("workers.workers", 1600, False),
     "a Dask cluster killed and frozen": ("workers.dask", 450, False),
+    "a full disk": ("surroundings.full_disk", 200, False),
+    "a network lost": ("surroundings.network", 200, False),
     "changed configs": ("words.configs", 20_000, False),
     "names": ("words.names", 1000, False),
     "hostile stores": ("words.hostile_stores", 300, False),
@@ -72,13 +74,15 @@ def campaign(share: float, jobs: int, parts: list[str]) -> dict:
 
 
 def _one(part: str, share: float) -> dict:
-    from experiments.faulting import stores, study, words, workers
+    from experiments.faulting import stores, study, surroundings, words, workers
 
     place, number, needs_library = PARTS[part]
     if needs_library and os.environ.get(_BUILT) != "yes":
         return {"cases": 0, "outcomes": {}, "skipped": os.environ.get(_BUILT, "")}
     module, _, name = place.partition(".")
-    function = getattr({"stores": stores, "words": words, "workers": workers}[module], name)
+    modules = (stores, surroundings, words, workers)
+    rooms = {each.__name__.rpartition(".")[2]: each for each in modules}
+    function = getattr(rooms[module], name)
     began, spent = time.perf_counter(), _processor_time()
     try:
         found = function(max(2, round(share * number)), random.Random(part))

@@ -19,7 +19,7 @@ from jaxvib.studies.run.worker import serve
 from .stores import Judge
 from .study import folder, outside, run
 
-_SLOW = (
+SLOW = (
     "--set", "analysis.seconds=0.008", "--set", "run.chunk=2",
     "--set", "sweep.load.amplitude.linspace=[100.0, 400.0, 20]",
 )  # fmt: skip
@@ -72,47 +72,48 @@ def _children(pid: int) -> list[int]:
     return found
 
 
-def _send(number: int, *pids: int) -> None:
+def send(number: int, *pids: int) -> None:
+    """Send a signal to processes, of which some may be no more."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
 
 
 def _one(driver: int, workers: list[int], rng: random.Random) -> None:
-    _send(signal.SIGKILL, *rng.sample(workers, min(1, len(workers))))
+    send(signal.SIGKILL, *rng.sample(workers, min(1, len(workers))))
 
 
 def _several(driver: int, workers: list[int], rng: random.Random) -> None:
-    _send(signal.SIGKILL, *rng.sample(workers, min(2, len(workers))))
+    send(signal.SIGKILL, *rng.sample(workers, min(2, len(workers))))
 
 
 def _all(driver: int, workers: list[int], rng: random.Random) -> None:
-    _send(signal.SIGKILL, *workers)
+    send(signal.SIGKILL, *workers)
 
 
 def _driver(driver: int, workers: list[int], rng: random.Random) -> None:
-    _send(signal.SIGKILL, driver)
+    send(signal.SIGKILL, driver)
 
 
 def _driver_and_workers(driver: int, workers: list[int], rng: random.Random) -> None:
-    _send(signal.SIGKILL, driver, *workers)
+    send(signal.SIGKILL, driver, *workers)
 
 
 def _frozen(driver: int, workers: list[int], rng: random.Random) -> None:
-    _send(signal.SIGSTOP, *rng.sample(workers, min(1, len(workers))))
+    send(signal.SIGSTOP, *rng.sample(workers, min(1, len(workers))))
 
 
 def _frozen_for_a_while(driver: int, workers: list[int], rng: random.Random) -> None:
     some = rng.sample(workers, min(2, len(workers)))
-    _send(signal.SIGSTOP, *some)
+    send(signal.SIGSTOP, *some)
     time.sleep(rng.uniform(0, 3 * _PATIENCE))
-    _send(signal.SIGCONT, *some)
+    send(signal.SIGCONT, *some)
 
 
 def _driver_frozen(driver: int, workers: list[int], rng: random.Random) -> None:
-    _send(signal.SIGSTOP, driver)
+    send(signal.SIGSTOP, driver)
     time.sleep(rng.uniform(0, 3 * _PATIENCE))
-    _send(signal.SIGCONT, driver)
+    send(signal.SIGCONT, driver)
 
 
 _DEEDS: dict[str, Callable[[int, list[int], random.Random], None]] = {
@@ -129,9 +130,9 @@ _DEEDS: dict[str, Callable[[int, list[int], random.Random], None]] = {
 
 def workers(number: int, rng: random.Random) -> dict:
     """Kill or freeze workers and drivers of runs on local processes at random instants."""
-    judge, kinds = Judge(*_SLOW), Counter()
+    judge, kinds = Judge(*SLOW), Counter()
     began = time.perf_counter()
-    assert run(folder("timed"), *_SLOW, "--workers", "3").code == 0
+    assert run(folder("timed"), *SLOW, "--workers", "3").code == 0
     seconds = time.perf_counter() - began
     for case in range(number):
         name, deed = list(_DEEDS.items())[case % len(_DEEDS)]
@@ -146,50 +147,51 @@ def workers(number: int, rng: random.Random) -> dict:
                 deed(driver, there, rng)
 
         count = str(rng.randrange(2, 5))
-        first = run(where, *_SLOW, "--resume", "--workers", count, meddle=meddle)
-        _send(signal.SIGKILL, *seen)  # frozen ones that nobody is left to end
+        first = run(where, *SLOW, "--resume", "--workers", count, meddle=meddle)
+        send(signal.SIGKILL, *seen)  # frozen ones that nobody is left to end
         kinds[f"{name}: the run {'was killed' if first.code < 0 else first.code}"] += 1
         again = str(rng.randrange(1, 4))
-        last = run(where, *_SLOW, "--resume", "--workers", again)
+        last = run(where, *SLOW, "--resume", "--workers", again)
         judge.end(f"{name} {case}", where, before, first, last)
     return judge.result() | {"kinds": dict(sorted(kinds.items()))}
 
 
 def dask(number: int, rng: random.Random) -> dict:
     """Kill or freeze workers, scheduler and driver of runs on a Dask cluster."""
-    judge, kinds = Judge(*_SLOW), Counter()
+    judge, kinds = Judge(*SLOW), Counter()
     deeds = [*_DEEDS, "the scheduler killed"]
     for case in range(number):
         name = deeds[case % len(deeds)]
         where = folder("dask")
         before = outside(where)
-        port = _free_port()
+        port = free_port()
         address = f"tcp://127.0.0.1:{port}"
-        scheduler = _forked(_schedule, port)
-        some = [_forked(_work, address) for _ in range(2)]
+        scheduler = forked(schedule, port)
+        some = [forked(work, address) for _ in range(2)]
 
         def meddle(driver: int, name=name, some=some, where_to=(scheduler, address)):
             time.sleep(rng.uniform(0.2, 1.2))
             if name == "the scheduler killed":
-                _send(signal.SIGKILL, where_to[0])
+                send(signal.SIGKILL, where_to[0])
                 return
             _DEEDS[name](driver, some, rng)
             if name.startswith(("all", "two")):
-                some.append(_forked(_work, where_to[1]))  # they may come and go
+                some.append(forked(work, where_to[1]))  # they may come and go
 
         try:
-            first = run(where, *_SLOW, "--cluster", address, meddle=meddle)
+            first = run(where, *SLOW, "--cluster", address, meddle=meddle)
         finally:
-            _send(signal.SIGKILL, scheduler, *some)
+            send(signal.SIGKILL, scheduler, *some)
             for pid in (scheduler, *some):
                 os.waitpid(pid, 0)
         kinds[f"{name}: the run {'was killed' if first.code < 0 else first.code}"] += 1
-        last = run(where, *_SLOW, "--resume", "--workers", str(rng.randrange(1, 3)))
+        last = run(where, *SLOW, "--resume", "--workers", str(rng.randrange(1, 3)))
         judge.end(f"{name} {case}", where, before, first, last)
     return judge.result() | {"kinds": dict(sorted(kinds.items()))}
 
 
-def _forked(function: Callable, *given) -> int:
+def forked(function: Callable, *given) -> int:
+    """Return the process that a coroutine goes on in."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -203,7 +205,8 @@ def _forked(function: Callable, *given) -> int:
     return pid
 
 
-async def _schedule(port: int) -> None:
+async def schedule(port: int) -> None:
+    """Be the scheduler."""
     from distributed import Scheduler
 
     async with Scheduler(
@@ -212,14 +215,19 @@ async def _schedule(port: int) -> None:
         await scheduler.finished()
 
 
-async def _work(address: str) -> None:
+async def work(address: str, port: int = 0, known_as: str | None = None) -> None:
+    """Be a worker; on a port of one's own, where others come by another address."""
     from distributed import Worker
 
-    async with Worker(address, nthreads=1, memory_limit=0, dashboard=False) as worker:
+    where = {"port": port, "contact_address": known_as} if known_as else {}
+    async with Worker(
+        address, nthreads=1, memory_limit=0, dashboard=False, **where
+    ) as worker:
         await worker.finished()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nobody listens at."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return found.getsockname()[1]
