@@ -2,14 +2,13 @@
 
 from typing import ClassVar
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from .module import ROTATION, TRANSLATION, Module, body_freedom, quantity
+from .module import ROTATION, TRANSLATION, Link, body_freedom, quantity
 
 
-class BeamModule(Module):
+class BeamModule(Link):
     r"""A uniform beam that bends in one plane between two bodies.
 
     Freedoms are `first.y`, `first.angle`, `second.y`, `second.angle`; the angle is the
@@ -25,8 +24,6 @@ class BeamModule(Module):
     `ValueError` naming a field out of its range.
     """
 
-    first: str = eqx.field(static=True)
-    second: str = eqx.field(static=True)
     length: Float[Array, ""] = quantity("length", "m", "length of the beam", above=0.0)
     bending_stiffness: Float[Array, ""] = quantity(
         "bending_stiffness", "N m^2", "bending stiffness E J", above=0.0
@@ -39,11 +36,6 @@ class BeamModule(Module):
     )
 
     kinds: ClassVar = (TRANSLATION, ROTATION, TRANSLATION, ROTATION)
-
-    @property
-    def name(self) -> str:
-        """The module's name on a parameter path: both bodies."""
-        return f"{self.first}-{self.second}"
 
     @property
     def freedoms(self) -> tuple[str, ...]:
@@ -67,7 +59,7 @@ class BeamModule(Module):
         return [(shear, (-1.0, -half, 1.0, -half)), (bend, (0, 1.0, 0, -1.0))]
 
 
-class FrameModule(Module):
+class FrameModule(Link):
     r"""A uniform straight beam in space between two bodies of six freedoms each.
 
     Freedoms are `x`, `y`, `z`, `angle_x`, `angle_y`, `angle_z` of both bodies. The
@@ -82,8 +74,6 @@ class FrameModule(Module):
     `side` along the beam.
     """
 
-    first: str = eqx.field(static=True)
-    second: str = eqx.field(static=True)
     along: Float[Array, " 3"] = quantity(
         "along", "m", "vector to the second body", kw_only=True
     )
@@ -128,11 +118,6 @@ class FrameModule(Module):
             raise ValueError(f"side = {side} lies along the beam, along = {along} m")
 
     @property
-    def name(self) -> str:
-        """The module's name on a parameter path: both bodies."""
-        return f"{self.first}-{self.second}"
-
-    @property
     def freedoms(self) -> tuple[str, ...]:
         """Three translations and three rotations of both bodies."""
         motions = ("x", "y", "z", "angle_x", "angle_y", "angle_z")
@@ -152,10 +137,6 @@ class FrameModule(Module):
             *_legendre_squares(mass, [_bending_row(one, two, row) for row in cubic]),
             *_legendre_squares(mass, [_bending_row(two, minus, row) for row in cubic]),
         ]
-
-    def dissipation(self):
-        """Return no squares: the beam itself does not dissipate."""
-        return []
 
     def potential(self):
         """Return the squares of the potential energy."""

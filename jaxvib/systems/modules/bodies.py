@@ -5,10 +5,10 @@ from typing import ClassVar
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from .module import ROTATION, TRANSLATION, Module, quantity
+from .module import ROTATION, TRANSLATION, Link, Module, quantity
 
 
-class TranslationTranslation(Module):
+class TranslationTranslation(Link):
     r"""Two bodies that translate on one line, joined by a spring and a damper.
 
     $$m = \mathrm{diag}(m_i, m_j), \qquad c = \begin{bmatrix} k & -k \\ -k & k
@@ -21,8 +21,6 @@ class TranslationTranslation(Module):
     Ivanova, modules of planar discrete systems.
     """
 
-    first: str = eqx.field(static=True)
-    second: str = eqx.field(static=True)
     mass: Float[Array, ""] = quantity(
         "mass", "kg", "mass of the second body", default=0.0, at_least=0.0
     )
@@ -38,16 +36,6 @@ class TranslationTranslation(Module):
 
     kinds: ClassVar = (TRANSLATION, TRANSLATION)
 
-    @property
-    def name(self) -> str:
-        """The module's name on a parameter path: both of its bodies."""
-        return f"{self.first}-{self.second}"
-
-    @property
-    def freedoms(self) -> tuple[str, ...]:
-        """Both bodies."""
-        return self.first, self.second
-
     def kinetic(self):
         """Return the squares of the kinetic energy."""
         return [(self.first_mass, (1.0, 0)), (self.mass, (0, 1.0))]
@@ -61,7 +49,7 @@ class TranslationTranslation(Module):
         return [(self.stiffness, (-1.0, 1.0))]
 
 
-class TranslationRotation(Module):
+class TranslationRotation(Link):
     r"""A body that rotates by $\varphi$ about a hinge on a body that translates.
 
     $$m = \begin{bmatrix} m_i + m_j & m_j l_j/2 \\ m_j l_j/2 & J_O \end{bmatrix},
@@ -77,8 +65,6 @@ class TranslationRotation(Module):
     Pavlov, Lilkova-Markova, Evlogiev and Ivanova.
     """
 
-    first: str = eqx.field(static=True)
-    second: str = eqx.field(static=True)
     mass: Float[Array, ""] = quantity("mass", "kg", "mass of the rotating body", above=0.0)
     length: Float[Array, ""] = quantity(
         "length", "m", "length of the rotating body", above=0.0
@@ -105,16 +91,6 @@ class TranslationRotation(Module):
     standing: bool = eqx.field(static=True, default=False, kw_only=True)
 
     kinds: ClassVar = (TRANSLATION, ROTATION)
-
-    @property
-    def name(self) -> str:
-        """The module's name on a parameter path: both of its bodies."""
-        return f"{self.first}-{self.second}"
-
-    @property
-    def freedoms(self) -> tuple[str, ...]:
-        """The translation of the first body and the rotation of the second."""
-        return self.first, self.second
 
     @property
     def semidefinite(self) -> bool:

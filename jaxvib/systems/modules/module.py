@@ -45,7 +45,8 @@ class Module(Printed):
     serve one module, thousands at once, numbers and traced values.
 
     `kinds` says which freedoms are translations and which are rotations; with
-    `semidefinite` no weight of V can be negative.
+    `semidefinite` no weight of V can be negative. To add a module, write those of its
+    energies that it has.
     """
 
     kinds: ClassVar[tuple[str, ...]]
@@ -68,23 +69,56 @@ class Module(Printed):
         """Whether the potential energy can never be negative."""
         return True
 
-    @abc.abstractmethod
     def kinetic(self) -> list[Square]:
-        """Return the squares of the kinetic energy."""
+        """Return the squares of the kinetic energy: none without a mass."""
+        return []
 
-    @abc.abstractmethod
     def dissipation(self) -> list[Square]:
-        """Return the squares of half the dissipated power."""
+        """Return the squares of half the dissipated power: none without a damper."""
+        return []
 
-    @abc.abstractmethod
     def potential(self) -> list[Square]:
-        """Return the squares of the potential energy."""
+        """Return the squares of the potential energy: none without a spring."""
+        return []
 
     def matrices(self) -> ModuleMatrices:
         """Return the module's mass, damping and stiffness matrices."""
         size = len(self.freedoms)
         sums = (self.kinetic(), self.dissipation(), self.potential())
         return ModuleMatrices(*(_matrix(squares, size) for squares in sums))
+
+
+class Link(Module):
+    """A module between two bodies, or one and the ground, and named by them."""
+
+    first: str = eqx.field(static=True)
+    second: str = eqx.field(static=True)
+
+    @property
+    def name(self) -> str:
+        """The module's name on a parameter path: both of its ends."""
+        return f"{self.first}-{self.second}"
+
+    @property
+    def freedoms(self) -> tuple[str, ...]:
+        """One freedom of each end."""
+        return self.first, self.second
+
+
+class Point(Module):
+    """A module that has one freedom, and is named by it."""
+
+    freedom: str = eqx.field(static=True)
+
+    @property
+    def name(self) -> str:
+        """The module's name on a parameter path: its freedom."""
+        return self.freedom
+
+    @property
+    def freedoms(self) -> tuple[str, ...]:
+        """The freedom it sits on."""
+        return (self.freedom,)
 
 
 def entries(squares: list[Square]) -> dict[tuple[int, int], Any]:

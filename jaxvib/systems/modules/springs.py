@@ -2,13 +2,12 @@
 
 from typing import ClassVar
 
-import equinox as eqx
 from jaxtyping import Array, Float
 
-from .module import ROTATION, TRANSLATION, Module, quantity
+from .module import ROTATION, TRANSLATION, Link, Point, quantity
 
 
-class Spring(Module):
+class Spring(Link):
     r"""A spring and a damper between two translations, or one and the ground.
 
     $$V = \tfrac12 k (x_j - x_i)^2, \qquad R = \tfrac12 d (\dot x_j - \dot x_i)^2.$$
@@ -17,8 +16,6 @@ class Spring(Module):
     (N s/m). **Raises:** `ValueError` naming a field out of its range.
     """
 
-    first: str = eqx.field(static=True)
-    second: str = eqx.field(static=True)
     stiffness: Float[Array, ""] = quantity(
         "stiffness", "N/m", "stiffness of the spring", default=0.0, at_least=0.0
     )
@@ -27,20 +24,6 @@ class Spring(Module):
     )
 
     kinds: ClassVar = (TRANSLATION, TRANSLATION)
-
-    @property
-    def name(self) -> str:
-        """The module's name on a parameter path: both freedoms."""
-        return f"{self.first}-{self.second}"
-
-    @property
-    def freedoms(self) -> tuple[str, ...]:
-        """Both freedoms."""
-        return self.first, self.second
-
-    def kinetic(self):
-        """Return no squares: a spring has no mass."""
-        return []
 
     def dissipation(self):
         """Return the square of half the dissipated power."""
@@ -64,65 +47,27 @@ class AngularSpring(Spring):
     kinds: ClassVar = (ROTATION, ROTATION)
 
 
-class PointMass(Module):
+class PointMass(Point):
     r"""A mass $m$ (kg) on a translation, $T = \tfrac12 m \dot x^2$."""
 
-    freedom: str = eqx.field(static=True)
     mass: Float[Array, ""] = quantity("mass", "kg", "mass", kw_only=False, at_least=0.0)
 
     kinds: ClassVar = (TRANSLATION,)
-
-    @property
-    def name(self) -> str:
-        """The module's name on a parameter path: its freedom."""
-        return self.freedom
-
-    @property
-    def freedoms(self) -> tuple[str, ...]:
-        """The freedom it sits on."""
-        return (self.freedom,)
 
     def kinetic(self):
         """Return the square of the kinetic energy."""
         return [(self.mass, (1.0,))]
 
-    def dissipation(self):
-        """Return no squares."""
-        return []
 
-    def potential(self):
-        """Return no squares."""
-        return []
-
-
-class PointInertia(Module):
+class PointInertia(Point):
     r"""A moment of inertia $J$ (kg m^2) on a rotation, $T = \tfrac12 J \dot\varphi^2$."""
 
-    freedom: str = eqx.field(static=True)
     inertia: Float[Array, ""] = quantity(
         "inertia", "kg m^2", "moment of inertia", kw_only=False, at_least=0.0
     )
 
     kinds: ClassVar = (ROTATION,)
 
-    @property
-    def name(self) -> str:
-        """The module's name on a parameter path: its freedom."""
-        return self.freedom
-
-    @property
-    def freedoms(self) -> tuple[str, ...]:
-        """The freedom it sits on."""
-        return (self.freedom,)
-
     def kinetic(self):
         """Return the square of the kinetic energy."""
         return [(self.inertia, (1.0,))]
-
-    def dissipation(self):
-        """Return no squares."""
-        return []
-
-    def potential(self):
-        """Return no squares."""
-        return []
