@@ -22,7 +22,7 @@ from ..dynamics.flow import observe
 from ..dynamics.observables import Watched, start_watching
 from ..ensemble import Reason
 from .newton import newton
-from .shooting import SAME_STATE, Trial, judged
+from .shooting import SAME_STATE, Progress, Trial, advanced, begun, judged
 
 # A step goes no farther than this part of the motion's extent, and of its period.
 _REACH, _STRETCH = 0.5, 0.2
@@ -66,21 +66,13 @@ class CycleShot(NamedTuple):
 
 
 class _Iteration(NamedTuple):
-    """Newton's method so far: see `shooting.shoot`; unknowns are (state, period).
+    """Newton's method so far, of (state, period), and what it has tried last.
 
     `size`: what the motion was measured in at first; `full`: the last step, not cut.
     """
 
-    best: Float[Array, " unknowns"]
-    least: Float[Array, ""]
-    monodromy: Float[Array, "n n"]
-    step: Float[Array, " unknowns"]
-    damping: Float[Array, ""]
-    correction: Float[Array, " unknowns"]
-    iterations: Int[Array, ""]
-    looks: Int[Array, ""]
+    progress: Progress
     size: Float[Array, " n"]
-    result: Int[Array, ""]
     at: Float[Array, " unknowns"]
     full: Float[Array, " unknowns"]
     solver: Float[Array, "unknowns unknowns"]
@@ -178,17 +170,17 @@ def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShot:
     field = system.equation().vector_field
 
     def body(last: _Iteration) -> _Iteration:
-        looking = last.looks > 0
-        at = last.best + jnp.where(looking, 1.0, last.damping) * last.step
+        progress = last.progress
+        begins, at = progress.iterations == 0, progress.tried
         state, span = at[:size], at[size]
-        tolerance = jnp.where(looking, tight, rtol)
+        tolerance = jnp.where(progress.looking, tight, rtol)
         inside = (span < _LONGER * period) & (span > period / _LONGER)
         end = jnp.where(inside, span, 0.0)
         seen = observe(system, state, 0.0, end, rtol=tolerance, grazing=0.0, engine=engine)
         highest, lowest = seen.watched.highest, seen.watched.lowest
         reached = jnp.maximum(jnp.abs(highest), jnp.abs(lowest))
         failed = (seen.result != Reason.SUCCESS) | ~inside
-        first = jnp.where(last.iterations == 0, largest, last.size)
+        first = jnp.where(begins, largest, last.size)
         units = jnp.maximum(reached, _NEGLIGIBLE * first)
         units = jnp.where(units > 0, units, 1.0)
         residual = seen.state - state
@@ -196,7 +188,7 @@ def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShot:
         # A motion at rest returns as well: what is left counts per extent.
         length = jnp.max(jnp.abs(residual) / units) / extent
         length = jnp.where(failed | ~jnp.isfinite(length), jnp.inf, length)
-        better = length < last.least
+        better = length < progress.least
         rate, end_rate = field(0.0, state), field(0.0, seen.state)
         matrix = cycle_matrix(seen.monodromy, rate, end_rate, units, span)
         solver = jnp.linalg.inv(matrix)
@@ -211,20 +203,10 @@ def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShot:
         growth = jnp.maximum(1.0, growth)
         why = jnp.where(inside, seen.result, Reason.DIVERGED).astype(jnp.int32)
         trial = Trial(why, failed, length, better, stride, miss, growth)
-        done, code = judged(last, trial, looking, rtol, tight)
-        moves = better | looking
+        verdict = judged(progress, trial, rtol, tight)
         return _Iteration(
-            jnp.where(moves, at, last.best),
-            # The residuals of another tolerance are compared among themselves.
-            jnp.where(looking | ~done, jnp.where(moves, length, last.least), jnp.inf),
-            jnp.where(better & ~looking, seen.monodromy, last.monodromy),
-            jnp.where(moves, jnp.where(looking | done, full, step), last.step),
-            jnp.where(better, 1.0, last.damping / 2),
-            jnp.where(last.looks == 1, full, last.correction),
-            last.iterations + 1,
-            jnp.where(looking | done, last.looks + 1, 0),
-            jnp.where(last.iterations == 0, jnp.maximum(units, largest), last.size),
-            code,
+            advanced(progress, trial, verdict, step, full, seen.monodromy),
+            jnp.where(begins, jnp.maximum(units, largest), last.size),
             at,
             full,
             solver,
@@ -233,7 +215,7 @@ def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShot:
         )
 
     start = jnp.append(guess, period)
-    last = newton(body, _begun(system, start), lambda iteration: iteration.result < 0)
+    last = newton(body, _begun(system, start), lambda last: last.progress.result < 0)
     return _shot(system, last)
 
 
@@ -242,7 +224,7 @@ def _shot(system, last: _Iteration) -> CycleShot:
     seen, size = last.seen, last.at.shape[0] - 1
     extent = seen.watched.highest - seen.watched.lowest
     still = jnp.max(extent / jnp.maximum(last.units, last.size)) < _AT_REST
-    code = jnp.where(still, Reason.EQUILIBRIUM, last.result)
+    code = jnp.where(still, Reason.EQUILIBRIUM, last.progress.result)
     state = last.at[:size]
     return CycleShot(
         state,
@@ -251,8 +233,8 @@ def _shot(system, last: _Iteration) -> CycleShot:
         seen.state,
         seen.monodromy,
         seen.watched,
-        last.monodromy,
-        last.correction,
+        last.progress.monodromy,
+        last.progress.correction,
         last.full,
         last.solver,
         last.units,
@@ -268,16 +250,8 @@ def _begun(system, start) -> _Iteration:
     code = jnp.asarray(Reason.DIVERGED, jnp.int32)
     seen = Observation(state, jnp.eye(size), watched, code)
     return _Iteration(
-        start,
-        jnp.asarray(jnp.inf),
-        jnp.full((size, size), jnp.nan),
-        jnp.zeros(unknowns),
-        jnp.asarray(1.0),
-        jnp.zeros(unknowns),
-        jnp.asarray(0, jnp.int32),
-        jnp.asarray(0, jnp.int32),
+        begun(start, size),
         jnp.zeros(size),
-        jnp.asarray(-1, jnp.int32),
         start,
         jnp.zeros(unknowns),
         jnp.zeros((unknowns, unknowns)),

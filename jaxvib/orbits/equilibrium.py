@@ -31,8 +31,8 @@ _MOST_ITERATIONS = 100
 # A step this short, per size, is one of the last; one shorter than the other is rounding.
 _CLOSE, _CLOSEST = 1e-9, 1e-15
 _SMALLEST_DAMPING = 1 / 1024
-# Of a field, in units of a double's, per size of its terms.
-_ROUNDINGS = 16
+# What a field is rounded by, per size of its terms.
+FIELD_ROUNDING = 16 * float(jnp.finfo(float).eps)
 # A condition of the Jacobian beyond this leaves three of a double's digits at most.
 _SINGULAR = 1e13
 
@@ -136,8 +136,8 @@ def equilibrium_at(static, leaves, state, units, code, iterations) -> Equilibriu
 
     left, matrix = residual(state, frozen), jacobian(state, frozen)
     finite = jnp.all(jnp.isfinite(matrix)) & jnp.all(jnp.isfinite(left))
-    size = jnp.maximum(jnp.abs(state), _ROUNDINGS * jnp.finfo(float).eps * units)
-    rounded = _ROUNDINGS * jnp.finfo(float).eps * (jnp.abs(matrix) @ size)
+    size = jnp.maximum(jnp.abs(state), FIELD_ROUNDING * units)
+    rounded = FIELD_ROUNDING * (jnp.abs(matrix) @ size)
     safe = jnp.where(finite, matrix, jnp.eye(state.shape[0]))
     condition = _condition(safe, units)
     away = jnp.abs(jnp.linalg.inv(safe)) @ (jnp.abs(left) + rounded)

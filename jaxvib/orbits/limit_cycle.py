@@ -16,6 +16,7 @@ from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, reason
 from ..ensemble.result import Result
 from .cycle_shooting import CycleShot, shoot_cycle
+from .equilibrium import FIELD_ROUNDING
 from .evidence import evidence_factor
 from .extremes import top
 from .implicit import implicit_root, with_derivative_of
@@ -28,7 +29,6 @@ from .multipliers import (
 )
 
 _BAND = 1e-3  # without evidence multipliers nearer to the unit circle are undecided
-_ROUNDINGS = 16
 
 
 class LimitCycle(Result):
@@ -263,7 +263,7 @@ def _bars(shot: CycleShot, parts, evidenced) -> _Bars:
     scale = jnp.append(units, shot.period)
     # What one revolution is rounded by.
     rounded = jnp.abs(shot.monodromy) @ units + units
-    rounded = _ROUNDINGS * jnp.finfo(float).eps * rounded / units
+    rounded = FIELD_ROUNDING * rounded / units
     rounded = jnp.abs(shot.solver) @ jnp.append(rounded, 0.0) * scale
     moved = jnp.abs(shot.correction) + jnp.abs(shot.left) + rounded
     change = shot.monodromy - shot.coarse_monodromy

@@ -8,7 +8,7 @@ STABLE, UNSTABLE, UNDECIDED = 1, 0, -1
 VERDICTS = {STABLE: "stable", UNSTABLE: "unstable", UNDECIDED: "undecided"}
 # Of a revolution of some hundred steps, in units of a double's: of 300 orbits one is off
 # by more than 64. Sweeps that balance a matrix well enough.
-_ROUNDINGS = 64
+_ROUNDING = 64 * float(jnp.finfo(float).eps)
 _SWEEPS = 8
 
 
@@ -105,7 +105,7 @@ def multiplier_error(
     alone = 2 * products / jnp.where(gaps > 0, gaps + apart, 1.0)
     pairs = jnp.where(4 * products < gaps**2, alone, jnp.sqrt(products))
     condition = jnp.linalg.norm(right, axis=0) * jnp.linalg.norm(left, axis=1)
-    relative = _ROUNDINGS * jnp.finfo(float).eps + noise
+    relative = _ROUNDING + noise
     rounding = relative * jnp.linalg.norm(safe) * condition
     total = jnp.diagonal(moved) + jnp.sum(pairs, axis=1) + rounding
     sample = jnp.sqrt(jnp.max(products))
@@ -120,7 +120,7 @@ def state_rounding(monodromy, units) -> Float[Array, " n"]:
     """
     size = jnp.abs(monodromy) @ units + units
     away = jnp.abs(jnp.linalg.inv(jnp.eye(units.shape[0]) - monodromy))
-    return away @ (_ROUNDINGS * jnp.finfo(float).eps * size)
+    return away @ (_ROUNDING * size)
 
 
 def balance(matrix: Float[Array, "n n"]) -> Float[Array, " n"]:

@@ -163,27 +163,42 @@ def _longest_steps(system, state):
     return None if longest is None else (longest, jnp.minimum(longest, FINE * period))
 
 
-class _Iteration(NamedTuple):
-    """Newton's method so far: the best state, and the step to try from it.
+class Progress(NamedTuple):
+    """How far damped Newton's method has come: the best unknowns, and the step from there.
 
-    `least`: the residual there, per size; `monodromy`: of the last state that was better,
-    and `step` the full step from there, to be taken times `damping`. `bend`, `correction`:
-    see `Shot`. `looks`: revolutions at the tighter tolerance, 0 while the method has not
-    converged; `units` of the motion; `result`: a reason code, -1 while it goes on;
-    `seen`: the last revolution.
+    `least`: the residual there, per size; `monodromy`: of the last motion that was better,
+    and `step` from there, to be taken times `damping`. `correction`: see `Shot`. `looks`:
+    revolutions at the tighter tolerance, 0 while the method has not converged; `result`:
+    a reason code, -1 while it goes on.
     """
 
-    best: Float[Array, " n"]
+    best: Float[Array, " unknowns"]
     least: Float[Array, ""]
     monodromy: Float[Array, "n n"]
-    step: Float[Array, " n"]
+    step: Float[Array, " unknowns"]
     damping: Float[Array, ""]
-    bend: Float[Array, ""]
-    correction: Float[Array, " n"]
+    correction: Float[Array, " unknowns"]
     iterations: Int[Array, ""]
     looks: Int[Array, ""]
-    units: Float[Array, " n"]
     result: Int[Array, ""]
+
+    @property
+    def looking(self) -> Bool[Array, ""]:
+        """Whether it has converged, and goes on at the tighter tolerance."""
+        return self.looks > 0
+
+    @property
+    def tried(self) -> Float[Array, " unknowns"]:
+        """The unknowns that it tries next."""
+        return self.best + jnp.where(self.looking, 1.0, self.damping) * self.step
+
+
+class _Iteration(NamedTuple):
+    """Newton's method so far, `bend` of the `Shot`, `units` of the motion as last seen."""
+
+    progress: Progress
+    bend: Float[Array, ""]
+    units: Float[Array, " n"]
     seen: Revolution
 
 
@@ -203,11 +218,8 @@ class Trial(NamedTuple):
     growth: Float[Array, ""]
 
 
-def judged(last, trial: Trial, looking, rtol, tight):
-    """Return whether the method has converged at `rtol`, and a reason code or -1.
-
-    `last`: the method so far, with its `damping`, `least`, `iterations` and `looks`.
-    """
+def judged(last: Progress, trial: Trial, rtol, tight):
+    """Return whether the method has converged at `rtol`, and a reason code or -1."""
     better, failed, stride, miss = trial.better, trial.failed, trial.stride, trial.miss
     # Where neighbours part a million times as far, short steps alone say nothing.
     returns = miss < _RETURNS
@@ -227,25 +239,42 @@ def judged(last, trial: Trial, looking, rtol, tight):
     late = jnp.where(last.looks < _MOST_LOOKS, -1, Reason.ITERATION_LIMIT)
     late = jnp.where(enough, Reason.SUCCESS, late)
     late = jnp.where(failed, trial.result, late)
-    return done, jnp.where(looking, late, code).astype(jnp.int32)
+    return done, jnp.where(last.looking, late, code).astype(jnp.int32)
 
 
-def _begun(system, start, units) -> _Iteration:
-    """Return the method before its first step."""
-    size = start.shape[0]
-    return _Iteration(
+def advanced(last: Progress, trial: Trial, verdict, step, full, monodromy) -> Progress:
+    """Return the method after a trial; `verdict`: what is `judged` of it.
+
+    `step`: the next one, and `full`: where it is not cut.
+    """
+    (done, code), looking = verdict, last.looking
+    moves = trial.better | looking
+    return Progress(
+        jnp.where(moves, last.tried, last.best),
+        # The residuals of another tolerance are compared among themselves.
+        jnp.where(looking | ~done, jnp.where(moves, trial.length, last.least), jnp.inf),
+        jnp.where(trial.better & ~looking, monodromy, last.monodromy),
+        jnp.where(moves, jnp.where(looking | done, full, step), last.step),
+        jnp.where(trial.better, 1.0, last.damping / 2),
+        jnp.where(last.looks == 1, full, last.correction),
+        last.iterations + 1,
+        jnp.where(looking | done, last.looks + 1, 0),
+        code,
+    )
+
+
+def begun(start, size: int) -> Progress:
+    """Return the method before its first step, of a motion of so many states."""
+    return Progress(
         start,
         jnp.asarray(jnp.inf),
         jnp.full((size, size), jnp.nan),
-        jnp.zeros(size),
+        jnp.zeros_like(start),
         jnp.asarray(1.0),
-        jnp.asarray(0.0),
-        jnp.zeros(size),
+        jnp.zeros_like(start),
         jnp.asarray(0, jnp.int32),
         jnp.asarray(0, jnp.int32),
-        units,
         jnp.asarray(-1, jnp.int32),
-        jax.tree.map(jnp.zeros_like, _not_begun(system, start)),
     )
 
 
@@ -268,8 +297,8 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
     identity = jnp.eye(start.shape[0])
 
     def body(last: _Iteration) -> _Iteration:
-        active, looking = last.result < 0, last.looks > 0
-        state = last.best + jnp.where(looking, 1.0, last.damping) * last.step
+        progress = last.progress
+        active, looking, state = progress.result < 0, progress.looking, progress.tried
         seen = revolve(
             system,
             state,
@@ -283,16 +312,17 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
         # A guess may be at rest, or nearly, where the motion is not.
         image = jnp.where(jnp.isfinite(seen.state), seen.state, state)
         own = jnp.maximum(scales(system, state), scales(system, image))
-        units = jnp.where(last.iterations == 0, jnp.maximum(last.units, own), last.units)
+        begins = progress.iterations == 0
+        units = jnp.where(begins, jnp.maximum(last.units, own), last.units)
         residual = seen.state - state
         length = jnp.max(jnp.abs(residual) / units)
         failed = seen.result != Reason.SUCCESS
         length = jnp.where(failed, jnp.inf, length)
-        better = length < last.least
+        better = length < progress.least
         new_step = jnp.linalg.solve(identity - seen.monodromy, residual)
-        travelled = jnp.max(jnp.abs(last.damping * last.step) / units)
-        turned = jnp.max(jnp.abs(seen.monodromy - last.monodromy)) / travelled
-        notable = better & (travelled > jnp.sqrt(rtol)) & (last.iterations > 0)
+        travelled = jnp.max(jnp.abs(progress.damping * progress.step) / units)
+        turned = jnp.max(jnp.abs(seen.monodromy - progress.monodromy)) / travelled
+        notable = better & (travelled > jnp.sqrt(rtol)) & ~begins
         notable = notable & ~looking
         bend = jnp.where(notable, jnp.maximum(last.bend, turned), last.bend)
 
@@ -301,27 +331,18 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
         growth = jnp.max(jnp.abs(seen.monodromy) * own[None] / own[:, None])
         growth = jnp.maximum(1.0, growth)
         trial = Trial(seen.result, failed, length, better, stride, miss, growth)
-        done, code = judged(last, trial, looking, rtol, tight)
-
-        moves = better | looking
+        verdict = judged(progress, trial, rtol, tight)
         new = _Iteration(
-            jnp.where(moves, state, last.best),
-            # The residuals of another tolerance are compared among themselves.
-            jnp.where(looking | ~done, jnp.where(moves, length, last.least), jnp.inf),
-            jnp.where(better & ~looking, seen.monodromy, last.monodromy),
-            jnp.where(moves, new_step, last.step),
-            jnp.where(better, 1.0, last.damping / 2),
+            advanced(progress, trial, verdict, new_step, new_step, seen.monodromy),
             bend,
-            jnp.where(last.looks == 1, new_step, last.correction),
-            last.iterations + 1,
-            jnp.where(looking | done, last.looks + 1, 0),
-            jnp.where(done & ~looking, own, units),
-            code,
+            jnp.where(verdict[0] & ~looking, own, units),
             seen,
         )
         return jax.tree.map(lambda n, o: jnp.where(active, n, o), new, last)
 
-    first = _begun(system, start, units)
-    last = newton(body, first, lambda iteration: iteration.result < 0)
-    orbit = last.best, last.seen, last.monodromy, last.correction, last.bend
-    return Shot(*orbit, last.iterations, last.result)
+    nothing = jax.tree.map(jnp.zeros_like, _not_begun(system, start))
+    first = _Iteration(begun(start, start.shape[0]), jnp.asarray(0.0), units, nothing)
+    last = newton(body, first, lambda iteration: iteration.progress.result < 0)
+    found = last.progress
+    orbit = found.best, last.seen, found.monodromy, found.correction, last.bend
+    return Shot(*orbit, found.iterations, found.result)

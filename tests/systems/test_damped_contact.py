@@ -54,13 +54,15 @@ def test_a_law_can_be_built_by_its_restitution(restitution):
     assert float(built.restitution(0.3)) == pytest.approx(restitution, abs=1e-14)
     elastic = restitution > 0.99
     for near in (
-        jv.HuntCrossleyContact.lankarani_nikravesh(1e7, restitution, 0.3),
-        jv.HuntCrossleyContact.flores(1e7, restitution, 0.3),
+        jv.HuntCrossleyContact.with_restitution(
+            1e7, restitution, 0.3, rule="lankarani_nikravesh"
+        ),
+        jv.HuntCrossleyContact.with_restitution(1e7, restitution, 0.3, rule="flores"),
     ):
         if elastic:
             found = float(near.restitution(0.3))
             assert 1 - found == pytest.approx(1 - restitution, rel=0.1)
-    soft = jv.HuntCrossleyContact.flores(1e7, 0.5, 2.0, 1.3)
+    soft = jv.HuntCrossleyContact.with_restitution(1e7, 0.5, 2.0, 1.3, rule="flores")
     assert float(soft.damping) == pytest.approx(0.8)
     assert float(soft.exponent) == 1.3
 
@@ -200,7 +202,7 @@ def test_what_is_wrong_is_named():
     with pytest.raises(ValueError, match=r"exponent = 0\.5"):
         jv.HuntCrossleyContact(1.0, 1.0, 0.5)
     with pytest.raises(ValueError, match=r"restitution = 1.5 .*\(0, 1\]"):
-        jv.HuntCrossleyContact.flores(1.0, 1.5, 1.0)
+        jv.HuntCrossleyContact.with_restitution(1.0, 1.5, 1.0, rule="flores")
     with pytest.raises(ValueError, match="do not ascend"):
         jv.PiecewiseLinearContact([1.0, 2.0, 3.0], [0.2, 0.1])
     with pytest.raises(ValueError, match=r"allowed: \(m,\), \(m - 1,\)"):

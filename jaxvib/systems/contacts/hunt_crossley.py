@@ -4,12 +4,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
+from ..._nearest import unknown_key
 from ..._quantity import Range, check_range, quantity
 from ..contact import HertzContact
 from ..printed import Printed
 from .power import PowerContact
 
-_POSITIVE = Range(above=0.0)
 _HERTZ = 1.5
 # Below it x - log(1 + x) is a series, above it a difference that keeps its digits.
 _SMALL, _TERMS = 0.2, 30
@@ -54,62 +54,30 @@ class HuntCrossleyContact(Printed):
         self.exponent = None if usual else exponent
 
     @classmethod
-    def lankarani_nikravesh(
-        cls,
-        stiffness: Real[ArrayLike, ""],
-        restitution: Real[ArrayLike, ""],
-        speed: Real[ArrayLike, ""],
-        exponent: Real[ArrayLike, ""] = _HERTZ,
-    ) -> "HuntCrossleyContact":
-        r"""Build it by the coefficient of restitution $e$ of an impact at a `speed` $v$.
-
-        $c = 3 (1 - e^2) / (4 v)$, of which the impact itself makes $e$ if $e$ is near 1.
-        **Source:** Lankarani and Nikravesh, *J. Mechanical Design* 112 (1990) 369.
-        """
-        _check_impact(restitution, speed)
-        return cls(stiffness, 3 * (1 - restitution**2) / (4 * speed), exponent)
-
-    @classmethod
-    def flores(
-        cls,
-        stiffness: Real[ArrayLike, ""],
-        restitution: Real[ArrayLike, ""],
-        speed: Real[ArrayLike, ""],
-        exponent: Real[ArrayLike, ""] = _HERTZ,
-    ) -> "HuntCrossleyContact":
-        r"""Build it by the coefficient of restitution $e$ of an impact at a `speed` $v$.
-
-        $c = 8 (1 - e) / (5 e v)$, which is good for soft bodies too. **Source:** Flores,
-        Machado, Silva and Martins, *Multibody System Dynamics* 25 (2011) 357.
-        """
-        _check_impact(restitution, speed)
-        return cls(stiffness, 8 * (1 - restitution) / (5 * restitution * speed), exponent)
-
-    @classmethod
     def with_restitution(
         cls,
         stiffness: Real[ArrayLike, ""],
         restitution: Real[ArrayLike, ""],
         speed: Real[ArrayLike, ""],
         exponent: Real[ArrayLike, ""] = _HERTZ,
+        rule: str = "exact",
     ) -> "HuntCrossleyContact":
-        r"""Build it so that a free impact at a `speed` $v$ has the restitution $e$ exactly.
+        r"""Build it by the coefficient of restitution $e$ of an impact at a `speed` $v$.
 
-        That is the root $c$ of the equation in `restitution`.
+        `rule`: "exact", the root $c$ of the equation in `restitution`; or, as others have
+        it, "flores", $c = 8 (1 - e) / (5 e v)$, which is good for soft bodies too, or
+        "lankarani_nikravesh", $c = 3 (1 - e^2) / (4 v)$, good where $e$ is near 1.
+        **Raises:** `ValueError` for a number out of its range or an unknown rule.
+
+        **Source:** Flores, Machado, Silva and Martins, *Multibody System Dynamics* 25
+        (2011) 357; Lankarani and Nikravesh, *J. Mechanical Design* 112 (1990) 369.
         """
-        _check_impact(restitution, speed)
-        ratio = jnp.asarray(restitution, float)
-        # Monotone and convex in log(c v): Newton's steps from Flores' value converge.
-        turn = jnp.log(8 * (1 - ratio) / (5 * ratio))
-
-        def miss(turn):
-            return restitution_of(jnp.exp(turn)) - ratio
-
-        for _ in range(_NEWTON_STEPS):
-            value, slope = jax.jvp(miss, (turn,), (jnp.ones_like(turn),))
-            turn = turn - value / slope
-        damping = jnp.where(ratio < 1, jnp.exp(turn), 0.0) / speed
-        return cls(stiffness, damping, exponent)
+        check_range("restitution", restitution, "", Range(above=0.0, at_most=1.0))
+        check_range("speed", speed, "m/s", Range(above=0.0))
+        if rule not in _RULES:
+            raise ValueError(unknown_key("rule", rule, _RULES))
+        turn = _RULES[rule](jnp.asarray(restitution, float))
+        return cls(stiffness, turn / speed, exponent)
 
     def restitution(self, speed: Real[ArrayLike, "*n"]) -> Float[Array, "*n"]:
         r"""Return the coefficient of restitution $e$ of a free impact at a speed $v$, m/s.
@@ -169,6 +137,27 @@ def _excess(x):
     return jnp.where(small, series * near**2, x - jnp.log1p(jnp.where(small, 0.0, x)))
 
 
-def _check_impact(restitution, speed) -> None:
-    check_range("restitution", restitution, "", Range(above=0.0, at_most=1.0))
-    check_range("speed", speed, "m/s", _POSITIVE)
+def _flores(ratio):
+    return 8 * (1 - ratio) / (5 * ratio)
+
+
+def _exact(ratio):
+    """Return the c v of which an impact makes that ratio of the speeds."""
+    # Monotone and convex in log(c v): Newton's steps from Flores' value converge.
+    turn = jnp.log(_flores(ratio))
+
+    def miss(turn):
+        return restitution_of(jnp.exp(turn)) - ratio
+
+    for _ in range(_NEWTON_STEPS):
+        value, slope = jax.jvp(miss, (turn,), (jnp.ones_like(turn),))
+        turn = turn - value / slope
+    return jnp.where(ratio < 1, jnp.exp(turn), 0.0)
+
+
+# c v of an impact by its coefficient of restitution.
+_RULES = {
+    "exact": _exact,
+    "flores": _flores,
+    "lankarani_nikravesh": lambda ratio: 3 * (1 - ratio**2) / 4,
+}
