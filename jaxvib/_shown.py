@@ -9,4 +9,4 @@ class Shown(eqx.Module):
     """A module whose text a notebook shows as it is."""
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(repr(self))}</pre>"
+        return f"<pre>{html.escape(repr(self), quote=False)}</pre>"
