@@ -41,9 +41,6 @@ LONGER_FUNCTIONS = {
     "kernels.large_angle.large_angle_text": 87,
 }
 MORE_ARGUMENTS = {
-    "design.fitting.fit": 11,
-    "design.front.pareto_front": 10,
-    "design.optimise.optimise": 10,
     "dynamics.events.engine.travel": 10,
     "dynamics.exponential.decoupled._with_steps": 9,
     "dynamics.flow.observe": 9,

@@ -14,7 +14,13 @@ import time
 import numpy as np
 
 import jaxvib as jv
-from jaxvib.design import Problem, beam_measure, optimise, placement_measure
+from jaxvib.design import (
+    Problem,
+    SearchSettings,
+    beam_measure,
+    optimise,
+    placement_measure,
+)
 
 MASS = 0.02  # kg, each: 3 per cent of the beam's
 TARGETS = (-2.5 + 23.0j, -9.0 + 145.0j)  # 1/s
@@ -73,7 +79,7 @@ def beam() -> dict:
 
 def _timed(problem, method, **options):
     began = time.perf_counter()
-    design = optimise(problem, method, **options)
+    design = optimise(problem, method, settings=SearchSettings(**options))
     return design, round(time.perf_counter() - began, 1)
 
 

@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 import jaxvib as jv
-from jaxvib.design import Problem, optimise, orbit_measure, over
+from jaxvib.design import Problem, SearchSettings, optimise, orbit_measure, over
 from jaxvib.orbits import regimes
 
 BAND = np.linspace(5.0, 7.0, 9)
@@ -56,7 +56,7 @@ def damper() -> dict:
         designs, seconds = {}, {}
         for method, options in METHODS.items():
             began = time.perf_counter()
-            designs[method] = optimise(problem, method, **options)
+            designs[method] = optimise(problem, method, settings=SearchSettings(**options))
             seconds[method] = time.perf_counter() - began
         best = min(float(d.objective[int(d.best)]) for d in designs.values())
         found[case] = {

@@ -16,7 +16,7 @@ import time
 began = time.perf_counter(), time.process_time()
 
 import jaxvib as jv  # noqa: E402
-from jaxvib.design import Problem, optimise, orbit_measure  # noqa: E402
+from jaxvib.design import Problem, SearchSettings, optimise, orbit_measure  # noqa: E402
 
 PATHS = {"attached.frequency": (4.0, 8.0), "attached.damping_ratio": (0.005, 0.3)}
 
@@ -25,7 +25,7 @@ def first_design() -> dict:
     """Return the figures."""
     system = jv.two_body_impact(contact=jv.HertzContact(3.504e7))
     problem = Problem(system, PATHS, orbit_measure("amplitude", 0))
-    design = optimise(problem, "adam", steps=20)
+    design = optimise(problem, "adam", settings=SearchSettings(steps=20))
     seconds = time.perf_counter() - began[0], time.process_time() - began[1]
     print(design)
     step = 1e-4

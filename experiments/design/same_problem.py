@@ -12,7 +12,13 @@ import time
 import numpy as np
 
 import jaxvib as jv
-from jaxvib.design import Problem, optimal_absorber, optimise, white_noise_measure
+from jaxvib.design import (
+    Problem,
+    SearchSettings,
+    optimal_absorber,
+    optimise,
+    white_noise_measure,
+)
 
 MASS_RATIO = 0.1
 BOUNDS = {"attached.frequency": (0.7, 1.1), "attached.damping_ratio": (0.02, 0.5)}
@@ -38,10 +44,15 @@ def same_problem() -> dict:
     exact = optimal_absorber("h2", MASS_RATIO)
     rows = {}
     for name, options in METHODS.items():
-        options = {"method": name, **options}
-        optimise(problem, **options)
+        method, settings = (
+            options.get("method", name),
+            SearchSettings(
+                **{key: value for key, value in options.items() if key != "method"}
+            ),
+        )
+        optimise(problem, method, settings=settings)
         began = time.perf_counter()
-        design = optimise(problem, **options)
+        design = optimise(problem, method, settings=settings)
         seconds = time.perf_counter() - began
         rows[name] = {
             "evaluations": int(design.evaluations),

@@ -34,6 +34,7 @@ from .sensitivity import LocalSensitivity as LocalSensitivity
 from .sensitivity import SobolIndices as SobolIndices
 from .sensitivity import local_sensitivity as local_sensitivity
 from .sensitivity import sobol_indices as sobol_indices
+from .settings import SearchSettings as SearchSettings
 from .smoothness import Notice as Notice
 from .smoothness import notice as notice
 from .tuned_mass_damper import optimal_absorber as optimal_absorber

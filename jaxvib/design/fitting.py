@@ -25,7 +25,11 @@ from .history import Design
 from .measure import Measure, as_measure
 from .optimise import optimise
 from .problem import Problem
+from .settings import SearchSettings
 from .variables import Bounds
+
+# Errors and intervals are those of the very best parameters.
+_CLOSER = SearchSettings(tolerance=1e-12)
 
 
 class Fit(Shown):
@@ -63,10 +67,7 @@ def fit(
     data: Real[np.ndarray, " data"] | list[float],
     deviations: Real[np.ndarray, " data"] | list[float] | float | None = None,
     *,
-    starts: int = 1,
-    steps: int = 200,
-    tolerance: float = 1e-12,
-    seed: int = 0,
+    settings: SearchSettings = _CLOSER,
     remember: Remember | None = None,
     name: str = "",
 ) -> Fit:
@@ -99,9 +100,8 @@ def fit(
 
     problem = Problem(system, bounds, Measure(own.analysis, residuals), combine="squares")
     design = optimise(
-        problem, "least_squares", starts=starts, steps=steps, tolerance=tolerance,
-        seed=seed, remember=remember, name=name,
-    )  # fmt: skip
+        problem, "least_squares", settings=settings, remember=remember, name=name
+    )
     return _judged(problem, design, measured, sizes, known)
 
 

@@ -31,6 +31,7 @@ from .history import inside, optimality
 from .optimise import starting_points
 from .problem import Problem
 from .scipy_methods import CONSTRAINED
+from .settings import USUAL, SearchSettings
 
 _SAME = 1e-8  # of the range of an objective: as good
 _BETTER = 1e-6  # of the range of an objective: better
@@ -81,10 +82,7 @@ def pareto_front(
     method: str = "slsqp",
     *,
     points: int = 21,
-    starts: int = 1,
-    steps: int = 200,
-    tolerance: float = 1e-10,
-    seed: int = 0,
+    settings: SearchSettings = USUAL,
     remember: Remember | None = None,
     name: str = "",
     progress: Callable[[int], None] | None = None,
@@ -97,24 +95,19 @@ def pareto_front(
     either, the front goes as far as feasible points were seen.
 
     **Arguments:** `method`: "slsqp" or "trust_constr"; `points`: as many of two
-    objectives, of more the finest even net of at most so many; `starts`: of each end;
-    the others as in `optimise`. **Raises:** `ValueError` for one objective alone, a
-    method that knows no constraints, fewer points than objectives, or if no start has
-    objectives or no feasible point is found.
+    objectives, of more the finest even net of at most so many; `settings`: `starts` are
+    those of each end; the others as in `optimise`. **Raises:** `ValueError` for one
+    objective alone, a method that knows no constraints, fewer points than objectives, or
+    if no start has objectives or no feasible point is found.
     """
-    check_range("starts", starts, "", Range(at_least=1))
-    check_range("steps", steps, "", Range(at_least=1))
-    check_range("tolerance", tolerance, "", Range(above=0.0, below=1.0))
     goals = problem.form.goals
     if not goals:
         raise ValueError("one objective; allowed: two Goals or more, by name")
     check_range("points", points, "", Range(at_least=len(goals)))
     if method not in CONSTRAINED:
         raise ValueError(unknown_key("method", method, CONSTRAINED))
-    rows = starting_points(problem, starts, seed)
-    search = FrontSearch(
-        problem, (method, steps, tolerance, seed), remember, name, progress
-    )
+    rows = starting_points(problem, settings)
+    search = FrontSearch(problem, (method, settings), remember, name, progress)
     ends = search.ends(rows)
     weights, found = search.between(ends, points)
     codes = {each: jnp.asarray(one.code) for each, one in zip(goals, ends, strict=True)}

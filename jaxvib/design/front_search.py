@@ -1,5 +1,6 @@
 """The searches that make a Pareto front: its ends, and the points in between."""
 
+import dataclasses
 import itertools
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from .history import worst_violation
 from .measure import LostError
 from .optimise import searched
 from .problem import Problem
+from .settings import SearchSettings
 
 _SUMS = (1e-3, 1e-6)  # weight of all objectives' sum: of an end, then of every point
 _AHEAD = 1e-8  # of the range of an objective: an aim is met better
@@ -39,9 +41,16 @@ def worst_numbers(evaluation: Evaluation) -> np.ndarray:
 
 
 class FrontSearch:
-    """The searches for one front; keeps what they came by. `how`: of `searched`."""
+    """The searches for one front; keeps what they came by. `how`: method and settings."""
 
-    def __init__(self, problem: Problem, how: tuple, remember, name: str, progress):
+    def __init__(
+        self,
+        problem: Problem,
+        how: tuple[str, SearchSettings],
+        remember,
+        name: str,
+        progress,
+    ):
         self._problem, self._form, self._how = problem, problem.form, how
         self._remember, self._name, self._progress = remember, name, progress
         self._evaluators: list[Evaluator] = []
@@ -180,9 +189,11 @@ class FrontSearch:
         """Return the search for an aim from a design nearby, or a point, and its motion."""
         normalised = near.final.normalised if normalised is None else normalised
         evaluator = self._evaluator(normalised, aim, near.evaluator)
-        method, steps, tolerance, seed = self._how
-        tolerance = max(tolerance, _ROUGH) if roughly else tolerance
-        found = searched(evaluator, normalised, method, steps, tolerance, seed)
+        method, settings = self._how
+        if roughly:
+            rough = max(settings.tolerance, _ROUGH)
+            settings = dataclasses.replace(settings, tolerance=rough)
+        found = searched(evaluator, normalised, method, settings)
         history = found.history
         return Found(history[found.end], history[0], found.code, evaluator)
 

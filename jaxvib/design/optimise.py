@@ -10,7 +10,6 @@ import optax
 from scipy.stats import qmc
 
 from .._nearest import unknown_key
-from .._quantity import Range, check_range
 from ..ensemble import Reason, reason
 from .evaluation import Evaluation, Evaluator, Remember
 from .first_order import descend
@@ -18,6 +17,7 @@ from .history import Design, Starts, design_of, worst_violation
 from .measure import LostError
 from .problem import Problem
 from .scipy_methods import CONSTRAINED, METHODS
+from .settings import USUAL, SearchSettings
 from .smoothness import Notice
 
 ADAM = "adam"
@@ -29,10 +29,7 @@ def optimise(
     problem: Problem,
     method: str | optax.GradientTransformation = "slsqp",
     *,
-    starts: int = 1,
-    steps: int = 200,
-    tolerance: float = 1e-10,
-    seed: int = 0,
+    settings: SearchSettings = USUAL,
     remember: Remember | None = None,
     name: str = "",
     progress: Callable[[int], None] | None = None,
@@ -44,32 +41,28 @@ def optimise(
     "trust_constr" (interior points), which know constraints and min-max problems;
     "quasi_newton" (L-BFGS-B); "least_squares" for `combine="squares"`; "adam", or any
     optimiser of optax, which takes all starts at once by `vmap`; "nelder_mead" and
-    "evolution" (differential evolution), which need no gradients. `starts`: the
-    system's own values, then Sobol points within the bounds (`seed`); `steps`: of the
-    optimiser, for each start; `tolerance`: relative, on objective and variables.
-    `remember`: keeps evaluations, so that a stopped search goes on to the same bits.
+    "evolution" (differential evolution), which need no gradients. `settings`: where from,
+    how far and how closely. `remember`: keeps evaluations, so that a stopped search goes
+    on to the same bits.
     A start whose motion, bifurcation or objective is not found ends with its reason, and
     the others go on; `throw`: whether it is an error if none has an objective.
 
     **Raises:** `ValueError` for an unknown method, one that does not know constraints
     where there are some, several objectives, or if no start has an objective.
     """
-    check_range("starts", starts, "", Range(at_least=1))
-    check_range("steps", steps, "", Range(at_least=1))
-    check_range("tolerance", tolerance, "", Range(above=0.0, below=1.0))
     _check_method(problem, method)
-    normalised = starting_points(problem, starts, seed)
+    normalised = starting_points(problem, settings)
     if method == ADAM or not isinstance(method, str):
         optimiser = optax.adam(_RATE) if isinstance(method, str) else method
         return _first_order(
-            problem, optimiser, normalised, steps, remember, name, progress, throw
+            problem, optimiser, normalised, settings.steps, remember, name, progress, throw
         )
     found = []
     for place, row in enumerate(normalised):
         evaluator = Evaluator(
             problem, row, remember=remember, name=f"{name}/{place}", progress=progress
         )
-        found.append(searched(evaluator, row, method, steps, tolerance, seed))
+        found.append(searched(evaluator, row, method, settings))
     histories = [each.history for each in found]
     if throw and all(each.history[each.end].code for each in found):
         raise LostError(found[0].code, _not_begun(found[0].why, len(found)))
@@ -88,12 +81,13 @@ class Searched(NamedTuple):
 
 
 def searched(
-    evaluator: Evaluator, normalised, method: str, steps: int, tolerance: float, seed: int
+    evaluator: Evaluator, normalised, method: str, settings: SearchSettings
 ) -> Searched:
     """Return the search from one start; what is lost ends it with its reason."""
     problem, history = evaluator.problem, evaluator.history
     try:
-        code = METHODS[method](evaluator, normalised, steps, tolerance, seed)
+        how = settings.steps, settings.tolerance, settings.seed
+        code = METHODS[method](evaluator, normalised, *how)
         # What a search that did not end well came to may be worse than its way.
         good = code == Reason.SUCCESS
         end = len(history) - 1 if good else _best_of(problem, history)
@@ -125,13 +119,14 @@ def evaluated(
     return design_of(problem, [history], [0], [history[0].code])
 
 
-def starting_points(problem: Problem, starts: int, seed: int) -> np.ndarray:
+def starting_points(problem: Problem, settings: SearchSettings) -> np.ndarray:
     """Return where all starts begin, normalised: the system's own, then Sobol points."""
     own = problem.normalised[None]
-    if starts == 1:
+    others = settings.starts - 1
+    if not others:
         return own
-    power = max(0, (starts - 2).bit_length())
-    drawn = qmc.Sobol(own.shape[1], rng=seed).random_base2(power)[: starts - 1]
+    power = max(0, (others - 1).bit_length())
+    drawn = qmc.Sobol(own.shape[1], rng=settings.seed).random_base2(power)[:others]
     return np.concatenate([own, drawn])
 
 

@@ -12,6 +12,7 @@ from .measure import Measure
 from .optimise import ADAM, optimise
 from .orbit_measures import OrbitAnalysis
 from .problem import Problem
+from .settings import SearchSettings
 from .variables import Bounds
 
 Objective = Callable[[PeriodicOrbit], Float[Array, ""]]
@@ -41,4 +42,6 @@ def tune(
     """
     measure = Measure(OrbitAnalysis(periods), objective, getattr(objective, "unit", ""))
     problem = Problem(system, bounds, measure)
-    return optimise(problem, optimiser or ADAM, steps=steps, progress=progress)
+    return optimise(
+        problem, optimiser or ADAM, settings=SearchSettings(steps=steps), progress=progress
+    )

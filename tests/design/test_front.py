@@ -12,6 +12,7 @@ from jaxvib.design import (
     Goal,
     Limit,
     Problem,
+    SearchSettings,
     optimal_absorber,
     optimise,
     parameter_measure,
@@ -95,7 +96,10 @@ def test_fronts_are_the_closed_forms(name):
     steps = np.hypot(np.diff(one) / sizes[0], np.diff(two) / sizes[1])
     assert steps.max() < np.sqrt(2) * steps.mean()
     alone = [
-        optimise(Problem(Point(0.3, 0.5), bounds, goal.measure, goal=goal.goal), steps=50)
+        optimise(
+            Problem(Point(0.3, 0.5), bounds, goal.measure, goal=goal.goal),
+            settings=SearchSettings(steps=50),
+        )
         for goal in (first, second)
     ]
     best = [float(each.objective[int(each.best)]) for each in alone]
@@ -272,7 +276,8 @@ EMPTY = {"none": Limit(lambda p: p.x**2, at_most=-1.0)}
         (lambda: pareto_front(Problem(Point(0, 0), BOX, NEVER)), "to begin with"),
         (
             lambda: pareto_front(
-                Problem(Point(0.1, 0), BOX, BOTH, constraints=EMPTY), steps=20
+                Problem(Point(0.1, 0), BOX, BOTH, constraints=EMPTY),
+                settings=SearchSettings(steps=20),
             ),
             "no design holds all limits",
         ),

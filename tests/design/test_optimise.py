@@ -16,6 +16,7 @@ from jaxvib.design import (
     LostError,
     Measure,
     Problem,
+    SearchSettings,
     Variable,
     optimal_absorber,
     optimise,
@@ -89,7 +90,7 @@ def test_variance_is_the_integral_of_the_response():
 @pytest.mark.parametrize("method", ["slsqp", "trust_constr", "quasi_newton", "nelder_mead"])
 def test_every_method_finds_rosenbrocks_valley_floor(method):
     problem = Problem(Point(-0.5, 0.5), {"x": (-2.0, 2.0), "y": (-1.0, 3.0)}, rosenbrock)
-    design = optimise(problem, method, steps=500)
+    design = optimise(problem, method, settings=SearchSettings(steps=500))
     assert int(design.result) == 0
     assert design.value("x") == pytest.approx(1.0, abs=1e-4)
     assert design.value("y") == pytest.approx(1.0, abs=2e-4)
@@ -100,12 +101,17 @@ def test_evolution_and_adam_from_many_starts_find_it_too():
     problem = Problem(
         Point(-0.5, 0.5), {"x": (-2.0, 2.0), "y": (0.1, 3.0, "log")}, rosenbrock
     )
-    assert optimise(problem, "evolution", steps=200, tolerance=1e-8).objective.min() < 1e-8
-    many = optimise(problem, "adam", starts=64, steps=300)
+    assert (
+        optimise(
+            problem, "evolution", settings=SearchSettings(steps=200, tolerance=1e-8)
+        ).objective.min()
+        < 1e-8
+    )
+    many = optimise(problem, "adam", settings=SearchSettings(starts=64, steps=300))
     assert many.starts.objective.shape == (64,)
     assert float(many.objective[int(many.best)]) == float(many.starts.objective.min())
     assert many.objective.min() < 1e-3
-    alone = optimise(problem, optax.adam(0.2), steps=300)
+    alone = optimise(problem, optax.adam(0.2), settings=SearchSettings(steps=300))
     np.testing.assert_allclose(
         alone.objective.min(), many.starts.objective[0], rtol=1e-9
     )  # the first of many starts is the one alone
@@ -135,7 +141,7 @@ def test_constraints_hold_and_their_multipliers_balance_the_gradient(method):
             "left": Limit(lambda p: p.x, at_least=-0.8),
         },
     )
-    design = optimise(problem, method, steps=300)
+    design = optimise(problem, method, settings=SearchSettings(steps=300))
     near = {"slsqp": 1e-9, "trust_constr": 1e-5}[method]  # the latter stays inside
     assert design.value("x") == pytest.approx(-0.8, abs=near)
     assert design.value("y") == pytest.approx(0.6, abs=near)
@@ -152,7 +158,9 @@ def test_worst_case_mean_and_variance_over_uncertain_parameters():
     measure = over(as_measure(lambda s: (s.x - s.a) ** 2), {"a": [0.0, 1.0, 5.0]})
     for combine, x in {"mean": 2.0, "largest": 2.5, "variance": 37 / 14}.items():
         problem = Problem(Uncertain(1.0, 0.0), {"x": (0, 5)}, measure, combine=combine)
-        assert optimise(problem, steps=20).value("x") == pytest.approx(x, abs=1e-5)
+        assert optimise(problem, settings=SearchSettings(steps=20)).value(
+            "x"
+        ) == pytest.approx(x, abs=1e-5)
     robust = Problem(
         Uncertain(1.0, 0.0),
         {"x": (0, 5)},
@@ -171,14 +179,17 @@ def test_the_smallest_number_can_become_greatest():
         combine="smallest",
         goal="maximise",
     )
-    assert optimise(problem, steps=20).value("x") == pytest.approx(0.5, abs=1e-9)
+    assert optimise(problem, settings=SearchSettings(steps=20)).value("x") == pytest.approx(
+        0.5, abs=1e-9
+    )
 
 
 def test_gradients_are_those_of_complex_steps():
     # of Den Hartog's formula for |x|, in real numbers
     g, mu, step = np.array([0.8, 1.05]), 0.1, 1e-30
     design = optimise(
-        Problem(absorber(mu), BOUNDS, response_measure(*PLACES, g), combine="sum"), steps=1
+        Problem(absorber(mu), BOUNDS, response_measure(*PLACES, g), combine="sum"),
+        settings=SearchSettings(steps=1),
     )
 
     def response(values):
@@ -204,7 +215,7 @@ def test_what_is_remembered_is_not_computed_again():
     problem = Problem(Point(-0.5, 0.5), {"x": (-2.0, 2.0), "y": (0.1, 3.0)}, rosenbrock)
     for method in ("slsqp", "adam"):
         kept, seen = Kept(), []
-        first = optimise(problem, method, steps=30, remember=kept)
+        first = optimise(problem, method, settings=SearchSettings(steps=30), remember=kept)
         for key in list(kept)[20:]:
             del kept[key]
 
@@ -214,7 +225,7 @@ def test_what_is_remembered_is_not_computed_again():
 
         # a stop after twenty evaluations: only what came later is computed
         again = Problem(Point(-0.5, 0.5), {"x": (-2, 2), "y": (0.1, 3)}, counted)
-        second = optimise(again, method, steps=30, remember=kept)
+        second = optimise(again, method, settings=SearchSettings(steps=30), remember=kept)
         assert len(kept) == len(first.objective)
         np.testing.assert_array_equal(first.objective, second.objective)
         np.testing.assert_array_equal(first.variables["x"], second.variables["x"])
@@ -225,7 +236,10 @@ def test_what_is_remembered_is_not_computed_again():
     [
         (lambda p: optimise(p, "slqsp"), "unknown method 'slqsp'; did you mean 'slsqp'"),
         (lambda p: optimise(p, "least_squares"), "allowed: 'squares'"),
-        (lambda p: optimise(p, steps=0), r"steps = 0 is not in \[1, inf\)"),
+        (
+            lambda p: optimise(p, settings=SearchSettings(steps=0)),
+            r"steps = 0 is not in \[1, inf\)",
+        ),
         (lambda p: Variable("x", 1.0, 1.0), "do not ascend"),
         (lambda p: Variable("x", 0.0, 1.0, "log"), "are not above 0"),
         (lambda p: Variable("x", 0.0, 1.0, "lin"), "unknown scale 'lin'"),
@@ -259,16 +273,18 @@ def test_a_lost_objective_ends_the_course_with_a_reason():
         return jnp.where(point.x > 0.5, jnp.nan, -point.x)
 
     problem = Problem(Point(0.0, 0.5), {"x": (-2.0, 2.0)}, fails)
-    assert optimise(problem, steps=20).value("x") == pytest.approx(
+    assert optimise(problem, settings=SearchSettings(steps=20)).value("x") == pytest.approx(
         0.5, abs=1e-3
     )  # steps back
-    design = optimise(problem, "quasi_newton", steps=20)
+    design = optimise(problem, "quasi_newton", settings=SearchSettings(steps=20))
     assert jv.Reason(int(design.result)).failed
     assert design.value("x") <= 0.5
     with pytest.raises(ValueError, match="no objective to begin with"):
         optimise(Problem(Point(1.0, 0.5), {"x": (-2.0, 2.0)}, fails))
     worst = Problem(Point(0.0, 0.5), {"x": (-2.0, 2.0)}, fails, combine="largest")
-    assert optimise(worst, steps=20).value("x") == pytest.approx(0.5, abs=1e-3)
+    assert optimise(worst, settings=SearchSettings(steps=20)).value("x") == pytest.approx(
+        0.5, abs=1e-3
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -292,7 +308,11 @@ class Somewhere:
 def test_a_start_without_a_motion_does_not_stop_the_others(method):
     measure = Measure(Somewhere(), lambda result: result)
     bounds = {"x": (-2.0, 2.0)}
-    found = optimise(Problem(Point(1.0, 0.5), bounds, measure), method, starts=4, steps=150)
+    found = optimise(
+        Problem(Point(1.0, 0.5), bounds, measure),
+        method,
+        settings=SearchSettings(starts=4, steps=150),
+    )
     assert found.value("x") == pytest.approx(0.3, abs=1e-2)
     codes = np.asarray(found.starts.result)
     values = np.asarray(found.starts.objective)
@@ -302,8 +322,8 @@ def test_a_start_without_a_motion_does_not_stop_the_others(method):
     assert np.isfinite(values[codes == 0]).all()
     narrow = Problem(Point(1.0, 0.5), {"x": (0.5, 2.0)}, measure)
     with pytest.raises(ValueError, match=r"none of 3 starts .* no point at 1"):
-        optimise(narrow, method, starts=3, steps=5)
-    lost = optimise(narrow, method, starts=3, steps=5, throw=False)
+        optimise(narrow, method, settings=SearchSettings(starts=3, steps=5))
+    lost = optimise(narrow, method, settings=SearchSettings(starts=3, steps=5), throw=False)
     assert int(lost.result) == jv.Reason.NO_BIFURCATION
 
 
@@ -313,7 +333,9 @@ def test_a_start_without_a_number_does_not_stop_the_others(method):
         return jnp.where(point.x > 0.5, jnp.nan, (point.x - 0.3) ** 2)
 
     found = optimise(
-        Problem(Point(1.0, 0.5), {"x": (-2.0, 2.0)}, fails), method, starts=4, steps=150
+        Problem(Point(1.0, 0.5), {"x": (-2.0, 2.0)}, fails),
+        method,
+        settings=SearchSettings(starts=4, steps=150),
     )
     assert found.value("x") == pytest.approx(0.3, abs=1e-2)
     assert found.starts.result[0] == jv.Reason.BAD_PARAMETER

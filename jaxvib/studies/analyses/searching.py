@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...design import Limit
+from ...design import Limit, SearchSettings
 from ...systems import replace
 from ..store.fields import Variable
 from .measures import build_measure
@@ -26,6 +26,11 @@ def scaled(options) -> dict[str, tuple[float, float, str]]:
         path: (low, high, "log" if path in options.log else "linear")
         for path, (low, high) in options.variables.items()
     }
+
+
+def settings_of(options, run) -> SearchSettings:
+    """Return how a search with such options goes."""
+    return SearchSettings(options.starts, options.steps, options.tolerance, run.seed)
 
 
 def limits(options: SearchOptions, run, system) -> dict:

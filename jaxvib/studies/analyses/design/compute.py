@@ -12,6 +12,7 @@ from ..measures import build_measure, described, unit_of
 from ..searching import (
     limits,
     scaled,
+    settings_of,
     systems,
     without,
 )
@@ -80,10 +81,7 @@ def _designed(problem, options, one: OneDesign, remember, name: str, run, throw:
         return optimise(
             problem,
             one.method or options.method,
-            starts=options.starts,
-            steps=options.steps,
-            tolerance=options.tolerance,
-            seed=run.seed,
+            settings=settings_of(options, run),
             remember=remember,
             name=name,
             throw=throw,

@@ -7,7 +7,7 @@ import numpy as np
 from ....design import entry_at, fit
 from ...store.fields import Variable
 from ..measures import build_measure, unit_of
-from ..searching import scaled
+from ..searching import scaled, settings_of
 
 
 def compute(system, samples, options, run, progress, remember=None) -> dict[str, Variable]:
@@ -18,9 +18,8 @@ def compute(system, samples, options, run, progress, remember=None) -> dict[str,
         deviations = deviations[0]
     measure = build_measure(options.measure, run)
     found = fit(
-        measure, system, bounds, options.data, deviations, starts=options.starts,
-        steps=options.steps, tolerance=options.tolerance, seed=run.seed,
-        remember=remember,
+        measure, system, bounds, options.data, deviations,
+        settings=settings_of(options, run), remember=remember,
     )  # fmt: skip
     progress(1)
     unit = unit_of(options.measure)

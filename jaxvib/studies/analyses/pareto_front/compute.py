@@ -10,6 +10,7 @@ from ..measures import MeasureOptions, build_measure, unit_of
 from ..searching import (
     limits,
     scaled,
+    settings_of,
     systems,
     without,
 )
@@ -37,8 +38,7 @@ def compute(system, samples, options, run, progress, remember=None) -> dict[str,
         try:
             front = pareto_front(
                 problem.at(here), options.method, points=options.points,
-                starts=options.starts, steps=options.steps, seed=run.seed,
-                tolerance=options.tolerance, remember=remember, name=str(number),
+                settings=settings_of(options, run), remember=remember, name=str(number),
             )  # fmt: skip
             codes.append(_code(front))
         except LostError as lost:

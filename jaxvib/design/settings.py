@@ -1,0 +1,31 @@
+"""How designs are searched for: where from, how far, and how closely."""
+
+import dataclasses
+
+from .._quantity import Range, check_range
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchSettings:
+    """How the verbs of design search.
+
+        several = jv.design.SearchSettings(starts=8, steps=100)
+        jv.design.optimise(problem, settings=several)
+
+    **Fields:** `starts`: the system's own values, then Sobol points within the bounds,
+    drawn by `seed`; `steps`: of the optimiser, for each start; `tolerance`: relative, on
+    objective and variables. **Raises:** `ValueError` for a number out of its range.
+    """
+
+    starts: int = 1
+    steps: int = 200
+    tolerance: float = 1e-10
+    seed: int = 0
+
+    def __post_init__(self):
+        check_range("starts", self.starts, "", Range(at_least=1))
+        check_range("steps", self.steps, "", Range(at_least=1))
+        check_range("tolerance", self.tolerance, "", Range(above=0.0, below=1.0))
+
+
+USUAL = SearchSettings()
