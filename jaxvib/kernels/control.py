@@ -1,5 +1,6 @@
 """Loops, branches and calls: what of a JAX program decides where it goes on."""
 
+import contextlib
 import itertools
 
 import numpy as np
@@ -66,26 +67,38 @@ def scan(printer, equation, inputs):
         for k in range(length):
             table.write(str(k), as_array(column[k]))
     carry = _Carried(printer, start)
-    turn = carry.begin(counted=True)
-    body, done = a.label(), a.label()
-    a.branch(a.assign(f"icmp slt i64 {turn}, {length}"), body, done)
-    a.begin(body)
-    row = a.assign(f"sub i64 {length - 1}, {turn}") if reverse else turn
-    rows = [
-        table.read(row).reshape(column.shape[1:])
-        for table, column in zip(tables, columns, strict=True)
-    ]
-    new = printer.closed(parameters["jaxpr"], [*used, *carry.values, *rows])
-    for table, values in zip(results, new[carried:], strict=True):
-        table.write(row, values)
-    carry.end(new[:carried], None)
-    a.begin(done)
+    with counted(printer, length, carry) as turn:
+        row = a.assign(f"sub i64 {length - 1}, {turn}") if reverse else turn
+        rows = [
+            table.read(row).reshape(column.shape[1:])
+            for table, column in zip(tables, columns, strict=True)
+        ]
+        new = printer.closed(parameters["jaxpr"], [*used, *carry.values, *rows])
+        for table, values in zip(results, new[carried:], strict=True):
+            table.write(row, values)
+        carry.following = new[:carried]
     gathered = []
     for table, variable in zip(results, equation.outvars[carried:], strict=True):
         rows = [table.read(str(k)) for k in range(length)]
         whole = np.concatenate(rows) if rows else np.empty(0, object)
         gathered.append(whole.reshape(variable.aval.shape))
     return [*carry.values, *gathered]
+
+
+@contextlib.contextmanager
+def counted(printer, length: int, carry=None):
+    """Write down a loop of known length around what is written; give its turn's number.
+
+    The `carry`, if there is one, is told the new values as its `following`.
+    """
+    a, carry = printer.assembler, carry or _Carried(printer, ())
+    turn = carry.begin(counted=True)
+    body, done = a.label(), a.label()
+    a.branch(a.assign(f"icmp slt i64 {turn}, {length}"), body, done)
+    a.begin(body)
+    yield turn
+    carry.end(carry.following, None)
+    a.begin(done)
 
 
 def branch(printer, equation, inputs):
@@ -144,6 +157,7 @@ class _Carried:
 
     def __init__(self, printer, start):
         self.printer, self.start = printer, start
+        self.following: list[np.ndarray] = []
 
     def begin(self, counted: bool = False) -> str:
         """Begin a loop's head; return the name of its turn's number if it is `counted`."""
@@ -185,7 +199,7 @@ class _Carried:
             a.lines[line] = f"{name} = {text}"
 
 
-class _Table:
+class Table:
     """Rows of numbers in memory, for places that are known when the program runs."""
 
     def __init__(self, printer, kind: str, rows: int, width: int):
@@ -216,10 +230,10 @@ class _Table:
         )
 
 
-def _tables(printer, variables) -> list[_Table]:
+def _tables(printer, variables) -> list[Table]:
     """Return tables for arrays, a row for each place of their first axis."""
     return [
-        _Table(
+        Table(
             printer,
             np.dtype(variable.aval.dtype).name,
             variable.aval.shape[0],

@@ -1,11 +1,13 @@
 """Programs as machine code of this processor, kept from one process to the next."""
 
 import concurrent.futures
+import contextlib
 import ctypes
 import functools
 import hashlib
 import os
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -110,10 +112,42 @@ def _object(program: Program, features: str) -> bytes:
     machine = llvm.Target.from_default_triple().create_target_machine(
         opt=2, jit=True, cpu=llvm.get_host_cpu_name(), features=features
     )
-    code = machine.emit_object(module)
+    with _in_written_order():
+        code = machine.emit_object(module)
     if kept is not None:
         write_kept(kept, code)
     return code
+
+
+@contextlib.contextmanager
+def _in_written_order():
+    """Have LLVM leave instructions in the order in which they are written down.
+
+    Put in another order, more of these long programs' numbers are under way at a time
+    than there are registers: that takes a third longer to compile and a tenth longer to
+    run. LLVM has this option for a whole process only, where others may compile too.
+    """
+    with _ORDER.lock:
+        _ORDER.programs += 1
+        if _ORDER.programs == 1:
+            _llvm().set_option("jaxvib", "-enable-misched=0")
+    try:
+        yield
+    finally:
+        with _ORDER.lock:
+            _ORDER.programs -= 1
+            if _ORDER.programs == 0:
+                _llvm().set_option("jaxvib", "-enable-misched=1")
+
+
+class _Order:
+    """How many programs are compiled just now in the order that is written."""
+
+    def __init__(self):
+        self.lock, self.programs = threading.Lock(), 0
+
+
+_ORDER = _Order()
 
 
 def _loaded(code: bytes):

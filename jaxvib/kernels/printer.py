@@ -19,8 +19,8 @@ from .assembler import (
 )
 from .large_angle import large_angle_text
 
-# Every number of a lane is a name of its own: larger programs are better left to XLA.
-_MOST_LINES = 100_000
+# Every number of a lane is a name of its own. So many take LLVM 10 s, and XLA minutes.
+_MOST_LINES = 300_000
 _TABLE = {
     **primitives.TABLE,
     **indexing.TABLE,

@@ -3,10 +3,13 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from jax import lax
 
 from jaxvib.kernels import kernel
+from jaxvib.kernels.cpu import Native
+from jaxvib.kernels.printer import print_lanes, trace
 from jaxvib.kernels.tangents import printing, side_by_side
 from tests.random_programs import program, trees
 
@@ -90,3 +93,57 @@ def test_arrays_move_through_products_and_places():
     moving = random.normal(size=(NUMBER, 3, 3)), random.normal(size=(NUMBER, 3))
     rows = random.normal(size=(NUMBER, 2, 3, 3)), random.normal(size=(NUMBER, 2, 3))
     agree(columns(function), moving, rows)
+
+
+def spiral(moving):
+    """Return where a point has come to by turns of a number that hangs on itself."""
+
+    def turn(carry):
+        place, speed, turns = carry
+        place = place + 0.1 * speed
+        speed = lax.while_loop(
+            lambda v: jnp.max(v) > 0.5, lambda v: v * jnp.cos(place), speed - 0.1 * place
+        )
+        return place, speed, turns + 1
+
+    place, speed = moving
+    start = place, speed, jnp.asarray(0)
+    place, speed, turns = lax.while_loop(
+        lambda c: (c[2] < 9) & (c[0][0] < 2), turn, start
+    )
+    return (place, jnp.sin(speed)), turns
+
+
+def moved(directions):
+    """Return lanes of two arrays of two numbers, and changes of these."""
+    shapes = [(NUMBER, 2)] * 2 + [(NUMBER, directions, 2)] * 2
+    place, speed, *rows = (random.normal(size=shape) for shape in shapes)
+    return (place, speed), tuple(rows)
+
+
+@pytest.mark.parametrize("directions", [1, 2, 3, 7])
+def test_any_number_of_directions_has_the_columns_of_jax_in_loops_of_loops(directions):
+    agree(columns(spiral), *moved(directions))
+
+
+def printed(directions, width):
+    """Return the program of the columns of `spiral`."""
+    shapes = [jax.ShapeDtypeStruct((2,), float)] * 2
+    rows = [jax.ShapeDtypeStruct((directions, 2), float)] * 2
+    closed, _ = trace(columns(spiral), (tuple(shapes), tuple(rows)))
+    return print_lanes(closed, width)
+
+
+def test_columns_have_the_same_bits_in_every_width():
+    lanes = [np.resize(np.moveaxis(leaf, 0, -1), (*leaf.shape[1:], 24))
+             for leaf in jax.tree.leaves(moved(3))]  # fmt: skip
+    wanted, *others = (Native(printed(3, width))(lanes, 1) for width in (1, 2, 4, 8))
+    for found in others:
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_directions_beyond_a_few_make_a_program_longer_by_their_numbers_alone():
+    few, more, many = (printed(n, 4).text.count("\n") for n in (5, 10, 30))
+    assert many - more == 4 * (more - few)  # 20 directions more and 5 more
+    assert many < 2 * few

@@ -1,0 +1,269 @@
+"""Changes of numbers along several directions, written down beside the numbers.
+
+Changes decide nothing. Between two loops all equations are therefore written down first,
+and then their changes, once, in a loop over the directions: what is compiled hardly grows
+with their number, and has the bits that it would have written out.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jax.extend import core
+
+from .assembler import Value, kind_of
+from .control import Table, counted, repeat
+from .derivatives import called, derivative_of, is_real, moving_results, stands_still
+from .primitives import each
+
+# Directions that a turn of the loop over them takes. Two share what they read, which
+# saves a twentieth of the time of four; of many the shorter program is compiled sooner.
+_AT_ONCE, _FEW = 2, 4
+
+
+class Change:
+    """How an array changes along the directions of a turn.
+
+    Its numbers, (together, ...) in shape, are at hand in the pass that wrote them down and
+    read from a table in others. Where there are neither, nothing moves.
+    """
+
+    def __init__(self, shape, kind: str):
+        self.shape, self.kind = shape, kind
+        self.table: Table | None = None
+        self.values: np.ndarray | None = None
+        self.pass_: _Pass | None = None
+
+    @property
+    def moves(self) -> bool:
+        """Whether it is anything but 0."""
+        return self.values is not None or self.table is not None
+
+
+class _Pass:
+    """A loop over directions: the number of its turn, and a line kept free at its end."""
+
+    def __init__(self, turn: str):
+        self.turn, self.end = turn, -1
+        self.read: dict[int, np.ndarray] = {}
+
+
+class Duals:
+    """Writes down a jaxpr's equations, and their changes along several directions."""
+
+    def __init__(self, printer, directions: int):
+        self.printer, self.directions = printer, directions
+        self.together = min(directions, _AT_ONCE if directions <= _FEW else 1)
+        self.turns = -(-directions // self.together)
+        self._waiting: list[Callable[[], None]] = []
+        self._now = _Pass("")
+
+    # Changes from one loop over directions to another.
+
+    def given(self, rows: np.ndarray, variable) -> Change:
+        """Return the changes of a variable, known for all directions, the first axis."""
+        change = self._in_table(variable)
+        nothing = self._nothing(change)
+        rows = np.concatenate([rows, *[nothing] * (self.together - 1)])
+        for turn in range(self.turns):
+            part = rows[turn * self.together : (turn + 1) * self.together]
+            self._kept(change).write(str(turn), part)
+        return change
+
+    def whole(self, change: Change | None, variable) -> np.ndarray:
+        """Return a variable's change along all directions, zeros where nothing moves."""
+        if change is None or not change.moves:
+            zero = self.printer.assembler.constant(0.0, kind_of(variable.aval.dtype))
+            return np.full((self.directions, *variable.aval.shape), zero, object)
+        table = self._kept(change)
+        rows = [table.read(str(turn)) for turn in range(self.turns)]
+        return np.concatenate(rows).reshape(-1, *change.shape)[: self.directions]
+
+    def flush(self) -> None:
+        """Write down the changes that wait, in a loop over the directions."""
+        if not self._waiting:
+            return
+        waiting, self._waiting = self._waiting, []
+        with counted(self.printer, self.turns) as turn:
+            self._now = _Pass(turn)
+            for write in waiting:
+                write()
+            self._now.end = self.printer.assembler.later()
+        self._now = _Pass("")
+
+    def _in_table(self, variable) -> Change:
+        """Return a change of a variable that is in a table from the start."""
+        change = _change_of(variable)
+        change.table = self._table(change)
+        return change
+
+    def _table(self, change: Change) -> Table:
+        size = self.together * math.prod(change.shape)
+        return Table(self.printer, change.kind, self.turns, size)
+
+    def _nothing(self, change: Change) -> np.ndarray:
+        """Return zeros in the place of a change."""
+        zero = self.printer.assembler.constant(0.0, change.kind)
+        return np.full((self.together, *change.shape), zero, object)
+
+    def _kept(self, change: Change) -> Table:
+        """Return a change's table, which is written where the change is, if need be."""
+        if change.table is None:
+            a, pass_ = self.printer.assembler, change.pass_
+            assert pass_ is not None  # or nothing would move
+            assert change.values is not None
+            change.table = self._table(change)
+            lines, a.lines = a.lines, []
+            change.table.write(pass_.turn, change.values)
+            written, a.lines = a.lines, lines
+            a.lines[pass_.end] += "".join(f"{line}\n" for line in written)
+        return change.table
+
+    def _read(self, change: Change | None) -> np.ndarray | None:
+        """Return a change along the directions of this turn, `None` if nothing moves."""
+        if change is None or not change.moves:
+            return None
+        if change.pass_ is self._now:
+            return change.values
+        if id(change) not in self._now.read:
+            row = self._kept(change).read(self._now.turn)
+            self._now.read[id(change)] = row.reshape(self.together, *change.shape)
+        return self._now.read[id(change)]
+
+    # The equations of a jaxpr.
+
+    def closed(self, closed, arguments, changes):
+        """Write down a jaxpr that brings its constants."""
+        jaxpr, constants = closed, ()
+        if hasattr(closed, "consts"):
+            jaxpr, constants = closed.jaxpr, closed.consts
+        known = [(v, self.printer.array(c), None) for v, c in
+                 zip(jaxpr.constvars, constants, strict=True)]  # fmt: skip
+        return self.evaluate(
+            jaxpr, [*known, *zip(jaxpr.invars, arguments, changes, strict=True)]
+        )
+
+    def evaluate(self, jaxpr, known):
+        """Write down a jaxpr, `known` (variable, value, change) of all it is given."""
+        environment: dict[Any, tuple] = {v: (value, change) for v, value, change in known}
+
+        def read(variable):
+            if isinstance(variable, core.Literal):
+                number = np.asarray(variable.val, variable.aval.dtype)
+                return self.printer.array(number), None
+            return environment[variable]
+
+        for equation in jaxpr.eqns:
+            given = [read(variable) for variable in equation.invars]
+            inputs, moves = [value for value, _ in given], [move for _, move in given]
+            results, changes = self._equation(jaxpr, equation, inputs, moves)
+            self.printer.check_length()
+            environment.update(
+                zip(equation.outvars, zip(results, changes, strict=True), strict=True)
+            )
+        found = [read(variable) for variable in jaxpr.outvars]
+        return [value for value, _ in found], [change for _, change in found]
+
+    def _equation(self, jaxpr, equation, inputs, changes):
+        """Write down one equation of a jaxpr, and have its changes wait."""
+        if all(change is None for change in changes):
+            return self.printer.equation(equation, inputs), [None] * len(equation.outvars)
+        if (inner := called(equation)) is not None:
+            return self.closed(inner, inputs, changes)
+        if equation.primitive.name == "while":
+            return self._loop(equation, inputs, changes)
+        results = self.printer.equation(equation, inputs)
+        if stands_still(equation):
+            return results, [None] * len(results)
+        return results, self._changes(jaxpr, equation, inputs, changes)
+
+    def _changes(self, jaxpr, equation, inputs, changes):
+        """Return the changes of an equation's results, as JAX has them, still to write."""
+        variables, arguments = [], []
+        for variable, value, change in zip(equation.invars, inputs, changes, strict=True):
+            if not isinstance(variable, core.Literal) and variable not in variables:
+                variables.append(variable)
+                arguments.append((value, change))
+        results = [_change_of(v) if is_real(v) else None for v in equation.outvars]
+
+        def write():
+            along = [self._read(change) for _, change in arguments]
+            moving = [change for change in along if change is not None]
+            if not moving or not any(results):
+                return
+            moves = tuple(change is not None for change in along)
+            derivative = derivative_of(
+                jaxpr, equation, tuple(variables), moves, self.together
+            )
+            values = [value for value, _ in arguments]
+            found = iter(self.printer.closed(derivative, [*values, *moving]))
+            for change in filter(None, results):
+                change.values, change.pass_ = self._unless_zero(next(found)), self._now
+            self.printer.check_length()
+
+        self._waiting.append(write)
+        return results
+
+    def _unless_zero(self, change: np.ndarray) -> np.ndarray | None:
+        """Return a change, `None` where it is known to be 0."""
+        constant = self.printer.assembler.constant
+        zero = all(value.name == constant(0.0, value.kind).name for value in change.flat)
+        return None if zero else change
+
+    def _loop(self, equation, inputs, changes):
+        """Write down a `while` whose changes go round with its values, in memory."""
+        self.flush()
+        parameters, a = equation.params, self.printer.assembler
+        first, second = parameters["cond_nconsts"], parameters["body_nconsts"]
+        asked, used = inputs[:first], inputs[first : first + second]
+        begun, pushes = inputs[first + second :], changes[first : first + second]
+        starts, body = changes[first + second :], parameters["body_jaxpr"]
+        pushed = [change is not None and change.moves for change in pushes]
+        moves = [change is not None and change.moves for change in starts]
+        while True:  # what moves once moves in all turns
+            after = moving_results(body.jaxpr, [*pushed, *moves])
+            grown = [one or other for one, other in zip(moves, after, strict=True)]
+            if grown == moves:
+                break
+            moves = grown
+        carried = [
+            self._in_table(variable) if move else None
+            for move, variable in zip(moves, equation.outvars, strict=True)
+        ]
+
+        def go(values):
+            (go,) = self.printer.closed(parameters["cond_jaxpr"], [*asked, *values])
+            return go[()]
+
+        def turn(values):
+            new, after = self.closed(body, [*used, *values], [*pushes, *carried])
+            self._put(after, carried, self.printer.mask if a.width > 1 else None)
+            return new
+
+        self._put(starts, carried, None)
+        return repeat(self.printer, begun, go, turn), carried
+
+    def _put(self, new, carried, active: Value | None) -> None:
+        """Write new changes where a loop's are kept, all at once, of `active` lanes."""
+        a = self.printer.assembler
+
+        def write():
+            found = []
+            for change, old in zip(new, carried, strict=True):
+                if old is None:
+                    continue
+                row, before = self._read(change), self._read(old)
+                row = self._nothing(old) if row is None else row
+                if active is not None and before is not None:
+                    row = each(lambda x, y: a.select(active, x, y), row, before)
+                found.append((self._kept(old), row))
+            for table, row in found:
+                table.write(self._now.turn, row)
+
+        self._waiting.append(write)
+        self.flush()
+
+
+def _change_of(variable) -> Change:
+    return Change(variable.aval.shape, kind_of(variable.aval.dtype))
