@@ -1,0 +1,352 @@
+"""Write the reference of the manual from the docstrings of every public name.
+
+    python -m experiments.house.reference    # docs/reference/*.md; the site's build does it
+
+`GROUPS` says which names stand together. A name's page part is its signature, its
+docstring, for classes a table of fields (what `quantity` and `reported` declare) and the
+public methods, and where its source is. `tests/test_manual.py` holds that every public
+name is in one group.
+"""
+
+import ast
+import dataclasses
+import enum
+import functools
+import importlib
+import inspect
+import re
+import textwrap
+from pathlib import Path
+
+import jaxvib as jv
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "reference"
+FLOORS = "systems ensemble kernels dynamics modes orbits branches design studies reports"
+
+GROUPS = {
+    "systems": (
+        "Systems of bodies",
+        "What is studied. Bodies in ready families, or overlaid from modules; any smooth "
+        "vector field; and how a parameter is named, read and replaced.",
+        """
+        two_body_impact TwoBodyImpact Body ImpactSystem LinearSystem Contact AppliedLoad
+        assemble Assembled TranslationTranslation TranslationRotation RodOnRod Spring
+        AngularSpring PointMass PointInertia BeamModule FrameModule forced_system
+        ForcedSystem autonomous_system AutonomousSystem BaseMotion absolute_states
+        parameters replace
+        """,
+    ),
+    "laws": (
+        "Contacts, springs, friction and loads",
+        "The laws that stand on a system: forces of penetrations, elongations, speeds and "
+        "of time.",
+        """
+        HertzContact LinearContact PiecewiseLinearContact PowerContact HuntCrossleyContact
+        KelvinVoigtContact RestitutionContact backlash CoulombFriction NonlinearSpring
+        PolynomialLaw PiecewiseLinearLaw PolynomialDamperLaw FunctionLaw HarmonicLoad
+        FourierLoad ConstantLoad StepLoad RampLoad PulseLoad ChirpLoad RecordLoad
+        band_limited_noise kanai_tajimi_noise noise_of_density
+        """,
+    ),
+    "beams": (
+        "Beams with bodies",
+        "One uniform beam as a partial differential equation, with what it carries.",
+        """
+        Beam BeamWithBodies ElasticSupport oscillators_on_beam lumped_masses_on_beam
+        rigid_body_on_beam beam_eigenvalues modes.BeamModes modes.beam_spectra
+        modes.BeamSpectra modes.beam_response modes.beam_motion
+        """,
+    ),
+    "chains": (
+        "Chains of bodies joined by beams",
+        "Waves, packets and where energy goes.",
+        """
+        BeamChain dynamics.wave_packet dynamics.kick dynamics.random_velocities
+        dynamics.chain_motion dynamics.chain_fields dynamics.energy_field
+        dynamics.energy_statistics dynamics.beam_shapes dynamics.kinetic_split
+        dynamics.equilibrium_split dynamics.ensemble_split dynamics.step_chain
+        dynamics.step_chains dynamics.step_long_chain dynamics.Stop dynamics.CubicGround
+        """,
+    ),
+    "motion": (
+        "Motions in time",
+        "From one state to another, and what is watched on the way.",
+        """
+        simulate dynamics.Trajectory flow propagate dynamics.module_energies kernel
+        kernels.Kernel
+        """,
+    ),
+    "modes": (
+        "Modes and responses",
+        "Linear systems in the frequency domain.",
+        """
+        natural_frequencies natural_modes modes.damped_modes frequency_response
+        modes.energy_shares modes.EnergyShares modes.frequency_derivatives
+        modes.lowest_frequencies
+        """,
+    ),
+    "orbits": (
+        "Periodic motions, equilibria and attractors",
+        "Where a system settles, whether it stays there, and what else there is.",
+        """
+        periodic_orbit orbits.PeriodicOrbit orbits.LimitCycle equilibrium
+        orbits.Equilibrium static_equilibrium orbits.StaticEquilibrium
+        orbits.gaps_from_equilibrium orbits.regimes orbits.orbit_traces
+        bifurcation_diagram orbits.BifurcationDiagram basins orbits.Basins
+        orbits.attractors orbits.Attractors orbits.state_grid lyapunov_exponents
+        orbits.LyapunovExponents orbits.poincare_section orbits.Section
+        orbits.transient_engine
+        """,
+    ),
+    "branches": (
+        "Branches and bifurcations",
+        "Motions followed along parameters, and where they change their kind.",
+        """
+        continue_orbit branches.continue_orbits branches.ContinuationSettings
+        branches.Branch branches.BranchEvent branches.CycleBranch
+        branches.extend_branch branches.find_branches switch_branch bifurcation_point
+        branches.BifurcationPoint branches.FieldBifurcation branches.bifurcation_curves
+        branches.continue_bifurcation branches.BifurcationCurve continue_equilibrium
+        branches.EquilibriumBranch
+        """,
+    ),
+    "design": (
+        "Designs, fits and sensitivities",
+        "Objectives on all of the above, and their exact gradients.",
+        """
+        design.tune design.ResultObjective design.optimise design.evaluated design.Problem
+        design.Variable design.Limit design.Goal design.Design design.pareto_front
+        design.Front design.net design.fit design.Fit design.local_sensitivity
+        design.LocalSensitivity design.sobol_indices design.SobolIndices design.Measure
+        design.over design.parameter_measure design.change_measure
+        design.natural_frequency_measure design.response_measure design.peaks_measure
+        design.white_noise_measure design.orbit_measure design.contact_impulse
+        design.bifurcation_measure design.beam_measure design.placement_measure
+        design.energy_share_measure design.RandomSplit design.packet_measure design.Packet
+        design.optimal_absorber design.entry_at design.Notice design.notice
+        design.LostError
+        """,
+    ),
+    "studies": (
+        "Studies, samples and reason codes",
+        "Many samples at once, their store, their report and how each of them ended.",
+        """
+        sweep open_study reports.write_report map_samples ensemble.compile_ahead
+        ensemble.SPARE Reason reason ensemble.undecided ensemble.raise_if_empty
+        ensemble.recalled ensemble.recalling
+        """,
+    ),
+}
+
+
+def public_names() -> set[str]:
+    """Return every public name: those at the top, then those of the floors."""
+    top = {name for name in dir(jv) if not inspect.ismodule(getattr(jv, name))}
+    found = top - {"__version__"}
+    for floor in FLOORS.split():
+        module = importlib.import_module(f"jaxvib.{floor}")
+        exported = re.findall(r" as (\w+)$", inspect.getsource(module), re.MULTILINE)
+        found |= {f"{floor}.{name}" for name in exported if name not in top}
+    return found
+
+
+def named(name: str):
+    """Return what a public name stands for."""
+    return functools.reduce(getattr, name.split("."), jv)
+
+
+def part(name: str) -> str:
+    """Return the Markdown of one name."""
+    thing = named(name)
+    lines = [f"## `jv.{name}` {{ #{anchor(name)} }}", ""]
+    if isinstance(thing, int | float):
+        return "\n".join([*lines, f"`{thing!r}`. {_comment(name)}", ""])
+    lines += _signature(name.rpartition(".")[2], thing)
+    lines += [docstring(thing), ""]
+    result = thing if inspect.isclass(thing) else _result(thing)
+    if result is not thing and result is not None:
+        lines += [
+            f"Fields of the `{result.__name__}` that is returned:",
+            "",
+            *_fields(result),
+        ]
+    if inspect.isclass(thing):
+        lines += _members(thing) if issubclass(thing, enum.IntEnum) else _fields(thing)
+        lines += _methods(thing)
+    lines += [f"Defined in `{where(thing)}`.", ""]
+    return "\n".join(lines)
+
+
+@functools.cache
+def _public_things() -> set[int]:
+    return {id(named(name)) for name in public_names()}
+
+
+def _result(thing):
+    """Return the class of a function's result that has no place of its own here."""
+    note = getattr(inspect.unwrap(thing), "__annotations__", {}).get("return")
+    if inspect.isclass(note) and id(note) not in _public_things() and _fields(note):
+        return note
+    return None
+
+
+def anchor(name: str) -> str:
+    """Return the place of a name on its page."""
+    return name.rpartition(".")[2]
+
+
+def docstring(thing) -> str:
+    """Return a docstring with its examples as blocks of code."""
+    text = inspect.getdoc(thing) or ""
+    return re.sub(
+        r"(?:^>>> .*\n?)(?:^(?!\n).+\n?)*",
+        lambda found: f"```pycon\n{found[0].rstrip()}\n```\n",
+        text,
+        flags=re.MULTILINE,
+    )
+
+
+def where(thing) -> str:
+    """Return the file of a definition."""
+    return str(Path(inspect.getsourcefile(inspect.unwrap(thing)) or "").relative_to(ROOT))
+
+
+def _comment(name: str) -> str:
+    floor, _, constant = name.partition(".")
+    for path in sorted((ROOT / "jaxvib" / floor).glob("*.py")):
+        found = re.search(rf"^{constant} = .+?  # (.+)$", path.read_text("utf-8"), re.M)
+        if found:
+            return f"{found[1]}.".capitalize()
+    return ""
+
+
+def _signature(name: str, thing) -> list[str]:
+    if inspect.isclass(thing) and issubclass(thing, enum.Enum | Exception):
+        return []
+    try:
+        parameters = inspect.signature(thing).parameters.values()
+    except ValueError:
+        return []
+    notes = _annotations(thing)
+    shown, star = [], False
+    for one in parameters:
+        if one.kind is one.KEYWORD_ONLY and not star:
+            shown.append("*")
+            star = True
+        star = star or one.kind is one.VAR_POSITIONAL
+        default = "" if one.default is one.empty else f" = {_default(one.default)}"
+        note = f": {notes[one.name]}" if one.name in notes else ""
+        prefix = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+        shown.append(f"{prefix}{one.name}{note}{default}")
+    returns = f" -> {notes['return']}" if "return" in notes else ""
+    inner = "".join(f"    {one},\n" for one in shown)
+    short = f"{name}({', '.join(shown)}){returns}"
+    text = short if len(short) <= 78 else f"{name}(\n{inner}){returns}"
+    return ["```python", text, "```", ""]
+
+
+def _annotations(thing) -> dict[str, str]:
+    """Return the annotations of a function as they are written."""
+    function = inspect.unwrap(thing)
+    if inspect.isclass(function):
+        return {}
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    except (OSError, TypeError, IndentationError):
+        return {}
+    if not isinstance(tree, ast.FunctionDef):
+        return {}
+    arguments = [*tree.args.args, *tree.args.kwonlyargs]
+    notes = {a.arg: ast.unparse(a.annotation) for a in arguments if a.annotation}
+    if tree.returns:
+        notes["return"] = ast.unparse(tree.returns)
+    return {name: note.replace("'", '"') for name, note in notes.items()}
+
+
+def _default(value) -> str:
+    if inspect.isfunction(value) or inspect.isclass(value):
+        return value.__name__
+    text = repr(value)
+    return text if len(text) < 40 else f"{type(value).__name__}()"
+
+
+def _fields(thing) -> list[str]:
+    if not dataclasses.is_dataclass(thing):
+        return []
+    rows = []
+    for field in dataclasses.fields(thing):
+        told = field.metadata
+        if "description" in told:
+            axes = ", ".join(told.get("axes", ()))
+            shape = f"({axes})" if axes else ""
+            unit, words = told["unit"], told["description"]
+            rows.append((f"`{field.name}`", shape, unit, words))
+    return _table(("field", "axes", "unit", "meaning"), rows)
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    """Return the lines of a table, without columns that are empty."""
+    kept = [place for place in range(len(heads)) if any(row[place] for row in rows)]
+    lines = [[cells[place] for place in kept] for cells in (heads, ("---",) * 9, *rows)]
+    return [*(f"| {' | '.join(cells)} |" for cells in lines), ""] if rows else []
+
+
+def _members(thing) -> list[str]:
+    text = {"Reason": jv.reason}.get(thing.__name__) or jv.design.notice
+    rows = [(f"`{one.name}`", str(int(one)), text(one)) for one in thing]
+    return _table(("name", "code", "meaning"), rows)
+
+
+def _methods(thing) -> list[str]:
+    lines = []
+    for name, member in vars(thing).items():
+        function = getattr(member, "__func__", member)
+        public = not name.startswith("_") and getattr(function, "__doc__", None)
+        if not public or not (
+            inspect.isroutine(function) or isinstance(member, property | classmethod)
+            or hasattr(function, "__wrapped__")
+        ):  # fmt: skip
+            continue
+        if isinstance(member, property):
+            call = ""
+        else:
+            call = "(" + ", ".join(_parameters(getattr(thing, name))) + ")"
+        text = textwrap.indent(docstring(function), "    ").strip()
+        lines += [f"- **`.{name}{call}`**", "", f"    {text}", ""]
+    return lines
+
+
+def _parameters(function) -> list[str]:
+    try:
+        return [one for one in inspect.signature(function).parameters if one != "self"]
+    except ValueError:
+        return []
+
+
+def pages() -> dict[str, str]:
+    """Return the text of every page by its file's name."""
+    found = {}
+    for file, (title, about, names) in GROUPS.items():
+        parts = "\n".join(part(name) for name in names.split())
+        found[f"{file}.md"] = f"# {title}\n\n{about}\n\n{parts}"
+    return found
+
+
+def index() -> str:
+    """Return the page that lists all names."""
+    lines = [(FOLDER / "index.md.in").read_text(encoding="utf-8")]
+    for file, (title, about, names) in GROUPS.items():
+        links = ", ".join(f"[`{name}`]({file}.md#{anchor(name)})" for name in names.split())
+        lines += [f"## [{title}]({file}.md)", "", about, "", links, ""]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Write all pages."""
+    for file, text in {"index.md": index(), **pages()}.items():
+        (FOLDER / file).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
