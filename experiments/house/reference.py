@@ -115,7 +115,8 @@ GROUPS = {
         "Designs, fits and sensitivities",
         "Objectives on all of the above, and their exact gradients.",
         """
-        design.tune design.ResultObjective design.optimise design.evaluated design.Problem
+        design.tune design.ResultObjective design.optimise design.SearchSettings
+        design.evaluated design.Problem
         design.Variable design.Limit design.Goal design.Design design.pareto_front
         design.Front design.net design.fit design.Fit design.local_sensitivity
         design.LocalSensitivity design.sobol_indices design.SobolIndices design.Measure
