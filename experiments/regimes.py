@@ -94,7 +94,7 @@ def peaks(chains) -> np.ndarray:
     return found
 
 
-def jaxvib_regimes(chains, gaps, **options):
+def jaxvib_regimes(chains, gaps):
     """Return what jaxvib tells of chains, and the seconds that it took."""
     modules = [
         jv.TranslationTranslation(first, second, mass=1.0, stiffness=1e3, damping=1.0)
@@ -118,7 +118,7 @@ def jaxvib_regimes(chains, gaps, **options):
         samples[f"contacts.{name}.law.stiffness"] = chains[name]
         samples[f"contacts.{name}.gap"] = gaps[:, column]
     begin = time.perf_counter()
-    found = regimes(jv.ImpactSystem(linear, stops, (load,)), samples, **options)
+    found = regimes(jv.ImpactSystem(linear, stops, (load,)), samples)
     return found, time.perf_counter() - begin
 
 

@@ -129,7 +129,11 @@ def diagrammed(length, time):
     """Return the verb `bifurcation_diagram`."""
     system = two_bodies(length, time)
     found = jv.bifurcation_diagram(
-        system, "load.frequency", FREQUENCIES * time, transient=128, points=16
+        system,
+        "load.frequency",
+        FREQUENCIES * time,
+        points=16,
+        settings=jv.orbits.SettlingSettings(transient=128),
     )
     return {
         "periods": np.asarray(found.periods, float),

@@ -44,9 +44,6 @@ MORE_ARGUMENTS = {
     "dynamics.events.engine.travel": 10,
     "dynamics.exponential.decoupled._with_steps": 9,
     "dynamics.flow.observe": 9,
-    "orbits.basins.basins": 9,
-    "orbits.diagram.bifurcation_diagram": 11,
-    "orbits.regimes.regimes": 10,
     # A system is called with one argument for each of its physical parameters.
     "systems.beam.BeamWithBodies.__init__": 12,
     "systems.impact.two_body_impact": 9,

@@ -28,7 +28,7 @@ import numpy as np
 
 import jaxvib as jv
 from experiments.benchmarks.plain_loop import PlainLoop, Regime, Tolerances
-from jaxvib.orbits import regimes
+from jaxvib.orbits import SettlingSettings, regimes
 from tests.independent import TwoBody, periodic_orbit
 
 TOLERANCES = Tolerances()
@@ -97,7 +97,7 @@ def compare_engines(size: int, repeats: int) -> None:
     for _ in range(repeats + 1):
         for engine, row in rows.items():
             started = time.perf_counter()
-            maps[engine] = regimes(system, whole, engine=engine)
+            maps[engine] = regimes(system, whole, settings=SettlingSettings(engine=engine))
             row["seconds"].append(time.perf_counter() - started)
             print(engine, row["seconds"], flush=True)
     before = min(rows["diffrax"]["seconds"][1:])

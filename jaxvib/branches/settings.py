@@ -2,15 +2,15 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from .._quantity import Range, check_range
-from ..orbits.periodic_orbit import evidence_factor
+from ..orbits.evidence import evidence_factor
+from ..orbits.settings import Settings
 from .events import Watch, watch_of
 
 
 @dataclasses.dataclass(frozen=True)
-class ContinuationSettings:
+class ContinuationSettings(Settings):
     """How the verbs of continuation follow a branch.
 
         watch = {"contacts_per_period": 2}
@@ -71,14 +71,6 @@ class ContinuationSettings:
         }
         given = {name: getattr(self, name) for name in usual}
         return {name: usual[name] if step is None else step for name, step in given.items()}
-
-    def refuse(self, verb: str, *names: str) -> None:
-        """Raise `ValueError` if a setting is given that a verb has no use for."""
-        for field in dataclasses.fields(self):
-            value: Any = getattr(self, field.name)
-            usual = {} if field.name == "events" else field.default
-            if field.name in names and value != usual and (value or usual):
-                raise ValueError(f"{field.name} = {value!r}; {verb} has no use for it")
 
 
 USUAL = ContinuationSettings()

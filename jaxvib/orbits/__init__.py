@@ -18,6 +18,7 @@ from .periodic_orbit import PeriodicOrbit as PeriodicOrbit
 from .periodic_orbit import periodic_orbit as periodic_orbit
 from .regimes import regimes as regimes
 from .regimes import transient_engine as transient_engine
+from .settings import SettlingSettings as SettlingSettings
 from .static_equilibrium import StaticEquilibrium as StaticEquilibrium
 from .static_equilibrium import gaps_from_equilibrium as gaps_from_equilibrium
 from .static_equilibrium import static_equilibrium as static_equilibrium

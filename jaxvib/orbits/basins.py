@@ -36,9 +36,11 @@ from .linear_end import (
     transient_periods,
 )
 from .periodic_orbit import LONGEST_PERIOD, orbit_from_guess, unknown_orbits
+from .settings import USUAL, SettlingSettings
 from .settling import recurrences, strobe
 from .shooting import scales
 
+_TRANSIENT = 512  # periods, unless others are given
 _SEGMENT = 16  # periods after which it is seen who has settled
 _LIKELY = 4  # what has not settled after these segments may have no period
 _MOST_ORBITS = 64  # that are looked for in one segment
@@ -113,12 +115,8 @@ def basins(
     system: System,
     starts: np.ndarray | Sequence,
     *,
-    max_periods: int = LONGEST_PERIOD,
-    transient: int = 512,
-    rtol: float = 1e-8,
-    engine: str = "auto",
+    settings: SettlingSettings = USUAL,
     batch: int = 16_384,
-    chunk: int = 64,
     progress: Callable[[int], None] | None = None,
 ) -> Basins:
     """Return on which attractor the motion from each initial state settles.
@@ -128,14 +126,14 @@ def basins(
     Newton's method to its orbit, with its multipliers; an orbit that repels is
     remembered, so that what passes it goes on. Where a system is linear but for its
     contacts, what closes no gap any more is in its steady state. What has not settled in
-    `transient` periods, or 12 decay times of such a system where these are longer, is
+    `transient` periods (512), or 12 decay times of such a system where these are longer, is
     watched until there is evidence for what it is (`evidence_of`), and is told from
     others like it by the states it goes through. `batch` states at a time are held in
     memory.
 
-    **Arguments:** `starts`: states at t = 0, (starts, n). `max_periods`: longest motion
-    looked for, in periods of the load. `chunk`: lanes that run together. `progress`: is
-    called with the number of states decided since its last call.
+    **Arguments:** `starts`: states at t = 0, (starts, n). `settings`: `max_periods` of 8
+    or less; `evidence` is of no use here. `progress`: is called with the number of states
+    decided since its last call.
     **Raises:** `ValueError` for starts of another shape or an argument out of its range.
     """
     check_period(system)
@@ -145,11 +143,14 @@ def basins(
         raise ValueError(
             f"starts have shape {starts.shape}; allowed: (starts, {size}), 1 start or more"
         )
-    check_range("max_periods", max_periods, "", Range(at_least=1, at_most=LONGEST_PERIOD))
+    settings.refuse("basins", "evidence")
+    allowed = Range(at_least=1, at_most=LONGEST_PERIOD)
+    check_range("max_periods", settings.max_periods, "", allowed)
+    transient = settings.transient_or(_TRANSIENT)
     check_range("transient", transient, "", Range(at_least=_SEGMENT))
     check_range("batch", batch, "", Range(at_least=2))
-    engine, _ = engine_for(system, engine, len(starts))
-    search = _Search(system, max_periods, transient, rtol, engine, chunk)
+    engine, _ = engine_for(system, settings.engine, len(starts))
+    search = _Search(system, settings, transient, engine)
     label = np.full(len(starts), -1, np.int16)
     result = np.zeros(len(starts), np.int32)
     run = np.zeros(len(starts), np.int32)
@@ -176,12 +177,12 @@ def basins(
 class _Search:
     """What is known so far of a system's attractors, and of the orbits that repel."""
 
-    def __init__(self, system, max_periods, transient, rtol, engine, chunk):
+    def __init__(self, system, settings: SettlingSettings, transient: int, engine):
         self.leaves, self.static = eqx.partition(system, eqx.is_inexact_array)
         self.system = system
         self.period = float(system.period())
-        self.longest, self.transient, self.chunk = max_periods, transient, chunk
-        self.rtol, self.engine = rtol, engine
+        self.longest, self.chunk = settings.max_periods, settings.chunk
+        self.rtol, self.engine, self.transient = settings.rtol, engine, transient
         self.end = None
         if linear_but_for_contacts(system):
             self.end = numbers(eqx.filter_jit(linear_end)(system))

@@ -18,13 +18,15 @@ from ..ensemble import Reason, map_samples, recalled
 from ..systems.parameters import replace
 from ..systems.periods import refuse_autonomous
 from .aperiodic import watch_out
-from .periodic_orbit import LONGEST_PERIOD, PeriodicOrbit, unknown_orbits
+from .periodic_orbit import PeriodicOrbit, unknown_orbits
 from .regimes import batched
+from .settings import USUAL, SettlingSettings
 from .settling import GRAZING, Records, recurrences, run_out
 from .shooting import ratios, scales
 
 # A motion has a period if it recurs this closely, in units of its own size.
 RECURS = 1e-4
+_TRANSIENT = 256  # periods, unless others are given
 _TURNING = 8  # periods that are left out of the exponent
 _FOLLOWED_AT_A_TIME = 32  # values, between two looks at the clock
 
@@ -88,17 +90,14 @@ def bifurcation_diagram(
     *,
     state: Real[ArrayLike, " state"] | Sequence | None = None,
     follow: bool = False,
-    transient: int = 256,
     points: int = 64,
-    max_periods: int = LONGEST_PERIOD,
-    rtol: float = 1e-8,
-    engine: str = "auto",
+    settings: SettlingSettings = USUAL,
     progress: Callable[[int], None] | None = None,
 ) -> BifurcationDiagram:
     """Return where motions settle at each of the `values` of a parameter.
 
-    Every motion runs for `transient` periods of the load, or 12 decay times of a linear
-    system with contacts where these are longer, and is then strobed for
+    Every motion runs for `transient` periods of the load (256), or 12 decay times of a
+    linear system with contacts where these are longer, and is then strobed for
     `points` periods, with a direction that the columns of the flow turn: the rate at
     which its length grows is the largest Lyapunov exponent. It has a period if its last
     state recurs within `max_periods`; others are watched for 512 to 3584 periods more
@@ -107,8 +106,9 @@ def bifurcation_diagram(
     **Arguments:** `state`: where each motion starts, at rest unless given. `follow`:
     start the first motion there, and each other one in the state in which the motion
     at the value before it ended: values that ascend and values that descend then show
-    where motions coexist. `points`: a multiple of 8. `progress`: is called with the
-    number of values done since its last call.
+    where motions coexist. `points`: a multiple of 8. `settings`: `evidence` and `chunk`
+    are of no use here. `progress`: is called with the number of values done since its
+    last call.
 
     **Raises:** `ValueError` for an unknown path, a value out of its range, or another
     argument out of its.
@@ -116,14 +116,16 @@ def bifurcation_diagram(
     values = np.asarray(values, float)
     leaves, static = batched(system, {path: values})
     refuse_autonomous(system)
-    check_range("transient", transient, "", Range(at_least=1))
+    settings.refuse("bifurcation_diagram", "evidence", "chunk")
+    max_periods = settings.max_periods
     check_range("max_periods", max_periods, "", Range(at_least=1, at_most=points - 1))
     check_range("points", points, "", Range(at_least=16))
     if points % 8:
         raise ValueError(f"points = {points} is not a multiple of 8")
-    engine, _ = engine_for(system, engine, 1 if follow else len(values))
+    engine, _ = engine_for(system, settings.engine, 1 if follow else len(values))
+    transient = settings.transient_or(_TRANSIENT)
     stage = _stage(static, transient, points, max_periods, engine)
-    tolerance = np.full(len(values), rtol)
+    tolerance = np.full(len(values), settings.rtol)
     if follow:
         first = _starts(system, path, values[:1], state)[0]
         found = _followed(stage, leaves, tolerance, first, progress)

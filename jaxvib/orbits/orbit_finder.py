@@ -8,7 +8,9 @@ import numpy as np
 
 from ..ensemble import compile_ahead, map_samples
 from ..kernels.library import library_kernel
+from .evidence import evidence_factor
 from .periodic_orbit import PeriodicOrbit, orbit_of_shot
+from .settings import SettlingSettings
 from .settling import GRAZING
 from .shooting import scales, shoot
 
@@ -20,12 +22,13 @@ class OrbitFinder:
     of its orbits, which no kernel has, come from a small program of XLA's without a flow.
 
     **Fields:** `static`: what the samples' systems share; `one`: leaves and a state of one
-    of them; `engine`: "event", or "auto", which takes whatever follows single motions;
+    of them; `how`: whose `engine` "auto" takes whatever follows single motions;
     `quick`: whether "auto" may go by events, which it does where that is a kernel.
     """
 
-    def __init__(self, static, one, rtol, factor, engine: str, quick: bool, chunk: int):
-        leaves, state = one
+    def __init__(self, static, one, how: SettlingSettings, quick: bool):
+        (leaves, state), chunk, engine = one, how.chunk, how.engine
+        rtol, factor = how.rtol, evidence_factor(how.evidence)
         self._run = functools.partial(map_samples, chunk=chunk)
         self._settings = float(rtol), float(factor)
         settings = np.asarray(1, np.int32), np.asarray(rtol), np.asarray(factor)

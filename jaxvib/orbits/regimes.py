@@ -25,7 +25,8 @@ from .linear_end import (
 )
 from .multipliers import UNSTABLE
 from .orbit_finder import OrbitFinder
-from .periodic_orbit import LONGEST_PERIOD, PeriodicOrbit, evidence_factor, unknown_orbits
+from .periodic_orbit import LONGEST_PERIOD, PeriodicOrbit, unknown_orbits
+from .settings import USUAL, SettlingSettings
 from .settling import TRANSIENT_RTOL, recurrences, strobe
 
 # A motion has settled on a period where it recurs this closely, in units of its own
@@ -33,6 +34,7 @@ from .settling import TRANSIENT_RTOL, recurrences, strobe
 CLOSE = 1e-4
 # Then it is tried with every period in which it recurs at least this closely.
 PLAUSIBLE = 1e-2
+_TRANSIENT = 384  # periods, unless others are given
 _SEGMENT = 32  # periods, after which lanes that settled leave
 _LIKELY = 3  # what has not settled after these segments most likely never does
 _NEAR = 0.1  # an orbit that is farther from its guess is another one
@@ -44,12 +46,7 @@ def regimes(
     system: eqx.Module,
     samples: Mapping[str, Sequence[float] | np.ndarray],
     *,
-    max_periods: int = LONGEST_PERIOD,
-    transient: int = 384,
-    rtol: float = 1e-8,
-    evidence: str = "checked",
-    engine: str = "auto",
-    chunk: int = 64,
+    settings: SettlingSettings = USUAL,
     number: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> PeriodicOrbit:
@@ -57,17 +54,18 @@ def regimes(
 
     A system that is linear but for its contacts, and closes no gap from rest on, is in
     its steady state. Any other sample runs until it recurs within `max_periods` periods
-    of its load, or closes no gap any more: for `transient` periods at the most, or 12 of
-    the slowest decay times of the linear system where these are longer. Newton's method
-    then finds its orbit, with the evidence of `periodic_orbit`. A motion that settles on
-    no stable orbit is watched for 512 to 3584 periods more, in which Newton's method is
-    tried where it would end, and told what it is by evidence alone (`evidence_of`):
+    of its load, or closes no gap any more: for `transient` periods (384) at the most, or
+    12 of the slowest decay times of the linear system where these are longer. Newton's
+    method then finds its orbit, with the evidence of `periodic_orbit`. A motion that
+    settles on no stable orbit is watched for 512 to 3584 periods more, in which Newton's
+    method is tried where it would end, and told what it is by evidence (`evidence_of`):
     `QUASI_PERIODIC`, `CHAOTIC`, `LONGER_PERIOD`, or undecided for the reason `TRANSIENT`,
     `UNDECIDED_MOTION` or `UNDAMPED`. These are results and no failures.
 
     **Arguments:** `samples`: values by parameter path, each of shape (samples,).
-    `engine`: see `transient_engine`; where "auto" takes events and a kernel can, orbits and
-    their monodromy matrices go by them too, else by what follows single motions.
+    `settings`: of `engine` see `transient_engine`; where "auto" takes events and a kernel
+    can, orbits and their monodromy matrices go by them too, else by what follows single
+    motions.
     `number`: of all samples, where these are a part of them: "auto" goes by it.
     `progress`: is called with the number of samples finished since its last call.
     **Returns:** a `PeriodicOrbit` of numpy arrays with a leading axis of samples.
@@ -75,17 +73,15 @@ def regimes(
     """
     refuse_autonomous(system)
     leaves, static = batched(system, samples)
-    factor = evidence_factor(evidence)
+    max_periods, chunk = settings.max_periods, settings.chunk
     number = number or len(jax.tree.leaves(leaves)[0])
-    asked, (engine, _) = engine, transient_engine(system, engine, number, max_periods)
+    engine, _ = transient_engine(system, settings.engine, number, max_periods)
     run = functools.partial(map_samples, chunk=chunk)
     start = run(_rest_stage(static), leaves)
     one = jax.tree.map(lambda leaf: leaf[0], (leaves, start.state))
-    finder = OrbitFinder(static, one, rtol, factor, asked, engine == "event", chunk)
+    finder = OrbitFinder(static, one, settings, engine == "event")
     report = progress or (lambda done: None)
-    state, nearest, result = _settled(
-        run, leaves, static, start, transient, max_periods, engine, chunk
-    )
+    state, nearest, result = _settled(run, leaves, static, start, settings, engine)
     found = _Found(system, leaves, result, finder, report)
     report(int(np.sum(result != 0)))
     settled = np.flatnonzero((result == 0) & (nearest.min(axis=1) < CLOSE))
@@ -217,13 +213,14 @@ def _rest_stage(static):
     return stage
 
 
-def _settled(run, leaves, static, start: _Start, least, longest, engine, chunk):
+def _settled(run, leaves, static, start: _Start, settings: SettlingSettings, engine):
     """Return where transients from rest lead, how closely they recur, and reason codes.
 
     They end where they recur, in the steady state where no gap closes any more, or after
     12 decay times.
     """
     state, number = np.array(start.state), len(start.state)
+    least, longest = settings.transient_or(_TRANSIENT), settings.max_periods
     nearest, result = np.full((number, longest), np.inf), np.zeros(number, np.int32)
     limit = np.full(number, least)
     if start.end is not None:
@@ -250,7 +247,7 @@ def _settled(run, leaves, static, start: _Start, least, longest, engine, chunk):
         if segment == _LIKELY:
             stage = track_stage(static, engine)
             one = jax.tree.map(lambda leaf: leaf[0], (leaves, state, state))
-            compile_ahead(stage, one, chunk=chunk)
+            compile_ahead(stage, one, chunk=settings.chunk)
     near = nearest.min(axis=1)
     going = np.flatnonzero((near > 0) & (near < CLOSE) & (result == 0))
     if engine == "event" and going.size:

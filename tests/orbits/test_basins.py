@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 
 import jaxvib as jv
 from jaxvib.ensemble import Reason
-from jaxvib.orbits import attractors, basins, state_grid
+from jaxvib.orbits import SettlingSettings, attractors, basins, state_grid
 
 TAU = 2 * np.pi
 
@@ -89,7 +89,8 @@ def test_a_state_that_is_not_finite_is_undecided():
 
 
 def test_too_few_periods_leave_states_undecided():
-    found = basins(double_well, np.array([[1.0, 0.0], [1.1, 0.0]]), transient=16)
+    short = SettlingSettings(transient=16)
+    found = basins(double_well, np.array([[1.0, 0.0], [1.1, 0.0]]), settings=short)
     assert set(found.result.tolist()) <= {Reason.SUCCESS, Reason.UNSETTLED}
     assert (found.result == np.where(found.label < 0, Reason.UNSETTLED, 0)).all()
 

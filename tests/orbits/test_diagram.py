@@ -6,6 +6,7 @@ import pytest
 
 import jaxvib as jv
 from jaxvib.ensemble import Reason
+from jaxvib.orbits import SettlingSettings
 
 TAU = 2 * np.pi
 
@@ -92,10 +93,22 @@ def test_a_motion_that_cannot_be_says_so():
         ({"path": "v"}, "unknown parameter 'v'"),
         ({"points": 20}, "points = 20 is not a multiple of 8"),
         ({"points": 8}, r"points = 8 is not in|max_periods = 8"),
-        ({"transient": 0}, "transient = 0"),
+        (
+            {"settings": SettlingSettings(max_periods=64)},
+            r"max_periods = 64 is not in \[1, 63\]",
+        ),
+        (
+            {"settings": SettlingSettings(evidence="quick")},
+            "bifurcation_diagram has no use for it",
+        ),
     ],
 )
 def test_an_argument_out_of_range_is_named(options, words):
     arguments = {"path": "w", "values": frequencies} | options
     with pytest.raises(ValueError, match=words):
         jv.bifurcation_diagram(oscillator, **arguments)
+
+
+def test_a_transient_is_of_a_period_or_more():
+    with pytest.raises(ValueError, match="transient = 0"):
+        SettlingSettings(transient=0)

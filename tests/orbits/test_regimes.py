@@ -6,7 +6,7 @@ import pytest
 
 import jaxvib as jv
 from jaxvib.ensemble import Reason
-from jaxvib.orbits import orbit_traces, regimes
+from jaxvib.orbits import SettlingSettings, orbit_traces, regimes
 from tests.independent import TwoBody, settle
 
 system = jv.two_body_impact()
@@ -85,7 +85,10 @@ def test_bad_samples_are_named(samples, message):
 def test_both_engines_settle_on_the_same_motions():
     samples = {path: [*values[:5], chaotic] for (path, values), chaotic in zip(
         SAMPLES.items(), [2000 / 11, 70 / 11], strict=True)}  # fmt: skip
-    one, other = (regimes(system, samples, engine=name) for name in ("diffrax", "event"))
+    one, other = (
+        regimes(system, samples, settings=SettlingSettings(engine=name))
+        for name in ("diffrax", "event")
+    )
     np.testing.assert_array_equal(other.result, one.result)
     np.testing.assert_array_equal(other.contacts[:5], one.contacts[:5])
     np.testing.assert_allclose(other.state[:5], one.state[:5], rtol=1e-7)

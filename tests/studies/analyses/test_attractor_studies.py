@@ -74,7 +74,7 @@ def test_a_diagram_is_that_of_the_library(tmp_path, sweep):
     fields = kind.compute(system, {}, study.analysis, study.run, lambda done: None)
     expected = jv.bifurcation_diagram(
         system, "load.frequency", [5.0, 6.5, 8.0], follow=sweep != "rest",
-        transient=64, points=16, rtol=study.run.rtol,
+        points=16, settings=jv.orbits.SettlingSettings(64, rtol=study.run.rtol),
     )  # fmt: skip
     number = 6 if sweep == "both" else 3
     assert fields["load.frequency"].values.shape == (number,)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from ....dynamics.engines import engine_for
-from ....orbits import basins, state_grid
+from ....orbits import SettlingSettings, basins, state_grid
 from ....orbits.attractors import named
 from ...store.fields import Variable
 from ..orbits import orbit_variables, own_variables
@@ -39,10 +39,9 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     found = basins(
         system,
         starts,
-        max_periods=options.max_periods,
-        transient=options.transient,
-        rtol=run.rtol,
-        engine=engine,
+        settings=SettlingSettings(
+            options.transient, options.max_periods, run.rtol, engine=engine
+        ),
     )
     progress(1)
     notes = {"engine": f"{engine} ({why})"}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ....ensemble import Reason
-from ....orbits import bifurcation_diagram
+from ....orbits import SettlingSettings, bifurcation_diagram
 from ....systems import parameters
 from ...store.fields import Variable
 from ..orbits import orbit_variables, own_variables
@@ -36,9 +36,8 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
                 options.path,
                 up[::-1] if sweep == "down" else up,
                 follow=sweep != "rest",
-                transient=options.transient,
                 points=options.points,
-                rtol=run.rtol,
+                settings=SettlingSettings(options.transient, rtol=run.rtol),
             )
         )
         for sweep in sweeps

@@ -7,7 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from ....ensemble import Reason, reason, undecided
-from ....orbits import PeriodicOrbit, orbit_traces, regimes, transient_engine
+from ....orbits import (
+    PeriodicOrbit,
+    SettlingSettings,
+    orbit_traces,
+    regimes,
+    transient_engine,
+)
 from ...config import samples
 from ...store.fields import Variable, variables
 from ...store.thinned import evenly_chosen
@@ -25,10 +31,9 @@ def compute(system, samples, options, run, progress, number=None) -> dict[str, V
     orbits = regimes(
         system,
         samples,
-        engine=options.engine,
-        max_periods=options.max_periods,
-        rtol=run.rtol,
-        evidence=run.evidence,
+        settings=SettlingSettings(
+            None, options.max_periods, run.rtol, run.evidence, options.engine
+        ),
         number=number,
         progress=progress,
     )
