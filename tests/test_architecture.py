@@ -11,7 +11,7 @@ from experiments.house import imports, sources
 # that belong to no floor are the ground; among themselves they may import each other.
 FLOORS = (
     ("", "_environment", "_machine", "_nearest", "_quantity", "_range", "_words", "_ending",
-     "_shown", "citation"),
+     "_shown", "_expression", "citation"),
     ("kernels",),
     ("systems", "ensemble"),
     ("dynamics", "modes"),

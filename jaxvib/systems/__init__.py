@@ -21,6 +21,8 @@ from .contacts import KelvinVoigtContact as KelvinVoigtContact
 from .contacts import PiecewiseLinearContact as PiecewiseLinearContact
 from .contacts import PowerContact as PowerContact
 from .contacts import backlash as backlash
+from .derived import Variables as Variables
+from .derived import derived as derived
 from .forced import ForcedSystem as ForcedSystem
 from .forced import forced_system as forced_system
 from .friction import CoulombFriction as CoulombFriction

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._nearest import unknown_key as unknown_key
 from .._quantity import Range, check_range, real_array
+from .following import formula_values
 
 System = TypeVar("System", bound=eqx.Module)
 
@@ -45,11 +46,19 @@ def replace(system: System, values: Mapping[str, object]) -> System:
     optimised.
 
     **Raises:** `ValueError` for an unknown path (naming the nearest one), a value out
-    of its range or of another shape, and for whatever the changed parts and those that
-    hold them refuse when they are built. Traced values cannot be looked at.
+    of its range or of another shape, one that follows from others (`derived`), and for
+    whatever the changed parts and those that hold them refuse when they are built. Traced
+    values cannot be looked at.
     """
     known = {".".join(keys): found for keys, found in _walk(system).items()}
     declared = {path: entry for path, (_, entry) in known.items()}
+    formulas = dict(getattr(system, "formulas", ()))
+    for path in values:
+        if (whole := whole_path(path, declared)[0]) in formulas:
+            raise ValueError(f"{whole} follows from {formulas[whole]!r}; allowed: others")
+    if formulas:
+        now = {path: entry.value for path, entry in declared.items()}
+        values = {**values, **formula_values(formulas, {**now, **values})}
     news: dict[tuple, object] = {}
     for path, value in values.items():
         whole, entry_of = whole_path(path, declared)
@@ -114,8 +123,10 @@ def _walk(node, keys=(), where=()) -> dict:
                 found[(*keys, field.metadata["name"])] = (step, entry)
             elif "named_by" in field.metadata:
                 names = getattr(node, field.metadata["named_by"])
-                for position, (name, number) in enumerate(zip(names, value, strict=True)):
-                    entry = Parameter(number, "", "", Range())
+                units = getattr(node, field.metadata.get("units_by", ""), [""] * len(names))
+                rows = zip(names, units, value, strict=True)
+                for position, (name, unit, number) in enumerate(rows):
+                    entry = Parameter(number, unit, "", Range())
                     found[(*keys, name)] = ((*step, position), entry)
             else:
                 inner = _walk(value, (*keys, field.name), step)

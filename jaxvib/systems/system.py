@@ -2,6 +2,7 @@
 
 import abc
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -69,7 +70,13 @@ class System(Printed):
 
 
 class Mechanical(System):
-    """A system whose states are displacements and then their velocities."""
+    """A system whose states are displacements and then their velocities.
+
+    `variables` and `formulas`: by which some parameters follow from others, see `derived`.
+    """
+
+    variables: eqx.Module | None = eqx.field(default=None, kw_only=True)
+    formulas: tuple[tuple[str, str], ...] = eqx.field(static=True, default=(), kw_only=True)
 
     mechanical = True
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.integrate
+import scipy.interpolate
 
 import jaxvib as jv
 
@@ -14,6 +15,13 @@ ONE, STIFFNESS, DAMPING, HERTZ, STOP = jnp.ones(1), 30.0, 0.4, 2e3, 0.12
 START, SPAN = np.array([0.02, 0.1]), 4.0
 TIMES = np.array([0.0, 0.3, 0.5, 1.1, 1.7, 2.6, 3.3])
 VALUES = np.array([0.0, 2.0, -1.0, 3.0, 1.0, -2.0, 0.0])
+# Three-point slopes are those that numpy finds of neighbours at uneven distances.
+BESSEL = scipy.interpolate.CubicHermiteSpline(
+    TIMES, VALUES, np.gradient(VALUES, TIMES, edge_order=2)
+)
+_TURNS = np.concatenate([TIMES[:-1] - 3.3, TIMES, TIMES[1:] + 3.3])
+_AGAIN = np.concatenate([VALUES[:-1], VALUES, VALUES[1:]])
+REPEATED = scipy.interpolate.CubicHermiteSpline(_TURNS, _AGAIN, np.gradient(_AGAIN, _TURNS))
 
 
 def pulses(begin, duration, every, shape):
@@ -55,6 +63,16 @@ LAWS = {
     "periodic record": (
         jv.RecordLoad(TIMES, VALUES, periodic=True),
         lambda t: np.interp(t % 3.3, TIMES, VALUES),
+        [TIMES, TIMES + 3.3],
+    ),
+    "cubic record": (
+        jv.RecordLoad(TIMES, VALUES, interpolation="cubic", scale=1.5),
+        lambda t: 1.5 * float(BESSEL(t)) if t < 3.3 else 0.0,
+        [TIMES],
+    ),
+    "periodic cubic record": (
+        jv.RecordLoad(TIMES, VALUES, True, "cubic"),
+        lambda t: float(REPEATED(t % 3.3)),
         [TIMES, TIMES + 3.3],
     ),
     "step": (jv.StepLoad(3.0, 0.6), lambda t: 3.0 * (t >= 0.6), [[0.6]]),

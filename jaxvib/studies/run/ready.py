@@ -1,11 +1,13 @@
 """The ready studies that come with jaxvib: `configs/`."""
 
+import re
 import tomllib
 from pathlib import Path
 
 from ..._nearest import unknown_key
 
 _PACKAGE = Path(__file__).parents[2]
+_DATA = re.compile(r'\bdata = "([\w.]+)"')
 
 
 def folder() -> Path:
@@ -30,7 +32,7 @@ def find(config: str) -> Path:
 
 
 def copy(name: str, file: Path) -> Path:
-    """Copy a ready study to a file of one's own.
+    """Copy a ready study to a file of one's own, and what it reads beside it.
 
     **Raises:** `ValueError` for an unknown name or a file that exists.
     """
@@ -38,9 +40,17 @@ def copy(name: str, file: Path) -> Path:
     name = name.removesuffix(".toml")
     if name not in known:
         raise ValueError(unknown_key("study", name, known))
-    try:
-        with file.open("xb") as copied:  # never through a link
-            copied.write((folder() / f"{name}.toml").read_bytes())
-    except FileExistsError:
-        raise ValueError(f"{file} exists already") from None
+    content = (folder() / f"{name}.toml").read_bytes()
+    # With the records that it reads, which lie beside it.
+    news = {file: content} | {
+        file.with_name(data): (folder() / data).read_bytes()
+        for data in _DATA.findall(content.decode())
+    }
+    for new, content in news.items():
+        try:
+            with new.open("xb") as copied:  # never through a link
+                copied.write(content)
+        except FileExistsError:
+            if new.read_bytes() != content or new == file:
+                raise ValueError(f"{new} exists already") from None
     return file

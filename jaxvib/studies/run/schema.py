@@ -1,5 +1,7 @@
 """Every key that a config may have, as a JSON schema."""
 
+from collections.abc import Iterable
+
 from ..analyses.kinds import ANALYSES, SYSTEMS
 from ..config.samples import Sampling
 from ..config.values import Values
@@ -23,8 +25,10 @@ def schema() -> dict:
         "required": ["system", "analysis"],
         "properties": {
             **Title.model_json_schema()["properties"],
-            "system": _one_of(SYSTEMS),
-            "analysis": _one_of(ANALYSES),
+            "system": _one_of(kind.schema() for kind in SYSTEMS.values()),
+            "analysis": _one_of(
+                kind.options.model_json_schema() for kind in ANALYSES.values()
+            ),
             "sweep": sampling,
             "run": Run.model_json_schema(),
             "output": Output.model_json_schema(),
@@ -32,23 +36,19 @@ def schema() -> dict:
     }
 
 
-def _one_of(kinds) -> dict:
-    schemas = [_inlined(kind.options.model_json_schema()) for kind in kinds.values()]
-    return {"oneOf": schemas}
+def _one_of(schemas: Iterable[dict]) -> dict:
+    return {"oneOf": [_inlined(schema, {}) for schema in schemas]}
 
 
-def _inlined(schema: dict) -> dict:
-    # References would point to the top of the whole schema, where these are not.
-    definitions = schema.pop("$defs", {})
-
-    def inline(node):
-        if isinstance(node, list):
-            return [inline(item) for item in node]
-        if not isinstance(node, dict):
-            return node
-        if "$ref" in node:
-            name = node["$ref"].rpartition("/")[2]
-            node = {**definitions[name], **{k: v for k, v in node.items() if k != "$ref"}}
-        return {key: inline(value) for key, value in node.items()}
-
-    return inline(schema)
+def _inlined(node, definitions: dict):
+    # References would point to the top of the whole schema, where these are not; a part
+    # of a table has its own.
+    if isinstance(node, list):
+        return [_inlined(item, definitions) for item in node]
+    if not isinstance(node, dict):
+        return node
+    definitions = {**definitions, **node.get("$defs", {})}
+    if "$ref" in node:
+        name = node["$ref"].rpartition("/")[2]
+        node = {**definitions[name], **{k: v for k, v in node.items() if k != "$ref"}}
+    return {k: _inlined(v, definitions) for k, v in node.items() if k != "$defs"}

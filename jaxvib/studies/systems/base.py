@@ -41,6 +41,10 @@ class SystemKind(abc.ABC):
         """Return the checked table of a config. **Raises:** `ValueError`."""
         return validated(self.options, document.tables["system"], "system", document)
 
+    def schema(self) -> dict:
+        """Return the JSON schema of the table that a config gives."""
+        return self.options.model_json_schema()
+
     @abc.abstractmethod
     def default(self):
         """Return the system with the usual values, whose parameters can be swept.

@@ -12,10 +12,20 @@ from pydantic import Field
 from ..._nearest import nearest
 from ..config.catalogue import Declared, catalogue
 from ..config.document import Document
+from ..config.formulas import WithFormulas, evaluated, with_formulas_for_numbers
 from ..config.tables import Table, flattened, number, shown, validated
 from ..library import library
-from .assembly import Modules, assembled, declared_of_modules, first_change, with_modules
+from .assembly import (
+    AssemblyKind,
+    Modules,
+    assembled,
+    declared_of_modules,
+    first_change,
+    module_tables,
+    with_modules,
+)
 from .base import Role, SystemKind
+from .read_loads import describe_what_is_read, with_read_loads
 
 
 class _Law(NamedTuple):
@@ -42,6 +52,9 @@ _LAWS = {
         "harmonic": _Law("HarmonicLoad"),
         "fourier": _Law("FourierLoad"),
         "record": _Law("RecordLoad"),
+        "step": _Law("StepLoad"),
+        "ramp": _Law("RampLoad"),
+        "chirp": _Law("ChirpLoad"),
     }
     | {
         shape: _Law("PulseLoad", {"shape": shape})
@@ -67,7 +80,7 @@ _KEYS = {  # of each section
     "springs": ("spring",),
 }
 _INSIDE = dict.fromkeys(_LAWS, "law") | {"base": "motion"}  # the law's own table
-_USUAL = ("phase", "mean", "speed")  # what may be left out
+_USUAL = ("phase", "mean", "speed", "scale")  # what may be left out
 _UNLESS = ("every", "static")  # what may be left out, and is none then
 _EXAMPLES = {
     "HertzContact": {"stiffness": 1.0},
@@ -86,8 +99,26 @@ _EXAMPLES = {
     "RecordLoad": {"times": [0.0, 1.0], "values": [1.0, 1.0], "periodic": True},
     "HarmonicLoad": {"amplitude": 1.0, "frequency": 1.0},
     "ConstantLoad": {"force": 1.0},
+    "StepLoad": {"amplitude": 1.0, "start": 0.0},
+    "RampLoad": {"amplitude": 1.0, "start": 0.0, "duration": 1.0},
+    "ChirpLoad": {
+        "amplitude": 1.0, "first_frequency": 1.0, "last_frequency": 1.0, "duration": 1.0,
+        "start": 0.0,
+    },
+}  # fmt: skip
+_NEVER_AGAIN = ("step", "ramp", "chirp")
+# What the table of a record may say beside its numbers.
+_OF_RECORDS: dict[str, Any] = {
+    "periodic": (bool, Field(default=False, description="whether the record comes again")),
+    "interpolation": (
+        Literal["linear", "cubic"],
+        Field(default="linear", description="what is between the values"),
+    ),
+    "source": (
+        str,
+        Field(default="", max_length=2000, description="what file they were read from"),
+    ),
 }
-_PERIODIC = (bool, Field(default=False, description="whether the record comes again"))
 
 
 def _place(given: object) -> object:
@@ -111,7 +142,7 @@ _At = Annotated[
 ]
 
 
-class ImpactAssemblyOptions(Table):
+class ImpactAssemblyOptions(WithFormulas):
     """Modules, and contacts and loads by names of their own."""
 
     kind: Literal["impact_assembly"] = Field(description="the kind of system")
@@ -146,7 +177,8 @@ class ImpactAssemblyKind(SystemKind):
 
     def read(self, document: Document):
         """Return the checked table of a config, each part by its own rules."""
-        table = dict(document.tables["system"])
+        table = with_read_loads(dict(document.tables["system"]), document)
+        table = evaluated(table, _numbers(), document, "system")
         if isinstance(table.get("linear"), dict):
             table["linear"] = with_modules(table["linear"], "system.linear", document)
         for section, keys in _KEYS.items():
@@ -157,20 +189,25 @@ class ImpactAssemblyKind(SystemKind):
                     for name, entry in parts.items()
                 }
         options = validated(ImpactAssemblyOptions, table, "system", document)
-        where = document.where("system")
-        for name, load in options.loads.items():
-            if not _comes_again(load):
-                raise ValueError(
-                    f"{where}: system.loads.{name} never comes again; allowed: loads "
-                    "whose period the motions repeat with, by `every` or `periodic`"
-                )
-        if all(_kind(load)[1] == "constant" for load in options.loads.values()):
-            found = "constant" if options.loads else "empty"
-            raise ValueError(
-                f"{where}: system.loads is {found}; allowed: one load or more, whose "
-                "period the motions repeat with"
-            )
+        _refuse_what_does_not_repeat(options, document.where("system"))
         return options
+
+    def schema(self) -> dict:
+        """Return the JSON schema of the table, a part of each kind in it."""
+        whole = super().schema()
+        parts = part_tables()
+        for section, keys in _KEYS.items():
+            names = [name for name in parts if name.partition("_")[0] in keys]
+            tables = [parts[name].model_json_schema() for name in names]
+            for name, table in zip(names, tables, strict=True):
+                if section == "loads":
+                    describe_what_is_read(name, table)
+            whole["properties"][section]["additionalProperties"] = {"oneOf": tables}
+        modules = [table.model_json_schema() for table in module_tables().values()]
+        inner = whole["$defs"]["Modules"]["properties"]["modules"]
+        inner["additionalProperties"] = {"oneOf": modules}
+        whole["properties"].pop("formulas")
+        return with_formulas_for_numbers(whole)
 
     def default(self):
         """Return a part of each kind, whose parameters a config may set."""
@@ -198,7 +235,8 @@ class ImpactAssemblyKind(SystemKind):
                         found[f"{section}.{name}.{path}"] = dataclasses.replace(
                             entry, default=values[path]
                         )
-        return found
+        found |= options.declared_variables()
+        return {path: found[path] for path in found if path not in options.formulas}
 
     def axes(self, options) -> dict[str, list[str]]:
         """Return the names of freedoms, of states and of contacts."""
@@ -222,7 +260,12 @@ class ImpactAssemblyKind(SystemKind):
             for name, table in getattr(options, section).items():
                 along = _direction(linear, section, name, table)
                 built.append(_part_of(systems, along, table, name))
-        return systems.ImpactSystem(linear, **{k: tuple(v) for k, v in parts.items()})
+        system = systems.ImpactSystem(linear, **{k: tuple(v) for k, v in parts.items()})
+        if not options.formulas and not options.variables:
+            return system
+        variables = {name: each.value for name, each in options.variables.items()}
+        units = {name: each.unit for name, each in options.variables.items()}
+        return systems.derived(system, options.formulas, variables, units)
 
 
 @functools.cache
@@ -238,7 +281,7 @@ def part_tables() -> dict[str, type[Table]]:
                 inner = path.removeprefix(f"{_INSIDE[key]}.")
                 (law if inner != path else own)[inner] = _field(inner, entry)
             if "values" in law:
-                law["periodic"] = _PERIODIC
+                law |= _OF_RECORDS
             said = Field(description=f"the law of the {_SAID[key]}")
             inside = pydantic.create_model(f"{name}_law", __base__=Table, **law)
             laws: dict[str, Any] = {_INSIDE[key]: (inside, said)} if law else {}
@@ -278,6 +321,28 @@ def _fields(name: str) -> dict[str, Declared]:
     }
 
 
+def _refuse_what_does_not_repeat(options, where: str) -> None:
+    for name, load in options.loads.items():
+        if not _comes_again(load):
+            raise ValueError(
+                f"{where}: system.loads.{name} never comes again; allowed: loads "
+                "whose period the motions repeat with, by `every` or `periodic`"
+            )
+    if all(_kind(load)[1] == "constant" for load in options.loads.values()):
+        found = "constant" if options.loads else "empty"
+        raise ValueError(
+            f"{where}: system.loads is {found}; allowed: one load or more, whose "
+            "period the motions repeat with"
+        )
+
+
+@functools.cache
+def _numbers() -> frozenset[str]:
+    """Return the last words of the paths of all numbers."""
+    every = (*catalogue()[ImpactAssemblyKind.name], *catalogue()[AssemblyKind.name])
+    return frozenset(path.rpartition(".")[2] for path in every)
+
+
 def _part(keys: tuple[str, ...], entry, path: str, document: Document) -> Table:
     given = entry if isinstance(entry, dict) else {}
     key = next((key for key in keys if key in given), keys[0])
@@ -303,6 +368,8 @@ def _kind(table) -> tuple[str, str]:
 
 def _comes_again(table) -> bool:
     """Return whether a load does so, or is constant."""
+    if _kind(table)[1] in _NEVER_AGAIN:
+        return False
     law = table.model_dump()[_INSIDE[_kind(table)[0]]]
     return law.get("periodic", True) and law.get("every", 0.0) is not None
 
@@ -323,7 +390,8 @@ def _law(systems, table):
 
 def _built(systems, law: _Law, numbers: Mapping[str, object]):
     fixed = {name: word for name, word in law.fixed.items() if name != "given"}
-    return getattr(systems, law.cls)(**fixed, **numbers)
+    given = {name: number for name, number in numbers.items() if name != "source"}
+    return getattr(systems, law.cls)(**fixed, **given)
 
 
 def _part_of(systems, along, table, name: str):

@@ -1,4 +1,4 @@
-"""The load that was measured: forces at times, and lines between them."""
+"""The load that was measured: forces at times, and lines or cubics between them."""
 
 import equinox as eqx
 import jax
@@ -13,24 +13,41 @@ _CLOSED = 1e-9  # of the largest value: what may lie between the ends of a perio
 
 
 class RecordLoad(Load):
-    r"""A force given by its `values` at `times`, linear in between.
+    r"""A force given by its `values` at `times`, linear in between, or cubic.
 
-    Before the first time and from the last one on it is 0; a `periodic` one goes on with
-    its first value where it has come to its last, which must be the same, and has come
-    before.
+    With $h$, $d$ the length and the slope of the chord of a piece, and $m_0$, $m_1$ the
+    slopes at its ends, a cubic one is, $s$ after its begin,
+
+    $$F = F_0 + m_0 s + \frac{3d - 2m_0 - m_1}{h} s^2 + \frac{m_0 + m_1 - 2d}{h^2} s^3,$$
+
+    Hermite's, whose slopes are those of the parabola through a point and its neighbours:
+    $C^1$, and exact where the record is a parabola. Before the first time and from the last
+    one on it is 0; a `periodic` one goes on with its first value where it has come to its
+    last, which must be the same, and has come before.
 
     **Fields:** `times` (s), ascending, and `values` (N), both of shape (n,), n >= 2;
-    `periodic`. **Raises:** `ValueError` for shapes that differ, times that do not ascend,
-    or a periodic record that does not end where it begins.
+    `periodic`; `interpolation`: "linear" or "cubic"; `scale`: what all values are
+    multiplied by, the intensity of an earthquake or the stiffness under a road.
+    **Raises:** `ValueError` for shapes that differ, times that do not ascend, a periodic
+    record that does not end where it begins, or another word. **Source:** de Boor, *A
+    Practical Guide to Splines* (2001), chapter IV (cubic Bessel interpolation).
     """
 
     times: Float[Array, " n"] = quantity("times", "s", "times of the record")
     values: Float[Array, " n"] = quantity("values", "N", "forces of the record")
     periodic: bool = eqx.field(static=True, default=False)
+    interpolation: str = eqx.field(static=True, default="linear")
+    scale: Float[Array, ""] = quantity(
+        "scale", "", "what the values are multiplied by", default=1.0
+    )
 
     breaks = True
 
     def __check_init__(self):
+        if self.interpolation not in ("linear", "cubic"):
+            raise ValueError(
+                f"interpolation = {self.interpolation!r}; allowed: linear, cubic"
+            )
         shapes = jnp.shape(self.times), jnp.shape(self.values)
         if shapes[0] != shapes[1] or len(shapes[0]) != 1 or shapes[0][0] < 2:
             raise ValueError(
@@ -70,7 +87,7 @@ class RecordLoad(Load):
 
     def largest(self) -> Float[Array, ""]:
         """Return the largest value without its sign, N."""
-        return jnp.max(jnp.abs(self.values))
+        return jnp.abs(self.scale) * jnp.max(jnp.abs(self.values))
 
     def pace(self) -> Float[Array, ""]:
         """Return the angular frequency of one turn in the record, rad/s."""
@@ -82,9 +99,41 @@ class RecordLoad(Load):
         first = self._first(inside - shift)
         begin, end = self.times[first], self.times[first + 1]
         slope = (self.values[first + 1] - self.values[first]) / (end - begin)
-        value = self.values[first] + slope * (time - shift - begin)
+        passed = time - shift - begin
+        if self.interpolation == "linear":
+            terms = self.values[first] + slope * passed, slope
+        else:
+            terms = self._cubic(first, end - begin, slope, passed)
         within = (inside - shift >= self.times[0]) & (inside - shift < self.times[-1])
-        return tuple(jnp.where(within, term, 0.0) for term in (value, slope)[:count])
+        return tuple(jnp.where(within, self.scale * x, 0.0) for x in terms[:count])
+
+    def _cubic(self, first, length, chord, s) -> tuple:
+        """Return the coefficients of a piece about the time s after its begin."""
+        left, right = self._slope(first), self._slope(first + 1)
+        a = (3 * chord - 2 * left - right) / length
+        b = (left + right - 2 * chord) / length**2
+        value = self.values[first] + s * (left + s * (a + s * b))
+        return value, left + s * (2 * a + s * (3 * b)), a + 3 * b * s, b
+
+    def _slope(self, place):
+        """Return the slope of the parabola through a point and its neighbours, N/s."""
+        pieces = self.times.shape[0] - 1
+        if self.periodic:
+            pair = (place - 1) % pieces, place % pieces
+        else:
+            first = jnp.clip(place - 1, 0, max(pieces - 2, 0))
+            pair = first, jnp.minimum(first + 1, pieces - 1)
+        lengths = [self.times[k + 1] - self.times[k] for k in pair]
+        chords = [
+            (self.values[k + 1] - self.values[k]) / h
+            for k, h in zip(pair, lengths, strict=True)
+        ]
+        bend = (chords[1] - chords[0]) / (lengths[0] + lengths[1])
+        if self.periodic:
+            return chords[0] + bend * lengths[0]
+        return chords[0] + bend * (
+            2 * self.times[place] - self.times[pair[0]] - self.times[pair[0] + 1]
+        )
 
     def next_break(self, time) -> Float[Array, ""]:
         """Return the time of the next value, s."""

@@ -149,7 +149,9 @@ def test_every_contact_and_load_is_what_it_is_in_python(tmp_path):
     given = study.system
     sections = given.contacts, given.loads, given.frictions, given.springs
     tables = [table for section in sections for table in section.values()]
-    assert {type(table) for table in tables} == set(part_tables().values())
+    never_again = {f"load_{kind}" for kind in ("step", "ramp", "chirp")}
+    rest = {table for name, table in part_tables().items() if name not in never_again}
+    assert {type(table) for table in tables} == rest
     scalars = {path for path, entry in theirs.items() if np.ndim(entry.value) == 0}
     from jaxvib.studies.analyses.kinds import SYSTEMS
 

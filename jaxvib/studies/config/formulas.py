@@ -1,0 +1,172 @@
+"""Numbers of a config that follow from others by formulas: `amplitude = "m * X * w**2"`."""
+
+import copy
+import math
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any
+
+import pydantic
+from pydantic import Field
+
+from ..._expression import FUNCTIONS, Expression
+from .catalogue import Declared
+from .document import Document
+from .tables import Range, Table
+
+VARIABLES = "variables"
+
+
+class Variable(Table):
+    """A number that formulas use, and its unit."""
+
+    value: float = Field(description="the number")
+    unit: str = Field(default="", max_length=40, description="its unit, for axes")
+
+
+def _variable(given):
+    return given if isinstance(given, dict) else {"value": given}
+
+
+VariablesByName = Annotated[
+    dict[str, Annotated[Variable, pydantic.BeforeValidator(_variable)]],
+    Field(
+        default={},
+        description="numbers that formulas use, by name; each a parameter `variables.name`",
+        json_schema_extra={"allowed": "numbers, or tables of value and unit"},
+    ),
+]
+
+
+class WithFormulas(Table):
+    """A system's table whose numbers may be formulas, which it is written with again."""
+
+    variables: VariablesByName
+    formulas: dict[str, str] = Field(
+        default={}, description="formulas by the path of what follows, beside their values"
+    )
+
+    @pydantic.model_serializer(mode="wrap")
+    def _written(self, inner) -> dict:
+        found = inner(self)
+        for path, text in found.pop("formulas", {}).items():
+            _put(found, path.split("."), text)
+        return found
+
+    def declared_variables(self) -> dict[str, Declared]:
+        """Return what is known of each variable, by path."""
+        said = "a number that formulas use"
+        return {
+            f"{VARIABLES}.{name}": Declared(each.value, each.unit, said, Range())
+            for name, each in self.variables.items()
+        }
+
+
+def evaluated(
+    table: Mapping, numbers: Collection[str], document: Document, section: str
+) -> dict:
+    """Return a table with the values of its formulas, which stand under `formulas`.
+
+    A formula is a text in the place of a number, or of a variable. `numbers`: the last
+    words of the paths of all numbers. **Raises:** `ValueError` for a text that is no
+    formula, pointing at the fault, or formulas that follow from each other.
+    """
+    table = copy.deepcopy(dict(table))
+    table.pop("formulas", None)
+    values: dict[str, Any] = {}
+    texts: dict[str, str] = {}
+    for steps, value in _leaves(table):
+        path = _path(steps)
+        if isinstance(value, str) and (steps[-1] in numbers or steps[0] == VARIABLES):
+            if steps[0] != VARIABLES or steps[2:] != ["unit"]:
+                texts[path] = value
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            values[path] = value
+    if not texts:
+        return table
+    formulas: dict[str, str] = {}
+    trees = {path: _parsed(path, text, document, section) for path, text in texts.items()}
+    while trees:
+        known = _named(values)
+        names = set(_named(dict.fromkeys(trees)))
+        free = [path for path, tree in trees.items() if not names & set(tree.names)]
+        if not free:
+            path, tree = next(iter(trees.items()))
+            where = document.where(f"{section}.{path}")
+            ring = ", ".join(f"{p} = {t.text!r}" for p, t in trees.items())
+            raise ValueError(f"{where}: formulas follow from each other: {ring}")
+        for path in free:
+            tree = trees.pop(path)
+            where = document.where(f"{section}.{path}")
+            try:
+                value = float(tree.value(known, FUNCTIONS))
+            except ValueError as error:
+                raise ValueError(f"{where}: {section}.{path}: {error}") from None
+            if not math.isfinite(value):
+                raise ValueError(
+                    f"{where}: {section}.{path} = {tree.text!r} is {value}, not finite"
+                )
+            values[path] = value
+            formulas[path] = tree.text
+            _put(table, path.split("."), value)
+    return {**table, "formulas": formulas}
+
+
+def with_formulas_for_numbers(schema):
+    """Return a JSON schema in which a formula may stand for each number."""
+    if isinstance(schema, list):
+        return [with_formulas_for_numbers(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("type") == "number" and "unit" in schema:
+        said = {key: schema[key] for key in ("description", "unit") if key in schema}
+        formula = {"type": "string", "description": "a formula of parameters, variables"}
+        return {**said, "anyOf": [schema, formula]}
+    return {key: with_formulas_for_numbers(value) for key, value in schema.items()}
+
+
+def _parsed(path: str, text: str, document: Document, section: str) -> Expression:
+    try:
+        return Expression(text)
+    except ValueError as error:
+        where = document.where(f"{section}.{path}")
+        raise ValueError(f"{where}: {section}.{path}: {error}") from None
+
+
+def _path(steps: list[str]) -> str:
+    # The value of a variable stands under its name alone.
+    return ".".join(steps[:-1] if _of_variable(steps) else steps)
+
+
+def _of_variable(steps: list[str]) -> bool:
+    return steps[0] == VARIABLES and steps[2:] == ["value"]
+
+
+def _named(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by their paths, and those of variables by their names too."""
+    prefix = f"{VARIABLES}."
+    short = {p.removeprefix(prefix): v for p, v in values.items() if p.startswith(prefix)}
+    return {**short, **values}
+
+
+def _leaves(table: Mapping, above: tuple[str, ...] = ()):
+    for key, value in table.items():
+        steps = (*above, *key.split("."))
+        if isinstance(value, dict):
+            yield from _leaves(value, steps)
+        else:
+            yield list(steps), value
+
+
+def _put(table: dict, steps: list[str], value) -> None:
+    """Put a value in the place of another; a key of the tables may have dots."""
+    for count in range(len(steps), 0, -1):
+        key, rest = ".".join(steps[:count]), steps[count:]
+        if key not in table:
+            continue
+        if not rest and isinstance(table[key], dict):
+            table[key]["value"] = value  # of a variable
+        elif not rest:
+            table[key] = value
+        elif isinstance(table[key], dict):
+            _put(table[key], rest, value)
+        return

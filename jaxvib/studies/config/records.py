@@ -1,0 +1,141 @@
+"""Records in files: two columns of a CSV file, in SI units."""
+
+import csv
+import hashlib
+import io
+import math
+from pathlib import Path
+
+from ..._nearest import nearest
+from .document import Document
+from .tables import shown
+
+_MOST_BYTES = 16 << 20
+_MOST_ROWS = 20_000  # that are written into the study's own config
+# What one of each is in SI units.
+UNITS = {
+    "N": 1.0, "kN": 1e3, "MN": 1e6, "lbf": 4.4482216152605,
+    "m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "in": 0.0254, "ft": 0.3048,
+    "m/s": 1.0, "cm/s": 1e-2, "mm/s": 1e-3,
+    "m/s^2": 1.0, "cm/s^2": 1e-2, "mm/s^2": 1e-3, "g": 9.80665, "gal": 1e-2,
+    "N m": 1.0, "rad/s^2": 1.0,
+}  # fmt: skip
+TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0}
+# As a JSON schema describes them.
+KEYS = {
+    "data": {"type": "string", "description": "a CSV file with the record, by the config"},
+    "time": {"type": "string", "description": "its column of times; the first by default"},
+    "value": {"type": "string", "description": "its column of values"},
+    "unit": {"enum": list(UNITS), "description": "of the values"},
+    "time_unit": {"enum": list(TIME_UNITS), "default": "s", "description": "of the times"},
+}
+
+
+def with_records(table: dict, path: str, document: Document) -> dict:
+    """Return a law's table with the numbers of the file that it names, if it does.
+
+    `data` names the file, beside the config; `time` and `value` its columns, by the words
+    in its first line; `unit` and `time_unit` ("s" unless it is given) what they are in.
+    They become `times` and `values` in SI units and a `source` that tells of the file, so
+    that a study holds all that it was computed from. **Raises:** `ValueError` for a file
+    that cannot be read, naming its line, a column that is not there, or an unknown unit.
+    """
+    if "data" not in table:
+        return table
+    where = document.where(f"{path}.data")
+    given = {key: table[key] for key in KEYS if key in table}
+    for key in ("data", "value", "unit"):
+        if key not in given:
+            raise ValueError(f"{where}: {path}.{key} is missing; allowed: a text")
+    for key, text in given.items():
+        if not isinstance(text, str):
+            raise ValueError(f"{where}: {path}.{key} = {shown(text)}; allowed: a text")
+    for key in ("times", "values"):
+        if key in table:
+            raise ValueError(f"{where}: {path}.{key} stands beside data; allowed: one")
+    scales = {
+        key: _scale(given.get(key, "s"), known, f"{where}: {path}.{key}")
+        for key, known in (("unit", UNITS), ("time_unit", TIME_UNITS))
+    }
+    try:
+        content = _content(Path(document.name).parent / given["data"])
+        columns = _columns(content, given.get("time"), given["value"])
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"{where}: {path}.data = {shown(given['data'])}: {error}"
+        ) from None
+    times, values = columns
+    rest = {key: value for key, value in table.items() if key not in KEYS}
+    digest = hashlib.sha256(content).hexdigest()
+    return {
+        **rest,
+        "times": [time * scales["time_unit"] for time in times],
+        "values": [value * scales["unit"] for value in values],
+        "source": f"{Path(given['data']).name}, {given['value']} in {given['unit']}, "
+        f"sha256 {digest}",
+    }
+
+
+def _scale(unit: str, known: dict[str, float], place: str) -> float:
+    if unit not in known:
+        near = nearest(unit, known)
+        hint = f'; did you mean "{near}"?' if near else ""
+        raise ValueError(
+            f"{place} = {shown(unit)} is not known; allowed: "
+            f"{', '.join(map(shown, known))}{hint}"
+        )
+    return known[unit]
+
+
+def _content(file: Path) -> bytes:
+    if not file.is_file():
+        raise ValueError("no such file")
+    with file.open("rb") as stream:
+        content = stream.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"longer than {_MOST_BYTES} bytes")
+    return content
+
+
+def _columns(content: bytes, time: str | None, value: str):
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"line {line}: not UTF-8") from None
+    head = text.partition("\n")[0]
+    separator = max(",;\t", key=head.count)
+    rows = csv.reader(io.StringIO(text), delimiter=separator)
+    names = [name.strip() for name in next(rows, [])]
+    places = [_place(name, names) for name in (time or (names or [""])[0], value)]
+    found: tuple[list[float], list[float]] = ([], [])
+    for row in rows:
+        if not row or not any(cell.strip() for cell in row) or row[0].startswith("#"):
+            continue
+        for column, place in zip(found, places, strict=True):
+            cell = row[place].strip() if place < len(row) else ""
+            try:
+                number = float(cell)
+            except ValueError:
+                number = math.nan
+            if not math.isfinite(number):
+                raise ValueError(
+                    f"line {rows.line_num}: {names[place]} = {shown(cell)} is no number"
+                )
+            column.append(number)
+        if len(found[0]) > _MOST_ROWS:
+            raise ValueError(f"more than {_MOST_ROWS} rows")
+    if len(found[0]) < 2:
+        raise ValueError(f"{len(found[0])} rows of numbers; allowed: two or more")
+    return found
+
+
+def _place(name: str, names: list[str]) -> int:
+    if names.count(name) != 1:
+        fault = "stands twice" if name in names else "is not there"
+        near = nearest(name, names)
+        hint = f'; did you mean "{near}"?' if near and near != name else ""
+        raise ValueError(
+            f"column {shown(name)} {fault}; known: {', '.join(map(shown, names))}{hint}"
+        )
+    return names.index(name)

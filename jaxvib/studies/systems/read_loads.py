@@ -1,0 +1,81 @@
+"""Loads of a config that are read from files or locked to others' frequencies."""
+
+from ..._nearest import nearest
+from ..config.document import Document
+from ..config.records import KEYS, with_records
+from ..config.tables import shown
+
+
+def with_read_loads(table: dict, document: Document) -> dict:
+    """Return a system's table with loads that are read from files or locked to others."""
+    loads = table.get("loads")
+    if not isinstance(loads, dict):
+        return table
+    found = {}
+    for name, load in loads.items():
+        path = f"system.loads.{name}"
+        if isinstance(load, dict):
+            load = _locked(load, loads, path, document)
+            inside = _inside(load)
+            if isinstance(load.get(inside), dict):
+                law = with_records(load[inside], f"{path}.{inside}", document)
+                load = {**load, inside: law}
+        found[name] = load
+    return {**table, "loads": found}
+
+
+def _locked(load: dict, loads: dict, path: str, document: Document) -> dict:
+    """Return a load whose frequency is a whole number of times another one's.
+
+    `harmonic = 3`, `of = "road"` say what the formula of its frequency does.
+    """
+    if "harmonic" not in load and "of" not in load:
+        return load
+    where = document.where(f"{path}.harmonic")
+    times, other = load.get("harmonic"), load.get("of")
+    if not isinstance(times, int) or isinstance(times, bool) or not 1 <= times <= 64:
+        raise ValueError(
+            f"{where}: {path}.harmonic = {shown(times)}; allowed: whole numbers in [1, 64]"
+        )
+    base = loads.get(other) if isinstance(other, str) else None
+    if not isinstance(base, dict) or other == path.rpartition(".")[2]:
+        near = nearest(str(other), loads)
+        hint = f'; did you mean "{near}"?' if near else ""
+        raise ValueError(
+            f"{where}: {path}.of = {shown(other)} is no other load{hint}"
+        )  # fmt: skip
+    mine, theirs = map(_inside, (load, base))
+    law = load.get(mine, {})
+    if "frequency" in (law if isinstance(law, dict) else {}):
+        raise ValueError(
+            f"{where}: {path}.{mine}.frequency stands beside harmonic; allowed: one of them"
+        )
+    formula = f"{times} * 'loads.{other}.{theirs}.frequency'"
+    rest = {key: value for key, value in load.items() if key not in ("harmonic", "of")}
+    return {**rest, mine: {**law, "frequency": formula}}
+
+
+def _inside(load: dict) -> str:
+    """Return the key of the law's own table."""
+    return "motion" if "base" in load else "law"
+
+
+def describe_what_is_read(name: str, table: dict) -> None:
+    """Add to the schema of a load what becomes other keys as it is read."""
+    law = table["$defs"][f"{name}_law"]
+    if "values" in law["properties"]:
+        law["properties"] |= KEYS
+        law["required"] = []
+        law["oneOf"] = [{"required": ["times", "values"]}, {"required": ["data", "value"]}]
+    if "frequency" in law["properties"]:
+        table["properties"] |= _LOCKED
+        law["required"] = [each for each in law["required"] if each != "frequency"]
+
+
+_LOCKED = {
+    "harmonic": {
+        "type": "integer", "minimum": 1, "maximum": 64,
+        "description": "how many times the frequency of another load it has",
+    },
+    "of": {"type": "string", "description": "the load whose frequency that is"},
+}  # fmt: skip

@@ -1,0 +1,61 @@
+"""Formulas by which some parameters of a system follow from others."""
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+
+from .._expression import FUNCTIONS, Expression
+
+VARIABLES = "variables."
+_OWN = {
+    "abs": jnp.abs, "atan2": jnp.arctan2, "min": jnp.minimum, "max": jnp.maximum,
+}  # fmt: skip
+_FUNCTIONS = {name: _OWN.get(name) or getattr(jnp, name) for name in FUNCTIONS}
+expression = functools.lru_cache(Expression)
+
+
+def ordered(
+    formulas: Mapping[str, str], known: Mapping[str, Any]
+) -> tuple[tuple[str, str], ...]:
+    """Return formulas in an order in which each one uses what is there already.
+
+    `known`: all paths. **Raises:** `ValueError` for formulas that use each other in a ring.
+    """
+    left, found = dict(formulas), []
+    while left:
+        free = [
+            path
+            for path, text in left.items()
+            if not {_path_of(n, known) for n in expression(text).names} & set(left)
+        ]
+        if not free:
+            ring = ", ".join(f"{path} = {text!r}" for path, text in left.items())
+            raise ValueError(f"formulas follow from each other: {ring}")
+        found += [(path, left.pop(path)) for path in free]
+    return tuple(found)
+
+
+def formula_values(formulas: Mapping[str, str], known: Mapping[str, Any]) -> dict:
+    """Return the values of formulas in their order, by path; `known`: all others'."""
+    values, found = named(known), {}
+    for path, text in formulas.items():
+        found[path] = jnp.asarray(expression(text).value(values, _FUNCTIONS), float)
+        values |= named({path: found[path]})
+    return found
+
+
+def named(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by their paths, and those of variables by their names too."""
+    short = {
+        path.removeprefix(VARIABLES): value
+        for path, value in values.items()
+        if path.startswith(VARIABLES)
+    }
+    return {**values, **short}
+
+
+def _path_of(name: str, known: Mapping[str, Any]) -> str:
+    long = VARIABLES + name
+    return long if long in known else name

@@ -1,0 +1,157 @@
+"""Checked against: the same system in Python; columns of a file by hand; the messages."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+import jaxvib as jv
+from jaxvib.studies.config.writing import to_toml
+from jaxvib.studies.run import ready
+from jaxvib.studies.run.execute import build
+from jaxvib.studies.run.study import load, load_text
+
+CONFIG = """
+[system]
+kind = "impact_assembly"
+
+[system.variables]
+m = { value = 40.0, unit = "kg" }
+X = 0.02
+w = "2 * pi / 1.2"
+
+[system.linear.modules]
+ground-cart = { module = "translation_translation", mass = "m", stiffness = 100.0 }
+
+[system.loads]
+road = { load = "harmonic", at = "cart", law = { amplitude = "m * X * w**2", frequency = "w" } }
+third = { load = "harmonic", at = "cart", harmonic = 3, of = "road", law.amplitude = 2.0 }
+shake = { base = "harmonic_displacement", at = "cart", harmonic = 2, of = "road", motion.amplitude = 0.1 }
+seen = { load = "record", at = "cart", law = { data = "seen.csv", value = "push", unit = "kN", time_unit = "ms", periodic = true } }
+
+[analysis]
+kind = "periodic_orbit"
+
+[sweep]
+variables.X = [0.01, 0.02]
+"""  # noqa: E501
+SEEN = "t [ms];unused;push\n0;9;0.1\n\n# a remark\n400;9;-0.5\n1200;9;0.1\n"
+
+
+@pytest.fixture
+def config(tmp_path):
+    (tmp_path / "seen.csv").write_text(SEEN)
+    file = tmp_path / "study.toml"
+    file.write_text(CONFIG)
+    return file
+
+
+def test_formulas_locked_loads_and_records_are_what_they_are_in_python(config):
+    study = load(config)
+    values = {path: entry.value for path, entry in jv.parameters(build(study)).items()}
+    w = 2 * np.pi / 1.2
+    assert values["linear.modules.ground-cart.mass"] == 40.0
+    assert values["loads.road.law.amplitude"] == pytest.approx(40 * 0.02 * w**2, rel=1e-15)
+    assert values["loads.third.law.frequency"] == pytest.approx(3 * w, rel=1e-15)
+    assert values["loads.shake.motion.frequency"] == pytest.approx(2 * w, rel=1e-15)
+    np.testing.assert_array_equal(values["loads.seen.law.times"], [0.0, 0.4, 1.2])
+    np.testing.assert_array_equal(values["loads.seen.law.values"], [100.0, -500.0, 100.0])
+    digest = hashlib.sha256(SEEN.encode()).hexdigest()
+    assert study.system.loads["seen"].law.source.endswith(f"push in kN, sha256 {digest}")
+
+
+def test_what_follows_moves_with_what_is_swept_and_is_no_parameter(config):
+    study = load(config)
+    moved = jv.replace(build(study), {"variables.X": 0.01})
+    amplitude = jv.parameters(moved)["loads.road.law.amplitude"].value
+    assert amplitude == pytest.approx(40 * 0.01 * (2 * np.pi / 1.2) ** 2, rel=1e-15)
+    with pytest.raises(ValueError, match=r"sweep.loads.road.law.amplitude .* is not a par"):
+        load(config, ["sweep.loads.road.law.amplitude=[1.0]"])
+
+
+def test_a_resolved_config_needs_no_file_and_is_the_same_study(config):
+    study = load(config)
+    text = to_toml(study.resolved())
+    config.with_name("seen.csv").unlink()
+    again = load_text(text, study.name)
+    assert again.resolved() == study.resolved()
+    assert again.system.formulas == study.system.formulas
+    mine, theirs = jv.parameters(build(study)), jv.parameters(build(again))
+    assert list(mine) == list(theirs)
+    for path, entry in mine.items():
+        np.testing.assert_array_equal(entry.value, theirs[path].value)
+
+
+def test_a_number_replaces_a_formula(config):
+    study = load(config, ["loads.road.law.amplitude=3.0"])
+    assert study.system.loads["road"].law.amplitude == 3.0
+    assert "loads.road.law.amplitude" not in study.system.formulas
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            "loads.road.law.amplitude=m * Y",
+            "set loads.road.*character 5, at 'Y': 'Y' is not",
+        ),
+        ("loads.road.law.amplitude=m ** ", "is no formula"),
+        ("loads.road.law.frequency=-w", r"loads.road.law.frequency = -5"),
+        ("variables.w=w", "follow from each other"),
+        ("variables.X=1e200**2", "has no value"),
+        ("loads.third.harmonic=2.5", r"harmonic = 2.5; allowed: whole numbers in \[1, 64"),
+        ("loads.third.of=raod", 'of = "raod" is no other load; did you mean "road"'),
+        ("loads.third.of=third", "is no other load"),
+        ("loads.third.law.frequency=3.0", "frequency stands beside harmonic"),
+        ("loads.seen.law.data=sen.csv", 'data = "sen.csv": no such file'),
+        ("loads.seen.law.value=pusch", 'column "pusch" is not there; .*mean "push"'),
+        ("loads.seen.law.unit=kNN", 'unit = "kNN" is not known; .*did you mean "kN"'),
+        ("loads.seen.law.time_unit=h", 'time_unit = "h" is not known'),
+        ("loads.seen.law.values=[1.0]", "values stands beside data"),
+        ("loads.seen.law.interpolation=quintic", '"linear", "cubic"'),
+    ],
+)
+def test_what_cannot_be_read_is_pointed_at(config, change, message):
+    with pytest.raises(ValueError, match=message):
+        load(config, [change])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("t,push\n0,1\nx,2\n", r'line 3: t = "x" is no number'),
+        ("t,push\n0,1\n1\n", r'line 3: push = "" is no number'),
+        ("t,push\n0,inf\n1,1\n", "line 2: push"),
+        ("t,push,push\n0,1,1\n", 'column "push" stands twice'),
+        ("t,push\n0,1\n", "1 rows of numbers; allowed: two or more"),
+        ("", 'column "" is not there|column "push" is not there'),
+    ],
+)
+def test_files_that_are_no_records_are_told_by_their_line(config, content, message):
+    config.with_name("seen.csv").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        load(config)
+
+
+def test_bytes_that_are_no_text_are_told(config):
+    config.with_name("seen.csv").write_bytes(b"t,push\n0,\xff\n")
+    with pytest.raises(ValueError, match="line 2: not UTF-8"):
+        load(config)
+
+
+def test_the_ready_quarter_car_is_pushed_by_its_tyre_and_copied_with_its_road(tmp_path):
+    copied = ready.copy("quarter_car", tmp_path / "mine.toml")
+    assert (tmp_path / "road.csv").exists()
+    system = jv.replace(build(load(copied)), {"variables.roughness": 0.5})
+    road = system.loads[0].law
+    rows = np.loadtxt(tmp_path / "road.csv", delimiter=",", skiprows=1)
+    np.testing.assert_allclose(float(road.force(0.3)), 0.5 * 1.6e5 * rows[6, 1] * 1e-3)
+    with pytest.raises(ValueError, match="exists already"):
+        ready.copy("quarter_car", tmp_path / "mine.toml")
+
+
+def test_the_ready_tower_is_shaken_by_a_share_of_gravity():
+    system = build(load(ready.folder() / "shaken_tower.toml"))
+    moved = jv.replace(system, {"variables.share": 0.1})
+    rate = moved.equation().vector_field(0.0, moved.rest())
+    np.testing.assert_allclose(rate[3:], -0.981, rtol=1e-12)
