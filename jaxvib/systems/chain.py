@@ -181,6 +181,11 @@ class BeamChain(Linear):
         return tuple(names[i] for i in self.moving)
 
     @property
+    def freedom_names(self) -> tuple[str, ...]:
+        """The `names`, which are places of contacts and loads."""
+        return self.names
+
+    @property
     def moving(self) -> np.ndarray:
         """Positions of the degrees of freedom among (y_0, phi_0, y_1, phi_1, ...)."""
         every = np.arange(2 * self.bodies)

@@ -50,6 +50,17 @@ def test_the_overlay_of_beam_modules_gives_the_same_matrices(ends):
 
 
 @pytest.mark.parametrize("ends", ENDS)
+def test_a_place_is_a_freedom_s_name(ends):
+    chain = jv.BeamChain(bodies=5, ends=ends)
+    np.testing.assert_array_equal(
+        chain.direction({"2.y": 1.0, "3.angle": -0.5}),
+        [{"2.y": 1.0, "3.angle": -0.5}.get(name, 0.0) for name in chain.names],
+    )
+    with pytest.raises(ValueError, match=r"did you mean '2\.y'"):
+        chain.direction("2.x")
+
+
+@pytest.mark.parametrize("ends", ENDS)
 def test_forces_and_energies_are_those_of_the_matrices(ends):
     chain = jv.BeamChain(bodies=6, gamma=0.8, ends=ends)
     state = RNG.normal(size=(4, 6))
