@@ -39,7 +39,7 @@ class Layout:
     chunks: tuple[int, ...]
     dtype: np.dtype
     axes: tuple[str, ...]
-    attributes: Mapping[str, str]
+    attributes: Mapping[str, str | list[int]]
 
     def __post_init__(self):
         if _TYPES.get(self.dtype.name) != self.dtype:
@@ -128,12 +128,15 @@ def read_layout(content: bytes, what: Path | str) -> Layout:
         shape, attributes = table["shape"], table["attributes"]
         chunks = table["chunk_grid"]["configuration"]["chunk_shape"]
         axes = table.get("dimension_names", [])
-        words = [*attributes, *attributes.values(), *axes, table["data_type"]]
+        lists = [value for value in attributes.values() if type(value) is list]
+        said = [value for value in attributes.values() if type(value) is not list]
+        words = [*attributes, *said, *axes, table["data_type"]]
         numbers = [*shape, *chunks]
         dtype = _TYPES[table["data_type"]]
         well_formed = (
             all(type(word) is str for word in words)
             and all(type(number) is int and number >= 0 for number in numbers)
+            and all(type(number) is int for value in lists for number in value)
             and len(shape) == len(chunks) == len(axes) <= _MOST_AXES
             and all(chunks)
         )

@@ -128,7 +128,7 @@ def _shapes(layouts: Mapping[str, Layout]) -> dict[str, tuple]:
 
 
 def _variable(layout: Layout, columns: list[np.ndarray]) -> Variable:
-    attributes = dict(layout.attributes)
+    attributes: dict[str, Any] = dict(layout.attributes)
     unit, words = attributes.pop("units", ""), attributes.pop("description", "")
     return Variable(layout.axes, np.concatenate(columns), unit, words, attributes)
 

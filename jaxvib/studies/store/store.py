@@ -25,8 +25,10 @@ study (periodic orbits) has the leading axis `sample` throughout, cut into chunk
 inside has the axis `trace` first: motions of at most 256 samples, evenly chosen, whose
 positions along `sample` are its coordinate `sample`.
 
-`xarray.open_zarr(DIR / "results.zarr")` reads it as it lies; `open_study` also checks
-every byte against the journal, and gives a grid one dimension per path. Chunks count
+`xarray.open_zarr(DIR / "results.zarr")` reads it as it lies, and finds there as attributes
+what its codes mean, the names along axes, config, seed and versions (`explaining`);
+`open_study` also checks every byte against the journal, and gives a grid one dimension
+per path. Chunks count
 from the moment their line is in the journal, so a run may be killed anywhere; the
 group's own metadata come last, so that nothing opens a study with absent chunks, which
 zarr would read as zeros.
@@ -42,6 +44,7 @@ from pathlib import Path
 import numpy as np
 
 from .arrays import METADATA, Layout, group_metadata
+from .explaining import about, flags
 from .fields import Variable
 from .folder import Folder
 from .journal import Commit, Journal
@@ -153,7 +156,7 @@ class Store:
         layouts = {}
         for name, field in fields.items():
             shape = (length, *field.values.shape[1:])
-            layouts[name] = _layout(field, shape, (min(width, length), *shape[1:]))
+            layouts[name] = _layout(name, field, shape, (min(width, length), *shape[1:]))
         return layouts
 
     def _unlike(self, layouts: Mapping[str, Layout]) -> str:
@@ -172,7 +175,7 @@ class Store:
         members = {}
         for name, field in fields.items():
             path = f"{group}/{name}".lstrip("/")
-            layout = _layout(field, field.values.shape, field.values.shape)
+            layout = _layout(name, field, field.values.shape, field.values.shape)
             members[name] = layout.document()
             self._write(f"{RESULTS}/{path}/{METADATA}", layout.metadata())
             self._write_chunk(path, layout, 0, field.values)
@@ -183,7 +186,8 @@ class Store:
 
     def finish(self) -> None:
         """Commit the whole, which can be opened from now on."""
-        attributes = {key: self.record[key] for key in ("title", "analysis", "system")}
+        config = self._folder.read("config.toml").decode()
+        attributes = about(self.record, config)
         attributes |= _coordinates(self.record["coordinates"])
         members = {}
         for file in self._folder.files(RESULTS):
@@ -230,9 +234,9 @@ def check_free(directory: Path) -> None:
             )
 
 
-def _layout(field: Variable, shape, chunks) -> Layout:
+def _layout(name: str, field: Variable, shape, chunks) -> Layout:
     chunks = tuple(max(1, size) for size in chunks)
-    attributes = field.attributes
+    attributes = field.attributes | flags(name, field.values.dtype)
     return Layout(tuple(shape), chunks, field.values.dtype, tuple(field.axes), attributes)
 
 

@@ -7,6 +7,7 @@ import pytest
 import xarray
 
 from jaxvib.studies.store.dataset import open_study
+from jaxvib.studies.store.explaining import flags
 from jaxvib.studies.store.fields import Variable
 from jaxvib.studies.store.store import Store, has_study
 
@@ -80,7 +81,8 @@ def test_plain_xarray_reads_values_axes_units_and_coordinates(study):
         np.testing.assert_array_equal(dataset[name], field.values)
         assert dataset[name].dtype == field.values.dtype
         assert dataset[name].dims == field.axes
-        assert dataset[name].attrs == field.attributes
+        meant = flags(name, field.values.dtype)
+        assert dataset[name].attrs == field.attributes | meant
     assert set(dataset.coords) == {"load.amplitude", "load.frequency"}
     assert dataset.attrs["title"] == "A store"
     beside = xarray.open_zarr(study / "results.zarr", group="traces")

@@ -1,0 +1,59 @@
+"""What a store says of itself to programs that know nothing of jaxvib."""
+
+import functools
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...ensemble import Reason
+
+Attributes = Mapping[str, "str | list[int]"]
+
+_VERDICTS = {-1: "undecided", 0: "unstable", 1: "stable"}
+
+
+def flags(name: str, dtype: np.dtype) -> dict[str, Any]:
+    """Return what an array's whole numbers mean, nothing where they are numbers.
+
+    `flag_values` and `flag_meanings` are those of the CF conventions (3.5): a list, and
+    words without blanks in the same order.
+    """
+    if not np.issubdtype(dtype, np.signedinteger):
+        return {}
+    own = name.rpartition(".")[2]
+    if own in ("result", "ends"):
+        return _flags(_reasons())
+    return _flags(_VERDICTS) if own == "stable" else {}
+
+
+def about(record: Mapping, config: str) -> dict[str, Any]:
+    """Return the attributes of the results as a whole.
+
+    `config` is the text of the study's config, `seed` that of its random samples; JSON
+    texts are `versions`, `fingerprint`, `axes` (the names along an axis, of a state's
+    components say) and `grid` (the swept paths and their numbers of values, the first one
+    slowest: with these the samples unfold).
+    """
+    seed = (record["config"].get("sampling") or {}).get("seed")
+    known = {key: record[key] for key in ("title", "analysis", "system", "evidence")}
+    texts = {key: record[key] for key in ("versions", "fingerprint", "axes", "grid")}
+    return {
+        "Conventions": "CF-1.11",
+        **known,
+        "config": config,
+        **{key: json.dumps(value) for key, value in texts.items() if value},
+        **({} if seed is None else {"seed": str(seed)}),
+        **{f"names_of_{axis}": ", ".join(names) for axis, names in record["axes"].items()},
+    }
+
+
+def _flags(meanings: Mapping[int, str]) -> dict[str, Any]:
+    words = [meaning.replace(" ", "_") for meaning in meanings.values()]
+    return {"flag_values": list(meanings), "flag_meanings": " ".join(words)}
+
+
+@functools.cache
+def _reasons() -> dict[int, str]:
+    return {int(code): code.name.lower() for code in Reason}
