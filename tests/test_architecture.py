@@ -10,8 +10,9 @@ from experiments.house import imports, sources
 # A folder imports from the floors below it only. The modules at the top of the package
 # that belong to no floor are the ground; among themselves they may import each other.
 FLOORS = (
-    ("", "_environment", "_machine", "_nearest", "_quantity", "_range", "_words", "_ending",
-     "_shown", "_expression", "citation"),
+    ("", "_environment", "_machine", "_nearest", "_progress", "_quantity", "_range",
+     "_reported", "_shown", "_words", "_ending", "_expression", "citation"),
+    ("drawing",),
     ("kernels",),
     ("systems", "ensemble"),
     ("dynamics", "modes"),
@@ -52,10 +53,12 @@ MORE_ARGUMENTS = {
 LAZY_IMPORTS = {
     "__main__": 1,
     "_environment": 4,
+    "_progress": 1,
     "cli": 13,
+    "drawing": 7,
     "ensemble": 2,
     "kernels": 2,
-    "reports": 6,
+    "reports": 5,
     "session": 8,
     "studies": 16,
     "systems": 4,

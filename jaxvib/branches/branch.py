@@ -12,9 +12,11 @@ from jaxtyping import Array, Complex, Float, Int
 
 from .._quantity import reported
 from .._shown import Shown
+from ..drawing import Drawn, draw
 from ..ensemble import reason
 from ..orbits.periodic_orbit import PeriodicOrbit
 from .located import BifurcationPoint, listed
+from .pictures import branch_chart
 
 
 class BranchEvent(eqx.Module):
@@ -31,7 +33,7 @@ class BranchEvent(eqx.Module):
         return f"{self.name} at {self.path} = {self.parameter:.10g}{missed}"
 
 
-class AbstractBranch(Shown):
+class AbstractBranch(Drawn, Shown):
     """What is found along one parameter, in its order along the branch.
 
     `ends` says why the branch stops at its first and at its last point. To add a kind of
@@ -41,6 +43,7 @@ class AbstractBranch(Shown):
     noun: ClassVar[str]
 
     path: str = eqx.field(static=True)
+    unit: str = eqx.field(static=True)
     parameter: Float[Array, " points"] = reported("continued parameter", "", ("point",))
     predictor_error: Float[Array, " points"] = reported(
         "distance from the predicted to the found state, per size", "", ("point",)
@@ -63,17 +66,32 @@ class AbstractBranch(Shown):
         """1 stable, 0 unstable, -1 undecided."""
         return self.found.stable
 
+    @property
+    def drawable(self) -> bool:
+        """Whether it has a point."""
+        return bool(len(self.parameter))
+
+    def plot(self, *, ax=None):
+        """Draw the branch over its parameter, and return the axes.
+
+        Amplitudes of motions, states of equilibria: solid where stable, dashed where
+        unstable, dotted where undecided; marks where it changes its kind. `ax`: of
+        matplotlib, new ones unless given.
+        """
+        return draw(branch_chart(self), ax)
+
     def __repr__(self) -> str:
         name = f"{type(self).__name__} along {self.path}"
         if not len(self.parameter):
             return f"{name}: no point"
         low, high = (reason(code) for code in np.asarray(self.ends))
         share = np.mean(np.asarray(self.stable) == 1)
+        unit = f" {self.unit}".rstrip()
         return "\n".join(
             [
                 f"{name}: {len(self.parameter)} {self.noun}",
-                f"  from {self.parameter[0]:.8g}: {low}",
-                f"  to   {self.parameter[-1]:.8g}: {high}",
+                f"  from {self.parameter[0]:.8g}{unit}: {low}",
+                f"  to   {self.parameter[-1]:.8g}{unit}: {high}",
                 f"  stable at {share:.0%} of the points{self._besides()}",
                 *listed(self.bifurcations),
             ]
@@ -136,11 +154,17 @@ class Branch(AbstractBranch):
 
 
 def branch_of(
-    path, values, orbits: PeriodicOrbit, misses, periods, ends, bifurcations=(), events=()
+    where: tuple[str, str], values, orbits: PeriodicOrbit, misses, periods, ends, found=()
 ) -> Branch:
-    """Return the branch of orbits with a leading axis of points."""
+    """Return the branch of orbits with a leading axis of points.
+
+    `where`: the parameter's path and unit; `found`: bifurcations, and events.
+    """
+    path, unit = where
+    bifurcations, events = found or ((), ())
     return Branch(
         path=path,
+        unit=unit,
         parameter=jnp.asarray(values, float),
         orbits=jax.tree.map(jnp.asarray, orbits),
         predictor_error=jnp.asarray(misses, float),

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._progress import Report, telling
 from ..ensemble import Reason, reason
 from ..orbits.limit_cycle import LimitCycle
 from ..orbits.periodic_orbit import PeriodicOrbit
@@ -50,7 +51,7 @@ def continue_orbit(
     method: str = "arclength",
     *,
     settings: ContinuationSettings = USUAL,
-    progress: Callable[[int], None] | None = None,
+    progress: Report = None,
 ) -> Branch | CycleBranch:
     r"""Follow a periodic motion along a parameter, both ways from its own value.
 
@@ -79,7 +80,8 @@ def continue_orbit(
     **Arguments:** `orbit`: of `system` as it is. `path`, `bounds`: the parameter and
     the values to stop at; the system's own value lies between them. `settings`: the steps,
     the tolerance, and events to look for or to stop at. `progress`: is called with the
-    number of points found since its last call.
+    number of points found since its last call; by default a bar is shown from two seconds
+    on, or a line a minute where there is no terminal, and with `False` nothing.
 
     **Raises:** `ValueError` for an unknown path or method, bounds that do not enclose
     the system's value, or an orbit that was not found.
@@ -89,8 +91,8 @@ def continue_orbit(
     if method not in METHODS:
         raise ValueError(f"method = {method!r}; allowed: {', '.join(METHODS)}")
     if is_autonomous(system):
-        report = report_to(progress)
-        return continue_cycle(system, orbit, path, bounds, method, settings, report)
+        with telling(progress, None, "continue_orbit", "points") as report:
+            return continue_cycle(system, orbit, path, bounds, method, settings, report)
     if isinstance(orbit, LimitCycle):
         raise ValueError(f"orbit = LimitCycle of {type(system).__name__}; allowed: its own")
     declared = known_parameter(system, path)
@@ -104,11 +106,11 @@ def continue_orbit(
         lambda leaf: np.asarray(leaf)[None], (leaves, orbit.state, orbit.amplitude)
     )
     frame = frame_of(one, static, path, extent.span, orbit.periods, settings)
-    report = report_to(progress)
-    if method == "arclength":
-        starts = one[1], np.array([value])
-        return trace_orbits(frame, *starts, extent.limits, settings, report)[0]
-    return _natural(system, orbit, value, frame, extent, settings, report)
+    with telling(progress, None, "continue_orbit", "points") as report:
+        if method == "arclength":
+            starts = one[1], np.array([value])
+            return trace_orbits(frame, *starts, extent.limits, settings, report)[0]
+        return _natural(system, orbit, value, frame, extent, settings, report)
 
 
 def _check_method(method: str, settings: ContinuationSettings) -> None:
@@ -153,7 +155,7 @@ def _natural(
     values, _, misses = zip(*points, strict=True)
     ends = low_end, high_end
     return branch_of(
-        frame.path, values, orbits, misses, orbit.periods, ends, *kinds_and_events(found)
+        frame.where, values, orbits, misses, orbit.periods, ends, kinds_and_events(found)
     )
 
 
@@ -279,4 +281,4 @@ def switch_branch(
 def _without_points(path: str, orbits: PeriodicOrbit, lane: int) -> Branch:
     nothing = jax.tree.map(lambda leaf: leaf[:0], orbits)
     why = [orbits.result[lane]] * 2
-    return branch_of(path, [], nothing, [], orbits.periods[lane], why)
+    return branch_of((path, ""), [], nothing, [], orbits.periods[lane], why)

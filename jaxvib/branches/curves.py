@@ -10,9 +10,10 @@ import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
 from .._quantity import Range, check_range, reported
+from ..drawing import Drawn, draw
 from ..ensemble import Reason, map_samples, reason
 from ..orbits.periodic_orbit import PeriodicOrbit
-from ..systems.parameters import parameters, unknown_key
+from ..systems.parameters import parameters, unit_at, unknown_key
 from .arclength import both_ways, correct_some, run_tracers, together
 from .branch import Branch, passing
 from .codimension_two import CodimensionTwoPoint, codimension_two_points, torus_part
@@ -20,6 +21,7 @@ from .curve_equations import CurveCourse, curve_corrector, curve_evaluator
 from .defining_equations import KINDS, Setting, beginning, section, with_values
 from .limits import check_periods_along
 from .located import BifurcationPoint
+from .pictures import curve_chart
 from .settings import USUAL, ContinuationSettings, report_to
 from .tracer import Limits, Surroundings
 
@@ -31,7 +33,7 @@ _SAME = 5e-3  # of a parameter's range, between a curve's points
 _NOT_OF_CURVES = ("segments", "correct", "rtol", "evidence", "events", "stop_at")
 
 
-class BifurcationCurve(eqx.Module):
+class BifurcationCurve(Drawn, eqx.Module):
     """Bifurcations of one kind along a curve in two parameters, in their order.
 
     `orbits`: the motions, a `PeriodicOrbit` whose fields have a leading axis of points.
@@ -48,6 +50,13 @@ class BifurcationCurve(eqx.Module):
     test: Float[Array, " points"] = reported("test function", "", ("point",))
     ends: Int[Array, " 2"] = reported("reason codes of both ends", "", ("end",))
     codimension_two: tuple[CodimensionTwoPoint, ...] = ()
+    units: tuple[str, str] = eqx.field(static=True, default=("", ""))
+
+    drawable = True
+
+    def plot(self, *, ax=None):
+        """Draw the curve in its two parameters on axes of matplotlib, and return them."""
+        return draw(curve_chart(self), ax)
 
     @property
     def states(self) -> Float[Array, "points n"]:
@@ -72,9 +81,6 @@ class BifurcationCurve(eqx.Module):
                 *(f"  {point!r}" for point in self.codimension_two),
             ]
         )
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{self!r}</pre>"
 
 
 def continue_bifurcation(
@@ -155,6 +161,7 @@ def continue_bifurcation(
         test=jnp.asarray(tests),
         ends=jnp.asarray(ends, jnp.int32),
         codimension_two=tuple(located.point for located in found),
+        units=(unit_at(system, paths[0]), unit_at(system, paths[1])),
     )
 
 

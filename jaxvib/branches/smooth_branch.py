@@ -4,11 +4,13 @@ import abc
 import functools
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..ensemble import map_samples
+from ..systems.parameters import unit_at
 from .arclength import correct_some, run_tracers, together
 from .tracer import BranchPoint, Limits
 
@@ -63,8 +65,10 @@ class SmoothFrame(abc.ABC):
 
     def along(self, followed: Followed, located) -> dict[str, Any]:
         """Return the fields of any branch; of what is located None is left out."""
+        system = eqx.combine(self.course.leaves, self.static)
         return {
             "path": self.path,
+            "unit": unit_at(system, self.path),
             "parameter": jnp.asarray(followed.values),
             "predictor_error": jnp.asarray([p.miss for p in followed.points], float),
             "ends": jnp.asarray(followed.ends, jnp.int32),

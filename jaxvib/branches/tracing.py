@@ -12,6 +12,7 @@ import numpy as np
 from ..ensemble import Reason, compile_ahead, map_samples
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..orbits.shooting import is_field, scales
+from ..systems.parameters import unit_at
 from .arclength import both_ways, correct_some, lane_of, run_tracers, together
 from .branch import Branch, BranchEvent, branch_of
 from .corners import corner_near, has_corners
@@ -43,6 +44,12 @@ class Frame:
         """Return what brings predictions onto their branches, see `arclength.together`."""
         unknowns = self.courses.units.shape[-1]
         return together(corrector(self.static, self.path, unknowns), self.number)
+
+    @property
+    def where(self) -> tuple[str, str]:
+        """The parameter's path and unit."""
+        system = system_of(lane_of(self.courses, 0), self.static)
+        return self.path, unit_at(system, self.path)
 
     @functools.cached_property
     def has_corners(self) -> bool:
@@ -122,7 +129,7 @@ def trace(frame: Frame, pairs, limits: Limits, watch: Watch, report) -> list[Bra
         )
         periods = frame.courses.periods[b]
         kinds = kinds_and_events(found)
-        whole.append(branch_of(frame.path, values, orbits, misses, periods, ends, *kinds))
+        whole.append(branch_of(frame.where, values, orbits, misses, periods, ends, kinds))
     return whole
 
 

@@ -20,6 +20,7 @@ from jaxtyping import Array, Float, Int
 from scipy.stats import qmc
 
 from .._quantity import Range, check_range, reported
+from .._reported import Reported
 from ..ensemble import Reason, map_samples, recalled
 from ..systems.parameters import replace
 from .evaluation import Evaluator
@@ -31,7 +32,7 @@ _LEVEL = 0.95
 _RESAMPLES = 99  # of which the level leaves out two or three on either side
 
 
-class LocalSensitivity(eqx.Module):
+class LocalSensitivity(Reported):
     """Derivatives of numbers by parameters, (numbers, parameters), at one system."""
 
     paths: tuple[str, ...] = eqx.field(static=True)
@@ -46,7 +47,7 @@ class LocalSensitivity(eqx.Module):
     result: Int[Array, ""] = reported("reason code")
 
 
-class SobolIndices(eqx.Module):
+class SobolIndices(Reported):
     """Shares of the variance of numbers, (numbers, parameters), and their 95 % bounds."""
 
     paths: tuple[str, ...] = eqx.field(static=True)

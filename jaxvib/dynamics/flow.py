@@ -9,6 +9,8 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from .._quantity import Range, check_range, floats, reported
+from .._reported import Reported
+from ..drawing import Drawn, Labels, draw
 from ..ensemble import raise_if_empty
 from ..systems.system import System
 from . import exponential
@@ -24,10 +26,11 @@ from .engines.choice import (
 from .engines.engine import Engine, Observation
 from .engines.stepping import SteppingEngine
 from .observables import Watched
+from .pictures import trajectory_animation, trajectory_chart, trajectory_text
 from .solve import Solution
 
 
-class Trajectory(eqx.Module):
+class Trajectory(Drawn, Reported):
     """A motion at the times asked for; NaN from where its solve failed."""
 
     times: Float[Array, " times"] = reported("time", "s", ("time",))
@@ -36,6 +39,36 @@ class Trajectory(eqx.Module):
         "contact force", "N", ("time", "contact")
     )
     result: Int[Array, ""] = reported("reason code")
+    labels: Labels = eqx.field(static=True, default=Labels())
+
+    @property
+    def drawable(self) -> bool:
+        """Whether this is one motion."""
+        return np.ndim(self.result) == 0
+
+    def __repr__(self) -> str:
+        return trajectory_text(self) if self.drawable else super().__repr__()
+
+    def plot(self, what: str = "displacement", *, ax=None):
+        """Draw the motion on axes of matplotlib, new ones unless given, and return them.
+
+        **Arguments:** `what`: over time (s) the `"displacement"`, the `"velocity"` or the
+        contact `"force"` (N); or the velocity over the displacement, `"phase"`. Of a system
+        that is not of bodies all states are its displacements. **Raises:** `ValueError` for
+        many motions at once, or where `what` is none of these.
+        """
+        return draw(trajectory_chart(self, what), ax)
+
+    def animate(self, duration: float = 8.0):
+        """Return a `matplotlib.animation.FuncAnimation` of the bodies, `duration` (s) long.
+
+        Each moves on a row of its own by its displacement; in a notebook
+        `IPython.display.HTML(motion.animate().to_jshtml())` plays it, `.save("motion.gif")`
+        keeps it. **Raises:** `ValueError` for many motions at once or a `duration` that is
+        not positive.
+        """
+        check_range("duration", duration, "s", Range(above=0.0))
+        return trajectory_animation(self, duration)
 
 
 def flow(
@@ -124,7 +157,8 @@ def simulate(
 
 @eqx.filter_jit
 def _sampled(engine: Engine, system, state, times, rtol) -> Trajectory:
-    return Trajectory(times, *engine.sampled(system, state, times, rtol))
+    sampled = engine.sampled(system, state, times, rtol)
+    return Trajectory(times, *sampled, labels=system.labels)
 
 
 def observe(

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from .._quantity import reported
+from .._reported import Reported
 from ..systems.assembly import Assembled
 
 
-class ModuleEnergies(eqx.Module):
+class ModuleEnergies(Reported):
     """Energies of each module, in the order of the system's `module_names()`."""
 
     kinetic: Float[Array, "*n module"] = reported("kinetic energy of a module", "J")

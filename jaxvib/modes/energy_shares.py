@@ -6,13 +6,14 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._quantity import reported
+from .._reported import Reported
 from ..systems.assembly import Assembled
 from ..systems.roles import Linear
 from .linear_part import linear_part
 from .modal import natural_modes
 
 
-class EnergyShares(eqx.Module):
+class EnergyShares(Reported):
     """Shares of each mode's energy, columns that add up to 1 (0 without strain)."""
 
     module_names: tuple[str, ...] = eqx.field(static=True)

@@ -1,18 +1,20 @@
 """Natural frequencies and modes of assembled systems (M, D, C)."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
 from .._quantity import reported
+from .._reported import Reported
+from ..drawing import Drawn, draw, spectrum_chart
 from ..systems.chain import BeamChain
 from ..systems.roles import Linear
 from .linear_part import check_natural, linear_part, nan_unless_natural
+from .pictures import shapes_chart
 
 
-class NaturalModes(eqx.Module):
+class NaturalModes(Drawn, Reported):
     """Undamped modes, ascending in frequency; shapes have unit modal mass."""
 
     frequencies: Float[Array, " mode"] = reported("natural frequency", "rad/s", ("mode",))
@@ -20,8 +22,17 @@ class NaturalModes(eqx.Module):
     damping_ratios: Float[Array, " mode"] = reported("damping ratio", "", ("mode",))
     rigid: Int[Array, ""] = reported("number of modes without strain")
 
+    @property
+    def drawable(self) -> bool:
+        """Whether these are the modes of one system."""
+        return np.ndim(self.frequencies) == 1
 
-class DampedModes(eqx.Module):
+    def plot(self, *, ax=None):
+        """Draw the lowest modes' shapes on axes, new ones unless given; return them."""
+        return draw(shapes_chart(self), ax)
+
+
+class DampedModes(Drawn, Reported):
     r"""Modes of $(\lambda^2 M + \lambda D + C) x = 0$, NaN where there are fewer.
 
     One of each conjugate pair (Im >= 0) and every real value, ascending in modulus.
@@ -32,6 +43,15 @@ class DampedModes(eqx.Module):
         "mode shape, largest component 1", "", ("freedom", "mode")
     )
     damping_ratios: Float[Array, " mode"] = reported("damping ratio", "", ("mode",))
+
+    @property
+    def drawable(self) -> bool:
+        """Whether these are the modes of one system."""
+        return np.ndim(self.values) == 1
+
+    def plot(self, *, ax=None):
+        """Draw the eigenvalues on axes, new ones unless given, and return them."""
+        return draw(spectrum_chart(self.values, "1/s"), ax)
 
 
 def natural_frequencies(system: Linear) -> Float[Array, " n"]:

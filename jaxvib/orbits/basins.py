@@ -1,7 +1,7 @@
 """Basins of attraction: where each of many initial states settles, and on what."""
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import equinox as eqx
 import jax
@@ -9,7 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
+from .._progress import Report, telling
 from .._quantity import Range, check_range, reported
+from ..drawing import Drawn, Labels, draw
 from ..dynamics.engines import engine_for
 from ..ensemble import Reason, map_samples, recalled
 from ..systems.periods import check_period
@@ -36,6 +38,7 @@ from .linear_end import (
     transient_periods,
 )
 from .periodic_orbit import LONGEST_PERIOD, orbit_from_guess, unknown_orbits
+from .pictures import basins_chart, moved_components
 from .settings import USUAL, SettlingSettings
 from .settling import recurrences, strobe
 from .shooting import scales
@@ -52,7 +55,7 @@ _NEARBY = 1e-3
 _PLAUSIBLE = 1e-2  # ... and one with which its period may be found
 
 
-class Basins(eqx.Module):
+class Basins(Drawn, eqx.Module):
     r"""Which attractor each initial state leads to, and how large each one's share is.
 
     The share's standard error is that of independent random starts, $\sqrt{p (1 - p) /
@@ -76,6 +79,25 @@ class Basins(eqx.Module):
     )
     undecided: Float[np.ndarray, ""] = reported("share of the states that are undecided")
     attractors: Attractors
+    starts: Float[np.ndarray, "start state"] = reported(
+        "initial states", "", ("start", "state")
+    )
+    labels: Labels = eqx.field(static=True, default=Labels())
+
+    @property
+    def drawable(self) -> bool:
+        """Whether two components of the initial states differ, and no more."""
+        return len(moved_components(self)) == 2
+
+    def plot(self, components: tuple[int, int] | None = None, *, ax=None):
+        """Draw where initial states lead on axes of matplotlib, and return them.
+
+        **Arguments:** `components`: positions in the state of what is across and up, by
+        default the two that differ; states of a full grid (`state_grid`) fill it with
+        colour, others are marks. `ax`: new ones unless given. **Raises:** `ValueError`
+        where no two components are told, or there are none of that number.
+        """
+        return draw(basins_chart(self, components), ax)
 
     def __repr__(self) -> str:
         lines = [f"Basins of {len(self.label)} initial states"]
@@ -117,7 +139,7 @@ def basins(
     *,
     settings: SettlingSettings = USUAL,
     batch: int = 16_384,
-    progress: Callable[[int], None] | None = None,
+    progress: Report = None,
 ) -> Basins:
     """Return on which attractor the motion from each initial state settles.
 
@@ -133,7 +155,8 @@ def basins(
 
     **Arguments:** `starts`: states at t = 0, (starts, n). `settings`: `max_periods` of 8
     or less; `evidence` is of no use here. `progress`: is called with the number of states
-    decided since its last call.
+    decided since its last call; by default a bar is shown from two seconds on, or a line a
+    minute without a terminal, and with `False` nothing.
     **Raises:** `ValueError` for starts of another shape or an argument out of its range.
     """
     check_period(system)
@@ -154,9 +177,10 @@ def basins(
     label = np.full(len(starts), -1, np.int16)
     result = np.zeros(len(starts), np.int32)
     run = np.zeros(len(starts), np.int32)
-    for first in range(0, len(starts), batch):
-        part = slice(first, first + batch)
-        label[part], result[part], run[part] = search.settle(starts[part], progress)
+    with telling(progress, len(starts), "basins", "states") as report:
+        for first in range(0, len(starts), batch):
+            part = slice(first, first + batch)
+            label[part], result[part], run[part] = search.settle(starts[part], report)
     order = in_order(search.attractors)
     position = np.full(len(order) + 1, -1, np.int16)  # the last one is of -1
     position[order] = np.arange(len(order))
@@ -171,6 +195,8 @@ def basins(
         np.sqrt(share * (1 - share) / len(starts)),
         np.asarray(np.mean(label < 0)),
         gathered(system, [search.attractors[i] for i in order]),
+        np.asarray(starts),
+        system.labels,
     )
 
 
@@ -191,7 +217,7 @@ class _Search:
         self.attractors: list[Found] = []
         self.repelling: list[Found] = []
 
-    def settle(self, states: np.ndarray, progress):
+    def settle(self, states: np.ndarray, report):
         """Return labels, reason codes and periods run of a batch of initial states."""
         number = len(states)
         states = states.copy()
@@ -200,7 +226,6 @@ class _Search:
         bad = ~np.isfinite(states).all(axis=1)
         result[bad] = Reason.BAD_PARAMETER
         waiting = np.flatnonzero(~bad)
-        report = progress or (lambda done: None)
         report(int(bad.sum()))
         stage = _settle_stage(self.static, self.longest, self.engine)
         segments = -(-self.transient // _SEGMENT)

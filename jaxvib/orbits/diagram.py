@@ -1,7 +1,7 @@
 """Bifurcation diagrams by brute force: where motions settle, value by value."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -10,15 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
+from .._progress import Report, telling
 from .._quantity import Range, check_range, reported
+from ..drawing import Drawn, draw
 from ..dynamics.engines import engine_for
 from ..dynamics.flow import checked_state, observe
 from ..dynamics.observables import largest_forces
 from ..ensemble import Reason, map_samples, recalled
-from ..systems.parameters import replace
+from ..systems.parameters import replace, unit_at
 from ..systems.periods import refuse_autonomous
 from .aperiodic import watch_out
 from .periodic_orbit import PeriodicOrbit, unknown_orbits
+from .pictures import diagram_chart
 from .regimes import batched
 from .settings import USUAL, SettlingSettings
 from .settling import GRAZING, Records, recurrences, run_out
@@ -31,7 +34,7 @@ _TURNING = 8  # periods that are left out of the exponent
 _FOLLOWED_AT_A_TIME = 32  # values, between two looks at the clock
 
 
-class BifurcationDiagram(eqx.Module):
+class BifurcationDiagram(Drawn, eqx.Module):
     """Strobed states, exponent and class of the motions along one parameter.
 
     Of a motion with a period the states are those of one period and NaN beyond it.
@@ -47,6 +50,19 @@ class BifurcationDiagram(eqx.Module):
         "states at t = 0, once a period of the load", "", ("value", "point", "state")
     )
     orbits: PeriodicOrbit
+    path: str = eqx.field(static=True, default="")
+    unit: str = eqx.field(static=True, default="")
+
+    drawable = True
+
+    def plot(self, component: int = 0, *, ax=None):
+        """Draw the strobed states on axes of matplotlib, new ones unless given.
+
+        Each motion has the colour of its period, or of what it is without one. Returns the
+        axes. **Arguments:** `component`: of the state, by its position. **Raises:**
+        `ValueError` for a component that there is not.
+        """
+        return draw(diagram_chart(self, component), ax)
 
     @property
     def periods(self) -> Int[np.ndarray, " value"]:
@@ -77,10 +93,8 @@ class BifurcationDiagram(eqx.Module):
             for c, count in zip(codes.tolist(), counts.tolist(), strict=True)
         )
         first, last = self.parameter[[0, -1]]
-        return (
-            f"BifurcationDiagram of {len(self.parameter)} values, {first:g} to {last:g}: "
-            f"{listed}"
-        )
+        span = f"{self.path} {first:g} to {last:g} {self.unit}".strip()
+        return f"BifurcationDiagram of {len(self.parameter)} values, {span}: {listed}"
 
 
 def bifurcation_diagram(
@@ -92,7 +106,7 @@ def bifurcation_diagram(
     follow: bool = False,
     points: int = 64,
     settings: SettlingSettings = USUAL,
-    progress: Callable[[int], None] | None = None,
+    progress: Report = None,
 ) -> BifurcationDiagram:
     """Return where motions settle at each of the `values` of a parameter.
 
@@ -108,7 +122,8 @@ def bifurcation_diagram(
     at the value before it ended: values that ascend and values that descend then show
     where motions coexist. `points`: a multiple of 8. `settings`: `evidence` and `chunk`
     are of no use here. `progress`: is called with the number of values done since its
-    last call.
+    last call; by default a bar is shown from two seconds on, or a line a minute where
+    there is no terminal, and with `False` nothing.
 
     **Raises:** `ValueError` for an unknown path, a value out of its range, or another
     argument out of its.
@@ -126,13 +141,14 @@ def bifurcation_diagram(
     transient = settings.transient_or(_TRANSIENT)
     stage = _stage(static, transient, points, max_periods, engine)
     tolerance = np.full(len(values), settings.rtol)
-    if follow:
-        first = _starts(system, path, values[:1], state)[0]
-        found = _followed(stage, leaves, tolerance, first, progress)
-    else:
-        starts = _starts(system, path, values, state)
-        lanes = leaves, starts, tolerance
-        found = map_samples(stage, lanes, progress=progress)
+    with telling(progress, len(values), "bifurcation_diagram", "values") as report:
+        if follow:
+            first = _starts(system, path, values[:1], state)[0]
+            found = _followed(stage, leaves, tolerance, first, report)
+        else:
+            starts = _starts(system, path, values, state)
+            lanes = leaves, starts, tolerance
+            found = map_samples(stage, lanes, progress=report)
     recurs = found.nearest < RECURS
     periods = np.where(recurs.any(axis=1), recurs.argmax(axis=1) + 1, 0)
     periods = np.where(found.result == 0, periods, 0).astype(np.int32)
@@ -140,7 +156,7 @@ def bifurcation_diagram(
     beyond = (np.arange(points) >= periods[:, None]) & (periods > 0)[:, None]
     states = np.where(beyond[:, :, None], np.nan, found.trail)
     orbits = _orbits_of(system, found, periods)
-    return BifurcationDiagram(values, states, orbits)
+    return BifurcationDiagram(values, states, orbits, path, unit_at(system, path))
 
 
 def _orbits_of(system, found: "Strobed", periods: np.ndarray) -> PeriodicOrbit:
@@ -213,7 +229,7 @@ def _starts(system, path: str, values: np.ndarray, state) -> np.ndarray:
     return np.asarray(rest(values))
 
 
-def _followed(stage, leaves, tolerance, state, progress):
+def _followed(stage, leaves, tolerance, state, report):
     """Return what a stage finds from value to value, each from where the last ended."""
     run = _follower(stage)
     number, parts = len(tolerance), []
@@ -225,8 +241,7 @@ def _followed(stage, leaves, tolerance, state, progress):
         state, found = recalled(run, state, (some, tolerance[lanes]))
         kept = int(np.sum(wanted < number))
         parts.append(jax.tree.map(lambda leaf, k=kept: np.asarray(leaf)[:k], found))
-        if progress is not None:
-            progress(kept)
+        report(kept)
     return jax.tree.map(lambda *each: np.concatenate(each), *parts)
 
 

@@ -11,6 +11,7 @@ from jaxtyping import Array, ArrayLike, Bool, Complex, Float, Int, Real
 
 from .._environment import require_float64
 from .._quantity import reported
+from ..drawing import Drawn, Labels, draw, spectrum_chart
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, raise_if_empty, reason
 from ..ensemble.result import Result
@@ -37,7 +38,7 @@ FIELD_ROUNDING = 16 * float(jnp.finfo(float).eps)
 _SINGULAR = 1e13
 
 
-class Equilibrium(Result):
+class Equilibrium(Drawn, Result):
     r"""A state $x$ with $f(x, p) = 0$, and the eigenvalues of $J = \partial f/\partial x$.
 
     `state` and `eigenvalues` are differentiable with respect to every parameter of the
@@ -58,12 +59,22 @@ class Equilibrium(Result):
     condition: Float[Array, ""] = reported("condition number of the Jacobian, balanced")
     iterations: Int[Array, ""] = reported("steps of Newton's method")
     result: Int[Array, ""] = reported("reason code")
+    labels: Labels = eqx.field(static=True, default=Labels())
+
+    @property
+    def drawable(self) -> bool:
+        """Whether this is one equilibrium, and was found."""
+        return np.ndim(self.result) == 0 and not self._empty()
+
+    def plot(self, *, ax=None):
+        """Draw the eigenvalues on axes, new ones unless given, and return them."""
+        return draw(spectrum_chart(self.eigenvalues, "1/s"), ax)
 
     def _empty(self) -> bool:
         return not np.isfinite(self.state).all()
 
     def _lines(self) -> list[str]:
-        state = ", ".join(f"{value:.6g}" for value in np.asarray(self.state))
+        state = self.labels.shown(np.asarray(self.state))
         rates = ", ".join(f"{value:.6g}" for value in np.asarray(self.eigenvalues))
         return [
             f"Equilibrium: {VERDICTS[int(self.stable)]}",
@@ -165,6 +176,7 @@ def equilibrium_at(static, leaves, state, units, code, iterations) -> Equilibriu
         condition=jnp.where(finite, condition, jnp.nan),
         iterations=iterations,
         result=code.astype(jnp.int32),
+        labels=eqx.combine(leaves, static).labels,
     )
 
 

@@ -11,15 +11,18 @@ from jaxtyping import Array, Complex, Float, Int
 
 from .._environment import require_float64
 from .._quantity import Range, check_range, reported
+from ..drawing import Drawn, Labels, draw
 from ..dynamics.engines.choice import STEPPED, check_engine
 from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, reason
 from ..ensemble.result import Result
+from ..systems.system import System
 from .cycle_shooting import CycleShot, shoot_cycle
 from .equilibrium import FIELD_ROUNDING
 from .evidence import evidence_factor
 from .extremes import top
 from .implicit import implicit_root, with_derivative_of
+from .motion_pictures import multipliers_chart, orbit_motion
 from .multipliers import (
     VERDICTS,
     floquet_multipliers,
@@ -31,7 +34,7 @@ from .multipliers import (
 _BAND = 1e-3  # without evidence multipliers nearer to the unit circle are undecided
 
 
-class LimitCycle(Result):
+class LimitCycle(Drawn, Result):
     r"""A motion $s(t)$ with $s(t + T) = s(t)$ of an autonomous field, T its own period.
 
     `state` is a point of the cycle near the guess, or where a transient from there led.
@@ -67,13 +70,29 @@ class LimitCycle(Result):
     multiplier_error: Float[Array, ""] = reported("bound on the error of each multiplier")
     condition: Float[Array, ""] = reported("condition number of M - I with its phase")
     result: Int[Array, ""] = reported("reason code")
+    labels: Labels = eqx.field(static=True, default=Labels())
+
+    @property
+    def drawable(self) -> bool:
+        """Whether this is one cycle, and was found."""
+        return np.ndim(self.result) == 0 and not self._empty()
+
+    def plot(self, system: System | None = None, what: str = "displacement", *, ax=None):
+        """Draw the cycle on axes of matplotlib, new ones unless given, and return them.
+
+        With its `system` the motion over one period, `what` of it as of a `Trajectory`;
+        without, its Floquet multipliers. **Raises:** as `PeriodicOrbit.plot`.
+        """
+        if system is None:
+            return draw(multipliers_chart(self), ax)
+        return orbit_motion(self, system).plot(what, ax=ax)
 
     def _empty(self) -> bool:
         return not np.isfinite(self.largest_multiplier)
 
     def _lines(self) -> list[str]:
-        state = ", ".join(f"{value:.6g}" for value in np.asarray(self.state))
-        amplitude = ", ".join(f"{value:.4g}" for value in np.asarray(self.amplitude))
+        state = self.labels.shown(np.asarray(self.state))
+        amplitude = self.labels.amplitudes(np.asarray(self.amplitude))
         trivial = abs(complex(self.floquet_multipliers[0]) - 1)
         return [
             f"LimitCycle: {VERDICTS[int(self.stable)]}, "
@@ -160,6 +179,7 @@ def cycle_of_shot(system, shot: CycleShot, tight, evidenced) -> LimitCycle:
         multiplier_error=bars.multiplier,
         condition=jnp.linalg.cond(shot.solver),
         result=shot.result,
+        labels=system.labels,
     )
 
     def spoil(leaf):

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
+from .._reported import Reported
 from ..dynamics.engines import check_engine
 from ..dynamics.flow import checked_state, solve_system
 from ..ensemble import Reason, raise_if_empty
@@ -159,7 +160,7 @@ def _dimension(exponents: Float[Array, " exponent"]) -> Float[Array, ""]:
     return jnp.where(known, dimension, jnp.nan)
 
 
-class Section(eqx.Module):
+class Section(Reported):
     """The states of a motion once a period of the load, at t = 0 of its phase."""
 
     states: Float[Array, "point state"] = reported(

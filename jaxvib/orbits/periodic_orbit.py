@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Complex, Float, Int, Real
 
 from .._quantity import Range, check_range, reported
+from ..drawing import Drawn, Labels, draw
 from ..dynamics.engines import engine_for, engine_of_values
 from ..dynamics.exponential import decoupled
 from ..dynamics.flow import checked_state, flow
@@ -19,11 +20,13 @@ from ..ensemble import Reason, raise_if_empty, reason
 from ..ensemble.result import Result
 from ..systems.autonomous import AutonomousSystem, is_autonomous
 from ..systems.periods import check_period
+from ..systems.system import System
 from .evidence import evidence_factor as evidence_factor
 from .evidence import evidence_of_shot, multiplier_bar
 from .extremes import top
 from .implicit import implicit_root, with_derivative_of
 from .limit_cycle import LimitCycle, limit_cycle
+from .motion_pictures import multipliers_chart, orbit_motion
 from .multipliers import (
     UNSTABLE,
     VERDICTS,
@@ -45,7 +48,7 @@ _BAND = 1e-3
 _PLAUSIBLE, _NEAR = 1e-2, 0.1
 
 
-class PeriodicOrbit(Result):
+class PeriodicOrbit(Drawn, Result):
     r"""A motion $s(t)$ with $s(t + nT) = s(t)$, in SI units; T the load's period.
 
     Every field is differentiable with respect to every parameter of the system by the
@@ -88,20 +91,41 @@ class PeriodicOrbit(Result):
     condition: Float[Array, ""] = reported("condition number of M - I")
     newton_quotient: Float[Array, ""] = reported("Newton-Kantorovich quotient")
     result: Int[Array, ""] = reported("reason code")
+    labels: Labels = eqx.field(static=True, default=Labels())
+
+    @property
+    def drawable(self) -> bool:
+        """Whether this is one orbit, and was found."""
+        return np.ndim(self.result) == 0 and not self._empty()
+
+    def plot(self, system: System | None = None, what: str = "phase", *, ax=None):
+        """Draw the orbit on axes of matplotlib, new ones unless given, and return them.
+
+        With its `system` the motion over one period, `what` of it as of a `Trajectory`;
+        without, its Floquet multipliers about the unit circle, inside which it is stable.
+        **Raises:** `ValueError` for many orbits at once or one that was not found.
+        """
+        if system is None:
+            return draw(multipliers_chart(self), ax)
+        return orbit_motion(self, system).plot(what, ax=ax)
+
+    def animate(self, system: System, duration: float = 8.0):
+        """Return a `matplotlib` animation of one period, see `Trajectory.animate`."""
+        return orbit_motion(self, system).animate(duration)
 
     def _empty(self) -> bool:
         return not np.isfinite(self.largest_multiplier)
 
     def _lines(self) -> list[str]:
-        state = ", ".join(f"{value:.6g}" for value in np.asarray(self.state))
-        amplitude = ", ".join(f"{value:.4g}" for value in np.asarray(self.amplitude))
+        state = self.labels.shown(np.asarray(self.state))
+        amplitude = self.labels.amplitudes(np.asarray(self.amplitude))
         return [
             f"PeriodicOrbit: {VERDICTS[int(self.stable)]}, "
             f"largest |multiplier| {self.largest_multiplier:.6g} "
             f"(error {self.multiplier_error:.1e})",
             f"  period        {self.period:.6g} s = {int(self.periods)} of the load's",
             f"  state, t = 0  {state} (error {self.state_error:.1e})",
-            f"  amplitude     {amplitude} m",
+            f"  amplitude     {amplitude}",
             f"  contacts      {int(self.contacts)} a period, "
             f"{self.contact_duration:.4g} s in all",
             f"  peak force    {self.max_contact_force:.6g} N",
@@ -224,11 +248,10 @@ def unknown_orbits(system, number: int) -> PeriodicOrbit:
         "result": np.int32,
     }
 
-    fields = dataclasses.fields(PeriodicOrbit)
     one = PeriodicOrbit(**{
         field.name: jnp.zeros(shapes.get(field.name, ()), types.get(field.name, float))
-        for field in fields
-    })  # fmt: skip
+        for field in dataclasses.fields(PeriodicOrbit) if "unit" in field.metadata
+    }, labels=system.labels)  # fmt: skip
 
     def unknown(leaf):
         nothing = np.nan if np.issubdtype(leaf.dtype, np.inexact) else -1
@@ -354,6 +377,7 @@ def orbit_of_shot(
         condition=evidence.condition,
         newton_quotient=evidence.quotient,
         result=evidence.result.astype(jnp.int32),
+        labels=system.labels,
     )
     code = jnp.where(evidence.found, 0, evidence.result)
     return _failed_if(whole, code, keep_state=True)

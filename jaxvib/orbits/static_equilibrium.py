@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .._environment import require_float64
 from .._quantity import reported
+from .._reported import Reported
 from ..ensemble import Reason, raise_if_empty
 from ..systems.impact import EquationOfMotion, ImpactSystem
 from ..systems.loads import changing
@@ -22,7 +23,7 @@ _BALANCED = 1e-13
 _GROWS, _SHRINKS = 4.0, 0.1
 
 
-class StaticEquilibrium(eqx.Module):
+class StaticEquilibrium(Reported):
     """A state at rest in which all forces balance, and those of the contacts.
 
     `state`, `contact_force` and `penetration` are differentiable with respect to every

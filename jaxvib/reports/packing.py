@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..drawing import colours
 from ..studies.analyses.kinds import SYSTEMS
-from ..studies.pictures import colours
 from ..studies.pictures.motion import coarse, representative, stored_motions
 from ..studies.pictures.picture import Cells, Line, Picture, Scale
 from ..studies.pictures.regimes import periodic, sort_by_regime

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._quantity import quantity
+from .printed import Printed
 
 
 class Clamped(eqx.Module):
@@ -86,7 +87,7 @@ def _as_end(end):
     return ENDS[end]()
 
 
-class Beam(eqx.Module):
+class Beam(Printed):
     r"""A uniform Euler-Bernoulli beam, $k u_{tt} + b u_{xxxx} = f$, $0 \le x \le l$.
 
     **Fields:** `length` $l$ (m), `mass_per_length` $k = \rho F$ (kg/m),
@@ -105,7 +106,7 @@ class Beam(eqx.Module):
     ends: tuple = eqx.field(converter=_as_ends, default=("clamped", "free"))
 
 
-class BeamWithBodies(eqx.Module):
+class BeamWithBodies(Printed):
     r"""A beam that carries n bodies on m links: ordinary and partial equations in one.
 
     $$A \ddot z + B_1 \dot z + C_1 z + C_2 (D z - u_a) + B_2 (D \dot z - \dot u_a) = 0$$

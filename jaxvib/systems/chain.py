@@ -10,6 +10,7 @@ from jaxtyping import Array, ArrayLike, Float, Real
 
 from .._nearest import unknown_key
 from .._quantity import quantity, reported
+from .._reported import Reported
 from .assembly import Assembled, assemble
 from .freedoms import GROUND
 from .modules.beams import BeamModule
@@ -19,7 +20,7 @@ from .roles import Linear
 _MOTIONS = ("y", "angle")
 
 
-class ChainEnergies(eqx.Module):
+class ChainEnergies(Reported):
     """Energies of a chain, J, or in units of m l^2 w1^2 when built from gamma."""
 
     translational: Float[Array, "*n"] = reported("translational kinetic energy", "J")
@@ -32,7 +33,7 @@ class ChainEnergies(eqx.Module):
         return self.translational + self.rotational + self.potential
 
 
-class Bands(eqx.Module):
+class Bands(Reported):
     """Angular frequencies of the two branches at given wave numbers, rad/s."""
 
     lower: Float[Array, "*n"] = reported("lower branch", "rad/s")

@@ -310,6 +310,10 @@ class ImpactSystem(Mechanical, Linear):
         """Return the linear system."""
         return self.linear
 
+    def rotations(self) -> np.ndarray | None:
+        """Return which freedoms are rotations, None where all translate."""
+        return self.linear.rotations()
+
     def matrices(self) -> tuple[Float[Array, "n n"], ...]:
         """Return (M, D, C)."""
         return self.linear.matrices()

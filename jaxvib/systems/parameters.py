@@ -38,6 +38,12 @@ def parameters(system: object) -> dict[str, Parameter]:
     return {".".join(keys): entry for keys, (_, entry) in _walk(system).items()}
 
 
+def unit_at(system: object, path: str) -> str:
+    """Return the unit of the parameter, or entry of one, at a path."""
+    known = parameters(system)
+    return known[whole_path(path, known)[0]].unit
+
+
 def replace(system: System, values: Mapping[str, object]) -> System:
     """Return a system with other values on some of its paths.
 

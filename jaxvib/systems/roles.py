@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from .freedoms import direction
@@ -114,6 +115,10 @@ class Linear(Printed):
         if not self.freedom_names:
             raise ValueError(f"{place!r}: the system has no names; allowed: a position")
         return direction(self.freedom_names, place)
+
+    def rotations(self) -> np.ndarray | None:
+        """Return which freedoms are rotations, shape (n,), None where all translate."""
+        return None
 
     def strain_rows(self) -> tuple[Float[Array, " s"], Float[Array, "s n"]] | None:
         r"""Return weights $w$ and rows $R$ with $C = R^T \mathrm{diag}(w) R$, or None."""

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..drawing.labels import Labels
 from .equation import Equation
 from .printed import Printed
 from .roles import Linear
@@ -68,6 +69,11 @@ class System(Printed):
         """The names of a state's components, as studies write them."""
         return tuple(map(str, range(jax.eval_shape(self.rest).shape[0])))
 
+    @property
+    def labels(self) -> Labels:
+        """What the components of a state, and the displacements, are called."""
+        return Labels(self.state_names, (), self.freedom_names, ())
+
 
 class Mechanical(System):
     """A system whose states are displacements and then their velocities.
@@ -97,3 +103,14 @@ class Mechanical(System):
         """The names of the freedoms, and then of their rates."""
         names = self.freedom_names
         return (*names, *(f"rate of {name}" for name in names))
+
+    @property
+    def labels(self) -> Labels:
+        """What components of a state and displacements are called, and their units."""
+        linear = self.linear_part()
+        turning = None if linear is None else linear.rotations()
+        names = self.freedom_names
+        turning = [False] * len(names) if turning is None else turning
+        units = tuple("rad" if turns else "m" for turns in turning)
+        rates = tuple(f"{unit}/s" for unit in units)
+        return Labels(self.state_names, units + rates, names, units)

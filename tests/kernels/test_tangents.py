@@ -108,9 +108,7 @@ def spiral(moving):
 
     place, speed = moving
     start = place, speed, jnp.asarray(0)
-    place, speed, turns = lax.while_loop(
-        lambda c: (c[2] < 9) & (c[0][0] < 2), turn, start
-    )
+    place, speed, turns = lax.while_loop(lambda c: (c[2] < 9) & (c[0][0] < 2), turn, start)
     return (place, jnp.sin(speed)), turns
 
 

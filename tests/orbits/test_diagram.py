@@ -84,7 +84,7 @@ def test_a_motion_that_cannot_be_says_so():
     )
     assert (found.result == Reason.BAD_PARAMETER).all()
     assert np.isnan(found.states).all()
-    assert "3 values, 0.8 to 1.3: 3 bad_parameter" in repr(found)
+    assert "3 values, w 0.8 to 1.3: 3 bad_parameter" in repr(found)
 
 
 @pytest.mark.parametrize(

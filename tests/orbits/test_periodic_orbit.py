@@ -72,7 +72,7 @@ def test_the_transient_leads_to_the_published_orbit():
     assert "stable" in text
     assert "error" in text
     assert len(text.splitlines()) <= 8
-    assert text in orbit._repr_html_()
+    assert all(word in orbit._repr_html_() for word in text.split())
 
 
 def test_an_orbit_asked_for_with_twice_its_period_says_so():

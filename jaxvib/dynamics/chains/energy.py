@@ -2,23 +2,23 @@
 
 from collections.abc import Sequence
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..._quantity import reported
+from ..._reported import Reported
 from ...systems.chain import BeamChain
 
 
-class EnergyField(eqx.Module):
+class EnergyField(Reported):
     """Energy of each body with half of its beams', and its flux through each beam."""
 
     density: Float[Array, "... bodies"] = reported("energy of a body", "J")
     flux: Float[Array, "... beams"] = reported("energy flux to the right", "W")
 
 
-class BeamShapes(eqx.Module):
+class BeamShapes(Reported):
     """Deflection, moment and shear along every beam, at equal distances."""
 
     positions: Float[Array, " points"] = reported("position in the beam", "m")
@@ -27,7 +27,7 @@ class BeamShapes(eqx.Module):
     shear: Float[Array, " beams"] = reported("shear E J_b y'''", "N")
 
 
-class KineticSplit(eqx.Module):
+class KineticSplit(Reported):
     """Shares of the total energy in translation and in rotation."""
 
     translational: Float[Array, "..."] = reported("translational share")

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from ..._quantity import Range, check_range, reported
+from ..._reported import Reported
 from ...ensemble import Reason
 from ...systems.chain import BeamChain
 from ..propagation import propagate
@@ -17,7 +17,7 @@ from .starts import random_velocities
 _BATCH = 32  # chains that move at once: memory holds the states of so many at all times
 
 
-class EnsembleSplit(eqx.Module):
+class EnsembleSplit(Reported):
     """Mean shares of the energy of random chains, beside those of an infinite chain."""
 
     instants: Float[Array, " time"] = reported("time", "s", ("time",))

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from ..._quantity import reported
+from ..._reported import Reported
 from ...ensemble import Reason
 from ...systems.chain import BeamChain, ChainEnergies
 from ..propagation import propagate
@@ -30,7 +31,7 @@ class EnergyStatistics(eqx.Module):
     fluctuation: ChainEnergies
 
 
-class ChainMotion(eqx.Module):
+class ChainMotion(Reported):
     """Energies of one chain over time, and the bands of its waves."""
 
     instants: Float[Array, " time"] = reported("time", "s", ("time",))
@@ -55,7 +56,7 @@ class ChainMotion(eqx.Module):
     result: Int[Array, ""] = reported("reason code")
 
 
-class ChainFields(eqx.Module):
+class ChainFields(Reported):
     """Where the energy of a chain is, and frames of its motion with moments and shears."""
 
     density: Float[Array, "time body"] = reported("energy of a body", "J", ("time", "body"))

@@ -2,13 +2,14 @@ r"""Eigenvalues and mode shapes of a beam with bodies: certified and differentia
 
 import functools
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float
 
 from ..._quantity import reported
+from ..._reported import Reported
+from ...drawing import Drawn, draw, spectrum_chart
 from ...systems.beam import BeamWithBodies
 from .characteristic import (
     Dimensionless,
@@ -22,7 +23,7 @@ from .fast_spectrum import fast_spectrum
 from .spectrum import certified_spectrum
 
 
-class BeamModes(eqx.Module):
+class BeamModes(Drawn, Reported):
     r"""Eigenvalues $\lambda$ of a beam with bodies, and what vouches for them.
 
     $z = Z e^{\lambda t}$, $u = V e^{\lambda t}$. Values in the closed upper half plane,
@@ -43,6 +44,15 @@ class BeamModes(eqx.Module):
         "waves, link forces and motions of the modes, not normalised", "", ("value", "row")
     )
     system: Dimensionless
+
+    @property
+    def drawable(self) -> bool:
+        """Whether these are the modes of one beam."""
+        return np.ndim(self.values) == 1
+
+    def plot(self, *, ax=None):
+        """Draw the eigenvalues on axes, new ones unless given, and return them."""
+        return draw(spectrum_chart(self.values, "rad/s"), ax)
 
     @property
     @mixing

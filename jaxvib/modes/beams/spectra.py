@@ -4,13 +4,13 @@ import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Complex, Float, Int
 
 from ..._quantity import reported
+from ..._reported import Reported
 from ...ensemble import SPARE, Reason
 from ...ensemble.blas import one_blas_thread
 from ...systems.beam import BeamWithBodies
@@ -25,7 +25,7 @@ _CHUNK = 120  # designs at once: with `SPARE` lanes behind them 128
 _TOGETHER, _SWEEPS = 2, 8
 
 
-class BeamSpectra(eqx.Module):
+class BeamSpectra(Reported):
     """First eigenvalues of many designs, with Im >= 0 and by modulus in each of them."""
 
     values: Complex[np.ndarray, "sample value"] = reported(

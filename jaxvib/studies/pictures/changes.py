@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...drawing import colours
 from ..store.finished import Run
-from . import colours
 from .picture import Chart, Classes, Picture, Scale, Share
 from .planes import planes
 from .regimes import sort_by_regime

@@ -1,4 +1,4 @@
-"""What a picture is: charts made of layers of numbers, with no word on how they are drawn.
+"""What a picture is: charts that are read together, with their words.
 
 A picture family (maps, curves, loading, ...) says here what is to be seen; the page and
 the picture files both draw from it, so nothing is said twice.
@@ -8,133 +8,15 @@ import dataclasses
 
 import numpy as np
 
-
-@dataclasses.dataclass(frozen=True)
-class Axis:
-    """One axis: its label with unit, and the parameter path that it shows, if any.
-
-    With `ticks` the places 0, 1, 2, ... have these names.
-    """
-
-    label: str
-    path: str = ""
-    log: bool = False
-    low: float | None = None
-    high: float | None = None
-    ticks: tuple[str, ...] = ()
-
-
-@dataclasses.dataclass(frozen=True)
-class Scale:
-    """Colour by number, from `low` to `high`; `colours` is a name of `SCALES`."""
-
-    label: str
-    colours: str
-    low: float
-    high: float
-    log: bool = False
-    unit: str = ""
-
-
-@dataclasses.dataclass(frozen=True)
-class Classes:
-    """Colour by class: values are positions in `names` and `colours`."""
-
-    names: tuple[str, ...]
-    colours: tuple[str, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Cells:
-    """A field over a rectangular grid: values (ny, nx) at x (nx,) and y (ny,).
-
-    NaN leaves a cell open for another layer. `samples` (ny, nx) are sample numbers of
-    `run`, compared with the same ones of the run `versus`, if given; a layer with an
-    `option` is seen only while the picture's slider is there.
-    """
-
-    x: np.ndarray
-    y: np.ndarray
-    values: np.ndarray
-    paint: Scale | Classes
-    samples: np.ndarray | None = None
-    run: int = 0
-    option: int | None = None
-    versus: int | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Points:
-    """Marks at x (p,), y (p,), coloured by values (p,); otherwise like `Cells`."""
-
-    x: np.ndarray
-    y: np.ndarray
-    values: np.ndarray
-    paint: Scale | Classes
-    samples: np.ndarray | None = None
-    run: int = 0
-    option: int | None = None
-    symbol: str = "circle"
-
-
-@dataclasses.dataclass(frozen=True)
-class Line:
-    """A line through x (p,), y (p,), broken at NaN; `colour` counts the line colours.
-
-    `marks` shows the points themselves; lines of samples always do.
-    """
-
-    x: np.ndarray
-    y: np.ndarray
-    name: str
-    colour: int = 0
-    style: str = "solid"
-    samples: np.ndarray | None = None
-    run: int = 0
-    option: int | None = None
-    legend: bool = True
-    marks: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class Notes:
-    """Marked points with a word each, at x (p,) and y (p,)."""
-
-    x: np.ndarray
-    y: np.ndarray
-    texts: tuple[str, ...]
-    name: str
-    symbol: str = "diamond"
-    option: int | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Followers:
-    """Marks that follow the pointer along the lines of a run that have `marks`.
-
-    While it is at their point i, or was last, the marks are at x[i], y[i]; both have
-    shape (p, marks). The first point to be shown is `first`.
-    """
-
-    x: np.ndarray
-    y: np.ndarray
-    name: str
-    run: int = 0
-    first: int = 0
-
-
-@dataclasses.dataclass(frozen=True)
-class Chart:
-    """One pair of axes and the layers on it, drawn in their order.
-
-    `equal`: whether one unit is as long on both axes.
-    """
-
-    x: Axis
-    y: Axis
-    layers: tuple
-    title: str = ""
-    equal: bool = False
+from ...drawing.chart import Axis as Axis
+from ...drawing.chart import Cells as Cells
+from ...drawing.chart import Chart as Chart
+from ...drawing.chart import Classes as Classes
+from ...drawing.chart import Followers as Followers
+from ...drawing.chart import Line as Line
+from ...drawing.chart import Notes as Notes
+from ...drawing.chart import Points as Points
+from ...drawing.chart import Scale as Scale
 
 
 @dataclasses.dataclass(frozen=True)

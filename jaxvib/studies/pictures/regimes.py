@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...drawing import colours
 from ...ensemble import Reason
 from ..store.finished import Run
-from . import colours
 from .picture import Classes, Share
 
 _COLOURS = {

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._progress import quietly
 from ...ensemble import Reason
 from ..analyses.kinds import ANALYSES
 from ..store.fields import Variable
@@ -46,7 +47,8 @@ def compute_part(
         if kind.counts:
             more["number"] = study.samples
         here = draw(slice(start, stop))
-        return kind.compute(system, here, study.analysis, study.run, tell, **more)
+        with quietly():  # the study tells how far it is
+            return kind.compute(system, here, study.analysis, study.run, tell, **more)
 
     def halved(start: int, stop: int) -> dict[str, Variable]:
         try:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..._progress import quietly
 from ...ensemble import Reason, recalling
 from ..analyses.kinds import ANALYSES
 from ..config.writing import to_toml
@@ -118,7 +119,8 @@ def _run_whole(study, system, store, progress, times: Times) -> None:
     if "group " not in store.done:
         memory = _memory(store, "whole")
         more = {"remember": memory} if kind.remembers else {}
-        with contextlib.nullcontext() if kind.remembers else recalling(memory):
+        recalled = contextlib.nullcontext() if kind.remembers else recalling(memory)
+        with recalled, quietly():  # the study tells how far it is
             fields = kind.compute(
                 system, {}, study.analysis, study.run, progress.advance, **more
             )

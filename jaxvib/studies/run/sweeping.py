@@ -9,6 +9,7 @@ import numpy as np
 import xarray
 
 from ..._nearest import unknown_key
+from ..._progress import Report, telling
 from ..._quantity import check_range
 from ...ensemble import map_samples
 from ...systems import parameters, replace
@@ -22,7 +23,7 @@ def sweep(
     grid: Mapping[str, object] | None = None,
     *,
     samples: Mapping[str, object] | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Report = None,
 ) -> xarray.Dataset:
     """Return an analysis of a system for many values of its parameters.
 
@@ -31,7 +32,8 @@ def sweep(
     with each of the others, and the paths name the dimensions of the result.
     `samples`: path to values instead, all of one length, taken together one by one
     along the dimension `sample`. `progress`: is called with the number of samples done
-    since the last call.
+    since the last call; by default a bar is shown from two seconds on, or a line a minute
+    where there is no terminal, and with `False` nothing.
 
     **Returns:** a dataset with one variable per field of the result, and the paths as
     coordinates; units and descriptions are attributes.
@@ -45,7 +47,9 @@ def sweep(
     given = {path: np.asarray(values) for path, values in chosen.items()}
     columns = _columns(given, crossed=grid is not None)
     coordinates = _checked(system, columns)
-    results = map_samples(analysis, _batch(system, columns), progress=progress)
+    number = len(next(iter(columns.values())))
+    with telling(progress, number, "sweep", "samples") as report:
+        results = map_samples(analysis, _batch(system, columns), progress=report)
     labelled = with_coordinates(variables(results, ("sample",)), coordinates)
     dataset = xarray.Dataset(
         {name: _entry(field) for name, field in labelled.items() if name not in given},

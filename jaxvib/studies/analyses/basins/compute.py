@@ -67,7 +67,7 @@ def _basin_variables(found) -> dict[str, Variable]:
         "points": replace(points, axes=("attractor", "point", axis)),
         **orbits,
     }
-    own = own_variables(found, "attractors")
+    own = own_variables(found, "attractors", "starts")
     return own | {f"attractors.{name}": one for name, one in each.items()}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...pictures import colours
+from ....drawing import colours
 from ...pictures.picture import Axis, Cells, Chart, Classes, Notes, Picture, Scale, Share
 from ...pictures.planes import MOST_CELLS
 from ...store.finished import Run

@@ -53,7 +53,8 @@ def group(name, system, values, study, read) -> dict[str, Variable]:
         chosen = chosen[read("computed")[chosen] > 0]
     if not chosen.size:
         return {}
-    names = [field.name for field in dataclasses.fields(PeriodicOrbit)]
+    declared = dataclasses.fields(PeriodicOrbit)
+    names = [field.name for field in declared if "unit" in field.metadata]
     orbits = PeriodicOrbit(**{field: read(field)[chosen] for field in names})
     here = {path: column[chosen] for path, column in values.items()}
     traces = orbit_traces(system, here, orbits, points=_TRACE_POINTS)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...pictures import colours
+from ....drawing import colours
 from ...pictures.changes import change_maps
 from ...pictures.picture import Chart, Classes, Picture, Scale, Share
 from ...pictures.planes import Plane, planes

@@ -24,6 +24,12 @@ NO_CONTACT = "#e9edf2"
 STABLE = "#1a8f7a"
 UNSTABLE = "#d55e00"
 
+_WITHOUT_PERIOD = {
+    "QUASI_PERIODIC": QUASI_PERIODIC,
+    "CHAOTIC": CHAOTIC,
+    "LONGER_PERIOD": LONGER,
+}
+
 # Lines of the pictures on a light and on a dark page, in the order of use.
 LINES = {
     "light": ("#1a6fc4", "#c65a00", "#00795c", "#8a3fa8", "#7a5c00", "#b0305c"),
@@ -55,6 +61,17 @@ def regime_colour(periods: int, contacts: int) -> str:
     shades = _PERIODIC[periods]
     shade = contacts - _FIRST_SHADE[periods]
     return shades[min(max(shade, 0), len(shades) - 1)]
+
+
+def period_colour(periods: int) -> str:
+    """Return the colour of all motions of period n, whatever their contacts."""
+    shades = _PERIODIC.get(periods, (LONGER,))
+    return shades[len(shades) // 2]
+
+
+def motion_colour(name: str) -> str:
+    """Return the colour of what has no period, by its reason's name."""
+    return _WITHOUT_PERIOD.get(name, UNDECIDED)
 
 
 def class_colours() -> dict[str, str]:

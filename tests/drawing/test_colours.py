@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 import pytest
 
-from jaxvib.studies.pictures.colours import FAILED, SCALES, class_colours, regime_colour
+from jaxvib.drawing.colours import FAILED, SCALES, class_colours, regime_colour
 
 VISIONS = {
     "normal": np.eye(3),

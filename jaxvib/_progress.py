@@ -1,0 +1,92 @@
+"""How far a call is, told by default: a bar on a terminal or in a notebook, else lines."""
+
+import contextlib
+import contextvars
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+Report = Callable[[int], None] | bool | None
+
+_AFTER = 2.0  # s: what is done sooner needs no bar
+_EVERY = 60.0  # s between two lines where there is no terminal
+
+_told: contextvars.ContextVar[bool] = contextvars.ContextVar("told", default=False)
+
+
+@contextlib.contextmanager
+def telling(
+    progress: Report, total: int | None, what: str, unit: str
+) -> Iterator[Callable[[int], None]]:
+    """Give whom to tell how many were done since last time, of a call's `total`.
+
+    `progress`: a function that is told; `None` shows a bar from two seconds on, or writes
+    a line a minute to stderr where that is no terminal; `False` nothing. Within a call
+    that tells already, calls of its own show nothing.
+    """
+    if callable(progress) or progress is False or _told.get():
+        yield progress if callable(progress) else _nobody
+        return
+    before = _told.set(True)
+    shown = _Shown(total, what, unit)
+    try:
+        yield shown.advance
+    finally:
+        _told.reset(before)
+        shown.close()
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Let no call within show how far it is: somebody else tells."""
+    before = _told.set(True)
+    try:
+        yield
+    finally:
+        _told.reset(before)
+
+
+class _Shown:
+    """A bar, or lines where there is no terminal."""
+
+    def __init__(self, total: int | None, what: str, unit: str):
+        from tqdm.auto import tqdm
+
+        self._what, self._unit, self._total = what, unit, total
+        self._done, self._began = 0, time.monotonic()
+        self._last = self._began
+        # A terminal that tells no size has 80 columns here; in none tqdm draws nothing.
+        columns, lines = shutil.get_terminal_size()
+        self._bar = tqdm(
+            total=total,
+            desc=f"{what}: compiling",
+            unit=f" {unit}",
+            delay=_AFTER,
+            disable=None,
+            leave=False,
+            ncols=columns,
+            nrows=lines,
+        )
+
+    def advance(self, count: int) -> None:
+        self._done += count
+        self._bar.set_description_str(self._what, refresh=False)
+        self._bar.update(count)
+        now = time.monotonic()
+        if self._done == count and now - self._began > _AFTER:
+            self._bar.refresh()  # or "compiling" would stand until the next ones
+        if self._bar.disable and now - self._last >= _EVERY:
+            self._last = now
+            of = "" if self._total is None else f" of {self._total}"
+            print(
+                f"{self._what}: {self._done}{of} {self._unit}, {now - self._began:.0f} s",
+                file=sys.stderr,
+            )
+
+    def close(self) -> None:
+        self._bar.close()
+
+
+def _nobody(count: int) -> None:
+    pass

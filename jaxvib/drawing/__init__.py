@@ -1,0 +1,17 @@
+"""Charts and their drawing by matplotlib: of results in Python, and of reports' files."""
+
+from .animation import animation as animation
+from .axes import draw as draw
+from .axes import plain as plain
+from .chart import Axis as Axis
+from .chart import Cells as Cells
+from .chart import Chart as Chart
+from .chart import Classes as Classes
+from .chart import Followers as Followers
+from .chart import Line as Line
+from .chart import Notes as Notes
+from .chart import Points as Points
+from .chart import Scale as Scale
+from .drawn import Drawn as Drawn
+from .labels import Labels as Labels
+from .spectrum import spectrum_chart as spectrum_chart

@@ -1,0 +1,142 @@
+"""Charts drawn on axes of matplotlib, which is imported when something is drawn."""
+
+import numpy as np
+
+from . import colours
+from .chart import Axis, Cells, Chart, Classes, Followers, Line, Notes, Points, Scale
+
+_INK = "#1b2127"
+
+
+def draw(chart: Chart, ax=None, *, classes: bool = True):
+    """Draw a chart on axes, new ones unless they are given, and return them.
+
+    `classes`: whether the legend names the colours of classes as well.
+    """
+    axes = new_axes() if ax is None else ax
+    for layer in chart.layers:
+        _DRAWN[type(layer)](axes.figure, axes, layer)
+    _label(axes.xaxis, axes.set_xlim, axes.set_xscale, chart.x)
+    _label(axes.yaxis, axes.set_ylim, axes.set_yscale, chart.y)
+    axes.set_title(plain(chart.title), loc="left", fontsize=10)
+    if chart.equal:
+        axes.set_aspect("equal", adjustable="datalim")
+    axes.spines[["top", "right"]].set_visible(False)
+    handles, _ = axes.get_legend_handles_labels()
+    if classes:
+        handles += _patches(chart)
+    if len(handles) > 1:
+        axes.legend(handles=handles, frameon=False, fontsize=8)
+    return axes
+
+
+def new_axes():
+    """Return axes of a new figure of pyplot, so that a notebook or a window shows it."""
+    from matplotlib import pyplot
+
+    return pyplot.subplots(layout="constrained")[1]
+
+
+def plain(text: str) -> str:
+    """Return a text as matplotlib shows it as it is: it reads $...$ as a formula."""
+    return text.replace("$", r"\$")
+
+
+def _patches(chart: Chart) -> list:
+    from matplotlib.patches import Patch
+
+    found = []
+    for layer in chart.layers:
+        if isinstance(paint := getattr(layer, "paint", None), Classes):
+            present = np.unique(np.asarray(layer.values))
+            for member in present[np.isfinite(present)].astype(int):
+                colour, name = paint.colours[member], plain(paint.names[member])
+                found.append(Patch(facecolor=colour, label=name))
+    return found
+
+
+def _cells(figure, axes, layer: Cells) -> None:
+    colouring = _colouring(layer.paint)
+    values = np.ma.masked_invalid(layer.values)
+    # Cells are pixels inside the SVG too: as 4096 paths each map would take 1 MB.
+    mesh = axes.pcolormesh(
+        layer.x, layer.y, values, shading="nearest", rasterized=True, **colouring
+    )
+    if isinstance(layer.paint, Scale) and values.count():
+        figure.colorbar(mesh, ax=axes, label=layer.paint.label, pad=0.02)
+
+
+def _points(figure, axes, layer: Points) -> None:
+    drawn = axes.scatter(layer.x, layer.y, c=layer.values, s=16, **_colouring(layer.paint))
+    if isinstance(layer.paint, Scale):
+        figure.colorbar(drawn, ax=axes, label=layer.paint.label, pad=0.02)
+
+
+def _line(figure, axes, layer: Line) -> None:
+    palette = colours.LINES["light"]
+    axes.plot(
+        layer.x,
+        layer.y,
+        color=palette[layer.colour % len(palette)],
+        linestyle={"solid": "-", "dash": "--", "dot": ":"}[layer.style],
+        linewidth=1.4,
+        marker="." if layer.marks else None,
+        markersize=3,
+        label=plain(layer.name) if layer.legend else None,
+    )
+
+
+def _notes(figure, axes, layer: Notes) -> None:
+    marker = _MARKERS[layer.symbol]
+    axes.plot(layer.x, layer.y, marker, color=_INK, markersize=4, label=layer.name)
+
+
+def _followers(figure, axes, layer: Followers) -> None:
+    x, y = layer.x[layer.first], layer.y[layer.first]
+    axes.plot(x, y, "o", color=_INK, markersize=5, label=plain(layer.name))
+
+
+_MARKERS = {
+    "diamond": "D",
+    "square": "s",
+    "cross": "x",
+    "circle": "o",
+    "triangle-up": "^",
+    "hexagon": "h",
+    "star": "*",
+}
+_DRAWN = {
+    Cells: _cells,
+    Points: _points,
+    Line: _line,
+    Notes: _notes,
+    Followers: _followers,
+}
+
+
+def _colouring(paint: Scale | Classes) -> dict:
+    from matplotlib import colors as kinds
+
+    if isinstance(paint, Classes):
+        number = len(paint.colours)
+        return {
+            "cmap": kinds.ListedColormap(paint.colours),
+            "norm": kinds.Normalize(-0.5, number - 0.5),
+        }
+    stops = kinds.LinearSegmentedColormap.from_list(
+        paint.colours, colours.SCALES[paint.colours]
+    )
+    return {
+        "cmap": stops,
+        "norm": (kinds.LogNorm if paint.log else kinds.Normalize)(paint.low, paint.high),
+    }
+
+
+def _label(axis, set_limits, set_scale, words: Axis) -> None:
+    axis.set_label_text(plain(words.label))
+    if words.log:
+        set_scale("log")
+    if words.ticks:
+        axis.set_ticks(range(len(words.ticks)), [plain(tick) for tick in words.ticks])
+    if words.low is not None or words.high is not None:
+        set_limits(words.low, words.high)

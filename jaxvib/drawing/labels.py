@@ -1,0 +1,58 @@
+"""What the components of a state are called and measured in."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+
+class Labels(NamedTuple):
+    """Names and units of a state's components, and of its displacements alone.
+
+    Without any, components are numbered and have no unit. `freedoms` are as many as
+    there are displacements; of a state twice as long the others are their rates.
+    """
+
+    names: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
+    freedoms: tuple[str, ...] = ()
+    freedom_units: tuple[str, ...] = ()
+
+    def name(self, component: int) -> str:
+        """Return what a component of the state is called."""
+        return self.names[component] if self.names else f"component {component}"
+
+    def named(self, component: int) -> str:
+        """Return a component's name with its unit, as an axis says it."""
+        return with_unit(self.name(component), self.unit(component))
+
+    def unit(self, component: int) -> str:
+        """Return a component's unit, empty if it is not known."""
+        return self.units[component] if self.units else ""
+
+    def amplitudes(self, values: Iterable[float]) -> str:
+        """Return numbers, one for each freedom, with the units that they have."""
+        values = list(values)
+        units = self.freedom_units or ("",) * len(values)
+        if len(set(units)) == 1:
+            return f"{', '.join(f'{value:.4g}' for value in values)} {units[0]}".rstrip()
+        pairs = zip(values, units, strict=True)
+        return ", ".join(f"{value:.4g} {unit}".rstrip() for value, unit in pairs)
+
+    def shown(self, values: Iterable[float]) -> str:
+        """Return a state in words: numbers, with a unit after the last that has it."""
+        values = list(values)
+        units = self.units or ("",) * len(values)
+        words = []
+        for i, value in enumerate(values):
+            last = i + 1 == len(units) or units[i + 1] != units[i]
+            words.append(f"{value:.6g}" + f" {units[i]}" * bool(last and units[i]))
+        return ", ".join(words)
+
+
+def with_unit(name: str, unit: str) -> str:
+    """Return `gap (m)`, or `gap` alone where there is no unit."""
+    return f"{name} ({unit})" if unit else name
+
+
+def shared(name: str, units: Sequence[str]) -> str:
+    """Return the label of an axis that numbers of several units share."""
+    return with_unit(name, ", ".join(dict.fromkeys(filter(None, units))))
