@@ -37,14 +37,9 @@ LONGEST_FUNCTION = 80  # lines
 MOST_ARGUMENTS = 8
 
 LONGER_FUNCTIONS = {
-    "dynamics.events.engine.travel": 94,
-    "dynamics.lanes.step_lanes": 119,
     "kernels.large_angle.large_angle_text": 87,
 }
 MORE_ARGUMENTS = {
-    "dynamics.events.engine.travel": 10,
-    "dynamics.exponential.decoupled._with_steps": 9,
-    "dynamics.flow.observe": 9,
     # A system is called with one argument for each of its physical parameters.
     "systems.beam.BeamWithBodies.__init__": 12,
     "systems.impact.two_body_impact": 9,

@@ -161,26 +161,21 @@ def _sampled(engine: Engine, system, state, times, rtol) -> Trajectory:
     return Trajectory(times, *sampled, labels=system.labels)
 
 
-def observe(
-    system, state, t0, t1, *, rtol, grazing, watched=None, engine="auto", longest=None
-) -> Observation:
-    """Return the flow of a vibro-impact system and what was watched on the way.
+def observe(system, state, t0, t1, *, engine="auto", **settings) -> Observation:
+    """Return the flow of a system and what was watched on the way, see `Engine.observe`.
 
-    `grazing`: the depth (m) up to which a touch is not counted as a contact;
-    `watched`: what is known from before t0; `longest`: the longest step, s, unless one is
-    to be looked for. The result is not differentiable; `flow` to a watched time is.
+    The result is not differentiable; `flow` to a watched time is.
     """
-    return _engine(system, engine, engine_of_values).observe(
-        system, state, t0, t1, rtol=rtol, grazing=grazing, watched=watched, longest=longest
-    )
+    run = _engine(system, engine, engine_of_values).observe
+    return run(system, state, t0, t1, **settings)
 
 
 def watch(
-    system, state, t0, t1, *, rtol, grazing, engine="auto"
+    system, state, t0, t1, *, engine="auto", **settings
 ) -> tuple[Array, Watched, Array]:
     """Return `observe` without a monodromy: state, what was watched, reason code."""
     run = _engine(system, engine, engine_of_values).watch
-    return run(system, state, t0, t1, rtol=rtol, grazing=grazing)
+    return run(system, state, t0, t1, **settings)
 
 
 def end_of(system, state, t0, t1, rtol, engine="auto") -> Solution:

@@ -46,7 +46,7 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None, kind=Non
     own; `solve` integrates columns with the state. `kind`: the type of the stages, that of
     the state unless given; what the steps add up to keeps the state's.
     """
-    flat, rebuilt = ravel_pytree(state)
+    flat, _ = ravel_pytree(state)
     numbers = [x for x in jax.tree.leaves((prepared, t0, t1)) if _real(x)]
     numbers = [jnp.ravel(x).astype(flat.dtype) for x in map(jnp.asarray, numbers)]
     finite = jnp.all(jnp.isfinite(jnp.concatenate([flat, *numbers]))) & (t1 >= t0)
@@ -54,108 +54,133 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None, kind=Non
     t0, t1 = jnp.asarray(t0, float), jnp.asarray(t1, float)
     # A lane that cannot be integrated takes no step, so that it holds up no other.
     end = jnp.where(finite, t1, t0)
-    least = _UNDERFLOW * jnp.abs(end - t0)
+    stepping = _Stepping(problem, prepared, state, (t0, end), tolerance, once, kind)
+    update = None if watch is None else watch[1]
 
-    kind = flat.dtype if kind is None else kind
+    def turn(lane: _Lane) -> _Lane:
+        for _ in range(_UNROLLED):
+            lane = stepping.step(lane, update)
+        return lane
 
-    def tree(parts):
-        return rebuilt(jnp.stack([x.astype(flat.dtype) for x in parts]))
+    parts, steps = tuple(flat), jnp.asarray(0, jnp.int32)
+    rate = stepping.rates(t0, parts)
+    watched = None if watch is None else watch[0]
+    length, jumped = stepping.first, jnp.asarray(False)
+    first = _Lane(t0, length, parts, rate, steps, jumped, watched)
+    return stepping.ended(jax.lax.while_loop(stepping.goes_on, turn, first), finite)
 
-    def rates(time, parts):
-        parts = _parts_of(problem.field(time, tree(parts), prepared), kind)
-        return Barrier(once.one.astype(kind))(parts)
 
-    scales = problem.scales(t0, end, base(state), prepared)
-    sizes, length = begun(
-        lambda time, state: problem.field(time, state, prepared),
-        scales, t0, end, state, tolerance.rtol,
-    )  # fmt: skip
-    sizes = tuple(ravel_pytree(sizes)[0])
+class _Stepping:
+    """What all steps of a lane have in common, and how it takes one."""
 
-    def scaled(errors, first, last):
-        allowed = scales.allowed_parts(tolerance.rtol, sizes, first, last)
-        pairs = zip(errors, allowed, strict=True)
-        return problem.norm(tree([e.astype(size.dtype) / size for e, size in pairs]))
+    def __init__(self, problem, prepared, state, span, tolerance, once, kind):
+        self.problem, self.prepared, self.once = problem, prepared, once
+        self.tolerance, (t0, self.end) = tolerance, span
+        flat, self.rebuilt = ravel_pytree(state)
+        self.dtype, self.kind = flat.dtype, flat.dtype if kind is None else kind
+        self.states = base(state).shape[0]
+        self.least = _UNDERFLOW * jnp.abs(self.end - t0)
+        self.scales = problem.scales(t0, self.end, base(state), prepared)
+        sizes, first = begun(
+            lambda time, state: problem.field(time, state, prepared),
+            self.scales, t0, self.end, state, tolerance.rtol,
+        )  # fmt: skip
+        self.sizes = tuple(ravel_pytree(sizes)[0])
+        longest = longest_of(problem, tolerance, t0, self.end, state, prepared)
+        self.longest = jnp.inf if longest is None else longest
+        self.first = jnp.minimum(first, self.longest)
 
-    longest = longest_of(problem, tolerance, t0, end, state, prepared)
-    longest = jnp.inf if longest is None else longest
-    length = jnp.minimum(length, longest)
+    def tree(self, parts):
+        """Return components as a state."""
+        return self.rebuilt(jnp.stack([x.astype(self.dtype) for x in parts]))
 
-    def jumps(time, first, last):
-        found = problem.jumps(scales, time, base(tree(first)), base(tree(last)), prepared)
-        return False if found is None else found
+    def rates(self, time, parts) -> tuple:
+        """Return the rate of each component."""
+        rate = self.problem.field(time, self.tree(parts), self.prepared)
+        return Barrier(self.once.one.astype(self.kind))(_parts_of(rate, self.kind))
 
-    def behind(there, parts):
-        time = jnp.minimum(just_after(there), end)
-        across = _parts_of(problem.crossed(just_before(there), tree(parts), prepared))
-        parts = _chosen(time < end, across, parts)
-        return time, parts, rates(time, parts)
+    def goes_on(self, lane: _Lane):
+        """Return whether a lane has not ended, and can take a step."""
+        going = (lane.time < self.end) & (lane.steps < self.tolerance.max_steps)
+        return going & (lane.length > self.least)
 
-    def step(lane: _Lane) -> _Lane:
+    def step(self, lane: _Lane, update) -> _Lane:
+        """Return a lane after a step, if it has not ended; `update`: of what is watched."""
         time, wanted, parts, rate, steps, jumped, watched = lane
-        active = (time < end) & (steps < tolerance.max_steps) & (wanted > least)
-        there = problem.next_break(time, prepared)
+        problem, end, active = self.problem, self.end, self.goes_on(lane)
+        there = problem.next_break(time, self.prepared)
         stop = end if there is None else jnp.minimum(end, just_before(there))
         length = wanted if there is None else jnp.minimum(wanted, stop - time)
-        near, reach = tuple(x.astype(kind) for x in parts), length.astype(kind)
-        stages, change = [rate], parts
-        for row, node in zip(_TABLEAU.a_lower, _TABLEAU.c, strict=True):
-            change = _change(reach, row, stages)
-            new = _sums(near, change)
-            stages.append(rates(time + float(node) * length, new))
-        new = _sums(parts, change)
-        ratio = scaled(_change(reach, _TABLEAU.b_error, stages), parts, new)
-        first, last = (tree(parts), tree(rate)), (tree(new), tree(stages[-1]))
+        new, stages, ratio = self._tried(time, length, parts, rate)
+        first, last = (self.tree(parts), self.tree(rate)), (
+            self.tree(new), self.tree(stages[-1])
+        )  # fmt: skip
         if problem.skips is not None:
-            slack = scales.slack(tolerance.rtol, base(first[0]), base(last[0]))
-            again = problem.skips(length, slack, first, last, prepared)
+            rtol = self.tolerance.rtol
+            slack = self.scales.slack(rtol, base(first[0]), base(last[0]))
+            again = problem.skips(length, slack, first, last, self.prepared)
             ratio = jnp.where(again, jnp.inf, ratio)
         good = ratio <= 1  # false for NaN too
         ratio = jnp.where(jnp.isnan(ratio), jnp.inf, jnp.maximum(ratio, 1e-10))
         factor = _next_part(ratio, good)
         moved = jnp.where(length >= stop - time, stop, time + length)
-        if watch is not None:
-            seen = watch[1](watched, time, moved, first, last)
+        if update is not None:
+            seen = update(watched, time, moved, first, last)
             watched = _chosen(active & good, seen, watched)
         good = active & good
         if problem.has_columns:
-            jumped = jumped | (good & jumps(moved, parts, new))
+            jumped = jumped | (good & self._jumps(moved, parts, new))
         new = _chosen(good, (moved, new, stages[-1]), (time, parts, rate))
         if there is not None:
             factor = jnp.where(good, jnp.maximum(factor, wanted / length), factor)
-            new = _chosen(good & (moved == stop), behind(there, new[1]), new)
-        longer = jnp.minimum(jnp.minimum(length * factor, longest), end - new[0])
+            new = _chosen(good & (moved == stop), self._behind(there, new[1]), new)
+        longer = jnp.minimum(jnp.minimum(length * factor, self.longest), end - new[0])
         length = jnp.where(active, longer, wanted)
         length = jnp.where(new[0] < end, length, jnp.inf)
         steps = steps + active.astype(steps.dtype)
-        return once(_Lane(new[0], length, *new[1:], steps, jumped, watched))
+        return self.once(_Lane(new[0], length, *new[1:], steps, jumped, watched))
 
-    def unfinished(lane: _Lane):
-        going = (lane.time < end) & (lane.steps < tolerance.max_steps)
-        return going & (lane.length > least)
+    def ended(self, lane: _Lane, finite) -> Steps:
+        """Return what a lane has come to; `finite`: whether it could begin."""
+        code = jnp.where(lane.length > self.least, Reason.SUCCESS, Reason.STEP_UNDERFLOW)
+        inside = lane.steps < self.tolerance.max_steps
+        code = jnp.where(inside, code, Reason.STEP_LIMIT)
+        code = jnp.where(lane.time < self.end, code, Reason.SUCCESS)
+        code = jnp.where(finite, code, Reason.BAD_PARAMETER).astype(jnp.int32)
+        good, parts = code == Reason.SUCCESS, lane.parts
+        known = [
+            good if i < self.states else good & ~lane.jumped for i in range(len(parts))
+        ]
+        final = [jnp.where(k, x, jnp.nan) for k, x in zip(known, parts, strict=True)]
+        code = jnp.where(good & lane.jumped, Reason.FIELD_JUMPS, code).astype(jnp.int32)
+        return Steps(self.tree(final), code, lane.steps, lane.watched)
 
-    def turn(lane: _Lane) -> _Lane:
-        for _ in range(_UNROLLED):
-            lane = step(lane)
-        return lane
+    def _tried(self, time, length, parts, rate):
+        """Return a step's end, its stages, and its error in parts of what it may be."""
+        near, reach = tuple(x.astype(self.kind) for x in parts), length.astype(self.kind)
+        stages, change = [rate], parts
+        for row, node in zip(_TABLEAU.a_lower, _TABLEAU.c, strict=True):
+            change = _change(reach, row, stages)
+            stages.append(self.rates(time + float(node) * length, _sums(near, change)))
+        new = _sums(parts, change)
+        errors = _change(reach, _TABLEAU.b_error, stages)
+        allowed = self.scales.allowed_parts(self.tolerance.rtol, self.sizes, parts, new)
+        pairs = zip(errors, allowed, strict=True)
+        scaled = self.tree([e.astype(size.dtype) / size for e, size in pairs])
+        return new, stages, self.problem.norm(scaled)
 
-    parts = tuple(flat)
-    rate = rates(t0, parts)
-    steps = jnp.asarray(0, jnp.int32)
-    watched = None if watch is None else watch[0]
-    first = _Lane(t0, length, parts, rate, steps, jnp.asarray(False), watched)
-    last = jax.lax.while_loop(unfinished, turn, first)
-    time, length, parts, _, steps, jumped, watched = last
-    code = jnp.where(length > least, Reason.SUCCESS, Reason.STEP_UNDERFLOW)
-    code = jnp.where(steps < tolerance.max_steps, code, Reason.STEP_LIMIT)
-    code = jnp.where(time < end, code, Reason.SUCCESS)
-    code = jnp.where(finite, code, Reason.BAD_PARAMETER).astype(jnp.int32)
-    count = base(state).shape[0]
-    good = code == Reason.SUCCESS
-    known = [good if i < count else good & ~jumped for i in range(len(parts))]
-    final = tree([jnp.where(k, x, jnp.nan) for k, x in zip(known, parts, strict=True)])
-    code = jnp.where(good & jumped, Reason.FIELD_JUMPS, code).astype(jnp.int32)
-    return Steps(final, code, steps, watched)
+    def _jumps(self, time, first, last):
+        states = (base(self.tree(parts)) for parts in (first, last))
+        found = self.problem.jumps(self.scales, time, *states, self.prepared)
+        return False if found is None else found
+
+    def _behind(self, there, parts):
+        """Return the time, the components and the rates behind a break."""
+        time = jnp.minimum(just_after(there), self.end)
+        before = just_before(there)
+        across = self.problem.crossed(before, self.tree(parts), self.prepared)
+        parts = _chosen(time < self.end, _parts_of(across), parts)
+        return time, parts, self.rates(time, parts)
 
 
 def _parts_of(tree, kind=None) -> tuple:

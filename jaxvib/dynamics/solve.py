@@ -43,7 +43,8 @@ class Problem(NamedTuple):
     `longest(t0, t1, state, prepared)`: the longest step that passes nothing, None for any;
     `jumps(scales, t, first, last, prepared)`: whether the field jumps between two states;
     `next_break(t, prepared)`: when the field breaks next, None if it never does;
-    `crossed(t, state, prepared)`: the state behind the break that comes next after a time.
+    `crossed(t, state, prepared)`: the state behind the break that comes next after a time;
+    `method`: the pair of the steps that diffrax takes.
     """
 
     prepare: Callable[[PyTree], PyTree]
@@ -57,6 +58,7 @@ class Problem(NamedTuple):
     jumps: Callable[..., Any] = lambda *_: None
     next_break: Callable[..., Any] = lambda *_: None
     crossed: Callable[..., Any] = lambda time, state, prepared: state
+    method: diffrax.AbstractSolver = diffrax.Dopri8()
 
 
 class Tolerance(NamedTuple):
@@ -203,7 +205,7 @@ def integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
     skip = skips if problem.skips else None
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(field),
-        Stepper(relative, skip, watch, least, looks, cross),
+        Stepper(problem.method, relative, skip, watch, least, looks, cross),
         t0,
         end,
         dt0=None,

@@ -9,8 +9,6 @@ import jax.numpy as jnp
 
 from .breaks import just_after, just_before
 
-_TABLEAU = diffrax.Dopri8.tableau
-
 
 class Progress(NamedTuple):
     """What a step takes over from the one before, see `Stepper`."""
@@ -22,13 +20,14 @@ class Progress(NamedTuple):
 
 
 class Stepper(diffrax.AbstractAdaptiveSolver):
-    """Dormand and Prince's 8(7) pair, which takes a step again that skips a contact.
+    """A pair of Runge and Kutta's kind, which takes a step again that skips a contact.
 
     Diffrax's own explicit solvers loop over their stages with full rows of
     coefficients; here each stage is a line of scalars times arrays that XLA fuses with
     the vector field, which is several times faster for the small states of vibration.
 
-    **Fields:** `relative(error, start, end)`: the error of a step in parts of what it may
+    **Fields:** `method`: an explicit pair of diffrax whose last stage is the next step's
+    first; `relative(error, start, end)`: the error of a step in parts of what it may
     be; `skips(h, start, end, args)`: whether a step of length h between two
     pairs (state, rate) must be taken again, smaller; `watch`: a pair (what is known at
     the start, its `update(watched, t0, t1, start, end)` by an accepted step). What was
@@ -38,10 +37,9 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
     `jumps(t, start, end, args)`: whether the field jumps between two states, or None if it
     cannot; whether it did is kept. `crossed(t, state, args)`: the state behind a break that
     is next after a time t, see `breaks`; None where the field never breaks.
-
-    **Source:** Prince and Dormand, *J. Comp. Appl. Math.* 7 (1981) 67.
     """
 
+    method: Any
     relative: Callable[..., Any]
     skips: Callable[..., Any] | None = None
     watch: tuple[Any, Callable[..., Any]] | None = None
@@ -50,11 +48,15 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
     crossed: Callable[..., Any] | None = None
 
     term_structure: ClassVar = diffrax.AbstractTerm
-    interpolation_cls: ClassVar = diffrax.Dopri8.interpolation_cls
+
+    @property
+    def interpolation_cls(self):  # ty: ignore[incompatible-property-override]
+        """What is between two steps."""
+        return self.method.interpolation_cls
 
     def order(self, terms):
         """Return the order of the step."""
-        return 8
+        return self.method.order(terms)
 
     def func(self, terms, t0, y0, args):
         """Return the rate of change of the state."""
@@ -76,13 +78,14 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
                 lambda new, old: jnp.where(made_jump, new, old), fresh, (y0, rate)
             )
         length = t1 - t0
-        rates = [rate]
+        rates, tableau = [rate], self.method.tableau
+        assert isinstance(tableau, diffrax.ButcherTableau)  # as the engine has seen
         y1 = y0
-        for row, node in zip(_TABLEAU.a_lower, _TABLEAU.c, strict=True):
+        for row, node in zip(tableau.a_lower, tableau.c, strict=True):
             y1 = _combined(y0, length, row, rates)
             # Without the barrier XLA computes each stage again in every later one.
             rates.append(_computed_once(terms.vf(t0 + node * length, y1, args)))
-        error = self.relative(_combined(None, length, _TABLEAU.b_error, rates), y0, y1)
+        error = self.relative(_combined(None, length, tableau.b_error, rates), y0, y1)
         forced = length <= 1.1 * least  # the times are rounded
         error = jax.tree.map(lambda e: jnp.where(forced & jnp.isfinite(e), 0.0, e), error)
         least = jnp.maximum(self.least, jnp.where(forced, 4.0, 0.25) * least)

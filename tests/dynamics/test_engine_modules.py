@@ -1,5 +1,6 @@
-"""Checked against: the engines' own names, which stand for the modules."""
+"""Checked against: the engines' names, which stand for the modules, and each other."""
 
+import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -71,3 +72,46 @@ def test_engines_that_a_system_cannot_be_taken_by_are_refused():
         jv.simulate(swing, START, [0.0, 1.0], engine=SteppingEngine())
     with pytest.raises(ValueError, match=r"precision = .float16.; allowed: float32, "):
         SteppingEngine(precision="float16")
+
+
+# Two bodies that touch twice on the way, of which one is of rubber.
+soft = jv.two_body_impact(
+    contact=jv.HertzContact(35041219.07), load=jv.HarmonicLoad(500.0, 5.8)
+)
+THROWN = jnp.array([0.05, 0.02, 0.5, -0.4])
+
+
+@jax.jit
+def thrown(engine, state):
+    """Return the end of a motion and, along one direction, its derivative."""
+
+    def end(state):
+        return jv.flow(soft, state, 0.0, 1.5, rtol=1e-11, engine=engine)
+
+    return jax.jvp(end, (state,), (jnp.array([1.0, 0.0, 0.0, 1.0]),))
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [
+        EventEngine(order=9),
+        EventEngine(order=24),
+        DiffraxEngine(diffrax.Tsit5()),
+        DiffraxEngine(diffrax.Dopri5()),
+    ],
+    ids=repr,
+)
+def test_another_order_and_another_solver_find_the_same_motion(engine):
+    others = EventEngine() if isinstance(engine, DiffraxEngine) else DiffraxEngine()
+    for found, expected in zip(thrown(engine, THROWN), thrown(others, THROWN), strict=True):
+        size = np.abs(expected).max()
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * size)
+    assert not np.array_equal(thrown(engine, THROWN)[0], thrown(type(engine)(), THROWN)[0])
+
+
+def test_a_solver_or_an_order_that_there_is_not_is_refused():
+    for solver in (diffrax.Heun(), diffrax.Kvaerno5()):
+        with pytest.raises(ValueError, match=r"solver = .*allowed: an explicit one"):
+            DiffraxEngine(solver)
+    with pytest.raises(ValueError, match=r"order = 4 is not in \[6, 30\]"):
+        EventEngine(order=4)

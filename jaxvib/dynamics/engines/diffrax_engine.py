@@ -9,7 +9,29 @@ from .stepped import SteppedEngine
 
 
 class DiffraxEngine(SteppedEngine):
-    """Dormand and Prince's 8(7) pair, by diffrax: the quickest to compile for few lanes."""
+    """An explicit pair by diffrax: the quickest to compile for few lanes.
+
+    **Fields:** `solver`: Dormand and Prince's 8(7) pair, `diffrax.Dopri8()`, unless
+    another one is given whose last stage is the next step's first, as `diffrax.Tsit5()`.
+    **Raises:** `ValueError` for a solver of another kind.
+
+    **Source:** Prince and Dormand, *J. Comp. Appl. Math.* 7 (1981) 67.
+    """
+
+    solver: diffrax.AbstractSolver = diffrax.Dopri8()
+
+    def __check_init__(self):
+        explicit = isinstance(self.solver, diffrax.AbstractERK)
+        if not explicit or not getattr(self.solver.tableau, "fsal", False):
+            raise ValueError(
+                f"solver = {self.solver!r}; allowed: an explicit one of diffrax whose last "
+                "stage is the next step's first: Bosh3, Dopri5, Tsit5, Dopri8"
+            )
+
+    def problem(self, system):
+        """Return a system's initial value problem, and its parameters."""
+        problem, parameters = super().problem(system)
+        return problem._replace(method=self.solver), parameters
 
     def steps(
         self, problem, state, prepared, t0, t1, tolerance: Tolerance, watch=None

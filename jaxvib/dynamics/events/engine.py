@@ -10,11 +10,10 @@ from jaxtyping import Array, Float, Int
 from ...ensemble import Reason
 from ..barrier import Barrier
 from ..observables import Watched, start_watching
-from . import flight, touch
 from .damped import grip_of, parted, parts
 from .flight import ONSET, flight_step
 from .friction import after_frictions, start_sliding
-from .motion import Motion, along, from_now_on, gap, is_smooth, motion_of
+from .motion import ORDER, Motion, along, from_now_on, gap, is_smooth, motion_of
 from .onset import at_onset, later
 from .pull import pulling_rate
 from .rates import contact_rate, impact_size, longest_turn, motion_rate, motion_speed
@@ -87,29 +86,12 @@ class Travel(NamedTuple):
     integral: Any
 
 
-def travel(
-    equation,
-    state,
-    t0,
-    t1,
-    rtol,
-    *,
-    grazing=None,
-    watched=None,
-    integrand=None,
-    one=None,
-    steady: bool = False,
-) -> Travel:
-    r"""Return the state at t1 of a linear system with contacts and harmonic loads.
+class Asked(NamedTuple):
+    """What is asked of a travel beside its end.
 
-    Flights are Taylor steps of the linear motion, of order 18. Each ends at the first
-    root of a gap or before it: where a gap's series is bounded by a parabola, the
-    parabola's root cannot lie behind the gap's. Contacts with Hertz's law are Taylor
-    steps of order 12 in $\tau$, $dt = 2\sqrt z\,d\tau$, in which they are analytic from
-    onset to release; linear contacts belong to the flights. Hard stops are events: see
-    `stop`. With a `grazing` depth, m, contacts, forces and displacements are watched on
-    the way, beside what was `watched` before. The `integrand`, a function of time and
-    state, is integrated along the motion.
+    With a `grazing` depth, m, contacts, forces and displacements are watched on the way,
+    beside what was `watched` before. The `integrand`, a function of time and state, is
+    integrated along the motion.
 
     `one`: a 1, whose tangent `travel_problem` sets where columns are taken. Flights then
     have shorter steps: the series that columns follow can go on where the motion's own
@@ -120,18 +102,44 @@ def travel(
     contact has no derivative, as accelerations do not jump at its end. That of its onset
     has one: else velocities in a rigid contact would change by its great accelerations
     times that of the time, which cancel at its end. With hard stops nothing changes.
+
+    `order`: of the Taylor steps of flights; those in contact are of two thirds of it.
+    """
+
+    grazing: Any = None
+    watched: Any = None
+    integrand: Any = None
+    one: Any = None
+    steady: bool = False
+    order: int = ORDER
+
+
+END = Asked()  # and nothing else
+
+
+def travel(equation, state, t0, t1, rtol, asked: Asked = END) -> Travel:
+    r"""Return the state at t1 of a linear system with contacts and harmonic loads.
+
+    Flights are Taylor steps of the linear motion, of high order. Each ends at the first
+    root of a gap or before it: where a gap's series is bounded by a parabola, the
+    parabola's root cannot lie behind the gap's. Contacts with Hertz's law are Taylor
+    steps in $\tau$, $dt = 2\sqrt z\,d\tau$, in which they are analytic from
+    onset to release; linear contacts belong to the flights. Hard stops are events: see
+    `stop`.
     """
     numbers = [leaf for leaf in jax.tree.leaves(equation) if hasattr(leaf, "shape")]
     finite = jnp.all(
         jnp.stack([jnp.all(jnp.isfinite(x)) for x in [*numbers, state, t0, t1]])
     ) & (t1 >= t0)
-    steady = steady and is_smooth(equation) and equation.next_break(t0) is None
-    columns, one = one is not None, 1.0 if one is None else one
-    motion = motion_of(equation, Barrier(jnp.where(finite, one, jnp.nan)), steady)
+    steady = asked.steady and is_smooth(equation) and equation.next_break(t0) is None
+    columns, one = asked.one is not None, 1.0 if asked.one is None else asked.one
+    barrier = Barrier(jnp.where(finite, one, jnp.nan))
+    motion = motion_of(equation, barrier, steady, asked.order)
     # A lane that cannot be integrated takes no step, so that it holds up no other.
     end = jnp.where(finite, jnp.asarray(t1, float), t0)
     rate = motion_rate(motion, end - t0)
-    if grazing is not None and watched is None:
+    watched, integrand = asked.watched, asked.integrand
+    if asked.grazing is not None and watched is None:
         watched = start_watching(t0, jax.lax.stop_gradient(state), equation)
     lane = _start(motion, equation, state, t0, watched)
     if integrand is not None:
@@ -141,10 +149,10 @@ def travel(
     longest = jnp.inf if watched is None else _TURN / rate
     turn = jnp.inf
     if columns:
-        longest = jnp.minimum(longest, longest_turn(rtol, flight.ORDER) / rate)
-        turn = longest_turn(rtol, touch.ORDER)
+        longest = jnp.minimum(longest, longest_turn(rtol, motion.order) / rate)
+        turn = longest_turn(rtol, motion.order_in_contact)
     settings = rtol, rate, longest, turn
-    context = _Context(motion, equation, end, *settings, grazing, integrand)
+    context = _Context(motion, equation, end, *settings, asked.grazing, integrand)
     if motion.holders:
         lane, end, finite = _start_held(motion, lane, end, finite, rtol, rate)
         context = context._replace(end=end)
@@ -174,9 +182,8 @@ def travel(
     final = final + jnp.concatenate([equation.offset, jnp.zeros_like(equation.offset)])
     if steady:
         final = later(final, equation.vector_field(end, final), end - lane.time)
-    whole = jnp.all(jnp.isfinite(final))
     code = jnp.where(lane.time < end, Reason.STEP_LIMIT, Reason.SUCCESS)
-    code = jnp.where(whole, code, Reason.STEP_UNDERFLOW)
+    code = jnp.where(jnp.all(jnp.isfinite(final)), code, Reason.STEP_UNDERFLOW)
     code = jnp.where(finite, code, Reason.BAD_PARAMETER).astype(jnp.int32)
     final = jnp.where(code == Reason.SUCCESS, final, jnp.nan)
     held = jax.lax.stop_gradient(_held(motion, lane))

@@ -19,7 +19,6 @@ from .pull import Pulling
 from .series import any_of, first_root, first_to_meet, largest, radius, refined
 from .stop import active_contacts, constrained, signal_of
 
-ORDER = 18
 # Depths below this part of the motion's size are none: one that grows from rest on a
 # contact, as the fifth power of time or so, would be followed for ever.
 ONSET = 1e-14
@@ -38,7 +37,7 @@ def flight_series(motion: Motion, lane, pushing) -> tuple[list[list], list[list]
     waves = motion.once([cosine_and_sine(angle) for angle in angles])
     rows = [[x, v] for x, v in zip(lane.position, lane.velocity, strict=True)]
     pulling = Pulling(motion.springs)
-    for k in range(ORDER - 1):
+    for k in range(motion.order - 1):
         forces = []
         for contact, push in zip(motion.contacts, pushing, strict=True):
             if not contact.linear:

@@ -17,7 +17,7 @@ from .grip import Grip, grips_of
 from .pull import pulls_of
 from .series import Series, combination
 
-_POWERS = 17
+ORDER = 18  # of the series in flight, unless another one is asked for
 _HALF_PI = 1.57079632673412561417, 6.07710050650619224932e-11  # high and low part
 _SINE = tuple((-1) ** k / float(np.prod(np.arange(1.0, 2 * k + 2))) for k in range(8))
 _COSINE = tuple((-1) ** k / float(np.prod(np.arange(1.0, 2 * k + 1))) for k in range(9))
@@ -79,7 +79,8 @@ class Motion(NamedTuple):
     """Matrices by rows, contacts and loads, all of scalars; and a barrier.
 
     `pushed`: of each push its series in the time from now on, see `from_now_on`;
-    `steady`: whether the pace of contacts has no derivatives, see `engine.travel`.
+    `steady`: whether the pace of contacts has no derivatives, see `engine.travel`;
+    `order`: of the series in flight.
     """
 
     damping: list
@@ -92,10 +93,16 @@ class Motion(NamedTuple):
     steady: bool
     frictions: list
     springs: list
+    order: int = ORDER
 
     def still(self, tree):
         """Return values without derivatives, where contacts have a steady pace."""
         return jax.lax.stop_gradient(tree) if self.steady else tree
+
+    @property
+    def order_in_contact(self) -> int:
+        """The order of the series in contact, whose steps are shorter."""
+        return 2 * self.order // 3
 
     @property
     def hertz(self) -> list[int]:
@@ -148,7 +155,9 @@ def is_smooth(equation) -> bool:
     return not (why_only(equation) or any(equation.damped_contacts()))
 
 
-def motion_of(equation: EquationOfMotion, once: Barrier, steady: bool) -> Motion:
+def motion_of(
+    equation: EquationOfMotion, once: Barrier, steady: bool, order: int = ORDER
+) -> Motion:
     """Return an equation of motion as scalars."""
     contacts = [
         _touch(contact.direction, contact.gap, contact.law, response)
@@ -161,13 +170,13 @@ def motion_of(equation: EquationOfMotion, once: Barrier, steady: bool) -> Motion
         law = load.law
         assert isinstance(law, Load)  # as `why_not` has seen
         if isinstance(law, HarmonicLoad):
-            waves.append(_drive(law, response))
+            waves.append(_drive(law, response, order))
         else:
             pushes.append(Push(law, law.largest(), list(response)))
     rows = [[list(row) for row in m] for m in (equation.damping, equation.stiffness)]
     scalars = once((*rows, contacts, waves, pushes))
     grips, springs = once((grips_of(equation), pulls_of(equation)))
-    return Motion(*scalars, [], once, steady, grips, springs)
+    return Motion(*scalars, [], once, steady, grips, springs, order)
 
 
 def _touch(direction, gap, law, response) -> Touch:
@@ -179,9 +188,9 @@ def _touch(direction, gap, law, response) -> Touch:
     return Touch(list(direction), gap, *numbers, hertz, damping)
 
 
-def _drive(wave, response) -> Drive:
+def _drive(wave, response, order: int) -> Drive:
     powers = [jnp.ones_like(wave.frequency)]
-    for k in range(1, _POWERS):
+    for k in range(1, order - 1):
         powers.append(powers[-1] * wave.frequency * (1 / k))
     return Drive(wave.amplitude, wave.frequency, wave.phase, list(response), powers)
 
@@ -195,7 +204,7 @@ def from_now_on(motion: Motion, time, end) -> tuple[Motion, Any]:
     for push in motion.pushes:
         inside, there = _piece(push.law, time)
         end = end if there is None else jnp.minimum(end, there)
-        pushed.append(push.law.series(time, inside, _POWERS))
+        pushed.append(push.law.series(time, inside, motion.order - 1))
     return motion._replace(pushed=motion.once(pushed)), end
 
 

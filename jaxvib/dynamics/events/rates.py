@@ -68,4 +68,4 @@ def longest_turn(rtol, order: int):
     one likes. Of a column that moves at the rate $\omega$ a step of h leaves out
     $(\omega h)^N / N!$.
     """
-    return (_OF_COLUMNS * rtol * math.factorial(order)) ** (1 / order)
+    return (_OF_COLUMNS * rtol * float(math.factorial(order))) ** (1 / order)

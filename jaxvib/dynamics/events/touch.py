@@ -32,8 +32,6 @@ from .series import (
 )
 from .stop import active_contacts, constrained, signal_of
 
-ORDER = 12
-
 
 class TouchSeries:
     """Series in tau: displacements, velocities, time and the roots u, order by order.
@@ -69,7 +67,7 @@ class TouchSeries:
             self.cosines.append([cosine])
             self.sines.append([sine])
             self.angles.append([angle])
-        for order in range(ORDER):
+        for order in range(motion.order_in_contact):
             self._extend(order)
 
     def _extend(self, k: int) -> None:

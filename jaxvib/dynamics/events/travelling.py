@@ -11,21 +11,22 @@ from ...kernels import tangents
 from ...kernels.library import library_kernel
 from ..columns import MOST_COLUMNS, basis_of, contracted, is_zero
 from ..solve import Solution
-from .engine import travel
+from .engine import Asked, travel
+from .motion import ORDER
 
 
-def travel_problem(static, state, parameters, t0, t1, rtol) -> Solution:
+def travel_problem(static, state, parameters, t0, t1, rtol, order=ORDER) -> Solution:
     """Return the end of a travel of a system, differentiable.
 
-    `static`: what of the system is no parameter. Each event's time depends on state and
-    parameters as its last Newton step does, so that the columns, all taken at once, are
-    exact for the steps taken. Forward and reverse; second derivatives too, but with Hertz
-    contacts these take minutes to compile.
+    `static`: what of the system is no parameter; `order`: see `Asked`. Each event's time
+    depends on state and parameters as its last Newton step does, so that the columns, all
+    taken at once, are exact for the steps taken. Forward and reverse; second derivatives
+    too, but with Hertz contacts these take minutes to compile.
     """
 
     @jax.custom_jvp
     def run(state, parameters, t0, t1):
-        end, result, steps, _ = end_kernel(static)(
+        end, result, steps, _ = end_kernel(static, order)(
             state, parameters, t0, t1, jnp.asarray(rtol, float)
         )
         return Solution(end, result, steps)
@@ -39,7 +40,7 @@ def travel_problem(static, state, parameters, t0, t1, rtol) -> Solution:
         leaves, tree = jax.tree.flatten((state, tuple(others)))
         changes = jax.tree.leaves((d_state, tuple(d_others)), is_leaf=is_zero)
         moves = tuple(not is_zero(change) for change in changes)
-        columns = _columns_of(static, tree, moves)
+        columns = _columns_of(static, tree, moves, order)
 
         # The tolerance is given, not closed over: lanes may have each its own.
         def columns_along(rows):
@@ -71,38 +72,41 @@ def travel_problem(static, state, parameters, t0, t1, rtol) -> Solution:
 
 
 @functools.lru_cache(maxsize=64)
-def end_kernel(static):
+def end_kernel(static, order=ORDER):
     """Return the kernel of where motions end: state, result, steps, forces that hold."""
 
     def end(state, parameters, t0, t1, rtol):
-        found = travel(_equation(parameters, static), state, t0, t1, rtol)
+        equation = _equation(parameters, static)
+        found = travel(equation, state, t0, t1, rtol, Asked(order=order))
         return found.state, found.result, found.steps, found.held
 
-    return library_kernel(end, static)
+    return library_kernel(end, static, order)
 
 
 @functools.lru_cache(maxsize=64)
-def watch_kernel(static):
+def watch_kernel(static, order=ORDER):
     """Return the kernel of where motions end, and of what is watched on the way."""
 
     def watch(state, parameters, t0, t1, rtol, grazing):
         equation = _equation(parameters, static)
-        found = travel(equation, state, t0, t1, rtol, grazing=grazing)
+        asked = Asked(grazing, order=order)
+        found = travel(equation, state, t0, t1, rtol, asked)
         return found.state, found.watched, found.result
 
-    return library_kernel(watch, static)
+    return library_kernel(watch, static, order)
 
 
 @functools.lru_cache(maxsize=64)
-def observe_kernel(static):
+def observe_kernel(static, order=ORDER):
     """Return the kernel of `watch_kernel` with columns by the state, (n, n)."""
 
     def observe(state, parameters, t0, t1, rtol, grazing, watched):
         equation = _equation(parameters, static)
-        columns, found = _travel_columns(equation, state, t0, t1, rtol, grazing, watched)
+        asked = Asked(grazing, watched, order=order)
+        columns, found = _travel_columns(equation, state, t0, t1, rtol, asked)
         return found.state, columns, found.watched, found.result
 
-    return library_kernel(observe, static)
+    return library_kernel(observe, static, order)
 
 
 def _equation(parameters, static):
@@ -110,7 +114,7 @@ def _equation(parameters, static):
 
 
 @functools.lru_cache(maxsize=64)
-def _columns_of(static, tree, moves):
+def _columns_of(static, tree, moves, order):
     """Return a function of (moving, rows, others) to an end, its columns, and the rest.
 
     `tree`: of the state and all else that an end depends on; `moves`: which of its leaves
@@ -123,13 +127,14 @@ def _columns_of(static, tree, moves):
         leaves = [next(moving if move else others) for move in moves]
         state, (parameters, t0, t1) = jax.tree.unflatten(tree, leaves)
         equation = _equation(parameters, static)
-        found = travel(equation, state, t0, t1, rtol, one=one, steady=steady)
+        asked = Asked(one=one, steady=steady, order=order)
+        found = travel(equation, state, t0, t1, rtol, asked)
         return found.state, (found.result, found.steps)
 
     def along(moving, rows, others):
         return _side_by_side(go)(moving, rows, others, jnp.ones(()))
 
-    compiled = library_kernel(along, static, moves)
+    compiled = library_kernel(along, static, moves, order)
 
     @jax.custom_jvp
     def columns(moving, rows, others):
@@ -142,28 +147,20 @@ def _columns_of(static, tree, moves):
     return columns
 
 
-def _travel_columns(equation, state, t0, t1, rtol, grazing, watched):
+def _travel_columns(equation, state, t0, t1, rtol, asked: Asked):
     """Return a travel's columns by the state, (n, n), and the travel that was watched."""
-    arrays, static = eqx.partition((equation, t0, t1, rtol, grazing), eqx.is_array)
+    whole = equation, t0, t1, rtol, asked.grazing
+    arrays, static = eqx.partition(whole, eqx.is_array)
 
     def go(state, others, one, steady):
         arrays, watched = others
         equation, t0, t1, rtol, grazing = eqx.combine(arrays, static)
-        found = travel(
-            equation,
-            state,
-            t0,
-            t1,
-            rtol,
-            grazing=grazing,
-            watched=watched,
-            one=one,
-            steady=steady,
-        )
+        wanted = Asked(grazing, watched, None, one, steady, asked.order)
+        found = travel(equation, state, t0, t1, rtol, wanted)
         return found.state, found
 
     _, columns, found = _side_by_side(go)(
-        state, jnp.eye(state.shape[0]), (arrays, watched), jnp.ones(())
+        state, jnp.eye(state.shape[0]), (arrays, asked.watched), jnp.ones(())
     )
     return columns.T, found
 

@@ -183,7 +183,9 @@ def decoupled(system) -> Decoupled | None:
     )
     numbers = [jnp.asarray(part) for part in (*split, forced)]
     waves = [jnp.stack([getattr(law, k) for law in laws]) for k in ("frequency", "phase")]
-    return _with_steps(motion, jnp.asarray(system.period()), *numbers, *waves)
+    period = jnp.asarray(system.period())
+    steps = _steps_of(motion, period, *numbers[:-1])
+    return Decoupled(motion, period, *numbers, *waves, steps)
 
 
 def _split(mass, damping, stiffness):
@@ -294,16 +296,12 @@ def _forced(mass, damping, stiffness, loads, laws):
 
 
 @eqx.filter_jit
-def _with_steps(
-    motion, period, to_state, to_blocks, decay, angular, forced, frequency, phase
-) -> Decoupled:
-    """Return the whole with the tables of its steps."""
-    whole = motion, period, to_state, to_blocks, decay, angular, forced, frequency, phase
+def _steps_of(motion, period, to_state, to_blocks, decay, angular) -> Step:
+    """Return the tables of a system's steps."""
     lengths = period * jnp.asarray(0.25 * 0.5 ** np.arange(LEVELS))
     rows = _gap_rows(motion, to_state)
     pushes = _pushes(motion, to_blocks)
-    steps = jax.lax.map(lambda h: step_of(decay, angular, rows, pushes, h), lengths)
-    return Decoupled(*whole, steps)
+    return jax.lax.map(lambda h: step_of(decay, angular, rows, pushes, h), lengths)
 
 
 def step_of(decay, angular, rows, pushes, length) -> Step:
