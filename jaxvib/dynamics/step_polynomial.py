@@ -2,9 +2,12 @@
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
+
+from ..kernels.tangents import printing
 
 # After the secant, and a bisection or two of a step that turns by more than it ends with,
 # the error falls as e^2, e^4, ...
@@ -49,14 +52,21 @@ class Polynomial(NamedTuple):
         """Return the tau where a value that changes sign over the step is 0."""
         left, right = self.coefficients[0], sum(self.coefficients)
         tau = jnp.clip(left / _safe(left - right), 0.0, 1.0)
-        low, high = jnp.zeros_like(tau), jnp.ones_like(tau)
-        for _ in range(_NEWTON_STEPS):
+
+        def step(_, bracket):
+            low, tau, high = bracket
             value, slope = _value_and_slope(self.coefficients, tau)
             ahead = (value > 0) == (left > 0)
             low, high = jnp.where(ahead, tau, low), jnp.where(ahead, high, tau)
             new = tau - value / _safe(slope)
-            tau = jnp.where((low <= new) & (new <= high), new, (low + high) / 2)
-        return tau
+            return low, jnp.where((low <= new) & (new <= high), new, (low + high) / 2), high
+
+        bracket = jnp.zeros_like(tau), tau, jnp.ones_like(tau)
+        if printing():  # in a kernel, six times the instructions are no faster
+            return jax.lax.fori_loop(0, _NEWTON_STEPS, step, bracket)[1]
+        for turn in range(_NEWTON_STEPS):
+            bracket = step(turn, bracket)
+        return bracket[1]
 
 
 class RootPath(NamedTuple):

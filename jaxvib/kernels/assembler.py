@@ -53,6 +53,30 @@ class Value:
         return Value(self.name, kind)
 
 
+class _Product(Value):
+    """A product of two floats, written where it was asked for once its name is needed.
+
+    Most are taken up by a sum, and never written: a third of all lines.
+    """
+
+    __slots__ = ("_assembler", "_both", "_line", "_lines", "_name")
+
+    def __init__(self, assembler: "Assembler", x: Value, y: Value):
+        self.kind, self.factors, self.number = x.kind, (x, y), None
+        self._assembler, self._both, self._name = assembler, (x, y), ""
+        self._lines, self._line = assembler.lines, assembler.later()
+
+    @property
+    def name(self) -> str:  # ty: ignore
+        """The name, from its first use on that of an instruction."""
+        if not self._name:
+            a, (x, y) = self._assembler, self._both
+            self._name = a.name()
+            text = f"fmul {a.type(self.kind)} {x.name}, {y.name}"
+            self._lines[self._line] = f"{self._name} = {text}"
+        return self._name
+
+
 class Assembler:
     """The text of one function, an instruction a line, each for `width` lanes at once.
 
@@ -189,9 +213,7 @@ class Assembler:
         """Return x y."""
         if not is_float(x.kind):
             return self._binary("mul", x, y)
-        product = self._binary("fmul", x, y)
-        product.factors = x.plain(), y.plain()
-        return product
+        return _Product(self, x.plain(), y.plain())
 
     def divide(self, x: Value, y: Value) -> Value:
         """Return x / y; of whole numbers by 0, and of the least one by -1, as JAX does."""

@@ -60,7 +60,10 @@ def moving_results(jaxpr, moving) -> list[bool]:
 
 
 def derivative_of(jaxpr, equation, variables, moves, directions: int):
-    """Return a jaxpr of an equation's changes: of its values, then of the changes given."""
+    """Return a jaxpr of an equation's changes: of its values, then of the changes given.
+
+    These have a leading axis of directions, but not where there is one.
+    """
     described = [(v.aval.shape, v.aval.dtype) for v in variables]
     floats = [is_real(variable) for variable in equation.outvars]
     if not any(floats):
@@ -105,11 +108,12 @@ def derivative_of(jaxpr, equation, variables, moves, directions: int):
         def one(*change):
             return jax.jvp(of, tuple(moving), change)[1]
 
-        return jax.vmap(one)(*along)
+        return one(*along) if directions == 1 else jax.vmap(one)(*along)
 
     shapes = [jax.ShapeDtypeStruct(*each) for each in described]
+    leading = () if directions == 1 else (directions,)
     along = [
-        jax.ShapeDtypeStruct((directions, *shape), kind)
+        jax.ShapeDtypeStruct((*leading, *shape), kind)
         for (shape, kind), move in zip(described, moves, strict=True)
         if move
     ]

@@ -25,8 +25,9 @@ _AT_ONCE, _FEW = 2, 4
 class Change:
     """How an array changes along the directions of a turn.
 
-    Its numbers, (together, ...) in shape, are at hand in the pass that wrote them down and
-    read from a table in others. Where there are neither, nothing moves.
+    Its numbers, (together, ...) in shape or the array's for one direction, are at hand
+    in the pass that wrote them down, and read from a table in others. Where there are
+    neither, nothing moves.
     """
 
     def __init__(self, shape, kind: str):
@@ -56,6 +57,7 @@ class Duals:
         self.printer, self.directions = printer, directions
         self.together = min(directions, _AT_ONCE if directions <= _FEW else 1)
         self.turns = -(-directions // self.together)
+        self._leading = () if self.together == 1 else (self.together,)
         self._waiting: list[Callable[[], None]] = []
         self._now = _Pass("")
 
@@ -64,10 +66,10 @@ class Duals:
     def given(self, rows: np.ndarray, variable) -> Change:
         """Return the changes of a variable, known for all directions, the first axis."""
         change = self._in_table(variable)
-        nothing = self._nothing(change)
-        rows = np.concatenate([rows, *[nothing] * (self.together - 1)])
-        for turn in range(self.turns):
-            part = rows[turn * self.together : (turn + 1) * self.together]
+        whole = np.full((self.turns * self.together, *change.shape), None, object)
+        whole[:] = self.printer.assembler.constant(0.0, change.kind)
+        whole[: self.directions] = rows
+        for turn, part in enumerate(np.split(whole, self.turns)):
             self._kept(change).write(str(turn), part)
         return change
 
@@ -105,7 +107,7 @@ class Duals:
     def _nothing(self, change: Change) -> np.ndarray:
         """Return zeros in the place of a change."""
         zero = self.printer.assembler.constant(0.0, change.kind)
-        return np.full((self.together, *change.shape), zero, object)
+        return np.full((*self._leading, *change.shape), zero, object)
 
     def _kept(self, change: Change) -> Table:
         """Return a change's table, which is written where the change is, if need be."""
@@ -128,7 +130,7 @@ class Duals:
             return change.values
         if id(change) not in self._now.read:
             row = self._kept(change).read(self._now.turn)
-            self._now.read[id(change)] = row.reshape(self.together, *change.shape)
+            self._now.read[id(change)] = row.reshape((*self._leading, *change.shape))
         return self._now.read[id(change)]
 
     # The equations of a jaxpr.

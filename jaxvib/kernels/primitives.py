@@ -13,8 +13,11 @@ from .expression import Numbers
 
 def each(function: Callable[..., Value], *arrays: np.ndarray) -> np.ndarray:
     """Return a function of single numbers, number by number."""
-    shape, *others = (array.shape for array in arrays)
-    if any(other != shape for other in others):
+    shape, *others = [array.shape for array in arrays]
+    if all(other == shape for other in others):
+        if shape == ():
+            return boxed(function(*[array[()] for array in arrays]))
+    else:
         shape = np.broadcast_shapes(shape, *others)
         arrays = tuple(np.broadcast_to(array, shape) for array in arrays)
     result = np.empty(shape, object)
