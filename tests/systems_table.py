@@ -1,4 +1,4 @@
-"""A dozen systems, one line each, over which the laws of `test_laws.py` run."""
+"""Systems of every kind, one line each, over which the laws of `test_laws.py` run."""
 
 import itertools
 from collections.abc import Callable
@@ -17,7 +17,8 @@ class Case(NamedTuple):
 
     `path` is that parameter's, `allowed` its least and greatest value. Motions begin at
     random about rest, displacements up to `reach` and velocities up to `speed`, at the
-    time `begin`, s, and last for `span`, s.
+    time `begin`, s, and last for `span`, s. `smooth`: whether another integrator can follow
+    its vector field, and `turns` back, as a motion with friction does not.
     """
 
     build: Callable
@@ -27,6 +28,8 @@ class Case(NamedTuple):
     speed: float = 0.0
     span: float = 0.0
     begin: float = 0.0
+    smooth: bool = True
+    turns: bool = True
 
     @property
     def usual(self) -> float:
@@ -59,6 +62,41 @@ def hard_stop(restitution):
         (jv.Contact(one, 0.2, jv.RestitutionContact(restitution)),),
         (jv.AppliedLoad(one, jv.HarmonicLoad(1.0, 2.8)),),
     )
+
+
+def damped_bodies(damping):
+    return jv.two_body_impact(
+        contact=jv.HuntCrossleyContact(SOFT, damping), load=jv.HarmonicLoad(500.0, 6.5)
+    )
+
+
+def damped_stop(damping):
+    one = jnp.ones(1)
+    return jv.ImpactSystem(
+        jv.LinearSystem([[1.0]], [[0.1]], [[1.0]]),
+        (jv.Contact(one, 0.2, jv.KelvinVoigtContact(30.0, damping)),),
+        (jv.AppliedLoad(one, jv.HarmonicLoad(1.0, 2.8)),),
+    )
+
+
+def brake(force):
+    """Return a body on a belt, to which it sticks now and then."""
+    one = jnp.ones(1)
+    return jv.ImpactSystem(
+        jv.LinearSystem([[1.0]], [[0.1]], [[1.0]]),
+        loads=(jv.AppliedLoad(one, jv.HarmonicLoad(0.3, 1.7)),),
+        frictions=(jv.CoulombFriction(one, force, 0.5, 0.4),),
+    )
+
+
+def loaded(scale):
+    """Return two bodies under a weight, a Fourier series and a record."""
+    linear = line("ab", mass=1.0, stiffness=20.0, damping=0.3)
+    record = jv.RecordLoad([0.2, 0.5, 1.1, 1.4], [0.0, 2.0, -1.0, 0.0], scale=scale)
+    laws = jv.ConstantLoad(3.0), jv.FourierLoad(4.0, [1.0, 0.5], [0.0, -0.3]), record
+    loads = zip("aba", laws, strict=True)
+    places = tuple(jv.AppliedLoad(linear.direction(body), law) for body, law in loads)
+    return jv.ImpactSystem(linear, (), places)
 
 
 def line(names, *, mass, stiffness, damping):
@@ -152,6 +190,14 @@ def van_der_pol(t, x, p):
     return jnp.stack([x[1], grows - x[0] + 0.4 * jnp.cos(p["w"] * t)])
 
 
+def swinging(x, p):
+    return jnp.stack([x[1], p["mu"] * (1.0 - x[0] ** 2) * x[1] - x[0]])
+
+
+def self_excited(mu):
+    return jv.autonomous_system(swinging, parameters={"mu": mu}, dimension=2)
+
+
 def shaken_pendulum(t, x, p):
     """Return the rate of a pendulum whose support is shaken up and down."""
     gravity = 1.0 + p["drive"] * jnp.cos(p["w"] * t)
@@ -173,6 +219,24 @@ MOTIONS = {
         two_bodies(SOFT), "load.frequency", (5.0, 8.0), 0.02, 0.5, 1.1
     ),
     "hard stop": Case(hard_stop, "contacts.0.law.restitution", (0.5, 1.0), 0.15, 0.5, 6.0),
+    "damped bodies": Case(
+        damped_bodies, "contact.damping", (0.1, 0.4), 0.02, 0.5, 1.1, turns=False
+    ),
+    "damped stop": Case(
+        damped_stop,
+        "contacts.0.law.damping",
+        (0.5, 1.5),
+        0.15,
+        0.5,
+        6.0,
+        smooth=False,
+        turns=False,
+    ),
+    "brake": Case(
+        brake, "frictions.0.force", (0.2, 0.4), 0.15, 0.3, 6.0, smooth=False, turns=False
+    ),
+    "loads": Case(loaded, "loads.2.law.scale", (0.5, 1.5), 0.05, 0.3, 2.0),
+    "self-excited": Case(self_excited, "mu", (0.3, 0.8), 1.0, 1.0, 5.0),
     "three bodies": Case(three_bodies, "contacts.1.gap", (0.01, 0.03), 5e-3, 0.3, 1.5),
     "gears": Case(gears, "linear.modules.a.inertia", (0.01, 0.03), 3e-3, 0.3, 0.4),
     "tower with stop": Case(tower, "contacts.0.law.stiffness", (2e3, 4e3), 5e-3, 0.1, 1.2),

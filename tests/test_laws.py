@@ -25,14 +25,23 @@ DIFFERENCES = 1e-4
 LANES = 13  # of every call, so that a system is compiled once for each law
 IMPACTS = "hard stop"  # has no vector field that another integrator could take
 
-# All that move, but for those that take minutes to compile.
-moving = pytest.mark.parametrize(
-    "name",
-    [
-        "two bodies, rigid", "two bodies, soft", "hard stop", "cart and rod", "Duffing",
-        "coupled oscillators", pytest.param("three bodies", marks=pytest.mark.slow),
-    ],
+QUICK = (
+    "two bodies, rigid", "two bodies, soft", "hard stop", "cart and rod", "Duffing",
+    "coupled oscillators", "self-excited",
 )  # fmt: skip
+
+
+def over(chosen):
+    """Parametrise by the names of all that move; most take long to compile."""
+    names = [
+        pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
+        for name, case in MOTIONS.items()
+        if chosen(case)
+    ]
+    return pytest.mark.parametrize("name", names)
+
+
+moving = over(lambda case: True)
 few = settings(max_examples=3)
 seeds = st.integers(0, 10**6)
 
@@ -73,7 +82,7 @@ def check_close(found, expected, tolerance):
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * size)
 
 
-@moving
+@over(lambda case: case.smooth)
 @few
 @given(seed=seeds)
 def test_a_motion_is_that_of_another_integrator_and_shrinks_volumes_as_it_says(name, seed):
@@ -105,7 +114,8 @@ def moved_back(system, states, t0, t1):
     field f(t, x) it is the flow of -f(t1 - t, x).
     """
     equation = system.equation()
-    if isinstance(system, jv.ForcedSystem):
+    harmonic = all(isinstance(law, jv.HarmonicLoad) for law in laws_of(equation))
+    if isinstance(system, jv.ForcedSystem | jv.AutonomousSystem) or not harmonic:
         backwards, turned, offset = forced_back(equation, states.shape[1], t1), 1.0, 0.0
     else:
         mass, damping, stiffness = system.matrices()
@@ -126,6 +136,10 @@ def moved_back(system, states, t0, t1):
     return jax.vmap(one)(states)
 
 
+def laws_of(equation):
+    return [load.law for load in getattr(equation, "loads", ())]
+
+
 def forced_back(equation, dimension, t1):
     def field(t, x, p):
         return -equation.vector_field(t1 - t, x)
@@ -133,7 +147,7 @@ def forced_back(equation, dimension, t1):
     return jv.forced_system(field, parameters={}, period=5.0, dimension=dimension)
 
 
-@moving
+@over(lambda case: case.turns)
 @few
 @given(seed=seeds)
 def test_a_motion_forth_and_back_ends_where_it_began(name, seed):
