@@ -32,7 +32,7 @@ class Sampling(Table):
         default=None,
         ge=2,
         le=1024,
-        description="refine begins with every so-many-th line of the grid; 16 by default",
+        description="refine begins with every so-many-th line of the grid; 8 by default",
     )
     checked: int | None = Field(
         default=None,
@@ -56,7 +56,7 @@ class Sampling(Table):
 
 def coarsest(sampling: Sampling) -> int:
     """Return with every how-many-th line of a grid its refinement begins."""
-    return 16 if sampling.coarsest is None else sampling.coarsest
+    return 8 if sampling.coarsest is None else sampling.coarsest
 
 
 def checked(sampling: Sampling) -> int:
