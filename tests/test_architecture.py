@@ -11,7 +11,7 @@ from experiments.house import imports, sources
 # that belong to no floor are the ground; among themselves they may import each other.
 FLOORS = (
     ("", "_environment", "_machine", "_nearest", "_progress", "_quantity", "_range",
-     "_reported", "_shown", "_words", "_ending", "_expression", "citation"),
+     "_reported", "_shown", "_units", "_words", "_ending", "_expression", "citation"),
     ("drawing",),
     ("kernels",),
     ("systems", "ensemble"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..drawing import Chart, draw
+from ..drawing.chosen_units import in_chosen_units
 from ..studies.pictures.picture import Picture, Share
 from ..studies.store.folder import Folder
 
@@ -15,8 +16,13 @@ _INCHES = (5.6, 4.2)  # one chart
 _MOST_OPTIONS = 4  # of a slider, drawn side by side
 
 
-def write_files(pictures: Sequence[Picture], directory: Path) -> list[Path]:
-    """Write each picture as PNG and SVG into a folder; the same bytes each time."""
+def write_files(
+    pictures: Sequence[Picture], directory: Path, units: Sequence[str] = ()
+) -> list[Path]:
+    """Write each picture as PNG and SVG into a folder; the same bytes each time.
+
+    `units`: what axes are in, where they fit.
+    """
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -25,7 +31,7 @@ def write_files(pictures: Sequence[Picture], directory: Path) -> list[Path]:
     written = []
     with rc_context({"svg.hashsalt": "jaxvib", "font.size": 9}):
         for picture in pictures:
-            panels = _panels(picture)
+            panels = [in_chosen_units(chart, units) for chart in _panels(picture)]
             width = 2 if len(panels) == 4 else min(3, len(panels))
             width = 1 if picture.stacked else width
             height = -(-len(panels) // width)

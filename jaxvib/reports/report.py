@@ -29,7 +29,8 @@ def write_report(directory: Path | str, other: Path | str | None = None) -> Path
             for i, run in enumerate(runs, 1)
         ]
     pictures = pictures_of(runs)
-    write_files(pictures, directory / "pictures")
+    units = runs[0].study["config"].get("output", {}).get("units", [])
+    write_files(pictures, directory / "pictures", units)
     Folder(directory).write("report.html", page(pictures, runs).encode(), sync=False)
     return directory / "report.html"
 

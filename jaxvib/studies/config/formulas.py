@@ -9,6 +9,7 @@ import pydantic
 from pydantic import Field
 
 from ..._expression import FUNCTIONS, Expression
+from ..._units import is_quantity, plain_si
 from .catalogue import Declared
 from .document import Document
 from .tables import Range, Table
@@ -77,7 +78,13 @@ def evaluated(
     for steps, value in _leaves(table):
         path = _path(steps)
         if isinstance(value, str) and (steps[-1] in numbers or steps[0] == VARIABLES):
-            if steps[0] != VARIABLES or steps[2:] != ["unit"]:
+            if steps[0] == VARIABLES and steps[2:] == ["unit"]:
+                continue
+            if is_quantity(value):
+                values[path] = _in_si(path, value, document, section)
+                if steps[0] == VARIABLES:
+                    _put(table, path.split("."), values[path])
+            else:
                 texts[path] = value
         elif isinstance(value, int | float) and not isinstance(value, bool):
             values[path] = value
@@ -130,6 +137,14 @@ def _parsed(path: str, text: str, document: Document, section: str) -> Expressio
     except ValueError as error:
         where = document.where(f"{section}.{path}")
         raise ValueError(f"{where}: {section}.{path}: {error}") from None
+
+
+def _in_si(path: str, text: str, document: Document, section: str) -> float:
+    try:
+        return plain_si(text)
+    except ValueError as error:
+        where = document.where(f"{section}.{path}")
+        raise ValueError(f'{where}: {section}.{path} = "{text}": {error}') from None
 
 
 def _path(steps: list[str]) -> str:

@@ -12,6 +12,7 @@ from ..._nearest import nearest
 from ..._range import Range
 from .catalogue import Declared
 from .document import Document, shortened
+from .quantities import in_units
 
 
 class Table(pydantic.BaseModel):
@@ -99,11 +100,28 @@ def validated(model: type[Table], table, prefix: str, document: Document):
             f"{document.where(prefix)}: {prefix} = {shown(table)} is not a table; allowed: "
             f"a table of {', '.join(model.model_fields)}"
         )
+    table = _in_units(model, table, prefix, document)
     try:
         return model.model_validate(table)
     except pydantic.ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise ValueError(_message(first, model, prefix, document)) from None
+
+
+def _in_units(model: type[Table], table: dict, prefix: str, document: Document) -> dict:
+    """Return a table whose numbers with units, `5 Hz`, are numbers in the units asked."""
+    found = dict(table)
+    for name, value in table.items():
+        field = model.model_fields.get(name)
+        if field is None:
+            continue
+        path = f"{prefix}.{name}".lstrip(".")
+        if _is_table(field.annotation) and isinstance(value, dict):
+            found[name] = _in_units(field.annotation, value, path, document)
+        else:
+            unit = _extra(field).get("unit")
+            found[name] = in_units(value, unit, document.where(path), path)
+    return found
 
 
 def shown(value) -> str:

@@ -8,11 +8,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from ..._nearest import nearest
+from ..._units import parsed
 from ..._words import check_name
 from ..analyses.kinds import ANALYSES, SYSTEMS, analyses_of
 from ..config import samples
 from ..config.catalogue import Declared
 from ..config.document import Document, parse, read
+from ..config.quantities import in_units, of_parameters
 from ..config.samples import Sampling
 from ..config.tables import Table, flattened, shown, validated
 from ..config.values import Values
@@ -79,6 +81,17 @@ _FolderName = Annotated[
 ]
 
 
+def _known(unit: str) -> str:
+    parsed(unit)
+    return unit
+
+
+_Units = Annotated[
+    list[Annotated[str, Field(max_length=50), AfterValidator(_known)]],
+    Field(max_length=50),
+]
+
+
 class Output(Table):
     """Where the results go."""
 
@@ -88,6 +101,11 @@ class Output(Table):
         json_schema_extra={"allowed": "a folder's name"},
     )
     report: bool = Field(default=True, description="whether report.html is drawn")
+    units: _Units = Field(
+        default=[],
+        description="units of the picture files, of each kind the first that fits",
+        json_schema_extra={"allowed": 'units such as ["Hz", "mm", "kN"]'},
+    )
 
 
 class Title(Table):
@@ -184,7 +202,8 @@ def _checked(document: Document, name: str) -> Study:
     analysis_kind = _kind(document, "analysis", ANALYSES)
     _refuse_strangers(document, kind, analysis_kind)
     options = analysis_kind.options
-    analysis = validated(options, tables["analysis"], "analysis", document)
+    table = of_parameters(tables["analysis"], declared, document, "analysis")
+    analysis = validated(options, table, "analysis", document)
     number = _number_of_samples(document, sampling, paths, analysis_kind)
     _refuse_idle_assignments(document, paths)
     try:
@@ -274,6 +293,9 @@ def _sweep(document: Document, declared: Mapping[str, Declared]):
             hint = f"did you mean {near}?" if near else known
             raise ValueError(f"{found} is not a parameter; {hint}")
         spec = {"values": entry} if isinstance(entry, list) else entry
+        if isinstance(spec, dict):
+            unit, where = declared[path].unit, document.where(full)
+            spec = {key: in_units(each, unit, where, full) for key, each in spec.items()}
         paths[path] = validated(Values, spec, full, document)
         try:
             samples.check_path(sampling, path, paths[path], declared[path])

@@ -96,9 +96,15 @@ MISTAKES = {
     ),
     "a text for a number": (
         "120.0",
-        '"120 kg"',
+        '"heavy"',
         4,
-        'mass = "120 kg" is not a number; allow',
+        'mass = "heavy" is not a number; allow',
+    ),
+    "a force for a mass": (
+        "120.0",
+        '"120 kN"',
+        4,
+        'mass = "120 kN": kN is given where a mass in kg is asked',
     ),
     "a date for a number": ("120.0", "2026-11-01", 4, "mass = 2026-11-01 is not a number"),
     "a huge integer": (

@@ -1,0 +1,63 @@
+"""Charts in the units that a reader chooses, from those that their labels say."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._units import parsed
+from .chart import Axis, Chart, Scale
+
+_LABEL = re.compile(r"(.*) \(([^()]*)\)")
+
+
+def in_chosen_units(chart: Chart, chosen: Sequence[str]) -> Chart:
+    """Return a chart whose axes and colours are in the first chosen units that fit them.
+
+    What an axis is in stands in brackets at the end of its label; one whose unit has the
+    dimension of none of the chosen, or none at all, stays as it is.
+    """
+    x, across = _axis(chart.x, chosen)
+    y, up = _axis(chart.y, chosen)
+    layers = tuple(_layer(layer, across, up, chosen) for layer in chart.layers)
+    return dataclasses.replace(chart, x=x, y=y, layers=layers)
+
+
+def _axis(axis: Axis, chosen: Sequence[str]) -> tuple[Axis, float]:
+    label, factor = _relabelled(axis.label, chosen)
+    low, high = (None if end is None else end * factor for end in (axis.low, axis.high))
+    return dataclasses.replace(axis, label=label, low=low, high=high), factor
+
+
+def _layer(layer, across: float, up: float, chosen: Sequence[str]):
+    changes: dict[str, Any] = {}
+    if across != 1.0:
+        changes["x"] = np.asarray(layer.x) * across
+    if up != 1.0:
+        changes["y"] = np.asarray(layer.y) * up
+    paint = getattr(layer, "paint", None)
+    if isinstance(paint, Scale):
+        label, factor = _relabelled(paint.label, chosen)
+        changes["values"] = np.asarray(layer.values) * factor
+        changes["paint"] = dataclasses.replace(
+            paint, label=label, low=paint.low * factor, high=paint.high * factor
+        )
+    return dataclasses.replace(layer, **changes)
+
+
+def _relabelled(label: str, chosen: Sequence[str]) -> tuple[str, float]:
+    """Return a label with a chosen unit, and how many of that one of its own is."""
+    found = _LABEL.fullmatch(label)
+    if found is None:
+        return label, 1.0
+    try:
+        own = parsed(found[2])
+    except ValueError:  # words in brackets
+        return label, 1.0
+    for unit in chosen:
+        wanted = parsed(unit)
+        if wanted.powers == own.powers:
+            return f"{found[1]} ({unit})", own.factor / wanted.factor
+    return label, 1.0

@@ -1,0 +1,62 @@
+"""Numbers with units in a config, `load.frequency = "5 Hz"`, put into SI units."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..._units import in_si, is_quantity
+from .catalogue import Declared
+from .document import Document
+
+# Keys whose values are values of the parameter that another key of the table names.
+_OF_PATH = {"bounds": "path", "second_bounds": "second_path"}
+
+
+def in_units(value: Any, unit: str | None, where: str, path: str) -> Any:
+    """Return a value, or a list of values, with texts such as `5 Hz` as numbers.
+
+    `unit`: what is asked for; of `None` it is not known, and texts stay as they are.
+    **Raises:** `ValueError` naming the place for a unit that does not fit.
+    """
+    if isinstance(value, list):
+        if not any(isinstance(each, str | list) for each in value):
+            return value  # 100000 numbers, say
+        return [in_units(each, unit, where, path) for each in value]
+    if unit is None or not is_quantity(value):
+        return value
+    try:
+        return in_si(value, unit)
+    except ValueError as error:
+        raise ValueError(f'{where}: {path} = "{value}": {error}') from None
+
+
+def of_parameters(
+    table: Mapping, declared: Mapping[str, Declared], document: Document, prefix: str
+) -> dict:
+    """Return a table in which numbers with units stand under the paths of parameters.
+
+    Tables within it lead to the paths; `bounds` are those of the `path` beside them.
+    """
+    return _walked(table, declared, document, prefix, "")
+
+
+def _walked(table: Mapping, declared, document: Document, prefix: str, path: str) -> dict:
+    found = {}
+    for key, value in table.items():
+        inner = f"{path}.{key}".lstrip(".")
+        full = f"{prefix}.{key}"
+        named = table.get(_OF_PATH.get(key, ""))
+        entry = declared.get(named if isinstance(named, str) else inner)
+        if isinstance(value, Mapping) and entry is None:
+            # A table of parameters may stand deep in others: it begins afresh there.
+            fresh = "" if key in ("variables", "over", "grid", "limits") else inner
+            found[key] = _walked(value, declared, document, full, fresh)
+        elif isinstance(value, Mapping):
+            assert entry is not None
+            found[key] = {
+                name: in_units(each, entry.unit, document.where(full), f"{full}.{name}")
+                for name, each in value.items()
+            }
+        else:
+            unit = None if entry is None else entry.unit
+            found[key] = in_units(value, unit, document.where(full), full)
+    return found
