@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,21 +29,26 @@ def flags(name: str, dtype: np.dtype) -> dict[str, Any]:
     return _flags(_VERDICTS) if own == "stable" else {}
 
 
+# A table of a config's text, to the next one: the same results lie in any folder.
+_OUTPUT = re.compile(r"^\n?\[output\]\n(?:[^\[\n].*\n|\n)*", re.MULTILINE)
+
+
 def about(record: Mapping, config: str) -> dict[str, Any]:
     """Return the attributes of the results as a whole.
 
-    `config` is the text of the study's config, `seed` that of its random samples; JSON
-    texts are `versions`, `fingerprint`, `axes` (the names along an axis, of a state's
-    components say) and `grid` (the swept paths and their numbers of values, the first one
-    slowest: with these the samples unfold).
+    `config` is the text of the study's config but for where its results lie, `seed` that of
+    its random samples; JSON texts are `versions`, `fingerprint`, `axes` (the names along an
+    axis, of a state's components say) and `grid` (the swept paths and their numbers of
+    values, the first one slowest: with these the samples unfold).
     """
-    seed = (record["config"].get("sampling") or {}).get("seed")
+    run = record["config"].get("run")
+    seed = run.get("seed") if isinstance(run, dict) else None
     known = {key: record[key] for key in ("title", "analysis", "system", "evidence")}
     texts = {key: record[key] for key in ("versions", "fingerprint", "axes", "grid")}
     return {
         "Conventions": "CF-1.11",
         **known,
-        "config": config,
+        "config": _OUTPUT.sub("", config),
         **{key: json.dumps(value) for key, value in texts.items() if value},
         **({} if seed is None else {"seed": str(seed)}),
         **{f"names_of_{axis}": ", ".join(names) for axis, names in record["axes"].items()},

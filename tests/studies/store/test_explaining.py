@@ -16,7 +16,7 @@ RECORD = {
     "title": "four samples",
     "analysis": "periodic_orbit",
     "system": "two_body_impact",
-    "config": {"sampling": {"kind": "grid"}},
+    "config": {"sweep": {"method": "random"}, "run": {"seed": 7}},
     "samples": 4,
     "chunk": 4,
     "grid": {"gap": 2, "load.frequency": 2},
@@ -50,9 +50,9 @@ print(json.dumps({
 
 
 def test_a_store_is_understood_without_jaxvib(tmp_path):
-    config = 'title = "four samples"\n'
-    record = RECORD | {"config": {"sampling": {"kind": "random", "seed": 7}}}
-    store = Store.create(tmp_path, record, config)
+    config = 'title = "four samples"\n\n[run]\nseed = 7\n'
+    output = '\n[output]\ndirectory = "here [of mine]"\nreport = true\n'
+    store = Store.create(tmp_path, RECORD, config + output)
     codes = np.array([0, 20, 21, Reason.STEP_LIMIT], np.int32)
     store.append(
         0,
