@@ -1,5 +1,6 @@
 """What is studied: elements and laws, assembly, and the families of systems."""
 
+from .._quantity import quantity as quantity
 from .assembly import Assembled as Assembled
 from .assembly import assemble as assemble
 from .autonomous import AutonomousSystem as AutonomousSystem

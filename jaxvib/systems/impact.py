@@ -273,8 +273,8 @@ class ImpactSystem(Mechanical, Linear):
     """
 
     linear: Linear
-    contacts: tuple[Contact, ...] = ()
-    loads: tuple[AppliedLoad | BaseMotion, ...] = ()
+    contacts: tuple[Contact, ...] = eqx.field(converter=tuple, default=())
+    loads: tuple[AppliedLoad | BaseMotion, ...] = eqx.field(converter=tuple, default=())
     frictions: tuple[CoulombFriction, ...] = eqx.field(converter=tuple, default=())
     springs: tuple[NonlinearSpring, ...] = eqx.field(converter=tuple, default=())
 

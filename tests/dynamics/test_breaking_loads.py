@@ -2,6 +2,7 @@
 
 import itertools
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +11,7 @@ import scipy.integrate
 import scipy.interpolate
 
 import jaxvib as jv
+from jaxvib.dynamics.events import end_kernel
 
 ONE, STIFFNESS, DAMPING, HERTZ, STOP = jnp.ones(1), 30.0, 0.4, 2e3, 0.12
 START, SPAN = np.array([0.02, 0.1]), 4.0
@@ -231,3 +233,16 @@ def test_what_never_repeats_has_no_period_and_what_repeats_has_its_own():
         jv.periodic_orbit(pushed(jv.PulseLoad("half_sine", 1.0, 0.0, 1.0)))
     assert float(pushed(LAWS["rectangles"][0]).period()) == 1.1
     assert float(pushed(LAWS["periodic record"][0]).period()) == 3.3
+
+
+def test_a_long_record_is_a_kernel():
+    times = np.linspace(0.0, 20.0, 500)
+    law = jv.RecordLoad(times, np.sin(times), interpolation="cubic")
+    system = jv.ImpactSystem(
+        jv.LinearSystem([[2.0]], [[DAMPING]], [[STIFFNESS]]),
+        (jv.Contact(ONE, STOP, jv.HertzContact(HERTZ)),),
+        (jv.AppliedLoad(ONE, law),),
+    )
+    parameters, static = eqx.partition(system, eqx.is_inexact_array)
+    settings = (np.asarray(number) for number in (0.0, 5.0, 1e-9))
+    assert end_kernel(static).why_not(system.rest(), parameters, *settings) == ""

@@ -127,7 +127,7 @@ def travel(equation, state, t0, t1, rtol, asked: Asked = END) -> Travel:
     onset to release; linear contacts belong to the flights. Hard stops are events: see
     `stop`.
     """
-    numbers = [leaf for leaf in jax.tree.leaves(equation) if hasattr(leaf, "shape")]
+    numbers = [leaf for leaf in jax.tree.leaves(equation) if getattr(leaf, "size", 0)]
     finite = jnp.all(
         jnp.stack([jnp.all(jnp.isfinite(x)) for x in [*numbers, state, t0, t1]])
     ) & (t1 >= t0)
@@ -186,7 +186,7 @@ def travel(equation, state, t0, t1, rtol, asked: Asked = END) -> Travel:
     code = jnp.where(jnp.all(jnp.isfinite(final)), code, Reason.STEP_UNDERFLOW)
     code = jnp.where(finite, code, Reason.BAD_PARAMETER).astype(jnp.int32)
     final = jnp.where(code == Reason.SUCCESS, final, jnp.nan)
-    held = jax.lax.stop_gradient(_held(motion, lane))
+    held = jax.lax.stop_gradient(_held(motion, lane))[: len(equation.contacts)]
     return Travel(final, code, lane.steps, lane.watched, held, lane.integral)
 
 

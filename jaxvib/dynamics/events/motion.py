@@ -8,10 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...systems.contact import HertzContact, LinearContact, RestitutionContact
-from ...systems.contacts import HuntCrossleyContact, KelvinVoigtContact
+from ...systems.contacts import (
+    HuntCrossleyContact,
+    KelvinVoigtContact,
+    PiecewiseLinearContact,
+)
 from ...systems.impact import EquationOfMotion
-from ...systems.loads import HarmonicLoad, Load
-from ...systems.springs import PolynomialLaw
+from ...systems.loads import ConstantLoad, HarmonicLoad, Load
+from ...systems.springs import PiecewiseLinearLaw, PolynomialLaw
 from ..barrier import Barrier
 from .grip import Grip, grips_of
 from .pull import pulls_of
@@ -23,7 +27,7 @@ _SINE = tuple((-1) ** k / float(np.prod(np.arange(1.0, 2 * k + 2))) for k in ran
 _COSINE = tuple((-1) ** k / float(np.prod(np.arange(1.0, 2 * k + 1))) for k in range(9))
 _LAWS = (
     HertzContact, HuntCrossleyContact, KelvinVoigtContact, LinearContact,
-    RestitutionContact,
+    PiecewiseLinearContact, RestitutionContact,
 )  # fmt: skip
 
 
@@ -78,6 +82,7 @@ class Push(NamedTuple):
 class Motion(NamedTuple):
     """Matrices by rows, contacts and loads, all of scalars; and a barrier.
 
+    `contacts`: those of the equation, and behind them pieces of polygons, see `_pieces`;
     `pushed`: of each push its series in the time from now on, see `from_now_on`;
     `steady`: whether the pace of contacts has no derivatives, see `engine.travel`;
     `order`: of the series in flight.
@@ -131,7 +136,7 @@ def why_not(equation) -> str:
         if isinstance(law, HuntCrossleyContact) and law.exponent is not None:
             return f"contact law {name} with a given exponent has no event-driven form"
     for spring in equation.springs:
-        if not isinstance(spring.law, PolynomialLaw):
+        if not isinstance(spring.law, PolynomialLaw | PiecewiseLinearLaw):
             return f"spring law {type(spring.law).__name__} has no event-driven form"
     if equation.frictions and any(equation.hard_contacts()):
         return "RestitutionContact beside CoulombFriction has no event-driven form"
@@ -173,16 +178,45 @@ def motion_of(
             waves.append(_drive(law, response, order))
         else:
             pushes.append(Push(law, law.largest(), list(response)))
+    pieces, constants = _pieces(equation)
+    contacts, pushes = [*contacts, *pieces], [*pushes, *constants]
     rows = [[list(row) for row in m] for m in (equation.damping, equation.stiffness)]
     scalars = once((*rows, contacts, waves, pushes))
     grips, springs = once((grips_of(equation), pulls_of(equation)))
     return Motion(*scalars, [], once, steady, grips, springs, order)
 
 
+def _pieces(equation: EquationOfMotion) -> tuple[list[Touch], list[Push]]:
+    """Return what polygons are made of, behind their first straight pieces.
+
+    Those are linear stops, one at each corner, and of a spring the constant force that it
+    is without at rest. Nobody watches them: they stand behind all contacts.
+    """
+    pieces, constants = [], []
+    for contact, response in zip(
+        equation.contacts, equation.contact_responses, strict=True
+    ):
+        if isinstance(contact.law, PiecewiseLinearContact):
+            for depth, stiffness in list(zip(*contact.law.parts(), strict=True))[1:]:
+                along = list(contact.direction), contact.gap + depth
+                pieces.append(Touch(*along, stiffness, None, list(response), False))
+    for spring, response in zip(equation.springs, equation.spring_responses, strict=True):
+        if isinstance(spring.law, PiecewiseLinearLaw):
+            changes = jnp.diff(spring.law.stiffness)
+            for place, change in zip(spring.law.breaks, changes, strict=True):
+                along = list(spring.direction), place
+                pieces.append(Touch(*along, change, None, list(response), False))
+                force = ConstantLoad(change * jnp.maximum(-place, 0.0))
+                constants.append(Push(force, force.largest(), list(response)))
+    return pieces, constants
+
+
 def _touch(direction, gap, law, response) -> Touch:
     hard = isinstance(law, RestitutionContact)
     hertz = isinstance(law, HertzContact | HuntCrossleyContact)
     stiffness, restitution = (None, law.restitution) if hard else (law.stiffness, None)
+    if isinstance(law, PiecewiseLinearContact):
+        stiffness = law.stiffness[0]
     damping = getattr(law, "damping", None)
     numbers = stiffness, restitution, list(response)
     return Touch(list(direction), gap, *numbers, hertz, damping)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
+from ...systems.springs import PiecewiseLinearLaw
 from .series import product_term
 
 
@@ -17,12 +18,17 @@ class Pull(NamedTuple):
 
 
 def pulls_of(equation) -> list[Pull]:
-    """Return the springs of an equation of motion, all of polynomial laws, as scalars."""
+    """Return the springs of an equation of motion as scalars, of a polygon its line."""
     pairs = zip(equation.springs, equation.spring_responses, strict=True)
     return [
-        Pull(list(spring.direction), list(response), list(spring.law.coefficients))
+        Pull(list(spring.direction), list(response), _coefficients(spring.law))
         for spring, response in pairs
     ]
+
+
+def _coefficients(law) -> list:
+    line = isinstance(law, PiecewiseLinearLaw)
+    return list(law.stiffness[:1] if line else law.coefficients)
 
 
 class Pulling:

@@ -23,7 +23,9 @@ def motion_rate(motion: Motion, span):
     for contact in motion.contacts:
         if contact.linear:
             compliance = along(contact, contact.response)
-            stops.append(jnp.sqrt(contact.stiffness * compliance))
+            # A corner of a polygon may be softer behind than before.
+            stiffness = jax.lax.stop_gradient(jnp.abs(contact.stiffness))
+            stops.append(jnp.sqrt(stiffness * jax.lax.stop_gradient(compliance)))
             if contact.damped:
                 stops.append(contact.damping * compliance)
     rate = jnp.sqrt(largest(stiff)) + largest(damped) + loads + sum(stops)

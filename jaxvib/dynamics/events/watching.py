@@ -12,8 +12,9 @@ from .stop import Impacts
 
 def seen_in_flight(context, lane, new, rows, depths, length, impacts):
     """Return what is watched after a step that has no derivative, as it has none."""
-    motion, grazing = context.motion, context.grazing
-    depth, path = _scaled((depths, rows), length, motion)
+    motion, lane, new = _seen(context, lane, new)
+    grazing = context.grazing
+    depth, path = _scaled((depths[: len(motion.contacts)], rows), length, motion)
     path = path.shifted(context.equation.offset)
     # Open contacts are known to be open: what is left of z at their ends is rounding.
     opened = [~touches for touches in lane.touching]
@@ -43,8 +44,10 @@ def seen_in_flight(context, lane, new, rows, depths, length, impacts):
 
 def seen_in_contact(context, lane, new, kinds, length, impacts):
     """Return what is watched after a step that has no derivative, as it has none."""
-    motion, grazing, passed = context.motion, context.grazing, new.time - lane.time
-    depth, path, clock = _scaled(kinds[:3], length, motion)
+    motion, lane, new = _seen(context, lane, new)
+    grazing, passed = context.grazing, new.time - lane.time
+    depths = kinds[0][: len(motion.contacts)]
+    depth, path, clock = _scaled((depths, *kinds[1:3]), length, motion)
     path = path.shifted(context.equation.offset)
     squared = jnp.stack(
         [t & c.hertz for t, c in zip(lane.touching, motion.contacts, strict=True)]
@@ -68,6 +71,13 @@ def seen_in_contact(context, lane, new, kinds, length, impacts):
     equation = jax.lax.stop_gradient(context.equation)
     watched = watch_damping(watched, equation, lambda x: clock.value(x)[0], motion_at)
     return _with_impacts(motion, lane, watched, impacts, grazing, passed)
+
+
+def _seen(context, *lanes):
+    """Return a motion and lanes of it without the pieces behind its contacts."""
+    count = len(context.equation.contacts)
+    motion = context.motion._replace(contacts=context.motion.contacts[:count])
+    return motion, *(lane._replace(touching=lane.touching[:count]) for lane in lanes)
 
 
 def _known(motion: Motion, lane, new, path):

@@ -139,7 +139,7 @@ class RecordLoad(Load):
         """Return the time of the next value, s."""
         shift = self._shift(time)
         late = time + 4 * jnp.finfo(self.times.dtype).eps * jnp.abs(time) - shift
-        place = jnp.searchsorted(self.times, late, side="right")
+        place = self._passed(late)
         last = self.times.shape[0] - 1
         later = shift + self.times[jnp.minimum(place, last)]
         if self.periodic:
@@ -154,5 +154,19 @@ class RecordLoad(Load):
         return jax.lax.stop_gradient(turns) * self.period()
 
     def _first(self, time):
-        place = jnp.searchsorted(self.times, time, side="right") - 1
-        return jnp.clip(place, 0, self.times.shape[0] - 2)
+        return jnp.clip(self._passed(time) - 1, 0, self.times.shape[0] - 2)
+
+    def _passed(self, time):
+        """Return how many of the times are not after a time.
+
+        By halves: what `jnp.searchsorted` compares with, kernels do not have.
+        """
+        count = self.times.shape[0]
+        low, high = jnp.asarray(0, jnp.int32), jnp.asarray(count, jnp.int32)
+        for _ in range(count.bit_length()):
+            middle = (low + high) // 2
+            passed = self.times[jnp.minimum(middle, count - 1)] <= time
+            inside = low < high
+            low = jnp.where(inside & passed, middle + 1, low)
+            high = jnp.where(inside & ~passed, middle, high)
+        return low

@@ -1,0 +1,71 @@
+"""Checked against: the page that tells of own laws, run; scipy's motion of its load."""
+
+import re
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import jaxvib as jv
+
+PAGE = Path(__file__).parents[2] / "docs" / "own_laws.md"
+
+
+@pytest.fixture(scope="module")
+def page():
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    names: dict = {}
+    exec("\n".join(blocks), names)
+    return names
+
+
+def test_an_own_load_moves_a_body_as_scipy_says(page):
+    def rates(t, s):
+        push = 6.0 * np.tanh(9.0 * np.cos(4.0 * t) / 6.0)
+        stop = 4e3 * max(s[0] - 0.05, 0.0)
+        return [s[1], (push - 1.5 * s[1] - 50.0 * s[0] - stop) / 2.0]
+
+    found = solve_ivp(
+        rates, (0.0, 2.0), [0.0, 0.3], "DOP853", rtol=1e-11, atol=1e-12, max_step=1e-3
+    )
+    state = jv.flow(page["system"], [0.0, 0.3], 0.0, 2.0, rtol=1e-10)
+    np.testing.assert_allclose(state, found.y[:, -1], atol=1e-7)
+
+
+def test_its_numbers_are_parameters_that_are_swept_and_differentiated(page):
+    path, system = "loads.push.law.limit", page["system"]
+    entry = jv.parameters(system)[path]
+    assert (entry.unit, entry.description) == ("N", "largest force")
+    sweep = page["sweep"]
+    assert list(sweep["result"].values) == [0, 0, 0]
+    assert np.all(np.diff(sweep["max_contact_force"].values.ravel()) > 0)
+
+    def end(limit):
+        moved = jv.replace(system, {path: limit})
+        return jv.flow(moved, [0.0, 0.3], 0.0, 0.3, rtol=1e-12)
+
+    slope = jax.jacfwd(end)(6.0)
+    difference = (end(6.0 + 1e-3) - end(6.0 - 1e-3)) / 2e-3
+    np.testing.assert_allclose(slope, difference, rtol=1e-5)
+    with pytest.raises(ValueError, match=r"limit = -1 N is not in \(0, inf\)"):
+        jv.replace(system, {path: -1.0})
+
+
+def test_a_period_that_is_none_is_refused(page):
+    class Wrong(page["ClippedLoad"]):
+        def period(self):
+            return super().period() / 2
+
+    system = jv.ImpactSystem(
+        page["system"].linear, (), (jv.AppliedLoad([1.0], Wrong(9.0, 4.0, 6.0)),)
+    )
+    with pytest.raises(ValueError, match="does not have f"):
+        jv.periodic_orbit(system)
+
+
+def test_an_own_contact_stores_the_energy_of_its_force(page):
+    law = page["soft"].contacts[0].law
+    np.testing.assert_allclose(jax.grad(law.energy)(0.013), law.force(0.013), rtol=1e-12)
+    assert np.all(np.isfinite(page["state"]))
