@@ -22,14 +22,18 @@ class CoulombFriction(Printed):
     $$R = \mu N\,\mathrm{sgn}\,w \text{ where } w \ne 0, \qquad
       |R| \le \mu_s N \text{ with } w = 0 \text{ while that can hold}.$$
 
+    With Stribeck's speed $v_s$ the force of sliding falls from that of sticking,
+    $R = [\mu N + (\mu_s - \mu) N / (1 + |w|/v_s)]\,\mathrm{sgn}\,w$.
+
     **Fields:** `direction` $n$, shape (n,): 1 at the freedom that rubs and -1 at the one
     that it rubs on (none on the ground); `force` $\mu N \ge 0$ (N) of sliding; `static`
     $\mu_s N$ (N), that of sticking, at least as large, and the same unless it is given;
     `speed` $v$ of the belt, m/s; `name`: on parameter paths, instead of the position among
-    the frictions. Motions go from event to event only (`engine="event"`). **Raises:**
-    `ValueError` for a field out of its range or a direction of zeros. **Source:** Leine
-    and Nijmeijer, *Dynamics and Bifurcations of Non-Smooth Mechanical Systems* (2004),
-    section 3.2.
+    the frictions; `stribeck` $v_s > 0$, m/s, by which half of what sticking has more is
+    gone: none unless it is given, with a `static`. Motions go from event to event only
+    (`engine="event"`). **Raises:** `ValueError` for a field out of its range or a direction
+    of zeros. **Source:** Leine and Nijmeijer, *Dynamics and Bifurcations of Non-Smooth
+    Mechanical Systems* (2004), section 3.2.
     """
 
     direction: Float[Array, " n"] = quantity("direction", "", "direction of sliding")
@@ -41,8 +45,14 @@ class CoulombFriction(Printed):
     )
     speed: Float[Array, ""] = quantity("speed", "m/s", "speed of the belt", default=0.0)
     name: str | None = eqx.field(default=None, static=True)
+    stribeck: Float[Array, ""] | None = quantity(
+        "stribeck", "m/s", "Stribeck's speed of sliding", optional=True, above=0.0
+    )
 
     def __check_init__(self):
+        if self.stribeck is not None and self.static is None:
+            raise ValueError("stribeck is given without static; allowed: with it, as the "
+                             "force of sliding falls from that of sticking")  # fmt: skip
         numbers = self.direction, self.force, self.static
         if any(isinstance(number, jax.core.Tracer) for number in numbers):
             return
@@ -58,6 +68,12 @@ class CoulombFriction(Printed):
         """The largest force of sticking, N."""
         return self.force if self.static is None else self.static
 
+    def sliding(self, speed) -> Float[Array, ""]:
+        """Return the force of sliding at a speed of either sign, N, without a sign."""
+        if self.stribeck is None:
+            return self.force
+        return self.force + (self.limit - self.force) / (1 + jnp.abs(speed) / self.stribeck)
+
 
 def friction_forces(frictions, responses, velocity, acceleration) -> list:
     """Return the force R of each friction, N, at a velocity, by the accelerations without.
@@ -66,7 +82,7 @@ def friction_forces(frictions, responses, velocity, acceleration) -> list:
     again and again, each within its limit.
     """
     sliding = [friction.direction @ velocity - friction.speed for friction in frictions]
-    forces = [f.force * jnp.sign(w) for f, w in zip(frictions, sliding, strict=True)]
+    forces = [f.sliding(w) * jnp.sign(w) for f, w in zip(frictions, sliding, strict=True)]
     pairs = list(zip(frictions, responses, strict=True))
 
     def sweep(_, forces):

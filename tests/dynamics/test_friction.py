@@ -219,3 +219,75 @@ def test_what_friction_cannot_do_is_refused_with_its_reason():
         jv.CoulombFriction([0.0], 2.0)
     with pytest.raises(ValueError, match=r"friction 0: direction has shape \(2,\)"):
         jv.ImpactSystem(system.linear, frictions=[jv.CoulombFriction([1.0, 0.0], 1.0)])
+
+
+def test_a_body_that_stribeck_slows_down_has_its_closed_form():
+    sliding, static, pace, start, reached = 3.0, 5.0, 0.2, 1.7, 0.4
+
+    def passed(w):
+        """Return the integral of (1 + w/v) / (F (1 + w/v) + E)."""
+        u, excess = 1 + w / pace, static - sliding
+        return pace * (u / sliding - excess / sliding**2 * np.log(sliding * u + excess))
+
+    friction = jv.CoulombFriction([1.0], sliding, static, 0.0, None, pace)
+    system = jv.ImpactSystem(
+        jv.LinearSystem([[MASS]], [[0.0]], [[0.0]]), frictions=[friction]
+    )
+    time = MASS * (passed(start) - passed(reached))
+    end = jv.flow(system, [0.0, start], 0.0, time, rtol=1e-11)
+    np.testing.assert_allclose(end[1], reached, rtol=1e-10)
+    stops = MASS * (passed(start) - passed(0.0))
+    assert float(jv.flow(system, [0.0, start], 0.0, 1.001 * stops)[1]) == 0.0
+    assert float(jv.flow(system, [0.0, start], 0.0, 0.999 * stops)[1]) > 0.0
+    rate = system.equation().vector_field(0.0, jnp.asarray([0.0, start]))[1]
+    force = sliding + (static - sliding) / (1 + start / pace)
+    np.testing.assert_allclose(rate, -force / MASS, rtol=1e-14)
+
+
+def on_a_belt_with_stribeck(pace=0.3):
+    friction = jv.CoulombFriction([1.0], SLIDING, STATIC, BELT, "belt", pace)
+    linear = jv.LinearSystem([[MASS]], [[0.2]], [[STIFFNESS]])
+    return jv.ImpactSystem(linear, frictions=[friction])
+
+
+def test_stick_slip_down_stribecks_curve_is_the_motion_that_scipy_finds():
+    # From where the belt lets go: slips until it has the belt's speed again, sticks.
+    lets_go = (STATIC - 0.2 * BELT) / STIFFNESS
+
+    def rates(t, s):
+        force = SLIDING + (STATIC - SLIDING) / (1 + abs(s[1] - BELT) / 0.3)
+        return [s[1], (force - 0.2 * s[1] - STIFFNESS * s[0]) / MASS]
+
+    def same(t, s):
+        return s[1] - BELT if t > 1e-2 else -1.0
+
+    same.terminal = True
+    slips = solve_ivp(
+        rates,
+        (0, 9),
+        [lets_go, BELT - 1e-11],
+        "DOP853",
+        rtol=1e-12,
+        atol=1e-13,
+        events=same,
+    )
+    catches, place = slips.t[-1], slips.y[0, -1]
+    system, start = on_a_belt_with_stribeck(), [lets_go - 0.5 * BELT, BELT]
+    middle = jv.flow(system, start, 0.0, 0.5 + 0.4 * catches, rtol=1e-10)
+    there = solve_ivp(
+        rates, (0, 0.4 * catches), [lets_go, BELT - 1e-11], "DOP853", rtol=1e-12, atol=1e-13
+    )
+    np.testing.assert_allclose(middle, there.y[:, -1], atol=2e-7)
+    sticks = jv.flow(system, start, 0.0, 0.5 + catches + 0.1, rtol=1e-10)
+    assert float(sticks[1]) == BELT
+    np.testing.assert_allclose(sticks[0], place + 0.1 * BELT, atol=1e-6)
+
+
+def test_its_speed_is_a_parameter_with_a_slope():
+    def end(pace):
+        return jv.flow(on_a_belt_with_stribeck(pace), [0.0, 0.9], 0.0, 0.4, rtol=1e-12)
+
+    slope = jax.jacfwd(end)(0.3)
+    np.testing.assert_allclose(slope, (end(0.301) - end(0.299)) / 0.002, rtol=1e-4)
+    with pytest.raises(ValueError, match="stribeck is given without static"):
+        jv.CoulombFriction([1.0], 1.0, stribeck=0.1)

@@ -22,8 +22,8 @@ class EventEngine(Engine):
     """Exact flights and smooth contacts, see `events.engine.travel`.
 
     For bodies on linear and polynomial springs and polygons, with hard stops, Hertz, linear
-    or piecewise linear contacts, damped or not, or dry friction: several times as fast as steps. Its travels are kernels,
-    for all of JAX's programs.
+    or piecewise linear contacts, damped or not, or dry friction: several times as fast as
+    steps. Its travels are kernels, for all of JAX's programs.
 
     **Fields:** `order`: of the Taylor steps in flight, from 6 to 30; those in contact are
     of two thirds of it. A higher one takes longer steps, each of more work.

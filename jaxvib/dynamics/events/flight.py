@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 from .damped import closes, damped_signal
 from .friction import friction_signals
-from .grip import slid
+from .grip import Rubbing
 from .motion import (
     Motion,
     acceleration_term,
@@ -37,6 +37,7 @@ def flight_series(motion: Motion, lane, pushing) -> tuple[list[list], list[list]
     waves = motion.once([cosine_and_sine(angle) for angle in angles])
     rows = [[x, v] for x, v in zip(lane.position, lane.velocity, strict=True)]
     pulling = Pulling(motion.springs)
+    rubbing = Rubbing(motion.frictions, lane.sliding)
     for k in range(motion.order - 1):
         forces = []
         for contact, push in zip(motion.contacts, pushing, strict=True):
@@ -64,7 +65,7 @@ def flight_series(motion: Motion, lane, pushing) -> tuple[list[list], list[list]
             ],
         )
         terms = pulling.pulled(terms, [row[k] for row in rows])
-        terms = slid(motion, lane.sliding, terms) if k == 0 else terms
+        terms = rubbing.slid(terms, [row[k + 1] * (k + 1.0) for row in rows])
         terms, holds = constrained(motion, held, terms)
         for row, force in zip(holding, holds, strict=True):
             row.append(force)

@@ -102,7 +102,8 @@ def _settled(motion: Motion, lane, sliding: list, rests: list) -> list:
     Of several the first that is wrong is turned round until none is: one that sticks with
     a force beyond its limit, or slides against its own acceleration.
     """
-    motion, touching, free = _still(motion, lane)
+    still = _still(motion, lane)
+    motion, _, free, _ = still
     sizes = [
         sum(jnp.abs(d * a) for d, a in zip(grip.direction, free, strict=True))
         for grip in motion.frictions
@@ -110,7 +111,7 @@ def _settled(motion: Motion, lane, sliding: list, rests: list) -> list:
     rounding = _ROUNDING * largest(sizes)
 
     def looked_at(sliding):
-        left, forces = _held(motion, touching, free, sliding)
+        left, forces = _held(*still, sliding)
         wrong = []
         for grip, sign, force, rest in zip(
             motion.frictions, sliding, forces, rests, strict=True
@@ -140,17 +141,20 @@ def _settled(motion: Motion, lane, sliding: list, rests: list) -> list:
     ).sliding
 
 
-def _still(motion: Motion, lane) -> tuple[Motion, list, list]:
-    """Return without derivatives a motion's frictions, its contacts, its accelerations."""
+def _still(motion: Motion, lane) -> tuple[Motion, list, list, list]:
+    """Return without derivatives a motion's frictions, contacts, accelerations, speeds."""
     free = jax.lax.stop_gradient(free_accelerations(motion, lane))
     frictions = jax.lax.stop_gradient(motion.frictions)
-    return motion._replace(frictions=frictions), lane.touching, free
+    velocity = jax.lax.stop_gradient(lane.velocity)
+    return motion._replace(frictions=frictions), lane.touching, free, velocity
 
 
-def _held(motion: Motion, touching, free: list, sliding: list) -> tuple[list, list]:
+def _held(
+    motion: Motion, touching, free: list, velocity: list, sliding: list
+) -> tuple[list, list]:
     """Return the accelerations as frictions slide, and the forces of those that stick."""
     held = active_contacts(motion, touching, sliding)
-    left, forces = constrained(motion, held, slid(motion, sliding, free))
+    left, forces = constrained(motion, held, slid(motion, sliding, free, velocity))
     return left, forces[len(motion.hard) :]
 
 

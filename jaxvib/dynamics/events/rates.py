@@ -28,6 +28,10 @@ def motion_rate(motion: Motion, span):
             stops.append(jnp.sqrt(stiffness * jax.lax.stop_gradient(compliance)))
             if contact.damped:
                 stops.append(contact.damping * compliance)
+    for grip in motion.frictions:
+        if grip.stribeck is not None:
+            excess = (grip.limit - grip.force) / grip.stribeck
+            stops.append(excess * along(grip, grip.response))
     rate = jnp.sqrt(largest(stiff)) + largest(damped) + loads + sum(stops)
     return jnp.maximum(rate, 1 / jnp.where(span > 0, span, 1.0))
 

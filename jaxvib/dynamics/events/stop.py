@@ -357,7 +357,8 @@ def start_holding(motion: Motion, lane, size, slight):
 
 def accelerations(motion: Motion, lane, touching) -> tuple[list, list]:
     """Return the accelerations of a state, and the forces of hard contacts that hold."""
-    free = slid(motion, lane.sliding, free_accelerations(motion, lane))
+    free = free_accelerations(motion, lane)
+    free = slid(motion, lane.sliding, free, lane.velocity)
     return constrained(motion, active_contacts(motion, touching, lane.sliding), free)
 
 

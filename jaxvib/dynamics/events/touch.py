@@ -12,7 +12,7 @@ from .clock import Clock
 from .damped import closes, damped_signal, grip_of
 from .flight import ONSET, onset_signal, pushes
 from .friction import friction_signals
-from .grip import slid
+from .grip import Rubbing
 from .motion import (
     Motion,
     acceleration_term,
@@ -58,6 +58,7 @@ class TouchSeries:
         self.held = active_contacts(motion, lane.touching, lane.sliding)
         self.sliding = lane.sliding
         self.pulling = Pulling(motion.springs)
+        self.rubbing = Rubbing(motion.frictions, lane.sliding)
         self.holding: list[list] = [[] for _ in motion.holders]
         self.pace: list = []
         self.cosines, self.sines, self.angles = [], [], []
@@ -81,7 +82,7 @@ class TouchSeries:
             [*self._waves(k), *self.clock.terms(self.time, k)],
         )
         terms = self.pulling.pulled(terms, [row[k] for row in self.position])
-        terms = slid(motion, self.sliding, terms) if k == 0 else terms
+        terms = self.rubbing.slid(terms, [row[k] for row in self.velocity])
         terms, holds = constrained(motion, self.held, terms)
         for row, force in zip(self.holding, holds, strict=True):
             row.append(force)

@@ -81,7 +81,7 @@ _KEYS = {  # of each section
 }
 _INSIDE = dict.fromkeys(_LAWS, "law") | {"base": "motion"}  # the law's own table
 _USUAL = ("phase", "mean", "speed", "scale")  # what may be left out
-_UNLESS = ("every", "static")  # what may be left out, and is none then
+_UNLESS = ("every", "static", "stribeck")  # what may be left out, and is none then
 _EXAMPLES = {
     "HertzContact": {"stiffness": 1.0},
     "LinearContact": {"stiffness": 1.0},
@@ -93,7 +93,7 @@ _EXAMPLES = {
     "PolynomialLaw": {"coefficients": [1.0]},
     "PolynomialDamperLaw": {"coefficients": [1.0]},
     "PiecewiseLinearLaw": {"stiffness": [1.0, 1.0], "breaks": [1.0]},
-    "CoulombFriction": {"force": 1.0, "static": 1.0, "speed": 0.0},
+    "CoulombFriction": {"force": 1.0, "static": 1.0, "speed": 0.0, "stribeck": 1.0},
     "FourierLoad": {"frequency": 1.0, "cosine": [1.0], "sine": [1.0]},
     "PulseLoad": {"amplitude": 1.0, "start": 0.0, "duration": 1.0, "every": 1.0},
     "RecordLoad": {"times": [0.0, 1.0], "values": [1.0, 1.0], "periodic": True},
@@ -398,7 +398,8 @@ def _part_of(systems, along, table, name: str):
     """Return a contact, a load, a friction or a spring as its table says."""
     key, kind = _kind(table)
     if key == "friction":
-        return systems.CoulombFriction(along, table.force, table.static, table.speed, name)
+        numbers = table.force, table.static, table.speed
+        return systems.CoulombFriction(along, *numbers, name, table.stribeck)
     law = _law(systems, table)
     if key == "contact":
         return systems.Contact(along, table.gap, law, name)

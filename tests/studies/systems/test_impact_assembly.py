@@ -34,7 +34,7 @@ bump = { contact = "piecewise_linear", at = "cart", gap = 0.4, law = { stiffness
 
 [system.frictions]
 floor = { friction = "coulomb", at = "cart", force = 0.5 }
-belt = { friction = "coulomb", at = "slide.x", force = 0.5, static = 0.7, speed = 0.1 }
+belt = { friction = "coulomb", at = "slide.x", force = 0.5, static = 0.7, speed = 0.1, stribeck = 0.3 }
 
 [system.springs]
 mount = { spring = "polynomial", at = "cart", law.coefficients = [0.0, 0.0, 900.0] }
@@ -128,7 +128,7 @@ def test_every_contact_and_load_is_what_it_is_in_python(tmp_path):
         tuple(loads),
         [
             jv.CoulombFriction(cart, 0.5, name="floor"),
-            jv.CoulombFriction(linear.direction("slide.x"), 0.5, 0.7, 0.1, "belt"),
+            jv.CoulombFriction(linear.direction("slide.x"), 0.5, 0.7, 0.1, "belt", 0.3),
         ],
         [
             jv.NonlinearSpring(cart, jv.PolynomialLaw([0.0, 0.0, 900.0]), "mount"),
