@@ -69,7 +69,6 @@ def fit(
     *,
     settings: SearchSettings = _CLOSER,
     remember: Remember | None = None,
-    name: str = "",
 ) -> Fit:
     """Return the parameters within bounds whose measure comes nearest to the data.
 
@@ -99,9 +98,7 @@ def fit(
         return (numbers - measured) / sizes
 
     problem = Problem(system, bounds, Measure(own.analysis, residuals), combine="squares")
-    design = optimise(
-        problem, "least_squares", settings=settings, remember=remember, name=name
-    )
+    design = optimise(problem, "least_squares", settings=settings, remember=remember)
     return _judged(problem, design, measured, sizes, known)
 
 

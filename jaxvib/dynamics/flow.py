@@ -115,13 +115,11 @@ def flow(
     return jnp.where(t1 < t0, jnp.nan, solution.state) if traced else solution.state
 
 
-def solve_system(
-    system, state, t0, t1, *, rtol, engine="auto", precision="float64"
-) -> Solution:
+def solve_system(system, state, t0, t1, *, rtol, engine="auto") -> Solution:
     """Return `flow` together with its reason code and the number of steps."""
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     state = checked_state(system, state)
-    return _engine(system, in_precision(engine, precision)).end(system, state, t0, t1, rtol)
+    return _engine(system, engine).end(system, state, t0, t1, rtol)
 
 
 def simulate(

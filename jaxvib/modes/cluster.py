@@ -12,13 +12,14 @@ from ..systems.parameters import parameters, replace
 from ..systems.roles import Linear
 from .modal import natural_modes
 
+# Frequencies this close, per largest, have modes that rounding mixes.
+_CLOSE = 1e-8
 
-def frequency_derivatives(
-    system: Linear, paths: Sequence[str], *, tolerance: float = 1e-8
-) -> Float[Array, "path n"]:
+
+def frequency_derivatives(system: Linear, paths: Sequence[str]) -> Float[Array, "path n"]:
     r"""Return the slopes of the natural frequencies along parameters, per path's unit.
 
-    Values closer than `tolerance` times the largest one are a cluster with a basis
+    Values closer than 1e-8 times the largest one are a cluster with a basis
     $\Phi$ of modes. Along one parameter it splits into the eigenvalues of
 
     $$\frac{1}{2 \omega} \Phi^T \Bigl(\frac{\partial C}{\partial p} - \omega^2
@@ -34,7 +35,7 @@ def frequency_derivatives(
     modes = natural_modes(system)
     frequencies = np.asarray(modes.frequencies)
     shapes = np.asarray(modes.shapes)
-    starts = _clusters(frequencies, tolerance * np.nanmax(frequencies))
+    starts = _clusters(frequencies, _CLOSE * np.nanmax(frequencies))
     known = parameters(system)
     slopes = np.empty((len(paths), len(frequencies)))
     for row, path in zip(slopes, paths, strict=True):

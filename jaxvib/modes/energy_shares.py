@@ -12,6 +12,8 @@ from ..systems.roles import Linear
 from .linear_part import linear_part
 from .modal import natural_modes
 
+_NAMED = 2  # modules and freedoms in a mode's line
+
 
 class EnergyShares(Reported):
     """Shares of each mode's energy, columns that add up to 1 (0 without strain)."""
@@ -26,7 +28,7 @@ class EnergyShares(Reported):
         "share of the kinetic energy", "", ("freedom", "mode")
     )
 
-    def describe(self, mode: int, count: int = 2) -> str:
+    def describe(self, mode: int) -> str:
         """Return a line that names where a mode's energy sits, largest shares first."""
         parts = []
         for names, shares in (
@@ -34,7 +36,7 @@ class EnergyShares(Reported):
             (self.freedom_names, self.kinetic),
         ):
             column = np.asarray(shares[:, mode])
-            order = np.argsort(-column, kind="stable")[:count]
+            order = np.argsort(-column, kind="stable")[:_NAMED]
             listed = [f"{names[i]} {column[i]:.0%}" for i in order if column[i] >= 0.005]
             parts.append(", ".join(listed) or "none")
         value = float(self.frequencies[mode])

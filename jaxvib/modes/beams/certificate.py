@@ -20,9 +20,13 @@ _LARGEST_TURN = 1.2
 _AGREEMENT = 0.4
 # A sum of jumps is a whole number but for rounding: farther off, the digits are gone.
 _INTEGER = 0.05
+# Steps of the half circle to begin with: those too long are halved.
+_FIRST_STEPS = 16
+# Nodes of a circle: sums err by the 64th power of a root's distance over its radius.
+_NODES = 64
 
 
-def missing_roots(system: Dimensionless, radius: float, known, start: int = 16):
+def missing_roots(system: Dimensionless, radius: float, known):
     """Return how many roots within |lambda| < radius are not among the known ones.
 
     **Arguments:** `known`: all known roots, both half planes; those outside the circle
@@ -30,7 +34,7 @@ def missing_roots(system: Dimensionless, radius: float, known, start: int = 16):
     something known is no root), or None if the phase could not be followed.
     """
     known = np.asarray(known)
-    angles = np.linspace(0.0, np.pi, start + 1)
+    angles = np.linspace(0.0, np.pi, _FIRST_STEPS + 1)
     phases, turns = _phase_and_turn(system, radius, angles, known)
     turns_before = None
     for _ in range(24):
@@ -74,9 +78,9 @@ def _judge(angles, phases, turns):
     return jumps, good
 
 
-def roots_near(system: Dimensionless, centre: complex, radius: float, nodes: int = 64):
+def roots_near(system: Dimensionless, centre: complex, radius: float):
     """Return the number of roots in a small circle and their mean, by its moments."""
-    circle = radius * np.exp(2j * np.pi * (np.arange(nodes) + 0.5) / nodes)
+    circle = radius * np.exp(2j * np.pi * (np.arange(_NODES) + 0.5) / _NODES)
     rates = evaluate(system, centre + circle).rate
     number = np.mean(circle * rates)
     if not abs(number - round(number.real)) < _INTEGER or round(number.real) == 0:

@@ -59,7 +59,7 @@ def sweep(system: Dimensionless, roots, passive):
     return roots, jnp.abs(steps) / jnp.where(still, 1.0, jnp.abs(roots))
 
 
-def unsettled(size, count: int):
+def unconverged(size, count: int):
     """Return whether a sweep moved any of the first roots by more than rounding."""
     return jnp.any(size[:count] > ROUNDED)
 
@@ -85,8 +85,8 @@ def judged(system: Dimensionless, roots, size, passive, count: int, zeros: bool 
     on_outer = outer, phases[: len(outer)], rates[: len(outer)]
     agrees = _none_missing(*on_outer, roots, real, passive)
     upper = jnp.all(roots[:count].imag >= 0)
-    settled = ~unsettled(size, count) & upper
-    certified = agrees & apart & settled & _distinct(roots[:count])
+    converged = ~unconverged(size, count) & upper
+    certified = agrees & apart & converged & _distinct(roots[:count])
     there = _at_zero(inner * rates[len(outer) :], still) if zeros else jnp.asarray(False)
     certified &= there | ~jnp.any(still)
     # the careful way tells a slow motion from one at 0 that rounding has moved
@@ -108,7 +108,7 @@ def step_of(system: Dimensionless, roots, passive, place):
     return root, jnp.abs(step) / jnp.abs(root)
 
 
-def settled(system: Dimensionless, roots, passive, count: int, zeros: bool = True):
+def solved(system: Dimensionless, roots, passive, count: int):
     """Return what `judged` does after as many sweeps as it takes."""
 
     def body(state):
@@ -116,15 +116,15 @@ def settled(system: Dimensionless, roots, passive, count: int, zeros: bool = Tru
 
     begin = (roots, jnp.full(len(roots), jnp.inf), 0)
     roots, size, _ = jax.lax.while_loop(
-        lambda state: (state[2] < _SWEEPS) & unsettled(state[1], count), body, begin
+        lambda state: (state[2] < _SWEEPS) & unconverged(state[1], count), body, begin
     )
-    return judged(system, roots, size, passive, count, zeros)
+    return judged(system, roots, size, passive, count)
 
 
 def fast_spectrum(system: Dimensionless, count: int):
     """Return what `certified_spectrum` does, in one program: see there."""
     roots, passive = first_starts(system, count)
-    roots, _, certified, radius = settled(system, roots, passive, count)
+    roots, _, certified, radius = solved(system, roots, passive, count)
     roots = roots[:count]
     parts = jax.vmap(lambda root: _null_vector(system, root))(roots)
     repeated = jnp.sum(roots[:, None] == roots, axis=1).astype(float)

@@ -61,7 +61,7 @@ def beam_spectra(
     leading axis, to a beam with bodies, jittable; keep the same function between calls
     and its compiled form is kept too. `samples`: arrays with one leading axis.
     Designs go in chunks through one program: starts and two steps of all roots. The few
-    roots that have not settled then go on in chunks of their own, and all designs are
+    roots that have not converged then go on in chunks of their own, and all designs are
     judged; those whose starts were too rough begin again with better
     ones. What is left without certificate is done again one by one, and what then has
     none is marked in `certified` and `result`; so is, as `BAD_PARAMETER`, a design whose
@@ -110,7 +110,7 @@ def beam_spectra(
     return BeamSpectra(values, residuals, certified, radius, repeated, result)
 
 
-class _Settled(NamedTuple):
+class _Converged(NamedTuple):
     """Dimensionless roots of designs after their steps, more than are wanted."""
 
     roots: Numbers
@@ -141,7 +141,7 @@ def _programs(system, count) -> _Programs:
 
     def judge(zeros):
         def of_one(*each):
-            return _Settled(*judged(*each, count, zeros))
+            return _Converged(*judged(*each, count, zeros))
 
         return jax.jit(jax.vmap(of_one))
 
