@@ -3,7 +3,7 @@
 import importlib
 
 from ._environment import use_enough_threads, use_float64
-from ._nearest import unknown_key
+from ._nearest import unknown_key, with_nearest_arguments
 
 use_float64()
 use_enough_threads()
@@ -50,14 +50,15 @@ def __getattr__(name: str):
     if name in _VERBS:
         return importlib.import_module(f".{name}", __name__)
     if name in _FOLDER:
-        return getattr(importlib.import_module(f".{_FOLDER[name]}", __name__), name)
+        found = getattr(importlib.import_module(f".{_FOLDER[name]}", __name__), name)
+        return with_nearest_arguments(found)
     if name == "__all__":
         return sorted([*_VERBS, *_FOLDER, *_systems()])
     if name.startswith("_"):
         raise AttributeError(f"module 'jaxvib' has no attribute {name!r}")
     systems = _systems()
     if name in systems:
-        return systems[name]
+        return with_nearest_arguments(systems[name])
     raise AttributeError(unknown_key("name in jaxvib", name, __dir__()), name=name)
 
 

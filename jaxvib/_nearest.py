@@ -1,8 +1,11 @@
 """The message for a name that nobody knows: which known one is nearest."""
 
 import difflib
+import functools
+import inspect
 import itertools
 from collections.abc import Iterable
+from typing import Any
 
 _MOST_COMPARED = 1000  # names: a second's work
 _LONGEST_COMPARED = 200  # characters
@@ -20,3 +23,27 @@ def unknown_key(kind: str, key: str, known: Iterable[str]) -> str:
     near = nearest(key, known)
     hint = f"did you mean {near!r}?" if near else f"known: {', '.join(sorted(known))}"
     return f"unknown {kind} {key!r}; {hint}"
+
+
+@functools.cache
+def with_nearest_arguments(found: Any) -> Any:
+    """Return a function that names the nearest argument of one that it does not have.
+
+    `two_body_impact(main_mas=1.0)` is then told of `main_mass` as a wrong key in a config
+    is. What is no plain function is returned as it is, and the same one each time.
+    """
+    if not inspect.isfunction(found):
+        return found
+    kinds = inspect.signature(found).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in kinds.values()):
+        return found
+    known = [name for name, each in kinds.items() if each.kind is not each.POSITIONAL_ONLY]
+
+    @functools.wraps(found)
+    def called(*given, **named):
+        for name in named:
+            if name not in known:
+                raise TypeError(unknown_key(f"argument of {found.__name__}()", name, known))
+        return found(*given, **named)
+
+    return called

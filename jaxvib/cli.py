@@ -214,9 +214,12 @@ def merge(directories: tuple[Path, ...], out: Path) -> None:
 @click.argument("study", required=False)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 def new(study: str | None, file: Path | None) -> None:
-    """List the ready studies, or copy one to change."""
+    """List the ready studies, or copy one to change; on a terminal it asks which."""
     from .studies.run import ready
 
+    if study is None and sys.stdin.isatty():
+        study = _asked(ready.by_system())
+        file = file or Path(click.prompt("Write it to", default=f"{study}.toml"))
     if study is None:
         for name, title in ready.titles().items():
             click.echo(f"{name:20} {title}")
@@ -227,6 +230,42 @@ def new(study: str | None, file: Path | None) -> None:
     except (ValueError, OSError) as error:
         raise Refusal(str(error)) from None
     click.echo(f"{copy} written. Try: jaxvib check {shlex.quote(str(copy))}")
+
+
+def _asked(studies: dict[str, dict[str, str]]) -> str:
+    """Return the ready study that somebody picks: what moves, then what is asked of it."""
+    systems = {_SYSTEMS.get(kind, kind): kind for kind in studies}
+    kind = systems[_picked("What do you study?", list(systems))]
+    titles = {title: name for name, title in studies[kind].items()}
+    return titles[_picked("What do you want to know?", list(titles))]
+
+
+def _picked(question: str, answers: list[str]) -> str:
+    click.secho(question, bold=True)
+    for number, answer in enumerate(answers, 1):
+        click.echo(f"  {number:2}  {answer}")
+    allowed = click.IntRange(1, len(answers))
+    return answers[click.prompt("Number", type=allowed, default=1) - 1]
+
+
+_SYSTEMS = {
+    "two_body_impact": "a body that carries another one, which it can hit",
+    "impact_assembly": "bodies on springs with stops, friction or loads of your own",
+    "assembly": "bodies, rods and springs without contact",
+    "beam_with_bodies": "a beam that carries bodies",
+    "beam_chain": "a chain of bodies joined by beams",
+}
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print what completes commands in a shell: eval "$(jaxvib completion bash)"."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None, "one of the three"
+    click.echo(kind(main, {}, "jaxvib", "_JAXVIB_COMPLETE").source())
 
 
 @main.command()

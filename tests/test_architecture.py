@@ -49,7 +49,7 @@ LAZY_IMPORTS = {
     "__main__": 1,
     "_environment": 4,
     "_progress": 1,
-    "cli": 13,
+    "cli": 14,
     "drawing": 7,
     "ensemble": 2,
     "kernels": 2,

@@ -17,14 +17,15 @@ from click.testing import CliRunner
 import jaxvib as jv
 from jaxvib import cli
 from jaxvib.studies.run import ready
+from jaxvib.studies.run.study import load
 from jaxvib.studies.store.lock import Lock
 
 from .studies.pushed import CONFIG, PushedKind, accelerations, install
 from .users import newcomer
 
 COMMANDS = [
-    "run", "check", "status", "report", "export", "merge", "new", "schema", "info", "cache",
-    "cite",
+    "run", "check", "status", "report", "export", "merge", "new", "completion", "schema",
+    "info", "cache", "cite",
 ]  # fmt: skip
 
 
@@ -229,6 +230,42 @@ def test_ready_studies_are_listed_and_copied():
     assert done.exit_code == 0
     assert Path("mine.toml").read_text() == (ready.folder() / "quick.toml").read_text()
     assert "jaxvib check mine.toml" in done.output
+
+
+def test_on_a_terminal_new_asks_what_is_studied_and_writes_a_config_that_is_valid():
+    master, terminal = os.openpty()
+    kinds = list(ready.by_system())
+    wanted = kinds.index("two_body_impact") + 1
+    names = list(ready.by_system()["two_body_impact"])
+    place = names.index("quick") + 1
+    os.write(master, f"{wanted}\n{place}\nasked.toml\n".encode())
+    done = shell("new", stdin=terminal)
+    os.close(terminal)
+    os.close(master)
+    assert done.returncode == 0, done.stderr
+    assert "a body that carries another one, which it can hit" in done.stdout
+    assert "jaxvib check asked.toml" in done.stdout
+    assert load(Path("asked.toml")).system.kind == "two_body_impact"
+
+
+def test_a_misspelt_ready_study_is_told_the_nearest():
+    done = jaxvib("check", "quik")
+    assert done.exit_code == 2
+    assert "unknown study 'quik'; did you mean 'quick'?" in done.output
+    assert "no such file" in jaxvib("check", "quik.toml").output
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_shells_complete_commands(name):
+    script = jaxvib("completion", name).output
+    assert "_JAXVIB_COMPLETE" in script
+    asked = {
+        "COMP_WORDS": "jaxvib che",
+        "COMP_CWORD": "1",
+        "_JAXVIB_COMPLETE": "bash_complete",
+    }
+    done = shell(env=os.environ | asked)
+    assert "check" in done.stdout
 
 
 def test_the_schema_is_json():

@@ -1,5 +1,6 @@
 """Checked against: what README, documentation, experiments and tests call."""
 
+import inspect
 import re
 import subprocess
 import sys
@@ -89,3 +90,23 @@ def test_a_misspelt_name_is_told_the_nearest(name, meant):
 def test_what_python_asks_of_every_module_is_not_looked_for_in_the_folders():
     with pytest.raises(AttributeError, match="no attribute '__wrapped__'"):
         getattr(jv, "__wrapped__")  # noqa: B009
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "meant"),
+    [
+        (lambda: jv.two_body_impact(main_mas=1.0), "main_mas", "main_mass"),
+        (lambda: jv.simulate(None, [0.0], [0.0, 1.0], tol=1e-6), "tol", "rtol"),
+        (lambda: jv.periodic_orbit(None, period_count=2), "period_count", "period"),
+    ],
+)
+def test_a_misspelt_argument_is_told_the_nearest(call, name, meant):
+    with pytest.raises(TypeError, match=rf"{name!r}; did you mean '{meant}\w*'\?"):
+        call()
+
+
+def test_functions_of_the_top_are_those_of_their_folders_and_the_same_each_time():
+    assert jv.two_body_impact is jv.two_body_impact
+    assert jv.flow.__wrapped__ is jv.dynamics.flow
+    assert jv.flow.__doc__ == jv.dynamics.flow.__doc__
+    assert inspect.signature(jv.flow) == inspect.signature(jv.dynamics.flow)

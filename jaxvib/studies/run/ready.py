@@ -23,12 +23,26 @@ def titles() -> dict[str, str]:
 
 
 def find(config: str) -> Path:
-    """Return the file that is meant by a path or by the name of a ready study."""
+    """Return the file that is meant by a path or by the name of a ready study.
+
+    **Raises:** `ValueError` for a plain name that is neither, with the nearest study's.
+    """
     path = Path(config)
     ready = folder() / f"{config}.toml"
-    if path.exists() or path.name != config or not ready.exists():
+    if path.exists() or path.name != config or path.suffix:
         return path
+    if not ready.exists():
+        raise ValueError(f"{unknown_key('study', config, titles())}; no such file either")
     return ready
+
+
+def by_system() -> dict[str, dict[str, str]]:
+    """Return the titles of the ready studies by the kind of their system."""
+    found: dict[str, dict[str, str]] = {}
+    for file in sorted(folder().glob("*.toml")):
+        tables = tomllib.loads(file.read_text("utf-8"))
+        found.setdefault(tables["system"]["kind"], {})[file.stem] = tables["title"]
+    return found
 
 
 def copy(name: str, file: Path) -> Path:
