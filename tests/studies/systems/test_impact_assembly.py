@@ -191,20 +191,22 @@ def test_the_ball_of_the_ready_study_falls_towards_a_table_that_moves():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "path", "value"),
+    ("name", "path", "value", "periods"),
     [
-        ("brake", "frictions.disc.speed", 0.25),
-        ("gear_play", "loads.torque.law.frequency", 11.0),
+        ("brake", "frictions.disc.speed", 0.25, 1),
+        ("gear_play", "loads.torque.law.frequency", 11.0, 3),
     ],
 )
 def test_ready_studies_of_friction_and_play_are_the_orbits_of_python(
-    tmp_path, name, path, value
+    tmp_path, name, path, value, periods
 ):
     config, directory = ready.folder() / f"{name}.toml", tmp_path / "out"
     run(config, directory, f"sweep.{path}=[{value}]")
     results = jv.open_study(directory)
-    orbit = jv.periodic_orbit(jv.replace(build(load(config)), {path: value}))
+    system = jv.replace(build(load(config)), {path: value})
+    orbit = jv.periodic_orbit(system, periods=None)
     np.testing.assert_allclose(results["state"][0], orbit.state, atol=1e-7)
+    assert int(results["periods"][0]) == int(orbit.periods) == periods
     assert int(results["contacts"][0]) == int(orbit.contacts)
     assert (directory / "report.html").exists()
 
