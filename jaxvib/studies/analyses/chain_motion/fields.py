@@ -9,6 +9,7 @@ from ....dynamics.chains.motion import chain_fields
 from ....systems import replace
 from ...config import samples as sampled
 from ...store.fields import Variable, variables
+from ...store.rows import Rows
 from ...store.thinned import evenly_chosen
 from ..stacking import stacked
 
@@ -18,7 +19,7 @@ _MOST_FRAMES = 480  # of all samples together
 
 
 def fields_of_chains(
-    system, values: Mapping[str, np.ndarray], study, start: Callable, **moved
+    system, values: Mapping[str, np.ndarray | Rows], study, start: Callable, **moved
 ) -> dict[str, Variable]:
     """Return the fields of evenly chosen samples, `start` giving a chain's first state.
 
