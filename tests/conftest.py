@@ -5,11 +5,9 @@ import tempfile
 from pathlib import Path
 
 # Most of a test's time is the compiler's. What one worker or process has compiled serves
-# all others of the run; a folder that is given lasts from run to run. Programs that are
-# quick to compile are not worth their file.
+# all others of the run; a folder that is given lasts from run to run.
 _PROGRAMS = tempfile.TemporaryDirectory(prefix="jaxvib-programs-")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", _PROGRAMS.name)
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 from jaxvib._environment import use_compilation_cache  # noqa: E402  (float64 from here)
 
