@@ -1,18 +1,22 @@
 """The same motions by XLA and by kernels: first call, rate, difference.
 
-    python -m experiments.benchmarks.kernels [--lanes 4096] [--only NAME ...]
+    python -m experiments.benchmarks.kernels [--lanes 8192] [--only NAME ...]
 
 Each program is one lane over one period of its load: the two bodies from event to event
 (the end; what was watched; the monodromy with it), between hard stops over three periods,
-by steps, and Duffing's oscillator by diffrax. By XLA it runs in `map_samples`, by LLVM in
-`Kernel.map`, both in this process, in order of cost, on all cores. The first call is
+by steps, by diffrax, and Duffing's oscillator by diffrax. By XLA it runs in `map_samples`,
+where what goes from event to event is a kernel inside XLA's program; by LLVM alone it runs
+in `Kernel.map`, both in this process, in order of cost, on all cores. The first call is
 processor seconds of tracing, compilation and 64 lanes, nothing cached; "second process" is
 that of a fresh process that finds the machine code of the first one. Rates are processor
-microseconds a lane and period, the least of the repeats. Writes
+microseconds a lane and period, the least of the repeats; "alone" is one lane in one call.
+Errors are those of states in the end, of two bodies with Hertz's law, in the largest
+displacement and speed of all, to `tests.independent` at 1e-13. Writes
 `kernels-<device>-<cores>.json`.
 """
 
 import argparse
+import functools
 import json
 import os
 import subprocess
@@ -28,8 +32,10 @@ import numpy as np
 import jaxvib as jv
 from experiments.benchmarks.regime_map import machine
 from jaxvib.dynamics.flow import observe, solve_system, watch
+from tests.independent import TwoBody, motion
 
-RTOL = 1e-9
+RTOL = 1e-8
+JUDGED = 24  # lanes whose error is told
 
 
 def two_bodies(what, contact=None, periods=1.0):
@@ -82,6 +88,7 @@ PROGRAMS = {
     "events, watched, monodromy": (two_bodies(with_monodromy), 1),
     "hard stops": (two_bodies(ended("event"), jv.RestitutionContact(0.7), 3.0), 3),
     "steps": (two_bodies(ended("stepping")), 1),
+    "diffrax": (two_bodies(ended("diffrax")), 1),
     "Duffing by diffrax": (duffing, 1),
 }
 
@@ -123,7 +130,9 @@ def measure(name: str, number: int, repeats: int) -> dict:
         ours.append(seconds)
         wanted, seconds = timed(by_xla, lanes)
         theirs.append(seconds)
-    each = 1e6 / number / periods
+    each, one = 1e6 / number / periods, tuple(values[:1] for values in lanes)
+    alone = jax.jit(jax.vmap(function))
+    jax.block_until_ready(alone(*one))
     found, wanted = np.asarray(jax.tree.leaves(found)[0]), jax.tree.leaves(wanted)[0]
     apart = np.abs(found - wanted).max(axis=1)
     return {
@@ -133,9 +142,47 @@ def measure(name: str, number: int, repeats: int) -> dict:
         "second process, kernel (s)": second_process(name),
         "kernel (us)": min(ours) * each,
         "XLA (us)": min(theirs) * each,
+        "kernel, alone (us)": repeated(lambda: compiled.map(*one, threads=1)) / periods,
+        "XLA, alone (us)": repeated(lambda: alone(*one)) / periods,
+        "errors, kernel (median, largest)": errors(name, found),
+        "errors, XLA (median, largest)": errors(name, wanted),
         "median difference": float(np.median(apart)),
         "largest difference": float(apart.max()),
     }
+
+
+def repeated(call) -> float:
+    """Return the processor microseconds of a call among others like it, the least."""
+    calls = 200
+    return min(
+        timed(lambda: [jax.block_until_ready(call()) for _ in range(calls)])[1]
+        for _ in range(3)
+    ) * (1e6 / calls)
+
+
+def errors(name: str, states) -> list[float] | None:
+    """Return the median and largest error of some of a program's states, if known."""
+    if name in ("hard stops", "Duffing by diffrax"):
+        return None
+    places = np.linspace(0, len(states) - 1, JUDGED).astype(int)
+    exact = np.stack([reference(*pair) for pair in np.stack(loads(len(states)), 1)[places]])
+    sizes = np.repeat([np.abs(exact[:, :2]).max(), np.abs(exact[:, 2:]).max()], 2)
+    apart = (np.abs(np.asarray(states)[places] - exact) / sizes).max(axis=1)
+    return [float(np.median(apart)), float(apart.max())]
+
+
+@functools.cache
+def reference(amplitude: float, frequency: float):
+    """Return the state after a period from rest, of the independent integration."""
+    ours = jv.two_body_impact()
+    system = TwoBody(
+        contact_stiffness=float(ours.contact.stiffness),
+        load_amplitude=float(amplitude),
+        load_frequency=float(frequency),
+    )
+    return motion(
+        system, np.asarray(ours.rest()), 0.0, 2 * np.pi / frequency, rtol=1e-13
+    ).state
 
 
 def second_process(name: str) -> float:
@@ -148,7 +195,7 @@ def second_process(name: str) -> float:
 def main() -> None:
     """Measure each program and write the result."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--lanes", type=int, default=4096)
+    parser.add_argument("--lanes", type=int, default=8192)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", nargs="*", choices=PROGRAMS, default=list(PROGRAMS))
     parser.add_argument("--call", choices=PROGRAMS, help="time one first call")

@@ -64,7 +64,7 @@ class Native:
 @functools.cache
 def host_width() -> int:
     """Return how many doubles this processor's vectors hold."""
-    features = _llvm().get_host_cpu_features()
+    features = bindings().get_host_cpu_features()
     return 8 if features.get("avx512f") else 4 if features.get("avx2") else 2
 
 
@@ -83,7 +83,8 @@ def _pointers(arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 
 @functools.cache
-def _llvm():
+def bindings():
+    """Return llvmlite's module, ready for this processor."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -94,7 +95,7 @@ def _llvm():
 @functools.cache
 def host_features() -> str:
     """Return this processor's features as LLVM writes them."""
-    features = _llvm().get_host_cpu_features().flatten()
+    features = bindings().get_host_cpu_features().flatten()
     # Vectors of 8 are taken apart otherwise.
     return features + ",-prefer-256-bit" if host_width() == 8 else features
 
@@ -105,7 +106,7 @@ def _object(program: Program, features: str) -> bytes:
     kept = kept_file(f"{_key(text, features)}.o")
     if kept is not None and (known := read_kept(kept)) is not None:
         return known
-    llvm = _llvm()
+    llvm = bindings()
     module = llvm.parse_assembly(text)
     module.triple = llvm.get_process_triple()
     module.verify()
@@ -130,14 +131,14 @@ def _in_written_order():
     with _ORDER.lock:
         _ORDER.programs += 1
         if _ORDER.programs == 1:
-            _llvm().set_option("jaxvib", "-enable-misched=0")
+            bindings().set_option("jaxvib", "-enable-misched=0")
     try:
         yield
     finally:
         with _ORDER.lock:
             _ORDER.programs -= 1
             if _ORDER.programs == 0:
-                _llvm().set_option("jaxvib", "-enable-misched=1")
+                bindings().set_option("jaxvib", "-enable-misched=1")
 
 
 class _Order:
@@ -151,7 +152,7 @@ _ORDER = _Order()
 
 
 def _loaded(code: bytes):
-    llvm = _llvm()
+    llvm = bindings()
     target = llvm.Target.from_default_triple().create_target_machine(jit=True)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
@@ -163,7 +164,7 @@ def _key(text: str, features: str) -> str:
     """Return a name for a text's machine code that no other has."""
     import llvmlite
 
-    versions = f"{llvmlite.__version__} {_llvm().get_host_cpu_name()} {features}"
+    versions = f"{llvmlite.__version__} {bindings().get_host_cpu_name()} {features}"
     return hashlib.sha256(f"{versions}\n{text}".encode()).hexdigest()
 
 

@@ -18,7 +18,8 @@ from .derivatives import called, derivative_of, is_real, moving_results, stands_
 from .primitives import each
 
 # Directions that a turn of the loop over them takes. Two share what they read, which
-# saves a twentieth of the time of four; of many the shorter program is compiled sooner.
+# saves a twentieth of the time of four; of many the shorter program is compiled sooner,
+# and a thread of a GPU has no registers for two.
 _AT_ONCE, _FEW = 2, 4
 
 
@@ -55,7 +56,8 @@ class Duals:
 
     def __init__(self, printer, directions: int):
         self.printer, self.directions = printer, directions
-        self.together = min(directions, _AT_ONCE if directions <= _FEW else 1)
+        several = directions <= _FEW and not printer.threads
+        self.together = min(directions, _AT_ONCE if several else 1)
         self.turns = -(-directions // self.together)
         self._leading = () if self.together == 1 else (self.together,)
         self._waiting: list[Callable[[], None]] = []

@@ -197,9 +197,9 @@ class _Form:
         """Return the results of lanes on the first axis, as numpy arrays."""
         width = self._native.program.width
         whole = -(-lanes // width) * width
-        padded = [_padded(np.moveaxis(np.asarray(leaf), 0, -1), whole) for leaf in leaves]
+        padded = [_padded(_moved(np.asarray(leaf), 0, -1), whole) for leaf in leaves]
         results = self._native(padded, threads or default_threads())
-        return [np.moveaxis(result, -1, 0)[:lanes] for result in results]
+        return [_moved(result, -1, 0)[:lanes] for result in results]
 
     # The same inside JAX's programs.
 
@@ -321,6 +321,11 @@ def _as_array(leaf):
         return leaf
     array = np.asarray(leaf)
     return array.astype(jax.dtypes.canonicalize_dtype(array.dtype), copy=False)
+
+
+def _moved(array: np.ndarray, first: int, last: int) -> np.ndarray:
+    """Return an array with an axis moved; numpy takes long to see that it has one alone."""
+    return array if array.ndim == 1 else np.moveaxis(array, first, last)
 
 
 def _padded(array, lanes: int):

@@ -70,11 +70,12 @@ class Printer:
     """Goes through a jaxpr and writes down each of its equations, a number at a time.
 
     Arrays are numpy arrays of `Value`; what only moves numbers about costs nothing.
-    `mask`: which lanes a loop or a branch still concerns, or `None` for all.
+    `mask`: which lanes a loop or a branch still concerns, or `None` for all; `threads`:
+    whether it is for threads of a GPU, each with a lane and few numbers at hand.
     """
 
-    def __init__(self, width: int):
-        self.assembler = Assembler(width)
+    def __init__(self, width: int, threads: bool = False):
+        self.assembler, self.threads = Assembler(width), threads
         self.mask: Value | None = None
 
     def array(self, numbers) -> np.ndarray:
@@ -143,8 +144,17 @@ def print_lanes(closed, width: int) -> Program:
 
     **Raises:** `NotPrintedError` for what the printer does not know.
     """
-    signature = Signature(_signature(closed.jaxpr.invars), _signature(closed.jaxpr.outvars))
     printer = Printer(width)
+    signature = print_lane(printer, closed)
+    return Program(_module(printer.assembler, signature), width, signature)
+
+
+def print_lane(printer: Printer, closed) -> Signature:
+    """Write down a jaxpr with the loading and storing of its arrays; return what these are.
+
+    Of `%n` lanes it is those from `%i` on; arrays are at `%in0`, `%in1`, ..., `%out0`, ...
+    """
+    signature = Signature(_signature(closed.jaxpr.invars), _signature(closed.jaxpr.outvars))
     a = printer.assembler
     pointers = [f"%in{k}" for k in range(len(signature.inputs))]
     arguments = [
@@ -155,7 +165,7 @@ def print_lanes(closed, width: int) -> Program:
     for k, (values, (_, kind)) in enumerate(zip(results, signature.outputs, strict=True)):
         for number, place in enumerate(np.ndindex(values.shape)):
             _store(a, f"%out{k}", number, values[place], kind)
-    return Program(_module(a, signature), width, signature)
+    return signature
 
 
 def _signature(variables) -> tuple:
@@ -196,12 +206,17 @@ def _store(a: Assembler, pointer: str, number: int, value: Value, kind: str) -> 
     a.line(f"store {stored} {name}, ptr {address}, align 1")
 
 
-def _module(a: Assembler, signature: Signature) -> str:
-    """Return the whole text: the group of lanes that was written, and the loop over all."""
+def helpers(a: Assembler) -> tuple[str, str]:
+    """Return the text of functions that are called, and LLVM's own by their names."""
     far = "far_angle" in a.declared
     own = {line for line in a.declared if line != "far_angle"}
     helper = large_angle_text() if far else ""
-    declared = "\n".join(line for line in sorted(own) if line not in helper)
+    return helper, "\n".join(line for line in sorted(own) if line not in helper)
+
+
+def _module(a: Assembler, signature: Signature) -> str:
+    """Return the whole text: the group of lanes that was written, and the loop over all."""
+    helper, declared = helpers(a)
     inputs = [f"ptr noalias %in{k}" for k in range(len(signature.inputs))]
     outputs = [f"ptr noalias %out{k}" for k in range(len(signature.outputs))]
     taken = ", ".join(["i64 %n", "i64 %i", *inputs, *outputs])

@@ -1,0 +1,119 @@
+"""Programs as kernels of a GPU: a lane in each thread, one entry, no calls.
+
+The text is that of a CPU for one lane, so that a result has the bits that it has there.
+LLVM makes PTX of it on any machine, and it is checked by NVIDIA's assembler. **No GPU has
+run one yet**: `Kernel` leaves functions to XLA there until
+`experiments.benchmarks.gpu_kernels` has.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .cpu import bindings
+from .printer import Printer, Signature, helpers, print_lane
+
+ENTRY = "lanes"
+# Threads of a block: registers for 255 in each of two blocks.
+_BLOCK = 128
+_TRIPLE = "nvptx64-nvidia-cuda"
+
+
+class DeviceProgram(NamedTuple):
+    """A function over lanes as PTX, and what it takes and gives.
+
+    `lanes(n, in0, ..., out0, ...)` takes pointers, n to the number of lanes; an array's
+    numbers lie one after another, each of all lanes.
+    """
+
+    ptx: str
+    signature: Signature
+
+
+def device_program(closed, processor: str = "sm_90") -> DeviceProgram:
+    """Return a jaxpr of one lane as PTX.
+
+    **Raises:** `NotPrintedError` for what the printer does not know.
+    """
+    printer = Printer(1, threads=True)
+    signature = print_lane(printer, closed)
+    return DeviceProgram(_ptx(_module(printer, signature), processor), signature)
+
+
+def _module(printer: Printer, signature: Signature) -> str:
+    """Return the text of a kernel; threads beyond the lanes repeat the last one."""
+    a = printer.assembler
+    helper, declared = helpers(a)
+    helper = helper.replace("noinline", "alwaysinline")
+    arrays = [f"ptr %in{k}" for k in range(len(signature.inputs))]
+    arrays += [f"ptr %out{k}" for k in range(len(signature.outputs))]
+    taken = ", ".join(["ptr %number", *arrays])
+    body = "\n".join([*a.entries, *a.lines])
+    return f"""target triple = "{_TRIPLE}"
+{declared}
+{helper}
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+define ptx_kernel void @{ENTRY}({taken}) "nvvm.maxntid"="{_BLOCK}" {{
+entry:
+%n = load i64, ptr %number
+%tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+%block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+%tid64 = zext i32 %tid to i64
+%block64 = zext i32 %block to i64
+%first = mul i64 %block64, {_BLOCK}
+%thread = add i64 %first, %tid64
+%last = sub i64 %n, 1
+%within = icmp slt i64 %thread, %last
+%i = select i1 %within, i64 %thread, i64 %last
+{body}
+ret void
+}}
+"""
+
+
+@functools.cache
+def _for_all_targets():
+    llvm = bindings()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm
+
+
+def _ptx(text: str, processor: str) -> str:
+    llvm = _for_all_targets()
+    module = llvm.parse_assembly(text)
+    module.verify()
+    target = llvm.Target.from_triple(_TRIPLE)
+    # At level 0 every product is told how to round, so that NVIDIA's assembler fuses none
+    # with a sum; higher ones also need more registers.
+    machine = target.create_target_machine(cpu=processor, features="+ptx80", opt=0)
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(0))
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_sroa_pass()
+    passes.run(module, builder)
+    return machine.emit_assembly(module)
+
+
+def launched(program: DeviceProgram, arrays: Sequence) -> Sequence[jax.Array]:
+    """Return what a program gives for arrays with the lanes as their last axis.
+
+    In XLA's program of a GPU it is one call. Tried without one: that it is lowered there.
+    """
+    lanes = arrays[0].shape[-1]
+    shapes = [
+        jax.ShapeDtypeStruct((*shape, lanes), kind)
+        for shape, kind in program.signature.outputs
+    ]
+    one = np.int32(1)
+    return jax.ffi.ffi_call("__gpu$xla.gpu.ptx", shapes)(
+        jnp.full((1,), lanes, jnp.int64), *arrays,
+        name=ENTRY, kernel_type="ptx", kernel_data=program.ptx,
+        grid_x=np.int32(-(-lanes // _BLOCK)), grid_y=one, grid_z=one,
+        block_x=np.int32(_BLOCK), block_y=one, block_z=one, shared_mem_bytes=np.int32(0),
+    )  # fmt: skip
