@@ -17,11 +17,11 @@ from .chain import BeamChain as BeamChain
 from .contact import HertzContact as HertzContact
 from .contact import LinearContact as LinearContact
 from .contact import RestitutionContact as RestitutionContact
-from .contacts import HuntCrossleyContact as HuntCrossleyContact
-from .contacts import KelvinVoigtContact as KelvinVoigtContact
-from .contacts import PiecewiseLinearContact as PiecewiseLinearContact
-from .contacts import PowerContact as PowerContact
-from .contacts import backlash as backlash
+from .contacts.backlash import backlash as backlash
+from .contacts.hunt_crossley import HuntCrossleyContact as HuntCrossleyContact
+from .contacts.kelvin_voigt import KelvinVoigtContact as KelvinVoigtContact
+from .contacts.piecewise import PiecewiseLinearContact as PiecewiseLinearContact
+from .contacts.power import PowerContact as PowerContact
 from .derived import Variables as Variables
 from .derived import derived as derived
 from .forced import ForcedSystem as ForcedSystem

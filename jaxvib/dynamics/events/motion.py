@@ -8,11 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...systems.contact import HertzContact, LinearContact, RestitutionContact
-from ...systems.contacts import (
-    HuntCrossleyContact,
-    KelvinVoigtContact,
-    PiecewiseLinearContact,
-)
+from ...systems.contacts.hunt_crossley import HuntCrossleyContact
+from ...systems.contacts.kelvin_voigt import KelvinVoigtContact
+from ...systems.contacts.piecewise import PiecewiseLinearContact
 from ...systems.impact import EquationOfMotion
 from ...systems.loads import ConstantLoad, HarmonicLoad, Load
 from ...systems.springs import PiecewiseLinearLaw, PolynomialLaw
