@@ -253,9 +253,14 @@ def _counted(printer, equation, inputs):
 # Sums, products, extremes over axes; matrices.
 
 
-def _reduced(combine: Callable) -> Callable:
+def _reduced(combine: Callable, of_nothing: Callable) -> Callable:
+    """Return what writes a reduction; `of_nothing`: from a type to that of no element."""
+
     def write(printer, equation, inputs):
         a, (array,) = printer.assembler, inputs
+        if array.size == 0:
+            aval = equation.outvars[0].aval
+            return [printer.array(np.full(aval.shape, of_nothing(aval.dtype), aval.dtype))]
         axes = equation.params["axes"]
         front = np.moveaxis(array, axes, range(len(axes)))
         front = front.reshape(-1, *front.shape[len(axes) :])
@@ -267,6 +272,13 @@ def _reduced(combine: Callable) -> Callable:
     return write
 
 
+def _extreme(dtype, sign: int):
+    """Return the greatest (1) or least (-1) value of a type."""
+    if np.issubdtype(dtype, np.floating):
+        return sign * np.inf
+    return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min
+
+
 def _whole(combine: Callable) -> Callable:
     def write(printer, equation, inputs):
         first, *others = inputs[0].flat
@@ -275,13 +287,6 @@ def _whole(combine: Callable) -> Callable:
         return [boxed(first)]
 
     return write
-
-
-def _summed(printer, equation, inputs):
-    shape = equation.outvars[0].aval.shape
-    if inputs[0].size == 0:
-        return [printer.array(np.zeros(shape, equation.outvars[0].aval.dtype))]
-    return _reduced(_added)(printer, equation, inputs)
 
 
 def _extreme_place(how: str) -> Callable:
@@ -456,12 +461,12 @@ TABLE: dict[str, Callable] = {
     "nonbatchable": _unchanged,  # equinox's
     "select_if_vmap": lambda printer, equation, inputs: [inputs[1]],
     # over axes
-    "reduce_sum": _summed,
-    "reduce_prod": _reduced(_multiplied),
-    "reduce_max": _reduced(_maximum),
-    "reduce_min": _reduced(_minimum),
-    "reduce_and": _reduced(lambda a, p, x, y: a.both(x, y)),
-    "reduce_or": _reduced(lambda a, p, x, y: a.either(x, y)),
+    "reduce_sum": _reduced(_added, lambda dtype: 0),
+    "reduce_prod": _reduced(_multiplied, lambda dtype: 1),
+    "reduce_max": _reduced(_maximum, lambda dtype: _extreme(dtype, -1)),
+    "reduce_min": _reduced(_minimum, lambda dtype: _extreme(dtype, 1)),
+    "reduce_and": _reduced(lambda a, p, x, y: a.both(x, y), lambda dtype: True),
+    "reduce_or": _reduced(lambda a, p, x, y: a.either(x, y), lambda dtype: False),
     # equinox's own, over all lanes of a batch: here each lane is alone
     "unvmap_any": _whole(lambda a, p, x, y: a.either(x, y)),
     "unvmap_all": _whole(lambda a, p, x, y: a.both(x, y)),

@@ -242,3 +242,17 @@ def test_single_precision_stays_single():
     found = root.map(values)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, np.sqrt(values) + np.sin(values), rtol=3e-7)
+
+
+def test_reductions_of_nothing_are_those_of_xla():
+    def reduced(x):
+        nothing, none = jnp.zeros((0, 2)) * x, jnp.zeros((0, 2), jnp.int32)
+        reductions = (lax.reduce_max, lax.reduce_min, lax.reduce_sum, lax.reduce_prod)
+        found = [each(array, axes=(0,)) for each in reductions for array in (nothing, none)]
+        truth = nothing > x
+        return [*found, jnp.all(truth, axis=0), jnp.any(truth, axis=0), jnp.sum(x)]
+
+    for ours, theirs in zip(
+        kernel(reduced).map(np.ones(3)), jax.vmap(reduced)(np.ones(3)), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
