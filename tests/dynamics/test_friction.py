@@ -69,6 +69,15 @@ def test_its_derivatives_are_those_of_the_closed_form():
     np.testing.assert_allclose(by_numbers[1], [0, 0, 0, 0, 1], atol=1e-12)
 
 
+def test_its_multipliers_are_one_and_nought():
+    # Autonomous: one is 1; whoever sticks has forgotten all but where it is: the other 0.
+    period, sticks, first, _ = stick_slip(NUMBERS)
+    start = jnp.stack([first + 0.3 * BELT * sticks, jnp.asarray(BELT)])
+    matrix = jax.jacfwd(lambda s: jv.flow(on_a_belt(NUMBERS), s, 0.0, float(period)))(start)
+    multipliers = np.sort(np.abs(np.linalg.eigvals(matrix)))
+    np.testing.assert_allclose(multipliers, [0.0, 1.0], atol=1e-9)
+
+
 def test_a_body_breaks_away_where_its_load_reaches_the_limit():
     amplitude, frequency, limit = 5.0, 2.0, 3.0
     law = jv.HarmonicLoad(amplitude, frequency, -np.pi / 2)
