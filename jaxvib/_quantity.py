@@ -56,6 +56,8 @@ def real_array(value):
     require_float64()
     if not isinstance(value, jax.Array):
         value = np.asarray(value)
+        floating = np.issubdtype(value.dtype, np.floating)
+        return jax.device_put(value if floating else value.astype(float))
     # Given outright even if it is its own: that makes a weak type a strong one.
     return jnp.asarray(
         value, value.dtype if jnp.isdtype(value.dtype, "real floating") else float

@@ -10,8 +10,9 @@ from experiments.house import imports, sources
 # A folder imports from the floors below it only. The modules at the top of the package
 # that belong to no floor are the ground; among themselves they may import each other.
 FLOORS = (
-    ("", "_environment", "_machine", "_nearest", "_progress", "_quantity", "_range",
-     "_reported", "_shown", "_units", "_words", "_ending", "_expression", "citation"),
+    ("", "_arrays", "_environment", "_machine", "_nearest", "_progress", "_quantity",
+     "_range", "_reported", "_shown", "_units", "_words", "_ending", "_expression",
+     "citation"),
     ("drawing",),
     ("kernels",),
     ("systems", "ensemble"),

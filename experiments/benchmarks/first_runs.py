@@ -85,6 +85,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", default=NAMES)
     about, rows = machine(), {}
+    file = Path(__file__).with_name(f"first_runs-{about['device']}-{about['cores']}.json")
     for name in parser.parse_args().names:
         unit = min(import_of_jax() for _ in range(3))
         with tempfile.TemporaryDirectory() as folder:
@@ -95,8 +96,7 @@ def main() -> None:
         for row in rows[name].values():
             row["imports of jax"] = round(row["core seconds"] / unit, 1)
         print(name, rows[name], flush=True)
-    file = Path(__file__).with_name(f"first_runs-{about['device']}-{about['cores']}.json")
-    file.write_text(json.dumps({"machine": about, "runs": rows}, indent=1) + "\n")
+        file.write_text(json.dumps({"machine": about, "runs": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -21,8 +21,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ..dynamics.flow import flow
+from ..ensemble import InParts
+from ..kernels.library import library_kernel
 from ..orbits.newton import newton
-from .point import at, evaluate_state
+from .point import at, orbit_at, shot_at
 
 # Steps: a prediction misses by some 3e-3 (`tracer.CORRECTION`), whose square of squares is
 # below any tolerance after four; the others are for those that miss by more.
@@ -73,11 +75,12 @@ def state_size(system) -> int:
 
 
 @functools.lru_cache(maxsize=32)
-def corrector(static, path: str, unknowns: int):
+def corrector(static, path: str, unknowns: int, engine: str = "auto"):
     """Return the function of a lane (course, predicted x, normal) that corrects it.
 
     The number of segments follows from that of the unknowns, for each of which it is a
-    function of its own: maps keep what they have compiled by the function.
+    function of its own: maps keep what they have compiled by the function. By events it
+    is a kernel.
     """
 
     def map_(course: Course, x):
@@ -92,9 +95,8 @@ def corrector(static, path: str, unknowns: int):
             there = at(system, path, value)
             span = course.periods.astype(float) * there.period()
             begin = 0.0 if segments == 1 else part * span
-            final = flow(
-                there, state, begin, (part + 1 / segments) * span, rtol=course.tight
-            )
+            end = (part + 1 / segments) * span
+            final = flow(there, state, begin, end, rtol=course.tight, engine=engine)
             return final, final
 
         def columns(state, part):
@@ -107,11 +109,7 @@ def corrector(static, path: str, unknowns: int):
             found = jax.vmap(columns)(states, parts)
         (blocks, slopes), ends = found
         residual = (ends - jnp.roll(states, -1, 0)).reshape(-1)
-        matrix = jnp.zeros((segments, size, segments, size))
-        each = jnp.arange(segments)
-        matrix = matrix.at[each, :, each].add(blocks)
-        matrix = matrix.at[each, :, (each + 1) % segments].add(-jnp.eye(size))
-        matrix = matrix.reshape(x.size - 1, x.size - 1)
+        matrix = _joined(blocks, size)
         whole = jnp.column_stack([matrix, slopes.reshape(-1)]) * course.units[None]
         monodromy = jnp.eye(size)
         for block in blocks:
@@ -124,7 +122,20 @@ def corrector(static, path: str, unknowns: int):
         steps = course.rtol, course.close
         return in_plane(functools.partial(map_, course), *steps, predicted, normal)
 
+    if engine == "event":
+        return library_kernel(correct, static, path, unknowns)
     return correct
+
+
+def _joined(blocks, size: int):
+    """Return the matrix by all states of what segments with their `blocks` miss."""
+    number = len(blocks)
+    rows = [[jnp.zeros((size, size))] * number for _ in range(number)]
+    for k in range(number):
+        following = (k + 1) % number
+        rows[k][k] = rows[k][k] + blocks[k]
+        rows[k][following] = rows[k][following] - jnp.eye(size)
+    return jnp.block(rows)
 
 
 class _Iteration(NamedTuple):
@@ -200,16 +211,28 @@ def spreader(static, path: str, segments: int):
 
 
 @functools.lru_cache(maxsize=32)
-def evaluator(static, path: str):
-    """Return the function of a lane (course, x) that gives parameter, state and orbit."""
+def evaluator(static, path: str, engine: str = "auto", few: bool = False):
+    """Return the function of a lane (course, x) that gives parameter, state and orbit.
 
-    def evaluate(lane):
+    By events what is followed is a kernel; of a `few` lanes the rest is numpy's.
+    """
+
+    def seen(lane):
         course, x = lane
         unscaled = x * course.units
         system = system_of(course, static)
         state = unscaled[: state_size(system)]
         there = at(system, path, unscaled[-1])
-        seen = evaluate_state(there, state, course.periods, course.rtol, course.tight)
-        return unscaled[-1], state, seen
+        settings = course.periods, course.rtol, course.tight
+        return unscaled[-1], state, shot_at(there, state, *settings)
 
-    return evaluate
+    def finish(lane, found):
+        course, (value, state, shot) = lane[0], found
+        system = eqx.combine(course.leaves, static)
+        settings = course.periods, course.rtol, course.tight
+        return value, state, orbit_at(system, state, shot, *settings)
+
+    if engine != "event":
+        return lambda lane: finish(lane, seen(lane))
+    followed = library_kernel(seen, static, path)
+    return InParts(followed, finish) if few else lambda lane: finish(lane, followed(lane))

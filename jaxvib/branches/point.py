@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 from ..dynamics.flow import flow
 from ..orbits.periodic_orbit import GRAZING, PeriodicOrbit, orbit_of_shot
 from ..orbits.shooting import Shot, revolve, scales
+from ..orbits.stages import Told, told_of
 from ..systems.parameters import replace
 
 
@@ -54,6 +55,18 @@ def evaluate_state(system, state, periods, rtol, tight) -> PeriodicOrbit:
 
     Its errors are the differences between two tolerances.
     """
+    found = shot_at(system, state, periods, rtol, tight)
+    return orbit_at(system, state, found, periods, rtol, tight)
+
+
+def orbit_at(system, state, found, periods, rtol, tight) -> PeriodicOrbit:
+    """Return the orbit of what was found by `shot_at` a state."""
+    orbit = orbit_of_shot(system, *found, periods, tight, tight < rtol)
+    return eqx.tree_at(lambda orbit: orbit.state, orbit, state)
+
+
+def shot_at(system, state, periods, rtol, tight) -> tuple[Shot, Told]:
+    """Return what a state does in its periods, as a shot that hits where it began."""
     shallow = GRAZING * scales(system, state)[0]
     identity = jnp.eye(state.shape[0])
 
@@ -71,15 +84,7 @@ def evaluate_state(system, state, periods, rtol, tight) -> PeriodicOrbit:
     _, every = jax.lax.scan(revolution, jnp.zeros_like(state), settings)
     first, coarse, seen = (jax.tree.map(lambda leaf, i=i: leaf[i], every) for i in range(3))
     correction = jnp.linalg.solve(identity - first.monodromy, first.state - state)
-    nothing = jnp.asarray(0.0)
-    shot = Shot(
-        state,
-        seen,
-        coarse.monodromy,
-        correction,
-        nothing,
-        nothing.astype(int),
-        seen.result,
-    )
-    found = orbit_of_shot(system, shot, periods, tight, tight < rtol)
-    return eqx.tree_at(lambda orbit: orbit.state, found, state)
+    nothing, none = jnp.asarray(0.0), jnp.asarray(0, jnp.int32)
+    missed = coarse.monodromy, correction, nothing, none
+    shot = Shot(state, seen, *missed, seen.result)
+    return shot, told_of(system, shot, state, periods)

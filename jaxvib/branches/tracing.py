@@ -10,8 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..ensemble import Reason, compile_ahead, map_samples
+from ..kernels.library import library_kernel
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..orbits.shooting import is_field, scales
+from ..orbits.stages import by_events
 from ..systems.parameters import unit_at
 from .arclength import both_ways, correct_some, lane_of, run_tracers, together
 from .branch import Branch, BranchEvent, branch_of
@@ -27,6 +29,8 @@ from .tracer import BranchPoint, Limits, Surroundings
 
 # Times that chords over a corner are cut into smaller ones.
 _ROUNDS = 3
+# Branches whose points are so few that XLA's program for them does not pay.
+_FEW = 8
 # Newton's method is done where a step is no longer than this many tolerances.
 _CLOSE = 30
 
@@ -43,7 +47,14 @@ class Frame:
     def corrector(self):
         """Return what brings predictions onto their branches, see `arclength.together`."""
         unknowns = self.courses.units.shape[-1]
-        return together(corrector(self.static, self.path, unknowns), self.number)
+        one = corrector(self.static, self.path, unknowns, self.engine)
+        return together(one, self.number)
+
+    @functools.cached_property
+    def engine(self) -> str:
+        """Return "event" where the branches' motions go by events, which are kernels."""
+        system = system_of(lane_of(self.courses, 0), self.static)
+        return "event" if by_events(system, "auto") else "auto"
 
     @property
     def where(self) -> tuple[str, str]:
@@ -73,7 +84,7 @@ class Frame:
 
     def evaluator(self):
         """Return the function of a lane that evaluates a point of its branch."""
-        return evaluator(self.static, self.path)
+        return evaluator(self.static, self.path, self.engine, self.number <= _FEW)
 
 
 def frame_of(
@@ -90,7 +101,7 @@ def frame_of(
         widest = jnp.concatenate([amplitude, jnp.zeros_like(amplitude)])
         return jnp.maximum(scales(system, state), scales(system, widest))
 
-    each = np.asarray(jax.vmap(units_of)(lanes))
+    each = map_samples(library_kernel(units_of, static), lanes)
     number = len(each)
     units = np.column_stack([*[each] * settings.segments, np.full(number, span)])
     whole = np.full(number, periods, np.int32)

@@ -11,8 +11,7 @@ from ..branches import bifurcation_point, continue_orbit
 from ..dynamics.flow import flow
 from ..ensemble import Reason, reason
 from ..orbits import PeriodicOrbit, periodic_orbit
-from ..orbits.periodic_orbit import LONGEST_PERIOD
-from ..orbits.settling import LEAST_TRANSIENT, SETTLED, TRANSIENT_RTOL, settle
+from ..orbits.transient import settle
 from ..systems.equation import Equation
 from ..systems.parameters import replace
 from ..systems.system import System
@@ -48,9 +47,7 @@ class OrbitAnalysis:
 
 @eqx.filter_jit
 def _after_transient(system):
-    return settle(
-        system, system.rest(), LONGEST_PERIOD, LEAST_TRANSIENT, SETTLED, TRANSIENT_RTOL
-    )[0]  # fmt: skip
+    return settle(system)[0]
 
 
 def orbit_measure(

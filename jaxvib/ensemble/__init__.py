@@ -1,6 +1,7 @@
 """One map over samples and the reason codes they end with; knows no physics."""
 
 from .map_samples import SPARE as SPARE
+from .map_samples import InParts as InParts
 from .map_samples import compile_ahead as compile_ahead
 from .map_samples import map_samples as map_samples
 from .reasons import Reason as Reason

@@ -3,7 +3,7 @@
 import concurrent.futures
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -20,6 +20,8 @@ PyTree = Any
 # a loop over the lanes runs in code of its own, whose products and sums are fused
 # otherwise: at most the last 8 lanes of float32, and 4 of float64.
 SPARE = 8
+# Samples of which each may run for long, for which a kernel is compiled at its best.
+_MANY = 1024
 
 keep_programs()
 _COMPILER = concurrent.futures.ThreadPoolExecutor(1)
@@ -27,8 +29,30 @@ _DONE: concurrent.futures.Future = concurrent.futures.Future()
 _DONE.set_result(None)
 
 
+class InParts(NamedTuple):
+    """A function of one sample whose kernel's results numpy finishes, lane by lane.
+
+    `finish(sample, found)`: of numpy's arrays, what is found of a sample at last. It costs
+    a thousandth of a second a sample, and no compilation.
+    """
+
+    kernel: Kernel
+    finish: Callable[[PyTree, PyTree], PyTree]
+
+    def finished(self, samples: PyTree, found: PyTree) -> PyTree:
+        """Return what is found of all samples at last."""
+        samples, found = jax.tree.map(np.asarray, (samples, found))
+
+        def row(lane: int) -> PyTree:
+            one = jax.tree.map(lambda leaf: leaf[lane], (samples, found))
+            return self.finish(*one)
+
+        rows = [row(lane) for lane in range(len(jax.tree.leaves(found)[0]))]
+        return jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
+
+
 def map_samples(
-    function: Callable[[PyTree], PyTree],
+    function: Callable[[PyTree], PyTree] | InParts,
     samples: PyTree,
     cost=None,
     *,
@@ -53,6 +77,9 @@ def map_samples(
     last call. **Returns:** the results, stacked along a leading axis, as numpy arrays.
     **Raises:** `ValueError` for no samples, arrays of unequal lengths or a chunk below 1.
     """
+    if isinstance(function, InParts):
+        run = functools.partial(map_samples, chunk=chunk, progress=progress)
+        return function.finished(samples, run(function.kernel, samples, cost))
     require_float64()
     number = _number(samples, cost)
     if chunk < 1:
@@ -63,7 +90,7 @@ def map_samples(
     ready = ahead.get(chunk)
     if ready is not None:
         ready.result()
-    native = _native(function, one)
+    native = _native(function, one, number)
     structure = None if native is None else jax.tree.structure(native.shapes(one))
     devices = len(jax.local_devices())
     stride = chunk * devices
@@ -86,12 +113,8 @@ def map_samples(
         else:
             result = recall.take(f"{name}/{start}", mapped, given, structure=structure)
 
-        def kept(leaf):
-            each = np.asarray(leaf).reshape(devices, chunk + SPARE, *leaf.shape[1:])
-            return each[:, :chunk].reshape(stride, *leaf.shape[1:])[: len(lanes)]
-
         if native is None:
-            result = jax.tree.map(kept, result)
+            result = _without_copies(result, devices, chunk, len(lanes))
         if progress is not None:
             progress(len(lanes))
         return result
@@ -109,13 +132,24 @@ def map_samples(
     return jax.tree.map(lambda *all: np.concatenate(all)[inverse], *parts, *rest)
 
 
+def _without_copies(results: PyTree, devices: int, chunk: int, lanes: int) -> PyTree:
+    """Return the results of a chunk's own lanes."""
+
+    def kept(leaf):
+        each = np.asarray(leaf).reshape(devices, chunk + SPARE, *leaf.shape[1:])
+        return each[:, :chunk].reshape(devices * chunk, *leaf.shape[1:])[:lanes]
+
+    return jax.tree.map(kept, results)
+
+
 def compile_ahead(
-    function: Callable[[PyTree], PyTree], sample: PyTree, *, chunk: int = 64
+    function: Callable[[PyTree], PyTree] | InParts, sample: PyTree, *, chunk: int = 64
 ) -> None:
     """Start to compile a function for maps in such chunks, beside other work.
 
     `sample`: one of them, or its shapes. `map_samples` waits for what has begun.
     """
+    function = function.kernel if isinstance(function, InParts) else function
     compiled, ahead = _compiled(function)
     if chunk in ahead:
         return
@@ -125,17 +159,20 @@ def compile_ahead(
         return jax.ShapeDtypeStruct((lanes, *np.shape(leaf)), leaf.dtype)
 
     def prepare() -> None:
-        if _native(function, sample) is not None:
+        if _native(function, sample, 1) is not None:
             return
         compiled.lower(jax.tree.map(widened, sample)).compile()
 
     ahead[chunk] = _COMPILER.submit(prepare)
 
 
-def _native(function, sample) -> Kernel | None:
+def _native(function, sample, number: int) -> Kernel | None:
     """Return a function that is a kernel LLVM is given, compiled; `None` for any other."""
-    usable = isinstance(function, Kernel) and not function.why_not(sample)
-    return function if usable else None
+    if not isinstance(function, Kernel) or function.why_not(sample):
+        return None
+    if number > _MANY:
+        function.optimise(sample)
+    return function
 
 
 def _number(samples, cost) -> int:

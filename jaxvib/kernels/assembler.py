@@ -93,7 +93,6 @@ class Assembler:
         self.block = "entry"
         self._names = 0
         self._labels = 0
-        self._constants: dict[tuple, Value] = {}
 
     # What the text is made of.
 
@@ -124,8 +123,7 @@ class Assembler:
         """Return the same number for all lanes."""
         written = literal(number, kind)
         if self.width > 1:
-            one = f"{_TYPES[kind]} {written}"
-            written = "<" + ", ".join([one] * self.width) + ">"
+            written = f"splat ({_TYPES[kind]} {written})"
         if is_float(kind):
             return Value(written, kind)
         return Value(written, kind, None, bool(number) if kind == "bool" else int(number))

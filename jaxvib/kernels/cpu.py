@@ -8,6 +8,7 @@ import hashlib
 import os
 import tempfile
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,21 +21,54 @@ from .printer import Program
 
 # Lanes that one thread takes at a time: few enough to share out, enough to be worth it.
 _SHARE = 256
+# How hard LLVM tries: not at all, or as hard as pays.
+_QUICK, _BEST = 0, 2
+# Seconds of running, and lanes at once, from where on the best code is worth compiling.
+_WORTH, _MANY = 0.5, 1024
 _DIGEST = hashlib.sha256().digest_size
 
 
-class Native:
-    """A program in memory, ready to be called by Python and by XLA."""
+class _Code:
+    """Machine code in memory."""
 
-    def __init__(self, program: Program, features: str | None = None):
-        """Compile a program for this processor, or with other `features` of its make."""
-        self.program = program
+    def __init__(self, code: bytes):
         # The engine owns the code: it must live as long as anybody may call it.
-        self._engine = _loaded(_object(program, features or host_features()))
-        self._lanes = ctypes.CFUNCTYPE(
+        self._engine = _loaded(code)
+        self.run = ctypes.CFUNCTYPE(
             None, *[ctypes.c_int64] * 3, ctypes.c_void_p, ctypes.c_void_p
         )(self._engine.get_function_address("run"))
         self.handler = self._engine.get_function_address("handler")
+
+
+class Native:
+    """A program in memory, ready to be called by Python and by XLA.
+
+    Code in which LLVM looks for nothing better takes a quarter of the time to compile and
+    twice as long to run, and gives the same bits: it is what Python calls until it has
+    run for as long as it takes to compile the better one.
+    """
+
+    def __init__(self, program: Program, features: str | None = None):
+        """Compile a program for this processor, or with other `features` of its make."""
+        self.program, self._features = program, features or host_features()
+        self._spent, self._lock, self._best = 0.0, threading.Lock(), None
+        kept = _kept(program, self._features, _BEST)
+        if kept is None:
+            self._quick = _Code(_object(program, self._features, _QUICK))
+        else:
+            self._best = _Code(kept)
+
+    def best(self) -> _Code:
+        """Return the code that runs fastest, compiled now unless it has been."""
+        with self._lock:
+            if self._best is None:
+                self._best = _Code(_object(self.program, self._features, _BEST))
+        return self._best
+
+    @property
+    def handler(self) -> int:
+        """Where XLA calls the program."""
+        return self.best().handler
 
     def __call__(self, arrays: Sequence[np.ndarray], threads: int) -> list[np.ndarray]:
         """Return the results of lanes, the last axis of every array, a whole of widths."""
@@ -46,10 +80,14 @@ class Native:
         ]
         given = [np.empty((*shape, lanes), kind) for shape, kind in signature.outputs]
         inputs, outputs = _pointers(taken), _pointers(given)
+        if self._spent > _WORTH or lanes > _MANY:
+            self.best()
+        code = self._best or self._quick
 
         def run(first: int) -> None:
-            last = min(first + share, lanes)
-            self._lanes(lanes, first, last, inputs.ctypes.data, outputs.ctypes.data)
+            last, begun = min(first + share, lanes), time.perf_counter()
+            code.run(lanes, first, last, inputs.ctypes.data, outputs.ctypes.data)
+            self._spent += time.perf_counter() - begun
 
         share = max(-(-_SHARE // width), 1) * width
         starts = range(0, lanes, share)
@@ -100,18 +138,35 @@ def host_features() -> str:
     return features + ",-prefer-256-bit" if host_width() == 8 else features
 
 
-def _object(program: Program, features: str) -> bytes:
-    """Return a program's machine code, from the disk where it has been compiled before."""
-    text = program.text + run_text() + handler_text(program.signature)
-    kept = kept_file(f"{_key(text, features)}.o")
-    if kept is not None and (known := read_kept(kept)) is not None:
+def _kept(program: Program, features: str, level: int) -> bytes | None:
+    """Return a program's machine code if it has been compiled and kept."""
+    path = _path(_text(program), features, level)
+    return None if path is None else read_kept(path)
+
+
+def _text(program: Program) -> str:
+    return program.text + run_text() + handler_text(program.signature)
+
+
+def _path(text: str, features: str, level: int) -> Path | None:
+    return kept_file(f"{_key(text, features)}.{level}.o")
+
+
+def _object(program: Program, features: str, level: int) -> bytes:
+    """Return a program's machine code, from the disk where it has been compiled before.
+
+    `level`: how hard LLVM tries, which changes no bit of what comes out.
+    """
+    known = _kept(program, features, level)
+    if known is not None:
         return known
-    llvm = bindings()
+    llvm, text = bindings(), _text(program)
+    kept = _path(text, features, level)
     module = llvm.parse_assembly(text)
     module.triple = llvm.get_process_triple()
     module.verify()
     machine = llvm.Target.from_default_triple().create_target_machine(
-        opt=2, jit=True, cpu=llvm.get_host_cpu_name(), features=features
+        opt=level, jit=True, cpu=llvm.get_host_cpu_name(), features=features
     )
     with _in_written_order():
         code = machine.emit_object(module)

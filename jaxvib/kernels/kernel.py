@@ -30,10 +30,25 @@ class Kernel:
 
     def __call__(self, *arguments):
         """Return the function's result, for one lane or under JAX's transformations."""
-        if printing():  # a part of another kernel
-            return self._function(*arguments)
+        if printing():  # a part of another kernel, traced once for all that it is part of
+            leaves, rest = _parted(arguments)
+            return self._part(rest)(*leaves)
         leaves, form = self._form_of(arguments)
         return jax.tree.unflatten(form.tree, form.call(leaves))
+
+    @functools.lru_cache(maxsize=8)  # noqa: B019 - kernels live as long as the process
+    def _part(self, rest):
+        return jax.jit(self._flat(rest))
+
+    def _flat(self, rest):
+        """Return the function of arrays alone, with the `rest` of its arguments."""
+        tree, static = rest
+
+        def flat(*leaves):
+            arrays = jax.tree.unflatten(tree, leaves)
+            return self._function(*eqx.combine(arrays, static.value))
+
+        return flat
 
     def map(self, *arguments, threads: int | None = None):
         """Return the results of many lanes as numpy arrays, without JAX and XLA.
@@ -57,6 +72,12 @@ class Kernel:
         results = form.map(leaves, lengths[0], threads)
         return jax.tree.unflatten(form.tree, results)
 
+    def optimise(self, *arguments) -> None:
+        """Compile the code for such arguments that runs fastest: it is to run long."""
+        form = self._form_of(arguments)[1]
+        if not form.reason:
+            form.optimise()
+
     def why_not(self, *arguments) -> str:
         """Return why XLA compiles the function for such arguments, "" where LLVM does."""
         return self._form_of(arguments)[1].reason
@@ -73,12 +94,7 @@ class Kernel:
     def _form(self, shapes, rest) -> "_Form":
         key = (*((shape.shape, shape.dtype.name) for shape in shapes), rest)
         if key not in self._forms:
-            tree, static = rest
-
-            def flat(*leaves):
-                arrays = jax.tree.unflatten(tree, leaves)
-                return self._function(*eqx.combine(arrays, static.value))
-
+            flat = self._flat(rest)
             self._forms[key] = _Form(flat, shapes, self._traced(flat, shapes, rest))
             if reason := self._forms[key].reason:
                 _LOG.debug("%s goes by XLA: %s", self._name(), reason)
@@ -180,6 +196,10 @@ class _Form:
         """What was printed."""
         return self._native.program
 
+    def optimise(self) -> None:
+        """Compile what runs fastest."""
+        self._native.best()
+
     def call(self, leaves) -> list:
         """Return the results of one lane, whatever JAX makes of it."""
         if self.reason:
@@ -187,7 +207,7 @@ class _Form:
         if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
             return list(self._differentiable(*map(jnp.asarray, leaves)))
         results = self.map([np.asarray(leaf)[None] for leaf in leaves], 1, 1)
-        return [jnp.asarray(result[0]) for result in results]
+        return jax.device_put([result[0] for result in results])
 
     @functools.cached_property
     def _by_xla(self):

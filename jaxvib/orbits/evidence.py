@@ -2,13 +2,12 @@
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from .._arrays import frozen, library_of
 from ..ensemble import Reason
 from .multipliers import multiplier_error, state_rounding
-from .shooting import Shot, scales
+from .shooting import Shot
 
 # How much tighter than the solver's tolerance an orbit is followed once more: by as much
 # as makes the difference of both the error of the first alone, to one per cent and less.
@@ -46,37 +45,40 @@ class Evidence(NamedTuple):
     result: Int[Array, ""]
 
 
-def evidence_of_shot(frozen, shot: Shot, evidenced) -> Evidence:
-    """Return the evidence for a shot; NaN unless it is `evidenced`."""
-    units = scales(frozen, shot.state)
+def evidence_of_shot(shot: Shot, units, evidenced) -> Evidence:
+    """Return the evidence for a shot; NaN unless it is `evidenced`.
+
+    `units`: what each component of its state is measured in.
+    """
+    xp = library_of(shot, units, evidenced)
     found = shot.result == Reason.SUCCESS
     seen = shot.revolution
-    identity = jnp.eye(shot.state.shape[0])
+    identity = xp.eye(shot.state.shape[0])
     residual = seen.state - shot.state
-    left = jnp.linalg.solve(identity - seen.monodromy, residual)
-    converged = shot.state + jnp.where(evidenced, left, 0.0)
-    condition = jnp.linalg.cond(seen.monodromy - identity)
+    left = xp.linalg.solve(identity - seen.monodromy, residual)
+    converged = shot.state + xp.where(evidenced, left, 0.0)
+    condition = xp.linalg.cond(seen.monodromy - identity)
 
     def unless_quick(value):
-        return jnp.where(evidenced, value, jnp.nan)
+        return xp.where(evidenced, value, xp.nan)
 
-    moved = jnp.abs(shot.correction) + jnp.abs(left)
+    moved = xp.abs(shot.correction) + xp.abs(left)
     moved = moved + state_rounding(seen.monodromy, units)
-    state_error = unless_quick(jnp.max(moved))
+    state_error = unless_quick(xp.max(moved))
     change = unless_quick(seen.monodromy - shot.coarse_monodromy)
-    monodromy_error = jnp.linalg.norm(change, 2)
-    inverse_norm = jnp.linalg.norm(jnp.linalg.inv(seen.monodromy - identity), jnp.inf)
-    quotient = unless_quick(inverse_norm * shot.bend * jnp.max(moved / units))
+    monodromy_error = xp.linalg.norm(change, 2)
+    inverse_norm = xp.linalg.norm(xp.linalg.inv(seen.monodromy - identity), xp.inf)
+    quotient = unless_quick(inverse_norm * shot.bend * xp.max(moved / units))
 
     # No step is short where M - I is singular, though the motion comes back.
-    returns = jnp.max(jnp.abs(residual) / units) < _COMES_BACK
+    returns = xp.max(xp.abs(residual) / units) < _COMES_BACK
     found = found | (
         (shot.result == Reason.ITERATION_LIMIT) & returns & ~(condition < _SINGULAR)
     )
     singular = found & ~(condition < _SINGULAR)
-    result = jnp.where(singular, Reason.SINGULAR, shot.result)
+    result = xp.where(singular, Reason.SINGULAR, shot.result)
     shorter = (result == Reason.SUCCESS) & seen.repeats
-    result = jnp.where(shorter, Reason.SHORTER_PERIOD, result)
+    result = xp.where(shorter, Reason.SHORTER_PERIOD, result)
     return Evidence(
         residual,
         converged,
@@ -92,10 +94,11 @@ def evidence_of_shot(frozen, shot: Shot, evidenced) -> Evidence:
 
 def multiplier_bar(monodromy, watched, evidence: Evidence, tight):
     """Return the error bar of the multipliers, and how nearly a gap touched or parted."""
+    xp = library_of(monodromy, watched, tight)
     # A step over the onset of a contact may err by much more than it is told to, and one
     # onset's error in M, which is of rank one, may be small by chance at one tolerance.
-    noise = jnp.where(jnp.sum(watched.duration) > 0, _AT_ONSETS * tight, 0.0)
-    error = multiplier_error(jax.lax.stop_gradient(monodromy), evidence.change, noise)
+    noise = xp.where(xp.sum(watched.duration) > 0, _AT_ONSETS * tight, 0.0)
+    error = multiplier_error(frozen(monodromy), evidence.change, noise)
     # Where it cannot be said which contacts there are, derivatives may jump.
-    nearest = jnp.min(watched.nearest, initial=jnp.inf)
-    return jnp.where(nearest < evidence.state_error, jnp.inf, error), nearest
+    nearest = xp.min(watched.nearest, initial=xp.inf)
+    return xp.where(nearest < evidence.state_error, xp.inf, error), nearest

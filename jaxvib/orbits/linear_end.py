@@ -1,14 +1,14 @@
 """Where a system ends as long as no gap closes: the steady state of its linear part."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import equinox as eqx
-import jax.numpy as jnp
 from jaxtyping import Array, Bool, Complex, Float
 
+from .._arrays import library_of
+from ..systems.equation import Equation
 from ..systems.impact import EquationOfMotion
 from ..systems.loads import HarmonicLoad
-from ..systems.system import System
+from ..systems.system import System, equation_shape
 
 # Decay times after which what is left of a transient, e^-12, is as small as a motion
 # has to recur; and the most periods of the load that are spent on it.
@@ -41,7 +41,7 @@ class LinearEnd(NamedTuple):
 
 def linear_but_for_contacts(system: System) -> bool:
     """Return whether a system has a linear end: linear bodies under harmonic loads."""
-    equation = eqx.filter_eval_shape(lambda s: s.equation(), system)
+    equation = equation_shape(system)
     return (
         isinstance(equation, EquationOfMotion)
         and not (equation.frictions or equation.springs)
@@ -50,7 +50,12 @@ def linear_but_for_contacts(system: System) -> bool:
 
 
 def linear_end(system: System) -> LinearEnd:
-    r"""Return the linear end of a system, by its modes and its frequency response.
+    """Return the linear end of a system, see `linear_end_of`."""
+    return linear_end_of(system.equation(), system.period())
+
+
+def linear_end_of(equation: Equation, period) -> LinearEnd:
+    r"""Return the linear end of an equation, by its modes and its frequency response.
 
     The steady state is $q = \mathrm{Re} \sum_l Q_l e^{i \omega_l t}$ with
     $(C - \omega_l^2 M + i \omega_l D) Q_l = r_l F_l e^{i \varphi_l}$. Of one load it
@@ -58,8 +63,8 @@ def linear_end(system: System) -> LinearEnd:
     than the largest of 512 times of the period and $h^2/8 \sum \omega_l^2 |n^T Q_l|$,
     with the time $h$ between two of them.
     """
-    equation = system.equation()
     assert isinstance(equation, EquationOfMotion)
+    xp = library_of(equation, period)
     size = equation.stiffness.shape[0]
     rigid = equation.stiffness.astype(complex)
     lossy = equation.damping.astype(complex)
@@ -67,57 +72,58 @@ def linear_end(system: System) -> LinearEnd:
     for load, response in zip(equation.loads, equation.load_responses, strict=True):
         assert isinstance(load.law, HarmonicLoad)
         w = load.law.frequency.astype(complex)
-        dynamic = rigid - w**2 * jnp.eye(size, dtype=complex) + 1j * w * lossy
+        dynamic = rigid - w**2 * xp.eye(size, dtype=complex) + 1j * w * lossy
         amplitude, phase = (x.astype(complex) for x in (load.law.amplitude, load.law.phase))
-        phasor = amplitude * jnp.exp(1j * phase)
-        amplitudes.append(jnp.linalg.solve(dynamic, response.astype(complex) * phasor))
+        phasor = amplitude * xp.exp(1j * phase)
+        amplitudes.append(xp.linalg.solve(dynamic, response.astype(complex) * phasor))
         frequencies.append(w)
-    response, frequency = jnp.stack(amplitudes), jnp.stack(frequencies)
-    start = jnp.concatenate([
-        jnp.sum(response.real, axis=0) + equation.offset,
-        jnp.sum((1j * frequency[:, None] * response).real, axis=0),
+    response, frequency = xp.stack(amplitudes), xp.stack(frequencies)
+    start = xp.concatenate([
+        xp.sum(response.real, axis=0) + equation.offset,
+        xp.sum((1j * frequency[:, None] * response).real, axis=0),
     ])  # fmt: skip
-    matrix = jnp.concatenate([
-        jnp.concatenate([jnp.zeros((size, size)), jnp.eye(size)], axis=1),
-        jnp.concatenate([-equation.stiffness, -equation.damping], axis=1),
+    matrix = xp.concatenate([
+        xp.concatenate([xp.zeros((size, size)), xp.eye(size)], axis=1),
+        xp.concatenate([-equation.stiffness, -equation.damping], axis=1),
     ])  # fmt: skip
     # LAPACK never returns from some matrices of NaN.
-    finite = jnp.all(jnp.isfinite(matrix))
-    values, vectors = jnp.linalg.eig(jnp.where(finite, matrix, -jnp.eye(2 * size)))
-    modes = jnp.linalg.inv(vectors)
-    slowest = -jnp.max(values.real)
-    decided = jnp.abs(slowest) > _UNDAMPED * jnp.max(jnp.abs(values))
-    decay = jnp.where(decided, 1 / jnp.where(decided, slowest, 1.0), jnp.inf)
-    decay = jnp.where(finite, decay, jnp.nan)
+    finite = xp.all(xp.isfinite(matrix))
+    values, vectors = xp.linalg.eig(xp.where(finite, matrix, -xp.eye(2 * size)))
+    modes = xp.linalg.inv(vectors)
+    slowest = -xp.max(values.real)
+    decided = xp.abs(slowest) > _UNDAMPED * xp.max(xp.abs(values))
+    decay = xp.where(decided, 1 / xp.where(decided, slowest, 1.0), xp.inf)
+    decay = xp.where(finite, decay, xp.nan)
     if not equation.contacts:
-        nothing = jnp.zeros((0, 2 * size))
-        return LinearEnd(start, decay, modes, nothing, jnp.zeros(0))
-    directions = jnp.stack([contact.direction for contact in equation.contacts])
-    gaps = jnp.stack([contact.gap for contact in equation.contacts])
-    closing = jnp.abs(directions.astype(complex) @ vectors[:size])
-    peaks = _peaks(directions.astype(complex) @ response.T, frequency, system.period())
+        nothing = xp.zeros((0, 2 * size))
+        return LinearEnd(start, decay, modes, nothing, xp.zeros(0))
+    directions = xp.stack([contact.direction for contact in equation.contacts])
+    gaps = xp.stack([contact.gap for contact in equation.contacts])
+    closing = xp.abs(directions.astype(complex) @ vectors[:size])
+    peaks = _peaks(directions.astype(complex) @ response.T, frequency, period)
     return LinearEnd(start, decay, modes, closing, gaps - peaks)
 
 
-def _peaks(closing: Complex[Array, "contacts loads"], frequency, period):
+def _peaks(closing: Complex[Any, "contacts loads"], frequency, period):
     """Return an upper bound of how far the steady state closes each gap, m."""
-    total = jnp.sum(jnp.abs(closing), axis=1)
+    xp = library_of(closing, frequency, period)
+    total = xp.sum(xp.abs(closing), axis=1)
     if closing.shape[1] == 1:
         return total
-    times = (period * jnp.arange(float(_POINTS)) / _POINTS).astype(complex)
-    turned = jnp.exp(1j * frequency[:, None] * times[None, :])
-    seen = jnp.max((closing @ turned).real, axis=1)
+    times = (period * xp.arange(float(_POINTS)) / _POINTS).astype(complex)
+    turned = xp.exp(1j * frequency[:, None] * times[None, :])
+    seen = xp.max((closing @ turned).real, axis=1)
     between = (period / _POINTS) ** 2 / 8
-    unseen = between * jnp.sum(jnp.abs(closing * frequency[None, :] ** 2), axis=1)
-    return jnp.minimum(total, seen + unseen)
+    unseen = between * xp.sum(xp.abs(closing * frequency[None, :] ** 2), axis=1)
+    return xp.minimum(total, seen + unseen)
 
 
-def attracts(end: LinearEnd) -> Bool[Array, ""]:
+def attracts(end: LinearEnd) -> Bool[Any, ""]:
     """Return whether the steady state attracts: every free motion dies out."""
-    return jnp.isfinite(end.decay) & (end.decay > 0)
+    return library_of(end).isfinite(end.decay) & (end.decay > 0)
 
 
-def stays_apart(end: LinearEnd, state: Float[Array, " state"]) -> Bool[Array, ""]:
+def stays_apart(end: LinearEnd, state: Float[Any, " state"]) -> Bool[Any, ""]:
     """Return whether no gap closes on the way from `state` at t = 0 to the steady state.
 
     Each mode can close a gap by no more than the modulus that it begins with.
@@ -125,17 +131,19 @@ def stays_apart(end: LinearEnd, state: Float[Array, " state"]) -> Bool[Array, ""
     return attracts(end) & _bounded(end, state)
 
 
-def never_settles(end: LinearEnd, state: Float[Array, " state"]) -> Bool[Array, ""]:
+def never_settles(end: LinearEnd, state: Float[Any, " state"]) -> Bool[Any, ""]:
     """Return whether no gap closes and the free motion goes on, or grows, for ever."""
+    xp = library_of(end, state)
     free = end.margin.shape[0] == 0
-    held = jnp.isposinf(end.decay) & _bounded(end, state)
-    return held | (free & ~attracts(end) & ~jnp.isnan(end.decay))
+    held = xp.isposinf(end.decay) & _bounded(end, state)
+    return held | (free & ~attracts(end) & ~xp.isnan(end.decay))
 
 
 def _bounded(end, state):
-    shares = jnp.abs(end.modes @ (state - end.state).astype(complex))
-    most = (1 + _ROUNDING) * jnp.sum(end.closing * shares[None, :], axis=1)
-    return jnp.all(most < end.margin)
+    xp = library_of(end, state)
+    shares = xp.abs(end.modes @ (state - end.state).astype(complex))
+    most = (1 + _ROUNDING) * xp.sum(end.closing * shares[None, :], axis=1)
+    return xp.all(most < end.margin)
 
 
 def transient_periods(end: LinearEnd, period, least):
@@ -144,7 +152,8 @@ def transient_periods(end: LinearEnd, period, least):
     12 of the slowest decay times of the linear system, but `least` periods at least and
     8192 at most.
     """
-    least = jnp.asarray(least, float)
-    wanted = jnp.where(attracts(end), DECAY_TIMES * end.decay / period, 0.0)
-    most = jnp.maximum(least, float(LONGEST_TRANSIENT))
-    return jnp.ceil(jnp.clip(wanted, least, most)).astype(int)
+    xp = library_of(end, period, least)
+    least = xp.asarray(least, float)
+    wanted = xp.where(attracts(end), DECAY_TIMES * end.decay / period, 0.0)
+    most = xp.maximum(least, float(LONGEST_TRANSIENT))
+    return xp.ceil(xp.clip(wanted, least, most)).astype(int)

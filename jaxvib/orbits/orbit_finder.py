@@ -3,44 +3,49 @@
 import functools
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 
-from ..ensemble import compile_ahead, map_samples
-from ..kernels.library import library_kernel
+from .._arrays import library_of, on_host
+from ..ensemble import InParts, compile_ahead, map_samples
 from .evidence import evidence_factor
-from .periodic_orbit import PeriodicOrbit, orbit_of_shot
+from .orbit import PeriodicOrbit, orbit_of_shot
 from .settings import SettlingSettings
-from .settling import GRAZING
-from .shooting import scales, shoot
+from .stages import shot_stage
 
 
 class OrbitFinder:
     """Newton's method for many samples of one structure, compiled beside other work.
 
     The iteration is a kernel where one can be printed. Eigenvalues and condition numbers
-    of its orbits, which no kernel has, come from a small program of XLA's without a flow.
+    of its orbits, which no kernel has, are numpy's for a `few` samples, and come from a
+    small program of XLA's without a flow for more of them.
 
     **Fields:** `static`: what the samples' systems share; `one`: leaves and a state of one
     of them; `how`: whose `engine` "auto" takes whatever follows single motions;
     `quick`: whether "auto" may go by events, which it does where that is a kernel.
     """
 
-    def __init__(self, static, one, how: SettlingSettings, quick: bool):
+    def __init__(self, static, one, how: SettlingSettings, quick: bool, few: bool):
         (leaves, state), chunk, engine = one, how.chunk, how.engine
         rtol, factor = how.rtol, evidence_factor(how.evidence)
         self._run = functools.partial(map_samples, chunk=chunk)
         self._settings = float(rtol), float(factor)
         settings = np.asarray(1, np.int32), np.asarray(rtol), np.asarray(factor)
         lane = (leaves, np.asarray(state), *settings)
-        by_events = _shot_stage(static, "event")
+        by_events = shot_stage(static, "event")
         go = engine == "event" or (quick and not by_events.why_not(lane))
         steps = "diffrax" if engine == "diffrax" else "auto"
-        self._shots = by_events if go else _shot_stage(static, steps)
-        self._evidence = _evidence_stage(static)
-        shot = self._shots.shapes(lane)
+        self._shots = by_events if go else shot_stage(static, steps)
         compile_ahead(self._shots, lane, chunk=chunk)
-        compile_ahead(self._evidence, (lane, shot), chunk=chunk)
+        if few and not self._shots.why_not(lane):
+            finish = functools.partial(_evidence, static)
+            self._find = functools.partial(self._run, InParts(self._shots, finish))
+        else:
+            evidence = _evidence_stage(static)
+            compile_ahead(evidence, (lane, self._shots.shapes(lane)), chunk=chunk)
+            self._find = lambda lanes: self._run(
+                evidence, (lanes, self._run(self._shots, lanes))
+            )
 
     def find(self, leaves, guesses, periods: int) -> tuple[PeriodicOrbit, np.ndarray]:
         """Return orbits near guesses, one of a sample, and how far each is from there.
@@ -50,26 +55,19 @@ class OrbitFinder:
         number = len(guesses)
         settings = (np.full(number, value) for value in self._settings)
         lanes = leaves, guesses, np.full(number, periods, np.int32), *settings
-        found, distance = self._run(self._evidence, (lanes, self._run(self._shots, lanes)))
+        found, distance = self._find(lanes)
         return found, np.asarray(distance)
 
 
 @functools.lru_cache(maxsize=32)
-def _shot_stage(static, engine):
-    def stage(lane):
-        leaves, state, periods, rtol, factor = lane
-        system = eqx.combine(leaves, static)
-        return shoot(system, state, periods, rtol, rtol * factor, GRAZING, engine)
-
-    return library_kernel(stage, static, engine)
-
-
-@functools.lru_cache(maxsize=32)
 def _evidence_stage(static):
-    def stage(lane):
-        (leaves, state, periods, rtol, factor), shot = lane
-        system = eqx.combine(leaves, static)
-        orbit = orbit_of_shot(system, shot, periods, rtol * factor, factor < 1)
-        return orbit, jnp.max(jnp.abs(orbit.state - state) / scales(system, state))
+    return lambda lane: _evidence(static, *lane)
 
-    return stage
+
+def _evidence(static, lane, found):
+    """Return the orbit of what a shot found, and how far it is from the guess."""
+    leaves, state, periods, rtol, factor = lane
+    system = eqx.combine(leaves, static)
+    orbit = orbit_of_shot(system, *found, periods, rtol * factor, factor < 1)
+    xp = library_of(lane, found)
+    return orbit, xp.max(xp.abs(on_host(orbit.state) - state) / found[1].start_units)

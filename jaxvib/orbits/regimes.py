@@ -11,7 +11,6 @@ import numpy as np
 from .._quantity import check_range
 from ..dynamics.engines import MANY, engine_for
 from ..ensemble import Reason, compile_ahead, map_samples
-from ..kernels.library import library_kernel
 from ..systems.parameters import parameters, replace
 from ..systems.periods import refuse_autonomous
 from .aperiodic import Watched, limit_of, track_stage, watch_out
@@ -24,10 +23,11 @@ from .linear_end import (
     transient_periods,
 )
 from .multipliers import UNSTABLE
+from .orbit import PeriodicOrbit, unknown_orbits
 from .orbit_finder import OrbitFinder
-from .periodic_orbit import LONGEST_PERIOD, PeriodicOrbit, unknown_orbits
 from .settings import USUAL, SettlingSettings
-from .settling import TRANSIENT_RTOL, recurrences, strobe
+from .stages import strobe_stage
+from .transient import LONGEST_PERIOD
 
 # A motion has settled on a period where it recurs this closely, in units of its own
 # size; Newton's method takes over from there.
@@ -79,7 +79,7 @@ def regimes(
     run = functools.partial(map_samples, chunk=chunk)
     start = run(_rest_stage(static), leaves)
     one = jax.tree.map(lambda leaf: leaf[0], (leaves, start.state))
-    finder = OrbitFinder(static, one, settings, engine == "event")
+    finder = OrbitFinder(static, one, settings, engine == "event", number < MANY)
     report = progress or (lambda done: None)
     state, nearest, result = _settled(run, leaves, static, start, settings, engine)
     found = _Found(system, leaves, result, finder, report)
@@ -122,7 +122,7 @@ def transient_engine(
     quick = engine_for(system, engine, MANY)
     if quick[0] == "event":
         leaves, static = eqx.partition(system, eqx.is_inexact_array)
-        stage = _settle_stage(static, longest, "event")
+        stage = strobe_stage(static, _SEGMENT, longest, "event")
         if not stage.why_not((leaves, system.rest())):
             return quick
     return chosen
@@ -225,7 +225,7 @@ def _settled(run, leaves, static, start: _Start, settings: SettlingSettings, eng
     limit = np.full(number, least)
     if start.end is not None:
         limit = run(_limit_stage, (start.end, start.period, limit))
-    settle_stage = _settle_stage(static, longest, engine)
+    settle_stage = strobe_stage(static, _SEGMENT, longest, engine)
     waiting = np.arange(number)
     for segment in range(1, -(-int(limit.max()) // _SEGMENT) + 1):
         if start.end is not None:
@@ -265,17 +265,6 @@ def _limit_stage(lane):
 def _apart_stage(lane):
     end, state = lane
     return stays_apart(end, state), never_settles(end, state)
-
-
-@functools.lru_cache(maxsize=32)
-def _settle_stage(static, longest, engine):
-    def stage(lane):
-        leaves, state = lane
-        system = eqx.combine(leaves, static)
-        states, result = strobe(system, state, _SEGMENT, TRANSIENT_RTOL, engine)
-        return states[-1], recurrences(system, states, longest), result
-
-    return library_kernel(stage, static, longest, engine)
 
 
 def _likely_periods(trail, units, repeats, longest) -> set[int]:

@@ -23,8 +23,6 @@ from .shooting import no_period, scales
 GRAZING = 1e-9
 # A transient only leads near to an orbit: Newton's method finds it, at the tolerance asked.
 TRANSIENT_RTOL = 1e-7
-LEAST_TRANSIENT = 512  # periods: 12 decay times at a damping ratio of 0.4 %
-SETTLED = 1e-5  # how closely a motion recurs that has settled, per size
 # Distance of the neighbour that measures a Lyapunov exponent, per size of the motion: small
 # enough that curvature adds a millionth, and ten digits of the difference are not rounding.
 _NEIGHBOUR = 1e-6
@@ -43,15 +41,6 @@ class _Transient(NamedTuple):
     """A transient after so many periods, and why it failed, if it did."""
 
     state: Float[Array, " n"]
-    periods: Int[Array, ""] | int
-    result: Int[Array, ""]
-
-
-class _Settling(NamedTuple):
-    """A transient, how closely it recurs so far, its periods, and why it failed."""
-
-    state: Float[Array, " n"]
-    nearest: Float[Array, " longest"]
     periods: Int[Array, ""] | int
     result: Int[Array, ""]
 
@@ -108,44 +97,6 @@ def run_out(system: System, state, least: int, rtol, engine="auto"):
     if end is None:
         return last.state, last.result
     return jnp.where(stays_apart(end, last.state), end.state, last.state), last.result
-
-
-def settle(
-    system: System, state, longest: int, least: int, close: float, rtol
-) -> tuple[Array, Array, Array]:
-    """Run a transient out until a state recurs within `longest` periods.
-
-    A linear system with contacts is followed for 12 of its slowest decay times, `least`
-    periods at least; from where no gap closes any more it is in its steady state.
-
-    **Returns:** the last state, its `recurrences`, and a reason code; where the transient
-    was too long the recurrences tell how near it came.
-    """
-    start = jnp.asarray(state, float)
-    count = 2 * longest
-    end = linear_end(system) if linear_but_for_contacts(system) else None
-    most = least if end is None else transient_periods(end, system.period(), least)
-
-    def arrived(state, nearest):
-        """Return the steady state where nothing else is to come."""
-        if end is None:
-            return state, nearest
-        apart = stays_apart(end, state)
-        return jnp.where(apart, end.state, state), jnp.where(apart, 0.0, nearest)
-
-    def go_on(last: _Settling):
-        unsettled = ~(jnp.min(last.nearest) < close)
-        return unsettled & (last.periods < most) & (last.result == Reason.SUCCESS)
-
-    def segment(last: _Settling) -> _Settling:
-        states, result = strobe(system, last.state, count, rtol)
-        state, nearest = arrived(states[-1], recurrences(system, states, longest))
-        return _Settling(state, nearest, last.periods + count, result)
-
-    begun = arrived(start, jnp.full(longest, jnp.inf))
-    first = _Settling(*begun, 0, jnp.asarray(0, jnp.int32))
-    last = jax.lax.while_loop(go_on, segment, first)
-    return last.state, last.nearest, last.result
 
 
 class Records(NamedTuple):

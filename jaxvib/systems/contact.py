@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
+from .._arrays import library_of
 from .._quantity import Range, check_range, quantity
 from .printed import Printed
 
@@ -62,7 +63,8 @@ class HertzContact(Printed):
             compliance += (1 - ratio**2) / (np.pi * modulus)
         check_range("curvature_sum", curvature_sum, "1/m", _POSITIVE)
         check_range("shape_factor", shape_factor, "", _POSITIVE)
-        return cls(4 * shape_factor / (3 * compliance * jnp.sqrt(curvature_sum)))
+        root = library_of(curvature_sum).sqrt(curvature_sum)
+        return cls(4 * shape_factor / (3 * compliance * root))
 
     @classmethod
     def from_curvatures(

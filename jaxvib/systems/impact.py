@@ -387,12 +387,12 @@ class TwoBodyImpact(Mechanical, Linear):
     @property
     def contacts(self) -> tuple[Contact, ...]:
         """The one contact, between the bodies."""
-        return (Contact(jnp.array([1.0, -1.0]), self.gap, self.contact),)
+        return (Contact(np.array([1.0, -1.0]), self.gap, self.contact),)
 
     @property
     def loads(self) -> tuple[AppliedLoad, ...]:
         """The one load, on the main body."""
-        return (AppliedLoad(jnp.array([1.0, 0.0]), self.load),)
+        return (AppliedLoad(np.array([1.0, 0.0]), self.load),)
 
     def linear_part(self) -> Linear:
         """Return the system itself."""
@@ -407,12 +407,12 @@ class TwoBodyImpact(Mechanical, Linear):
     def equation(self) -> EquationOfMotion:
         """Return the equation of motion, ready to be evaluated."""
         contacts, loads = self.contacts, self.loads
-        offset = self.gap * jnp.array([0.0, 1.0])
+        offset = self.gap * np.array([0.0, 1.0])
         return equation_of_motion(self.matrices(), contacts, loads, offset)
 
     def rest(self) -> Float[Array, " 4"]:
         """Return the state at rest, the attached body at its gap."""
-        return self.gap * jnp.array([0.0, 1.0, 0.0, 0.0])
+        return self.gap * np.array([0.0, 1.0, 0.0, 0.0])
 
     def period(self) -> Float[Array, ""]:
         """Return the period of the load, s, as `ImpactSystem.period` does."""

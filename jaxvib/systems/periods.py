@@ -1,10 +1,13 @@
 """Periods that loads have in common, and fields that repeat as they are said to."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from .._arrays import is_known
 from .._environment import require_float64
 from .forced import ForcedSystem
 from .loads import Load, changing, never_repeats
@@ -61,17 +64,20 @@ def period_of(system) -> Float[Array, ""]:
     return jnp.where(_repeats(system, jax.lax.stop_gradient(period)), period, jnp.nan)
 
 
-def check_period(system) -> None:
-    """Raise `ValueError` if a system is known to have no period."""
+def check_period(system, period=None) -> None:
+    """Raise `ValueError` if a system is known to have no period.
+
+    `period`: of the system, s, where somebody has it already.
+    """
     require_float64()
     refuse_autonomous(system)
-    period = system.period()
+    period = system.period() if period is None else period
     leaves = [leaf for leaf in jax.tree.leaves(system) if hasattr(leaf, "dtype")]
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in (period, *leaves)):
+    if not is_known(period, *leaves):
         return
     if not np.isfinite(period) and all(np.all(np.isfinite(leaf)) for leaf in leaves):
         raise ValueError(without_period(system.loads))
-    if np.isfinite(period) and not bool(_repeats(system, jnp.asarray(period))):
+    if np.isfinite(period) and not bool(_repeats(system, period)):
         whose = "field" if isinstance(system, ForcedSystem) else "load"
         raise ValueError(
             f"period = {float(period):.10g} s is none: the {whose} does not have "
@@ -99,11 +105,11 @@ def without_period(loads) -> str:
     )
 
 
-def _repeats(system, period) -> Bool[Array, ""]:
+def _repeats(system, period) -> Bool[Any, ""]:
     """Return whether f(t + T, x) = f(t, x) at some times and states, but for rounding."""
     parts = (np.arange(_TIMES) * 0.6180339887498949 + 0.1) % 1.0
-    times = period * jnp.asarray(parts)
     if isinstance(system, ForcedSystem):
+        times = period * jnp.asarray(parts)
         rng = np.random.default_rng(1)
         states = rng.normal(size=(_STATES, system.dimension))
         states *= np.array([0.0, 1e-3, 0.1, 1.0, 1.0, 10.0])[:, None]
@@ -114,10 +120,10 @@ def _repeats(system, period) -> Bool[Array, ""]:
             return each(jnp.asarray(states))
 
         return _same(at(times), at(times + period))
-    every = jnp.asarray(True)
+    every = np.asarray(True)
     for load in system.loads:
         if not isinstance(load.law, Load):  # those of the library are known to
-            force = jax.vmap(load.law.force)
+            force, times = jax.vmap(load.law.force), period * jnp.asarray(parts)
             now, later = force(times), force(times + load.law.period())
             every = every & _same(now[None, :, None], later[None, :, None])
     return every

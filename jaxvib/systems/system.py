@@ -1,6 +1,8 @@
 """What is studied: systems that can have periodic motions, by their loads or without."""
 
 import abc
+import functools
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -73,6 +75,24 @@ class System(Printed):
     def labels(self) -> Labels:
         """What the components of a state, and the displacements, are called."""
         return Labels(self.state_names, (), self.freedom_names, ())
+
+
+def equation_shape(system: System) -> Any:
+    """Return a system's equation with the shapes of its numbers in their places."""
+    numbers, static = eqx.partition(system, eqx.is_array)
+    shapes, tree = jax.tree.flatten(
+        jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), numbers)
+    )
+    try:
+        return _equation_shape(static, tree, tuple(shapes))
+    except TypeError:  # of a user's system with a part that has no hash
+        return eqx.filter_eval_shape(lambda system: system.equation(), system)
+
+
+@functools.lru_cache(maxsize=256)
+def _equation_shape(static, tree, shapes):
+    system = eqx.combine(jax.tree.unflatten(tree, shapes), static)
+    return eqx.filter_eval_shape(lambda system: system.equation(), system)
 
 
 class Mechanical(System):

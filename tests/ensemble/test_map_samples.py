@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxvib as jv
-from jaxvib.ensemble import compile_ahead
+from jaxvib.ensemble import InParts, compile_ahead
 
 
 def iterate(sample):
@@ -29,6 +29,21 @@ def iterate(sample):
         lambda carry: carry[1] < sample["steps"], body, (sample["x"], 0)
     )
     return {"x": x * jnp.sin(x), "n": n}
+
+
+def test_what_numpy_finishes_is_what_it_makes_of_the_kernel_s_results():
+    @jv.kernel
+    def squared(sample):
+        return sample["x"] ** 2
+
+    def finish(sample, found):
+        assert isinstance(found, np.generic | np.ndarray)
+        return {"sum": sample["x"] + found, "square": found}
+
+    samples = {"x": np.arange(5.0)}
+    found = jv.map_samples(InParts(squared, finish), samples)
+    np.testing.assert_array_equal(found["sum"], np.arange(5.0) + np.arange(5.0) ** 2)
+    np.testing.assert_array_equal(found["square"], np.arange(5.0) ** 2)
 
 
 rng = np.random.default_rng(0)

@@ -107,6 +107,18 @@ def test_every_width_and_order_has_the_same_bits(width):
     np.testing.assert_array_equal(backwards[::-1], damped.map(t, w)[0])
 
 
+def test_code_compiled_in_a_hurry_has_the_same_bits_as_the_best(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    native = Native(print_lanes(PROGRAM, 4))
+    lanes = [np.resize(x, 40) for x in (t, w)]
+    hurried = native(lanes, 1)
+    assert len(list(tmp_path.rglob("*.o"))) == 1
+    native.best()
+    assert len(list(tmp_path.rglob("*.o"))) == 2
+    for one, other in zip(hurried, native(lanes, 1), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("without", ["-avx512f", "-avx512f,-avx2,-avx,-fma"])
 def test_every_set_of_instructions_has_the_same_bits(without):
     if "+sse2" not in host_features():

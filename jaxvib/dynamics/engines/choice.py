@@ -4,10 +4,10 @@ import difflib
 from collections.abc import Sequence
 from typing import overload
 
-import equinox as eqx
 import jax
 
 from ..._environment import require_float64
+from ...systems.system import equation_shape
 from ..events import why_only
 from .diffrax_engine import DiffraxEngine
 from .engine import Engine
@@ -36,7 +36,7 @@ def engine_of_values(system, engine: str | Engine) -> Engine:
     "auto" goes from event to event where that is a kernel which compiles in seconds.
     """
     if engine == "auto" and jax.default_backend() == "cpu":
-        equation = eqx.filter_eval_shape(lambda system: system.equation(), system)
+        equation = equation_shape(system)
         events = ENGINES["event"]
         if not events.refusal(equation) and equation.inertia.size <= MOST_AT_ONCE:
             return events
@@ -62,7 +62,7 @@ def engine_for(system, engine, lanes: int):
     """
     check_engine(engine)
     require_float64()
-    equation = eqx.filter_eval_shape(lambda system: system.equation(), system)
+    equation = equation_shape(system)
     only = why_only(equation)
     chosen = "event" if engine == "auto" and only else engine
     if chosen != "auto":

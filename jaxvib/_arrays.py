@@ -1,0 +1,103 @@
+"""Small arrays of one system: by numpy where they are numpy's, else by JAX.
+
+Each operation that JAX is asked for outside a program is a program of its own to compile:
+twenty milliseconds, in every process, for what takes numpy a microsecond.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def library_of(*values) -> Any:
+    """Return what computes with arrays: `jax.numpy`, or `HOST` where all are numpy's.
+
+    Both have the same functions; `HOST` as JAX does: linear algebra of matrices that are
+    singular or not finite gives NaN or infinity and raises nothing.
+    """
+    leaves = jax.tree.leaves(values)
+    host = all(isinstance(leaf, np.ndarray | np.generic | int | float) for leaf in leaves)
+    return HOST if host else jnp
+
+
+def as_array(value, kind):
+    """Return a number as an array of a kind: numpy's unless it is JAX's already."""
+    return jnp.asarray(value, kind) if library_of(value) is jnp else np.asarray(value, kind)
+
+
+def is_known(*values) -> bool:
+    """Return whether no array among the leaves is traced."""
+    return not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
+
+
+def on_host(tree):
+    """Return a pytree with numpy's arrays instead of those of JAX's that are known."""
+
+    def there(leaf):
+        return np.asarray(leaf) if isinstance(leaf, jax.Array) and is_known(leaf) else leaf
+
+    return jax.tree.map(there, tree)
+
+
+def loop(goes_on: Callable, step: Callable, first):
+    """Return the first state that does not go on: Python's, of traced states JAX's."""
+    if library_of(first) is jnp:
+        return jax.lax.while_loop(goes_on, step, first)
+    state = first
+    while goes_on(state):
+        state = step(state)
+    return state
+
+
+def frozen(value):
+    """Return a value without derivatives."""
+    return value if library_of(value) is HOST else jax.lax.stop_gradient(value)
+
+
+def _nan_where_it_fails(function: Callable) -> Callable:
+    """Return a function of matrices that has NaN instead of `LinAlgError`."""
+
+    @functools.wraps(function)
+    def quiet(matrix, *others, **settings):
+        try:
+            return function(matrix, *others, **settings)
+        except np.linalg.LinAlgError:
+            like = others[0] if function is np.linalg.solve else matrix
+            scalar = function in (np.linalg.cond, np.linalg.norm)
+            return np.float64(np.nan) if scalar else np.full_like(like, np.nan)
+
+    return quiet
+
+
+class _LinearAlgebra:
+    """What `jax.numpy.linalg` does, by numpy."""
+
+    solve = staticmethod(_nan_where_it_fails(np.linalg.solve))
+    inv = staticmethod(_nan_where_it_fails(np.linalg.inv))
+    cond = staticmethod(_nan_where_it_fails(np.linalg.cond))
+    norm = staticmethod(_nan_where_it_fails(np.linalg.norm))
+    det = staticmethod(np.linalg.det)
+
+    @staticmethod
+    def eigvals(matrix):
+        """Return the eigenvalues, as complex numbers even if all are real."""
+        return np.linalg.eigvals(matrix).astype(complex)
+
+    @staticmethod
+    def eig(matrix):
+        """Return eigenvalues and eigenvectors, as complex numbers even if all are real."""
+        return tuple(part.astype(complex) for part in np.linalg.eig(matrix))
+
+
+class _Host:
+    linalg = _LinearAlgebra
+
+    def __getattr__(self, name: str):
+        return getattr(np, name)
+
+
+HOST = _Host()

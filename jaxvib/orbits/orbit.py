@@ -1,0 +1,325 @@
+"""A periodic motion, put together from where Newton's method has ended."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Complex, Float, Int
+
+from .._arrays import HOST, frozen, is_known, library_of, on_host
+from .._quantity import reported
+from ..drawing import Drawn, Labels, draw
+from ..dynamics.engines import engine_of_values
+from ..dynamics.flow import flow
+from ..dynamics.observables import Watched
+from ..ensemble import Reason, reason
+from ..ensemble.result import Result
+from ..systems.system import System
+from .evidence import evidence_of_shot, multiplier_bar
+from .extremes import top
+from .implicit import implicit_root, with_derivative_of
+from .motion_pictures import multipliers_chart, orbit_motion
+from .multipliers import VERDICTS, floquet_multipliers, modulus, verdict
+from .shooting import Shot
+from .stages import Told
+
+# Without evidence multipliers nearer to the unit circle than this are undecided: far more
+# than what an onset of contact adds to the tolerance (`evidence.multiplier_bar`).
+_BAND = 1e-3
+
+
+class PeriodicOrbit(Drawn, Result):
+    r"""A motion $s(t)$ with $s(t + nT) = s(t)$, in SI units; T the load's period.
+
+    Every field is differentiable with respect to every parameter of the system by the
+    implicit function theorem, but for the numbers that are evidence and for
+    `contact_duration`, whose derivative is NaN.
+
+    An onset is counted as a contact if the penetration then exceeds 1e-9 of the
+    largest displacement; `grazing_margin` is the smallest |penetration| at which a gap
+    turned from closing to opening, so that a count within it can be doubted.
+    """
+
+    state: Float[Array, " n"] = reported("state at t = 0", "", ("state",))
+    period: Float[Array, ""] = reported("period of the motion", "s")
+    periods: Int[Array, ""] = reported("periods of the load in one of the motion")
+    monodromy: Float[Array, "n n"] = reported("monodromy matrix", "", ("state", "column"))
+    floquet_multipliers: Complex[Array, " n"] = reported(
+        "Floquet multipliers, largest modulus first", "", ("multiplier",)
+    )
+    largest_multiplier: Float[Array, ""] = reported("modulus of the largest multiplier")
+    stable: Int[Array, ""] = reported("1 stable, 0 unstable, -1 undecided")
+    contacts: Int[Array, ""] = reported("onsets of contact in one period of the motion")
+    contacts_per_period: Float[Array, ""] = reported("contacts per period of the load")
+    max_contact_force: Float[Array, ""] = reported("largest contact force", "N")
+    contact_duration: Float[Array, ""] = reported("time in contact in one period", "s")
+    grazing_margin: Float[Array, ""] = reported("smallest |penetration| at a turn", "m")
+    amplitude: Float[Array, " freedoms"] = reported(
+        "half of highest minus lowest displacement", "m", ("freedom",)
+    )
+    lyapunov_exponent: Float[Array, ""] = reported("largest Lyapunov exponent", "1/s")
+    lyapunov_error: Float[Array, ""] = reported("standard error of the exponent", "1/s")
+    residual: Float[Array, ""] = reported(
+        "largest component of s(nT) - s(0), tighter tolerance"
+    )
+    state_error: Float[Array, ""] = reported("error bar of the state")
+    monodromy_error: Float[Array, ""] = reported("change of M at the tighter tolerance")
+    multiplier_error: Float[Array, ""] = reported("bound on the error of each multiplier")
+    determinant_defect: Float[Array, ""] = reported(
+        "det M / exp(-nT tr(D/M)) - 1, the impacts' part left out; NaN below 1e-307"
+    )
+    condition: Float[Array, ""] = reported("condition number of M - I")
+    newton_quotient: Float[Array, ""] = reported("Newton-Kantorovich quotient")
+    result: Int[Array, ""] = reported("reason code")
+    labels: Labels = eqx.field(static=True, default=Labels())
+
+    @property
+    def drawable(self) -> bool:
+        """Whether this is one orbit, and was found."""
+        return np.ndim(self.result) == 0 and not self._empty()
+
+    def plot(self, system: System | None = None, what: str = "phase", *, ax=None):
+        """Draw the orbit on axes of matplotlib, new ones unless given, and return them.
+
+        With its `system` the motion over one period, `what` of it as of a `Trajectory`;
+        without, its Floquet multipliers about the unit circle, inside which it is stable.
+        **Raises:** `ValueError` for many orbits at once or one that was not found.
+        """
+        if system is None:
+            return draw(multipliers_chart(self), ax)
+        return orbit_motion(self, system).plot(what, ax=ax)
+
+    def animate(self, system: System, duration: float = 8.0):
+        """Return a `matplotlib` animation of one period, see `Trajectory.animate`."""
+        return orbit_motion(self, system).animate(duration)
+
+    def _empty(self) -> bool:
+        return not np.isfinite(self.largest_multiplier)
+
+    def _lines(self) -> list[str]:
+        state = self.labels.shown(np.asarray(self.state))
+        amplitude = self.labels.amplitudes(np.asarray(self.amplitude))
+        return [
+            f"PeriodicOrbit: {VERDICTS[int(self.stable)]}, "
+            f"largest |multiplier| {self.largest_multiplier:.6g} "
+            f"(error {self.multiplier_error:.1e})",
+            f"  period        {self.period:.6g} s = {int(self.periods)} of the load's",
+            f"  state, t = 0  {state} (error {self.state_error:.1e})",
+            f"  amplitude     {amplitude}",
+            f"  contacts      {int(self.contacts)} a period, "
+            f"{self.contact_duration:.4g} s in all",
+            f"  peak force    {self.max_contact_force:.6g} N",
+            f"  evidence      residual {self.residual:.1e}, "
+            f"det M off by {self.determinant_defect:.1e}",
+            f"  result        {reason(self.result)}",
+        ]
+
+
+def unknown_orbits(system, number: int) -> PeriodicOrbit:
+    """Return orbits of which nothing is known, as numpy arrays: NaN, -1 of whole numbers.
+
+    They have a leading axis of that many.
+    """
+    state = np.shape(eqx.filter_eval_shape(lambda s: s.rest(), system))
+    freedoms = np.shape(
+        eqx.filter_eval_shape(lambda s: s.equation().displaced(s.rest()), system)
+    )
+    shapes = {
+        "state": state,
+        "monodromy": state * 2,
+        "floquet_multipliers": state,
+        "amplitude": freedoms,
+    }
+    types = {
+        "periods": np.int32,
+        "floquet_multipliers": complex,
+        "stable": np.int8,
+        "contacts": np.int32,
+        "contacts_per_period": np.float32,  # what JAX makes of a ratio of such integers
+        "result": np.int32,
+    }
+
+    one = PeriodicOrbit(**{
+        field.name: jnp.zeros(shapes.get(field.name, ()), types.get(field.name, float))
+        for field in dataclasses.fields(PeriodicOrbit) if "unit" in field.metadata
+    }, labels=system.labels)  # fmt: skip
+
+    def unknown(leaf):
+        nothing = np.nan if np.issubdtype(leaf.dtype, np.inexact) else -1
+        return np.full((number, *leaf.shape), nothing, leaf.dtype)
+
+    return jax.tree.map(unknown, one)
+
+
+def orbit_of_shot(
+    system, shot: Shot, told: Told, periods, tight, evidenced
+) -> PeriodicOrbit:
+    """Return a shot's orbit, with the evidence for it if it is `evidenced`.
+
+    A differentiable function of the system's parameters; with a shot in numpy's arrays
+    one of numpy's, which has no derivatives.
+    """
+    xp = library_of(shot, told, periods, tight, evidenced)
+    evidence = evidence_of_shot(shot, told.units, evidenced)
+    seen, onsets = shot.revolution, shot.revolution.watched.onsets
+    given = _Values(evidence.converged, seen.monodromy, told, seen.watched)
+    values = given if xp is HOST else _differentiable(system, given, periods, tight)
+    multipliers = floquet_multipliers(values.monodromy)
+    largest = modulus(multipliers)
+    error, nearest = multiplier_bar(values.monodromy, seen.watched, evidence, tight)
+    # Without evidence nothing closer to the unit circle than this is decided.
+    band = xp.where(evidenced, error, _BAND)
+    contacts = xp.sum(onsets, dtype=np.int32)
+    whole = {
+        "state": values.state,
+        "period": periods.astype(float) * values.told.period,
+        "periods": periods,
+        "monodromy": values.monodromy,
+        "floquet_multipliers": multipliers,
+        "largest_multiplier": largest,
+        "stable": verdict(frozen(largest), band),
+        "contacts": contacts,
+        "contacts_per_period": (contacts / periods).astype(np.float32),
+        "max_contact_force": xp.max(values.told.forces, initial=0.0),
+        "contact_duration": xp.sum(values.watched.duration),
+        "grazing_margin": nearest,
+        "amplitude": (values.watched.highest - values.watched.lowest) / 2,
+        "lyapunov_exponent": xp.asarray(np.nan),
+        "lyapunov_error": xp.asarray(np.nan),
+        "residual": xp.max(xp.abs(evidence.residual)),
+        "state_error": evidence.state_error,
+        "monodromy_error": evidence.monodromy_error,
+        "multiplier_error": error,
+        "determinant_defect": xp.linalg.det(seen.monodromy) / told.determinant - 1,
+        "condition": evidence.condition,
+        "newton_quotient": evidence.quotient,
+        "result": evidence.result.astype(np.int32),
+    }
+    code = xp.where(evidence.found, 0, evidence.result)
+    return PeriodicOrbit(
+        **spoiled(whole, code, kept=("state", "period")), labels=system.labels
+    )
+
+
+class _Values(NamedTuple):
+    """What of an orbit depends on the parameters of its system."""
+
+    state: Float[Array, " n"]
+    monodromy: Float[Array, "n n"]
+    told: Told
+    watched: Watched
+
+
+def _differentiable(system, given: _Values, periods, tight) -> _Values:
+    """Return an orbit's values as differentiable functions of the parameters."""
+    parameters, static = eqx.partition(system, eqx.is_inexact_array)
+    arguments = parameters, periods, tight
+    maps = _maps(static, engine_of_values(system, "auto"))
+    state = implicit_root(maps.residual, given.state, arguments)
+    where = state, arguments
+    forces, highest, lowest = _peaks(maps.peaks, given, where)
+    duration = jnp.sum(given.watched.duration)
+    return _Values(
+        state,
+        with_derivative_of(maps.monodromy, given.monodromy, where),
+        given.told._replace(forces=forces, period=system.period()),
+        given.watched._replace(
+            highest=highest,
+            lowest=lowest,
+            # Its derivative, which is not computed, is NaN and not 0.
+            duration=with_derivative_of(_nan_slope, duration, (parameters,)),
+        ),
+    )
+
+
+class _Maps(NamedTuple):
+    """What an orbit is made of, as functions of its state and of the parameters."""
+
+    residual: Callable
+    monodromy: Callable
+    peaks: Callable
+
+
+def _maps(static, engine) -> _Maps:
+    """Return the maps of systems of one structure; `engine`: of first derivatives."""
+
+    def after(state, arguments, engine):
+        leaves, periods, rtol = arguments
+        system = eqx.combine(leaves, static)
+        span = periods.astype(float) * system.period()
+        return flow(system, state, 0.0, span, rtol=rtol, engine=engine)
+
+    def residual(state, arguments):
+        return after(state, arguments, engine) - state
+
+    def monodromy(state, arguments):  # its derivatives are second ones of the flow
+        return jax.jacfwd(after)(state, arguments, "auto")
+
+    def peaks(state, arguments, time):
+        leaves, _, rtol = arguments
+        system = eqx.combine(leaves, static)
+        equation = system.equation()
+        there = flow(system, state, 0.0, time, rtol=rtol, engine=engine)
+        rate = equation.vector_field(time, there)
+        depths, speeds, accelerations = equation.contact_motion(there, rate)
+        damped = np.asarray(equation.damped_contacts(), bool)
+        # Where a damped force is largest its penetration still grows.
+        deepest = top(depths, speeds, accelerations)
+        forces = equation.contact_forces(jnp.where(damped, depths, deepest), speeds)
+        return jnp.concatenate([forces, top(*equation.displacements(time, there, rate))])
+
+    return _Maps(residual, monodromy, peaks)
+
+
+def _peaks(function, given: _Values, where):
+    """Return the largest forces and the extreme displacements, as functions of the orbit.
+
+    All are one mapped flow to the times where they were seen, which is compiled once; of
+    each time's vector one component counts.
+    """
+    watched, told = given.watched, given.told
+    contacts, size = told.forces.shape[0], watched.highest.shape[0]
+    places = np.concatenate([np.arange(contacts), contacts + np.arange(2 * size) % size])
+    values = jnp.concatenate([told.forces, watched.highest, watched.lowest])
+    times = jnp.concatenate([told.times, watched.highest_time, watched.lowest_time])
+
+    def every(state, arguments, times):
+        rows = jax.vmap(lambda time: function(state, arguments, time))(times)
+        return jnp.take_along_axis(rows, jnp.asarray(places)[:, None], axis=1)[:, 0]
+
+    found = with_derivative_of(every, values, (*where, times))
+    return jnp.split(found, [contacts, contacts + size])
+
+
+def spoiled(fields: dict, code, kept: tuple[str, ...] = ("period",)) -> dict:
+    """Return an orbit's fields with NaN instead of numbers where a code is not 0."""
+    xp = library_of(code, fields)
+    failed = code != Reason.SUCCESS
+    others = {"stable": -1, "contacts": -1, "result": code}
+
+    def of(name, value):
+        if np.issubdtype(value.dtype, np.inexact) and name not in kept:
+            return xp.where(failed, xp.nan, value)
+        if name in others:
+            return xp.where(failed, others[name], value).astype(value.dtype)
+        return value
+
+    whole = {name: of(name, value) for name, value in fields.items()}
+    return jax.device_put(whole) if xp is HOST else whole
+
+
+def failed_if(orbit: PeriodicOrbit, code) -> PeriodicOrbit:
+    """Return an orbit with NaN instead of numbers where a reason code is not 0."""
+    known = is_known(orbit, code)
+    orbit, code = on_host((orbit, code)) if known else (orbit, code)
+    names = [f.name for f in dataclasses.fields(orbit) if "unit" in f.metadata]
+    fields = {name: getattr(orbit, name) for name in names}
+    return PeriodicOrbit(**spoiled(fields, code), labels=orbit.labels)
+
+
+def _nan_slope(parameters):
+    return sum(jnp.sum(leaf) for leaf in jax.tree.leaves(parameters)) * jnp.nan

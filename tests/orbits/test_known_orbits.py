@@ -1,0 +1,105 @@
+"""Checked against: the same functions traced, so that JAX computes what numpy does."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxvib as jv
+from jaxvib.orbits.linear_end import (
+    linear_end,
+    linear_end_of,
+    stays_apart,
+    transient_periods,
+)
+from jaxvib.orbits.multipliers import (
+    eigenvalues,
+    floquet_multipliers,
+    multiplier_error,
+    state_rounding,
+)
+from jaxvib.orbits.periodic_orbit import orbit_from_guess
+
+# What cancels is as large as rounding, whichever order its terms come in.
+ROUNDED = {"residual": 1e-13, "determinant_defect": 1e-9, "state_error": 1e-13}
+# Differences of two tolerances, in whose last digits rounding shows.
+DIFFERENCES = ("multiplier_error", "monodromy_error")
+
+
+def assert_same(known, traced):
+    assert known.labels == traced.labels
+    for field in (f for f in dataclasses.fields(known) if "unit" in f.metadata):
+        one, other = (np.asarray(getattr(of, field.name)) for of in (known, traced))
+        assert (one.dtype, one.shape) == (other.dtype, other.shape), field.name
+        if one.dtype.kind in "ib":
+            np.testing.assert_array_equal(one, other, field.name)
+            continue
+        rtol = 1e-6 if field.name in DIFFERENCES else 1e-9
+        rtol = 1e-12 if field.name in ("state", "period", "max_contact_force") else rtol
+        atol = ROUNDED.get(field.name, 1e-15)
+        np.testing.assert_allclose(one, other, rtol, atol, err_msg=field.name)
+
+
+@jax.jit
+def traced(amplitude, guess, periods):
+    system = jv.two_body_impact(load=jv.HarmonicLoad(amplitude, 5.8))
+    return orbit_from_guess(system, guess, periods, jnp.asarray(1e-8), jnp.asarray(1e-2))
+
+
+@pytest.mark.parametrize(
+    ("amplitude", "periods", "far"),
+    [(500.0, 1, 1.0), (500.0, 2, 1.0), (350.0, 1, 1.0), (20.0, 1, 1.0), (500.0, 1, 1e8)],
+)
+def test_an_orbit_is_the_same_known_or_traced(amplitude, periods, far):
+    system = jv.two_body_impact(load=jv.HarmonicLoad(amplitude, 5.8))
+    guess = far * np.array([0.0829, 0.1978, 0.6707, 0.3049])
+    known = jv.periodic_orbit(system, guess, periods, throw=False)
+    assert_same(known, traced(amplitude, guess, np.int32(periods)))
+
+
+def test_a_transient_leads_to_the_same_orbit_known_or_traced():
+    system = jv.two_body_impact(contact=jv.RestitutionContact(0.7))
+    known = jv.periodic_orbit(system)
+    assert_same(known, jax.jit(jv.periodic_orbit)(system))
+    assert int(known.contacts) == 1
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0])
+def test_multipliers_and_their_errors_are_the_same(scale):
+    matrix, change = np.random.default_rng(3).normal(size=(2, 6, 6))
+    change, units = scale * 1e-9 * change, np.abs(matrix[0])
+    for function, arguments in (
+        (floquet_multipliers, (matrix,)),
+        (eigenvalues, (matrix,)),
+        (multiplier_error, (matrix, change)),
+        (state_rounding, (matrix, units)),
+    ):
+        known, jaxs = function(*arguments), function(*map(jnp.asarray, arguments))
+        assert isinstance(known, np.ndarray | np.generic)
+        np.testing.assert_allclose(known, jaxs, rtol=1e-11)
+
+
+@pytest.mark.parametrize("loads", [1, 2])
+def test_the_end_of_a_linear_transient_is_the_same(loads):
+    system = jv.ImpactSystem(
+        jv.two_body_impact(),
+        (jv.Contact([1.0, -1.0], 0.05, jv.HertzContact(1e9)),),
+        tuple(jv.AppliedLoad([1.0, 0.0], jv.HarmonicLoad(5.0, 5.8 * (1 + k)))
+              for k in range(loads)),
+    )  # fmt: skip
+
+    def end(system):
+        end = linear_end(system)
+        apart = stays_apart(end, system.rest())
+        return end, apart, transient_periods(end, system.period(), 10)
+
+    hosts = jax.tree.map(np.asarray, (system.equation(), system.period()))
+    known = linear_end_of(*hosts)
+    found = known, stays_apart(known, np.zeros(4)), transient_periods(known, hosts[1], 10)
+    for one, other in zip(
+        jax.tree.leaves(found), jax.tree.leaves(jax.jit(end)(system)), strict=True
+    ):
+        assert isinstance(one, np.ndarray | np.generic)
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-13)
