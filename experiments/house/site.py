@@ -2,7 +2,7 @@
 
     python -m experiments.house.site
 
-The reference is written from the docstrings first. Warnings of the build are errors, and so
+The reference is written from the docstrings first, the gallery from the configs. Warnings of the build are errors, and so
 are a link to a page, a file or a place on a page that is not there, and anything that a
 browser would fetch from elsewhere.
 """
@@ -12,6 +12,8 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
+
+from experiments import gallery
 
 from . import reference
 
@@ -74,6 +76,7 @@ def _fault(path: Path, page: _Page, tag: str, link: str, pages: dict) -> str:
 def main() -> None:
     """Build the site; `SystemExit` with what is wrong."""
     reference.main()
+    gallery.PAGE.write_text(gallery.page(), encoding="utf-8")
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     told = done.stdout + done.stderr
