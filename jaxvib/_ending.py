@@ -28,8 +28,8 @@ def say(words: Callable[[], str]) -> None:
 
 
 def leave(code: int) -> None:
-    """Say that the work was broken off and end the process, whatever its threads are at."""
-    line = f"\nbroken off; {_words()}\n"
+    """Say that the work was stopped and end the process, whatever its threads are at."""
+    line = f"\nstopped; {_words()}\n"
     # In the middle of a write, or where the terminal is gone, which is what SIGHUP says:
     with contextlib.suppress(OSError, ValueError, RuntimeError):
         sys.stdout.flush()

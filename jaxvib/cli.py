@@ -93,13 +93,13 @@ _set = click.option(
 
 
 @main.command(
-    epilog="Ends with 0: done, 1: some samples failed, 2: bad input, 3: broken off by a "
+    epilog="Ends with 0: done, 1: some samples failed, 2: bad input, 3: stopped by a "
     "failure, 130: by Ctrl-C, 143 and 129: by SIGTERM and SIGHUP."
 )
 @_config
 @_set
 @click.option("--out", type=click.Path(path_type=Path), help="The folder of the results.")
-@click.option("--resume", is_flag=True, help="Go on with a run that was broken off.")
+@click.option("--resume", is_flag=True, help="Continue a run that was stopped.")
 @click.option("--workers", metavar="N", help="Compute on N processes of this machine.")
 @click.option("--cluster", metavar="ADDRESS", help="Compute on a Dask cluster.")
 def run(

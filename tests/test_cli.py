@@ -115,7 +115,7 @@ def test_the_same_config_gives_the_same_bytes_and_so_does_the_resolved_one():
 def test_failed_samples_are_counted_and_listed():
     done = jaxvib("run", "pushed.toml", "--set", "analysis.fail_above=250.0")
     assert done.exit_code == 1
-    assert "failed     6 (6: the iteration ran away from its guess)" in done.output
+    assert "failed     6 (6: the iteration diverged from its guess)" in done.output
     listed = Path("results/pushed/failed.csv").read_text().splitlines()
     assert listed[0] == "sample,load.amplitude,load.phase,code,reason"
     assert listed[1].startswith("6,300.0,0.0,4,the iteration ran away")
@@ -333,7 +333,7 @@ def test_ctrl_c_while_it_compiles_ends_at_once_and_says_how_to_go_on(tmp_path):
         assert time.perf_counter() - began < 2
     assert process.returncode == 130
     again = "jaxvib run quick --out results/quick --resume"
-    assert errors == f"\nbroken off; what is done stays; go on with: {again}\n"
+    assert errors == f"\nstopped; what is done stays; go on with: {again}\n"
 
 
 def test_a_second_run_in_the_same_folder_is_refused_and_told_who_is_there():
@@ -462,7 +462,7 @@ def test_a_signal_ends_at_once_with_one_line_and_its_code(name, code):
         finally:
             process.kill()
     assert process.returncode == code
-    assert errors == "\nbroken off; nothing was written\n"
+    assert errors == "\nstopped; nothing was written\n"
     assert not Path("there").exists()
 
 

@@ -14,13 +14,12 @@ import io
 import re
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 from . import reference
 
 sys.path.insert(0, str(reference.ROOT / ".ci"))
 
-from readme import alike  # noqa: E402
+from readme import alike
 
 _PARSER = doctest.DocTestParser()
 START = reference.FOLDER / "index.md.in"
@@ -68,8 +67,9 @@ def faults(names: list[str], say: Callable = print) -> list[str]:
 def main(names: list[str]) -> None:
     """Run the examples of names, or of all."""
     listed = [name for *_, text in reference.GROUPS.values() for name in text.split()]
-    found = faults([name for name in names or listed if not isinstance(
-        reference.named(name), int)])
+    found = faults(
+        [name for name in names or listed if not isinstance(reference.named(name), int)]
+    )
     if found:
         raise SystemExit("\n".join(found))
 

@@ -2,9 +2,9 @@
 
     python -m experiments.house.site
 
-The reference is written from the docstrings first, the gallery from the configs. Warnings of the build are errors, and so
-are a link to a page, a file or a place on a page that is not there, and anything that a
-browser would fetch from elsewhere.
+The reference is written from the docstrings first, the gallery from the configs. Warnings
+of the build are errors, and so are a link to a page, a file or a place on a page that is
+not there, and anything that a browser would fetch from elsewhere.
 """
 
 import subprocess

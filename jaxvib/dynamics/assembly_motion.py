@@ -34,7 +34,7 @@ class AssemblyMotion(eqx.Module):
         "power lost in a module", "W", ("time", "module")
     )
     rotations: Int[Array, " freedom"] = reported(
-        "1 where a freedom is a rotation", "", ("freedom",)
+        "1 where the degree of freedom is a rotation", "", ("freedom",)
     )
     result: Int[Array, ""] = reported("reason code")
 

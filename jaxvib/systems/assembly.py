@@ -265,7 +265,7 @@ def _check_freedoms(module) -> None:
         raise ValueError(f"module {module.name!r} joins a body to itself")
     bad = [name for name in names if not name or name != name.strip()]
     if bad:
-        raise ValueError(f"module {module.name!r} names a freedom {bad[0]!r}")
+        raise ValueError(f"module {module.name!r} names a degree of freedom {bad[0]!r}")
 
 
 def _check_bodies(system) -> None:
@@ -279,7 +279,7 @@ def _check_bodies(system) -> None:
             if name in motions:
                 raise ValueError(
                     f"module {module.name!r} names the body {name!r}; allowed: one of "
-                    f"its freedoms, {', '.join(motions[name])}"
+                    f"its degrees of freedom, {', '.join(motions[name])}"
                 )
 
 

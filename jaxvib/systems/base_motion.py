@@ -40,7 +40,7 @@ class BaseMotion(Printed):
     """
 
     direction: Float[Array, " n"] = quantity(
-        "direction", "", "how freedoms move with the support"
+        "direction", "", "how each degree of freedom moves with the support"
     )
     motion: Load
     given: str = eqx.field(static=True, default="acceleration")

@@ -28,6 +28,6 @@ def direction(names: Sequence[str], place: str | Mapping[str, float]) -> Float[A
         if is_ground(name):
             continue
         if name not in names:
-            raise ValueError(unknown_key("freedom", name, names))
+            raise ValueError(unknown_key("degree of freedom", name, names))
         found[names.index(name)] += coefficient
     return jnp.asarray(found)

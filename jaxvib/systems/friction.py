@@ -57,7 +57,7 @@ class CoulombFriction(Printed):
         if any(isinstance(number, jax.core.Tracer) for number in numbers):
             return
         if not np.asarray(self.direction).any():
-            raise ValueError("direction of a friction = 0 in every freedom; allowed: a "
+            raise ValueError("direction of a friction = 0 everywhere; allowed: a "
                              "direction in which the system can slide")  # fmt: skip
         least = float(self.force)
         if self.static is not None:

@@ -65,7 +65,7 @@ class Contact(Printed):
     def __check_init__(self):
         traced = isinstance(self.direction, jax.core.Tracer)
         if not traced and not np.asarray(self.direction).any():
-            raise ValueError("direction of a contact = 0 in every freedom; allowed: a "
+            raise ValueError("direction of a contact = 0 everywhere; allowed: a "
                              "direction in which the system can move")  # fmt: skip
 
 

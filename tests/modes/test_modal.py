@@ -231,7 +231,7 @@ def test_frequencies_can_be_mapped_and_differentiated():
 
 def test_a_place_that_is_not_there_is_named():
     system = chain_between_walls(count=3)
-    with pytest.raises(ValueError, match="unknown freedom 'mass9'; did you mean 'mass"):
+    with pytest.raises(ValueError, match="degree of freedom 'mass9'; did you mean 'mass"):
         jv.frequency_response(system, [1.0], force="mass9")
     with pytest.raises(ValueError, match=r"freedom 3 is not in \[0, 3\)"):
         jv.frequency_response(system, [1.0], force=3)

@@ -17,7 +17,7 @@ def growing(power):
 
 
 explosive, drifting = growing(2), growing(0)
-GONE = "the state runs away|used up its steps"
+GONE = "the solution diverges|used up its steps"
 
 
 def test_a_flow_that_fails_alone_raises_its_reason():

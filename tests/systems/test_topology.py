@@ -105,8 +105,8 @@ REFUSED = {
                           mass_per_length=1.0),
             spring("tip", "bob", mass=1.0, first_mass=1.0, stiffness=1.0),
         ],
-        r"module 'tip-bob' names the body 'tip'; allowed: one of its freedoms, tip.y, "
-        "tip.angle",
+        r"module 'tip-bob' names the body 'tip'; allowed: one of its degrees of freedom, "
+        "tip.y, tip.angle",
     ),
     "a body joined to itself": (
         [jv.BeamModule("a", "a", length=1.0, bending_stiffness=1.0)],
@@ -144,5 +144,7 @@ def test_directions_name_freedoms_and_leave_the_ground_out():
     np.testing.assert_array_equal(system.direction("floor2"), [0, 1, 0])
     both = system.direction({"floor3": 1.0, "floor1": -0.5, "ground": 7.0})
     np.testing.assert_array_equal(both, [-0.5, 0, 1])
-    with pytest.raises(ValueError, match="unknown freedom 'flor2'; did you mean 'floor2'"):
+    with pytest.raises(
+        ValueError, match="degree of freedom 'flor2'; did you mean 'floor2'"
+    ):
         system.direction("flor2")

@@ -179,13 +179,13 @@ class MeasureOptions(Table):
     )
     force: str | int | None = Field(
         default=None,
-        description="the freedom on which the force acts",
-        json_schema_extra={"allowed": "a freedom's name or position"},
+        description="the degree of freedom on which the force acts",
+        json_schema_extra={"allowed": "name or position of a degree of freedom"},
     )
     at: str | int | None = Field(
         default=None,
-        description="the freedom that is looked at",
-        json_schema_extra={"allowed": "a freedom's name or position"},
+        description="the degree of freedom whose motion is measured",
+        json_schema_extra={"allowed": "name or position of a degree of freedom"},
     )
     frequencies: Over | None = Field(
         default=None,

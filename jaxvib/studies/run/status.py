@@ -40,7 +40,7 @@ def status(directory: Path) -> list[str]:
 def _state(holder: str, steps: set[str]) -> str:
     if holder:
         return f"at work: {holder}"
-    return "complete" if "complete" in steps else "broken off; `--resume` goes on with it"
+    return "complete" if "complete" in steps else "stopped; `--resume` continues it"
 
 
 def _live(directory: Path, left: int) -> list[str]:

@@ -129,8 +129,8 @@ def _place(given: object) -> object:
     )
     if not (isinstance(given, str) and given) and not (coefficients and numbers):
         raise ValueError(
-            f"{shown(given)} is no place; allowed: a freedom's name, or a table of "
-            "freedoms with their coefficients"
+            f"{shown(given)} is no place; allowed: the name of a degree of freedom, or "
+            "a table of several with their coefficients"
         )
     return given
 
@@ -138,7 +138,7 @@ def _place(given: object) -> object:
 _At = Annotated[
     Any,
     pydantic.BeforeValidator(_place),
-    Field(description="where it acts: a freedom, or freedoms with coefficients"),
+    Field(description="where it acts: a degree of freedom, or several with coefficients"),
 ]
 
 

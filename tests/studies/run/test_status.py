@@ -89,7 +89,7 @@ def test_a_run_that_was_killed_is_called_so(config):
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:3]))
     Path("there/running.json").write_text(json.dumps({"rate": []}))
     lines = command("status", "there").output.splitlines()
-    assert lines[1] == "state      broken off; `--resume` goes on with it"
+    assert lines[1] == "state      stopped; `--resume` continues it"
     assert lines[2] == "done       10 of 12 samples (83.3 %), 2 of 3 chunks"
     assert len(lines) == 3
 

@@ -158,7 +158,11 @@ def test_mistakes_are_met_with_the_path_and_what_is_allowed(change, message):
     [
         (MODES, "modules.roof-lost.module=spring", "module 'roof-lost' names 'lost'"),
         (MODES, "modules.roof-pendulum-3.module=spring", "takes 'pendulum' for a trans"),
-        (RESPONSE, "analysis.force=rof", "unknown freedom 'rof'; did you mean 'roof'"),
+        (
+            RESPONSE,
+            "analysis.force=rof",
+            "degree of freedom 'rof'; did you mean 'roof'",
+        ),
     ],
 )
 def test_a_wrong_topology_is_refused_before_anything_is_written(
@@ -241,5 +245,5 @@ def test_a_motion_that_is_none_is_refused(change, message):
 
 @pytest.mark.parametrize("where", ["velocity={rof=1.0}", "force.at=rof"])
 def test_a_freedom_that_is_not_there_is_named(where):
-    with pytest.raises(ValueError, match="unknown freedom 'rof'; did you mean 'roof'"):
+    with pytest.raises(ValueError, match="degree of freedom 'rof'; did you mean 'roof'"):
         build(load(MOTION, [f"analysis.{where}"]))

@@ -24,7 +24,7 @@ class BasinsOptions(Table):
         default=64, ge=2, le=2000, description="initial states along each component"
     )
     max_periods: int = Field(
-        default=8, ge=1, le=8, description="longest motion looked for, in load periods"
+        default=8, ge=1, le=8, description="longest period tried, in load periods"
     )
     transient: int = Field(
         default=512, ge=16, le=1_000_000,

@@ -75,7 +75,7 @@ def summary(read: Callable, study) -> list[str]:
     at = f" at {at}" if at else ""
     lines = [
         f"certified  {int(np.sum(certified))} of {len(certified)}, {repeated} of them "
-        "done again the careful way",
+        "recomputed one by one",
         f"values     {values.shape[1]} each, modulus {np.nanmin(np.abs(values)):.6g} "
         f"to {np.nanmax(np.abs(values)):.6g} rad/s",
         f"least      damped: {values[worst]:.6g} rad/s{at}",

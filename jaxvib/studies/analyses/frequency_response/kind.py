@@ -18,7 +18,7 @@ class FrequencyResponseOptions(Table):
     kind: Literal["frequency_response"] = Field(description="the kind of analysis")
     force: str = Field(
         description="the freedom on which a unit force or moment acts",
-        json_schema_extra={"allowed": "a freedom's name"},
+        json_schema_extra={"allowed": "the name of a degree of freedom"},
     )
     low: float = Field(ge=0.0, description="lowest frequency", json_schema_extra=_FREQUENCY)
     high: float = Field(

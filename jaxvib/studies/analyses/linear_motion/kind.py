@@ -9,7 +9,7 @@ from ...._nearest import unknown_key
 from ...config.tables import Table
 from ..base import AnalysisKind, Role
 
-_PLACES: dict[str, Any] = {"allowed": "a table of freedoms with numbers"}
+_PLACES: dict[str, Any] = {"allowed": "a table of degrees of freedom with numbers"}
 
 
 class Harmonic(Table):
@@ -18,7 +18,7 @@ class Harmonic(Table):
     at: str | None = Field(
         default=None,
         description="the freedom that it acts on; none without a force",
-        json_schema_extra={"allowed": "a freedom's name"},
+        json_schema_extra={"allowed": "the name of a degree of freedom"},
     )
     amplitude: float = Field(
         default=1.0, description="0-peak", json_schema_extra={"unit": "N"}

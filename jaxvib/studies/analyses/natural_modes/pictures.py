@@ -173,8 +173,9 @@ def _energies(run: Run, samples: np.ndarray) -> Picture:
         "energy_shares",
         "Where the energy of each mode sits",
         "Shares of a mode's potential energy in the modules, and of its kinetic energy on "
-        "the freedoms; each column adds up to 1 (a motion without strain has none).",
-        "Two maps of shares of energy: modules and freedoms over modes.",
+        "the degrees of freedom; each column adds up to 1 (a motion without strain has "
+        "none).",
+        "Two maps of shares of energy: modules and degrees of freedom over modes.",
         tuple(charts),
         choice=choice,
     )

@@ -80,7 +80,7 @@ def summary(read: Callable, study) -> list[str]:
     most = shares.most_common(5)
     listed = [f"{count / len(codes):.1%} {name}" for name, count in most]
     rest = len(codes) - sum(count for _, count in most)
-    listed += [f"{rest / len(codes):.1%} {len(shares) - 5} others"] * bool(rest)
+    listed += [f"{rest / len(codes):.1%} other regimes ({len(shares) - 5})"] * bool(rest)
     stable, largest = read("stable"), read("largest_multiplier")
     open_ = undecided(codes, stable)
     lines = [

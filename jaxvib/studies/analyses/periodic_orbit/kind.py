@@ -13,13 +13,13 @@ class PeriodicOrbitOptions(Table):
 
     kind: Literal["periodic_orbit"] = Field(description="the kind of analysis")
     max_periods: int = Field(
-        default=8, ge=1, le=8, description="longest motion looked for, in load periods"
+        default=8, ge=1, le=8, description="longest period tried, in load periods"
     )
     engine: Literal["auto", "diffrax", "event"] = Field(
         default="auto", description="what motions are computed by"
     )
     traces: int = Field(
-        default=256, ge=0, le=4096, description="motions whose course is stored"
+        default=256, ge=0, le=4096, description="motions stored over one period"
     )
 
 
