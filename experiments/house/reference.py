@@ -92,7 +92,8 @@ GROUPS = {
         """
         periodic_orbit orbits.PeriodicOrbit orbits.LimitCycle equilibrium
         orbits.Equilibrium static_equilibrium orbits.StaticEquilibrium
-        orbits.gaps_from_equilibrium orbits.regimes orbits.orbit_traces
+        orbits.gaps_from_equilibrium orbits.regimes orbits.SettlingSettings
+        orbits.orbit_traces
         bifurcation_diagram orbits.BifurcationDiagram basins orbits.Basins
         orbits.attractors orbits.Attractors orbits.state_grid lyapunov_exponents
         orbits.LyapunovExponents orbits.poincare_section orbits.Section

@@ -59,6 +59,9 @@ def beam_measure(
     values that change places change names. With `below` (rad/s), damping ratios of
     larger moduli count as 1: the least of the others is that of every mode in a range.
     **Raises:** `ValueError` for another field, or `below` with one that is no ratio.
+
+    >>> jv.design.beam_measure("decay", (0, 1)).unit
+    '1/s'
     """
     if field not in _FIELDS:
         raise ValueError(f"field = {field!r}; allowed: {', '.join(_FIELDS)}")
@@ -75,6 +78,9 @@ def placement_measure(targets: tuple[complex, ...], count: int) -> Measure:
 
     Of each target $\mu$ the real and imaginary part of $(\lambda - \mu)/|\mu|$, $\lambda$
     being the nearest of the first `count` eigenvalues: to be combined by "squares".
+
+    >>> jv.design.placement_measure((-1 + 20j,), count=3).description
+    'misplacement'
     """
     return Measure(BeamAnalysis(count), _Placed(tuple(targets)), "", "misplacement")
 

@@ -20,6 +20,9 @@ class Packet:
     **Fields:** `centre`, `width` (bodies) and `wave_number` (rad/body) of the packet,
     on the `upper` branch or the lower one; `duration` (s); `body`: the energy before
     it counts as reflected, from it on as transmitted.
+
+    >>> jv.design.Packet(centre=8, width=3.0, wave_number=0.9, duration=20.0, body=16).body
+    16
     """
 
     centre: float
@@ -45,7 +48,14 @@ class Packet:
 
 
 def packet_measure(share: str, packet: Packet) -> Measure:
-    """Return the measure of the "reflected" or "transmitted" share of a packet."""
+    """Return the measure of the "reflected" or "transmitted" share of a packet.
+
+    >>> packet = jv.design.Packet(
+    ...     centre=8, width=3.0, wave_number=0.9, duration=20.0, body=16
+    ... )
+    >>> jv.design.packet_measure("reflected", packet).description
+    'reflected share of energy'
+    """
     places = {"reflected": 0, "transmitted": 1}
     if share not in places:
         raise ValueError(f"share = {share!r}; allowed: {', '.join(places)}")
@@ -58,6 +68,9 @@ class RandomSplit:
 
     **Fields:** `duration` (s), `rotational`: the share given to rotation at the start;
     `seed` of the velocities.
+
+    >>> jv.design.RandomSplit(duration=10.0, rotational=0.5).rotational
+    0.5
     """
 
     duration: float
@@ -79,7 +92,12 @@ class RandomSplit:
 
 
 def energy_share_measure(kind: str, split: RandomSplit) -> Measure:
-    """Return the measure of a share: "translational", "rotational", "potential"."""
+    """Return the measure of a share: "translational", "rotational", "potential".
+
+    >>> split = jv.design.RandomSplit(duration=10.0)
+    >>> jv.design.energy_share_measure("rotational", split).description
+    'rotational share of energy'
+    """
     kinds = ("translational", "rotational", "potential")
     if kind not in kinds:
         raise ValueError(f"kind = {kind!r}; allowed: {', '.join(kinds)}")

@@ -37,6 +37,11 @@ class Fit(Shown):
 
     `values`, `standard_errors`, `intervals` (95 %): by path. Where a parameter ended on
     its bound, or the data do not tell parameters apart, errors are NaN.
+
+    >>> both = jv.design.natural_frequency_measure((0, 1))
+    >>> bounds = {"modules.first-roof.stiffness": (100.0, 600.0)}
+    >>> jv.design.fit(both, tower, bounds, [10.0, 24.5]).predicted.round(2).tolist()
+    [12.09, 23.9]
     """
 
     values: dict[str, Float[Array, ""]]
@@ -76,6 +81,12 @@ def fit(
     unit; `deviations`: standard deviations of the data, where they are known.
     **Raises:** `ValueError` for data that are not more than the parameters, that are
     not finite, or not as many as the measure has numbers.
+
+    >>> both = jv.design.natural_frequency_measure((0, 1))
+    >>> bounds = {"modules.first-roof.stiffness": (100.0, 600.0)}
+    >>> fit = jv.design.fit(both, tower, bounds, [10.0, 24.5])
+    >>> round(float(fit.values["modules.first-roof.stiffness"]), 1)
+    278.3
     """
     measured = np.asarray(data, float)
     check_range("data", measured, "", Range(above=-np.inf, below=np.inf))

@@ -45,6 +45,16 @@ class Front(Shown):
     of the first to the best of the second; of more, `weights` tells between which ends a
     point was sought. A point that another one dominates is kept and flagged. `ends`: the
     reason code of each objective's own search.
+
+    >>> first = jv.design.natural_frequency_measure((0,))
+    >>> mass = jv.design.parameter_measure("modules.first-roof.mass")
+    >>> goals = {
+    ...     "first": jv.design.Goal(first, "maximise"),
+    ...     "mass": jv.design.Goal(mass, "maximise"),
+    ... }
+    >>> problem = jv.design.Problem(tower, {"modules.first-roof.mass": (0.5, 2.0)}, goals)
+    >>> list(jv.design.pareto_front(problem, points=3).objectives)
+    ['first', 'mass']
     """
 
     objectives: dict[str, Float[Array, " points"]]
@@ -99,6 +109,17 @@ def pareto_front(
     those of each end; the others as in `optimise`. **Raises:** `ValueError` for one
     objective alone, a method that knows no constraints, fewer points than objectives, or
     if no start has objectives or no feasible point is found.
+
+    >>> first = jv.design.natural_frequency_measure((0,))
+    >>> mass = jv.design.parameter_measure("modules.first-roof.mass")
+    >>> goals = {
+    ...     "first": jv.design.Goal(first, "maximise"),
+    ...     "mass": jv.design.Goal(mass, "maximise"),
+    ... }
+    >>> problem = jv.design.Problem(tower, {"modules.first-roof.mass": (0.5, 2.0)}, goals)
+    >>> front = jv.design.pareto_front(problem, points=3)
+    >>> front.objectives["mass"].round(2).tolist()
+    [0.5, 1.15, 2.0]
     """
     goals = problem.form.goals
     if not goals:

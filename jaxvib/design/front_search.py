@@ -247,7 +247,11 @@ def _ranges(ends: list[Found]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def net(goals: int, number: int) -> np.ndarray:
-    """Return the finest even net of at most so many weights, (points, objectives)."""
+    """Return the finest even net of at most so many weights, (points, objectives).
+
+    >>> jv.design.net(2, 3).tolist()
+    [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]
+    """
     found = np.eye(goals)
     for parts in itertools.count(1):
         bars = np.array(list(itertools.combinations(range(parts + goals - 1), goals - 1)))

@@ -32,6 +32,9 @@ class Goal:
     `goal`: "minimise" or "maximise"; `combine`: how several numbers become one, and
     `weight` of their deviation, as `Problem` has them. **Raises:** `ValueError` for an
     unknown goal or combination, or a negative weight.
+
+    >>> jv.design.Goal(jv.design.natural_frequency_measure((0,)), goal="maximise").goal
+    'maximise'
     """
 
     measure: Measure | Callable

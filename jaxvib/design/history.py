@@ -38,6 +38,12 @@ class Design(Shown):
     starts; `optimality`: what is left of the gradient there beside what bounds and
     limits hold, relative to the objective at the start and for the whole range of a
     variable (NaN without gradients).
+
+    >>> first = jv.design.natural_frequency_measure((0,))
+    >>> bounds = {"modules.ground-first.stiffness": (300.0, 900.0)}
+    >>> design = jv.design.evaluated(jv.design.Problem(tower, bounds, first))
+    >>> int(design.evaluations)
+    1
     """
 
     variables: dict[str, Float[Array, " steps"]]

@@ -21,6 +21,9 @@ def response_measure(force, at, frequencies) -> Measure:
 
     `force` and `at` are places as `frequency_response` takes them; one number a
     frequency. Contacts of the system do not act.
+
+    >>> jv.design.response_measure("first", "roof", [8.0, 12.0]).unit
+    'm/N'
     """
     listed = tuple(map(float, np.ravel(np.asarray(frequencies, float))))
     analysis = Direct(_Response(force, at, listed))
@@ -35,6 +38,9 @@ def peaks_measure(force, at, low: float, high: float, count: int) -> Measure:
     there are fewer, the highest stands for the missing ones (the larger end of the
     band, where there is none): the largest of them is continuous, other combinations
     jump where a peak comes or goes.
+
+    >>> jv.design.peaks_measure("first", "roof", low=5.0, high=30.0, count=2).unit
+    'm/N'
     """
     analysis = Direct(_Peaks(force, at, low, high, count))
     return Measure(analysis, _itself, "m/N", f"peaks at {at} per force at {force}")
@@ -46,6 +52,9 @@ def white_noise_measure(force, at) -> Measure:
     A force whose two-sided spectral density is 1 N^2 s/rad gives
     $\sigma^2 = \int |x(\omega)|^2 d\omega$ (m^2), the $H_2$ norm squared times $2\pi$,
     from Lyapunov's equation $A P + P A^T = -2 \pi b b^T$.
+
+    >>> jv.design.white_noise_measure("first", "roof").unit
+    'm^2'
     """
     return Measure(
         Direct(_WhiteNoise(force, at)),
@@ -56,7 +65,11 @@ def white_noise_measure(force, at) -> Measure:
 
 
 def natural_frequency_measure(modes: tuple[int, ...]) -> Measure:
-    """Return the measure of natural frequencies (rad/s) by their positions."""
+    """Return the measure of natural frequencies (rad/s) by their positions.
+
+    >>> jv.design.natural_frequency_measure((0, 1)).unit
+    'rad/s'
+    """
     return Measure(
         Direct(natural_frequencies), _Pick(tuple(modes)), "rad/s", "natural frequency"
     )

@@ -19,6 +19,9 @@ class LostError(ValueError):
     """There is no motion to begin with, or no gradient where one is needed.
 
     **Fields:** `code`: the reason code.
+
+    >>> issubclass(jv.design.LostError, Exception)
+    True
     """
 
     def __init__(self, code: int, message: str = ""):
@@ -70,6 +73,9 @@ class Measure:
 
     Measures whose analyses are equal share one result. **Fields:** `read`: from the
     result to a number or an array of them.
+
+    >>> jv.design.natural_frequency_measure((0,)).unit
+    'rad/s'
     """
 
     analysis: Analysis
@@ -155,7 +161,13 @@ def plain(result, code=0) -> Outcome:
 
 
 def over(measure: Measure, samples: dict[str, Any]) -> Measure:
-    """Return a measure over scenarios, by path; its numbers get a leading axis."""
+    """Return a measure over scenarios, by path; its numbers get a leading axis.
+
+    >>> first = jv.design.natural_frequency_measure((0,))
+    >>> spread = jv.design.over(first, {"modules.first-roof.mass": np.array([0.9, 1.1])})
+    >>> spread.unit
+    'rad/s'
+    """
     listed = tuple(
         (path, tuple(map(float, np.ravel(np.asarray(values)))))
         for path, values in samples.items()
@@ -175,7 +187,11 @@ class _Each:
 
 
 def parameter_measure(*paths: str) -> Measure:
-    """Return the measure of a parameter itself, or of the sum of several."""
+    """Return the measure of a parameter itself, or of the sum of several.
+
+    >>> jv.design.parameter_measure("attached.mass", "main.mass").description
+    'attached.mass + main.mass'
+    """
     return Measure(Direct(_Values(paths)), jnp.sum, "", " + ".join(paths))
 
 
@@ -184,6 +200,9 @@ def change_measure(system: eqx.Module, bounds: dict[str, tuple[float, float]]) -
 
     $\sum_i ((p_i - p_{0,i}) / (h_i - l_i))^2$ with the bounds $(l_i, h_i)$ by path: the
     smallest change that meets the constraints is the design sought.
+
+    >>> jv.design.change_measure(tower, {"modules.first-roof.mass": (0.5, 2.0)}).unit
+    ''
     """
     paths = tuple(bounds)
     own = tuple(float(entry_at(system, path).value) for path in paths)

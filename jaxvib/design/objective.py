@@ -18,6 +18,10 @@ class ResultObjective(eqx.Module):
     **Fields:** `field`: `"amplitude"`, `"largest_multiplier"`, `"max_contact_force"`
     or `"state"`; `component`: which one, ignored for a scalar. **Raises:** `ValueError`
     for a field that is not differentiable or unknown.
+
+    >>> objective = jv.design.ResultObjective("max_contact_force")
+    >>> round(float(objective(orbit)) / 1e3, 2)  # kN
+    26.49
     """
 
     field: str = eqx.field(static=True)

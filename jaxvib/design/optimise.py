@@ -49,6 +49,13 @@ def optimise(
 
     **Raises:** `ValueError` for an unknown method, one that does not know constraints
     where there are some, several objectives, or if no start has an objective.
+
+    >>> first = jv.design.natural_frequency_measure((0,))
+    >>> aim = lambda system: (jv.natural_frequencies(system)[0] - 11.0) ** 2
+    >>> bounds = {"modules.ground-first.stiffness": (300.0, 900.0)}
+    >>> design = jv.design.optimise(jv.design.Problem(tower, bounds, aim))
+    >>> jv.natural_frequencies(design.system)[0].round(3).item()
+    11.0
     """
     _check_method(problem, method)
     normalised = starting_points(problem, settings)
@@ -110,7 +117,18 @@ def _nothing(problem: Problem, normalised, code: int) -> Evaluation:
 def evaluated(
     problem: Problem, *, remember: Remember | None = None, name: str = ""
 ) -> Design:
-    """Return the system as it is as a design: one evaluation, nothing is sought."""
+    """Return the system as it is as a design: one evaluation, nothing is sought.
+
+    >>> first = jv.design.natural_frequency_measure((0,))
+    >>> bounds = {"modules.ground-first.stiffness": (300.0, 900.0)}
+    >>> round(
+    ...     float(
+    ...         jv.design.evaluated(jv.design.Problem(tower, bounds, first)).objective[0]
+    ...     ),
+    ...     3,
+    ... )
+    12.247
+    """
     evaluator = Evaluator(problem, problem.normalised, remember=remember, name=name)
     try:
         history = [evaluator(problem.normalised)]

@@ -59,6 +59,9 @@ def orbit_measure(
     "amplitude" (m), "largest_multiplier", "max_contact_force" (N), "state" or
     "stability_margin", which is 1 - |largest multiplier|. **Raises:** `ValueError` for a
     field that is unknown or not differentiable.
+
+    >>> jv.design.orbit_measure("max_contact_force").unit
+    'N'
     """
     analysis = OrbitAnalysis(periods, rtol)
     if field == "stability_margin":
@@ -71,6 +74,9 @@ def contact_impulse(contact: int = 0, *, periods: int = 1) -> Measure:
     r"""Return the measure of a contact's impulse $\int F_c dt$ over the motion, N s.
 
     Taken over one period of the motion, as one more state of its flow.
+
+    >>> jv.design.contact_impulse().unit
+    'N s'
     """
     analysis = ImpulseAnalysis(OrbitAnalysis(periods))
     return Measure(analysis, _Component(contact), "N s", f"impulse of contact {contact}")
@@ -215,6 +221,12 @@ def bifurcation_measure(
 
     **Arguments:** `kind`: "fold", "period_doubling", "neimark_sacker" or "grazing";
     `bounds`: of the parameter at `path`, between which a branch is searched.
+
+    >>> flip = jv.design.bifurcation_measure(
+    ...     "fold", "load.amplitude", (100.0, 500.0), unit="N"
+    ... )
+    >>> flip.unit
+    'N'
     """
     analysis = BifurcationAnalysis(kind, path, bounds, periods)
     return Measure(analysis, _parameter, unit, f"{path} at the {kind}")

@@ -24,6 +24,10 @@ class Limit:
 
     Equal bounds ask for equality. **Raises:** `ValueError` for bounds that do not
     ascend, or none.
+
+    >>> mass = jv.design.parameter_measure("modules.first-roof.mass")
+    >>> jv.design.Limit(mass, at_most=2.0).at_most
+    2.0
     """
 
     measure: Measure | Callable

@@ -15,6 +15,9 @@ class SearchSettings:
     **Fields:** `starts`: the system's own values, then Sobol points within the bounds,
     drawn by `seed`; `steps`: of the optimiser, for each start; `tolerance`: relative, on
     objective and variables. **Raises:** `ValueError` for a number out of its range.
+
+    >>> jv.design.SearchSettings(starts=4, steps=50).starts
+    4
     """
 
     starts: int = 1

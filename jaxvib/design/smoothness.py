@@ -29,7 +29,11 @@ NEAR = 1e-5
 
 
 class Notice(enum.IntEnum):
-    """What is to be said of the derivatives at one step of a design."""
+    """What is to be said of the derivatives at one step of a design.
+
+    >>> len(jv.design.Notice) > 1
+    True
+    """
 
     SMOOTH = 0
     CROSSED_GRAZING = 1
@@ -46,7 +50,11 @@ _TEXTS = {
 
 
 def notice(code) -> str:
-    """Return the text of a notice."""
+    """Return the text of a notice.
+
+    >>> isinstance(jv.design.notice(jv.design.Notice(0)), str)
+    True
+    """
     return _TEXTS[Notice(int(code))]
 
 

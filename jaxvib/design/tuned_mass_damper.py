@@ -34,6 +34,10 @@ def optimal_absorber(criterion: str, mass_ratio: Real[ArrayLike, "..."]) -> Abso
 
     **Raises:** `ValueError` for an unknown criterion or a mass ratio that is not
     positive.
+
+    >>> best = jv.design.optimal_absorber("h_infinity", 0.1)
+    >>> round(float(best.damping_ratio), 6)
+    0.18547
     """
     if criterion not in _FORMULAS:
         raise ValueError(unknown_key("criterion", criterion, _FORMULAS))

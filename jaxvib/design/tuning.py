@@ -39,6 +39,13 @@ def tune(
 
     **Raises:** `ValueError` for an unknown path, bounds that do not enclose the value,
     or a first orbit that was not found.
+
+    >>> objective = jv.design.ResultObjective("amplitude")
+    >>> design = jv.design.tune(
+    ...     objective, system, {"attached.frequency": (4.0, 8.0)}, steps=1
+    ... )
+    >>> bool(design.objective[1] < design.objective[0])
+    True
     """
     measure = Measure(OrbitAnalysis(periods), objective, getattr(objective, "unit", ""))
     problem = Problem(system, bounds, measure)

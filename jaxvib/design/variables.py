@@ -25,6 +25,9 @@ class Variable:
 
     **Raises:** `ValueError` for bounds that do not ascend, that are not positive on a
     log scale, or an unknown scale.
+
+    >>> jv.design.Variable("contact.stiffness", 1e6, 1e9, scale="log").scale
+    'log'
     """
 
     path: str
@@ -96,6 +99,9 @@ def entry_at(system: object, path: str) -> Parameter:
     """Return a parameter by its path, which may name one entry of an array.
 
     **Raises:** `ValueError` for an unknown path, or a path that is a whole array.
+
+    >>> jv.design.entry_at(system, "gap").unit
+    'm'
     """
     known = parameters(system)
     whole, place = whole_path(path, known)

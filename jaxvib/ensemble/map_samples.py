@@ -61,21 +61,20 @@ def map_samples(
 ) -> PyTree:
     """Map a function of one sample over the leading axis of all samples.
 
-    Chunks of up to `chunk` samples run as one `vmap`, with one host thread per core,
-    since XLA runs a chunk's loops on a single core. Where there are several devices, each
-    runs a chunk of its own, all at the same time. Each lane of a chunk waits for its
-    slowest neighbour, so samples of similar `cost` (shape (samples,), any unit) are
-    put together. Every chunk has the same number of lanes, however few samples there
-    are: short ones are filled up with copies, and so are the last lanes of all. So a
-    sample's result hangs on the sample, the function and `chunk` alone: its
-    neighbours, its place, the number of samples and that of cores change no bit of it. A
-    `kernel` goes by LLVM, in vectors of a few lanes: there `chunk` changes no bit either.
+    Chunks of up to `chunk` samples run as one `vmap` each, on all cores and devices. A lane
+    waits for the slowest beside it, so samples of similar `cost` (shape (samples,), any
+    unit) are put together. Short chunks are filled up with copies: a result depends on the
+    sample, the function and `chunk` alone, to the last bit; neighbours, order, the number
+    of samples and of cores change nothing. Kernels do not even depend on `chunk`.
 
     **Arguments:** `function`: of one sample, jittable or a kernel; keep the same object
     between calls and its compiled form is kept too. `chunk`: smaller ones are for calls
     with few samples. `progress`: is called with the number of samples done since the
     last call. **Returns:** the results, stacked along a leading axis, as numpy arrays.
     **Raises:** `ValueError` for no samples, arrays of unequal lengths or a chunk below 1.
+
+    >>> jv.map_samples(lambda x: x**2, jnp.arange(3.0)).tolist()
+    [0.0, 1.0, 4.0]
     """
     if isinstance(function, InParts):
         run = functools.partial(map_samples, chunk=chunk, progress=progress)
@@ -148,6 +147,8 @@ def compile_ahead(
     """Start to compile a function for maps in such chunks, beside other work.
 
     `sample`: one of them, or its shapes. `map_samples` waits for what has begun.
+
+    >>> jv.ensemble.compile_ahead(lambda x: x**2, jnp.zeros(()))
     """
     function = function.kernel if isinstance(function, InParts) else function
     compiled, ahead = _compiled(function)

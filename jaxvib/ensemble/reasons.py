@@ -7,7 +7,11 @@ import numpy as np
 
 
 class Reason(enum.IntEnum):
-    """Why a sample has the result it has; 0 is success, others say what happened."""
+    """Why a sample has the result it has; 0 is success, others say what happened.
+
+    >>> jv.Reason(6).name
+    'SINGULAR'
+    """
 
     SUCCESS = 0
     BAD_PARAMETER = 1
@@ -109,6 +113,8 @@ def raise_if_empty(verb: str, throw: bool, code, *answer) -> None:
     The rule of all verbs with `throw=True`: one call, with numbers known, of whose answer
     no number is finite. Samples of a batch and calls under `jit`, `vmap` and
     differentiation keep their codes and their NaN, so that none spoils its neighbours.
+
+    >>> jv.ensemble.raise_if_empty("simulate", True, 0, jnp.ones(2))
     """
     known = not any(isinstance(leaf, jax.core.Tracer) for leaf in (code, *answer))
     if not throw or not known or np.ndim(code) or int(code) == Reason.SUCCESS:
@@ -118,7 +124,11 @@ def raise_if_empty(verb: str, throw: bool, code, *answer) -> None:
 
 
 def reason(code) -> str:
-    """Return the text of a result's reason code."""
+    """Return the text of a result's reason code.
+
+    >>> jv.reason(0)
+    'success'
+    """
     return _TEXTS[Reason(int(code))]
 
 
@@ -128,6 +138,9 @@ def undecided(result, stable=None) -> np.ndarray:
     The one count for terminal and page. **Arguments:** `result`: reason codes, (samples,).
     `stable`: verdicts, 1, 0 or -1, which count where the result is a success; `None`
     where there are none.
+
+    >>> jv.ensemble.undecided(np.array([0, 0]), stable=np.array([1, -1])).tolist()
+    [False, True]
     """
     result = np.atleast_1d(result)
     open_ = [code for code in Reason if code.undecided]

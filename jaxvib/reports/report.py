@@ -19,6 +19,12 @@ def write_report(directory: Path | str, other: Path | str | None = None) -> Path
     With `other`, a second study of the same kind over the same paths is shown beside
     the first. **Raises:** `FileNotFoundError` where there is no study, `OSError` for a
     damaged one, `ValueError` for an unfinished one or two that cannot be compared.
+
+    >>> try:
+    ...     jv.reports.write_report("no_such_folder")
+    ... except FileNotFoundError:
+    ...     print("no study there")
+    no study there
     """
     directory = Path(directory)
     runs = [read_run(each) for each in (directory, other) if each is not None]

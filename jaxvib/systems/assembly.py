@@ -26,6 +26,11 @@ class Assembled(Linear):
     Matrices are computed from the modules' parameters when asked for and never
     stored, so that each entry can be swept or differentiated. **Fields:** `modules`;
     `names`: of the degrees of freedom, in order of first mention.
+
+    >>> tower.names
+    ('first', 'roof')
+    >>> tower.stiffness.tolist()
+    [[900.0, -300.0], [-300.0, 300.0]]
     """
 
     modules: tuple[Module, ...]
@@ -176,6 +181,10 @@ def assemble(modules: Sequence[Module]) -> Assembled:
     rotation for a translation or the reverse, a body for one of its freedoms, or names
     a freedom that no module gives a mass; if there is no module; if the mass matrix is
     singular. **Source:** Pavlov, Lilkova-Markova, Evlogiev and Ivanova.
+
+    >>> cart = jv.TranslationTranslation("ground", "cart", mass=2.0, stiffness=8.0)
+    >>> jv.assemble([cart]).names
+    ('cart',)
     """
     if not modules:
         raise ValueError("modules = [] is empty; allowed: one module or more")

@@ -38,6 +38,12 @@ class AutonomousSystem(System):
     **Fields:** `values` of the parameters, whose `names` are their paths; `field`: $f$,
     of a state of shape (`dimension`,) and a dict of parameters. Built by
     `autonomous_system`.
+
+    >>> decay = jv.autonomous_system(
+    ...     lambda x, p: [-p["rate"] * x[0]], parameters={"rate": 2.0}, dimension=1
+    ... )
+    >>> list(jv.parameters(decay))
+    ['rate']
     """
 
     values: tuple[Array, ...] = eqx.field(metadata={"named_by": "names"})
@@ -82,6 +88,14 @@ def autonomous_system(
 
     **Raises:** `ValueError` for a parameter that is no finite scalar, a name with a dot,
     or a field whose value has another shape.
+
+    >>> oscillator = jv.autonomous_system(
+    ...     lambda x, p: [x[1], p["mu"] * (1 - x[0] ** 2) * x[1] - x[0]],
+    ...     parameters={"mu": 1.0},
+    ...     dimension=2,
+    ... )
+    >>> jv.equilibrium(oscillator, [0.1, 0.1]).eigenvalues.round(4).tolist()
+    [(0.5+0.866j), (0.5-0.866j)]
     """
     check_range("dimension", dimension, "", Range(at_least=1))
     values = named_values(parameters)

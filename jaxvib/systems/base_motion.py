@@ -37,6 +37,11 @@ class BaseMotion(Printed):
     acceleration (m/s^2) that is `given`; `name`: on parameter paths, instead of the
     position among the loads. **Raises:** `ValueError` for another word in `given`, or a
     law that has no acceleration, such as a record of displacements.
+
+    >>> shake = jv.BaseMotion([1.0, 1.0], jv.HarmonicLoad(0.5, 12.0), given="acceleration")
+    >>> shaken = jv.ImpactSystem(tower, loads=(shake,))
+    >>> round(float(jv.periodic_orbit(shaken).amplitude[1]), 5)
+    0.0783
     """
 
     direction: Float[Array, " n"] = quantity(
@@ -95,6 +100,11 @@ def absolute_states(
     Where velocities or accelerations are given, displacements are those without a mean.
     **Raises:** `ValueError` for a system without base motions, or one whose law has no
     such displacement.
+
+    >>> shake = jv.BaseMotion([1.0, 1.0], jv.HarmonicLoad(0.01, 12.0), given="displacement")
+    >>> shaken = jv.ImpactSystem(tower, loads=(shake,))
+    >>> jv.absolute_states(shaken, np.array([0.0]), np.zeros((1, 4))).tolist()
+    [[0.01, 0.01, 7.34788e-18, 7.34788e-18]]
     """
     moving = [load for load in system.loads if isinstance(load, BaseMotion)]
     if not moving:

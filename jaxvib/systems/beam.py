@@ -43,11 +43,19 @@ class Free(eqx.Module):
 
 
 class ElasticSupport(eqx.Module):
-    r"""An end on a spring $k_t$ (N/m) and a rotational spring $k_r$ (N m/rad).
+    r"""An end on a spring and a rotational spring.
 
     $$b V'' = \pm k_r V', \qquad b V''' = \mp k_t V,$$
 
-    upper signs at the left end, lower signs at the right end.
+    upper signs at the left end, lower signs at the right end. **Fields:** `stiffness`
+    $k_t \ge 0$ (N/m), `rotational_stiffness` $k_r \ge 0$ (N m/rad). **Raises:**
+    `ValueError` naming a field out of its range.
+
+    >>> soft = jv.Beam(
+    ...     1.0, 0.675, 36.46, ends=("clamped", jv.ElasticSupport(stiffness=1e3))
+    ... )
+    >>> jv.beam_eigenvalues(jv.BeamWithBodies(soft), count=1).values.imag.round(2).tolist()
+    [71.72]
     """
 
     stiffness: Float[Array, ""] = quantity(
@@ -94,6 +102,10 @@ class Beam(Printed):
     `bending_stiffness` $b = E J$ (N m^2), `ends`: left and right, each `"clamped"`,
     `"hinged"`, `"sliding"`, `"free"` or an `ElasticSupport`. **Raises:** `ValueError`
     naming a field out of its range.
+
+    >>> beam = jv.Beam(length=1.0, mass_per_length=0.675, bending_stiffness=36.46)
+    >>> beam.ends
+    (Clamped(), Free())
     """
 
     length: Float[Array, ""] = quantity("length", "m", "length of the beam", above=0.0)
@@ -126,6 +138,10 @@ class BeamWithBodies(Printed):
     **Raises:** `ValueError` naming a field of a wrong shape or out of its range.
     **Source:** Mizhidon, hybrid systems; its (6) and (24) lack the bracket about
     $\lambda^2 A + C_1 + C_2 D$.
+
+    >>> bare = jv.BeamWithBodies(beam)
+    >>> jv.beam_eigenvalues(bare, count=2).values.imag.round(2).tolist()
+    [25.84, 161.94]
     """
 
     beam: Beam

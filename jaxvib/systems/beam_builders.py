@@ -7,7 +7,15 @@ from .beam import Beam, BeamWithBodies
 
 
 def oscillators_on_beam(beam: Beam, positions, masses, stiffness, damping=None):
-    """Return a beam with one mass (kg) on a spring (N/m) and a damper at each position."""
+    """Return a beam with one mass on a spring and a damper at each position.
+
+    **Arguments:** `positions` (m), `masses` (kg), `stiffness` (N/m), `damping` (N s/m, 0
+    unless given), all of shape (bodies,). **Raises:** `ValueError` as `BeamWithBodies`.
+
+    >>> carried = jv.oscillators_on_beam(beam, [0.5], masses=[0.1], stiffness=[50.0])
+    >>> jv.beam_eigenvalues(carried, count=2).values.imag.round(2).tolist()
+    [20.83, 27.65]
+    """
     number = np.shape(positions)[0]
     masses = jnp.asarray(masses, float)
     return BeamWithBodies(
@@ -22,7 +30,14 @@ def rigid_body_on_beam(
 
     The body shifts and turns: z = (displacement of its mass centre, rotation), with
     `mass` (kg), `inertia` about the mass centre (kg m^2), and the mass centre above
-    x = `centre` (m) of the beam.
+    x = `centre` (m) of the beam. **Arguments:** `stiffness` (N/m) and `damping` (N s/m) of
+    the links, shape (links,). **Raises:** `ValueError` as `BeamWithBodies`.
+
+    >>> block = jv.rigid_body_on_beam(
+    ...     beam, [0.4, 0.6], centre=0.5, mass=0.2, inertia=1e-3, stiffness=[1e3, 1e3]
+    ... )
+    >>> jv.beam_eigenvalues(block, count=1).values.imag.round(2).tolist()
+    [23.99]
     """
     positions = jnp.asarray(positions, float)
     link_map = jnp.stack([jnp.ones_like(positions), positions - centre], axis=1)
@@ -31,7 +46,15 @@ def rigid_body_on_beam(
 
 
 def lumped_masses_on_beam(beam: Beam, positions, masses, inertias=None):
-    """Return a beam with lumped masses (kg), and inertias (kg m^2) that turn with it."""
+    """Return a beam with lumped masses, and inertias that turn with it.
+
+    **Arguments:** `positions` (m), `masses` (kg), `inertias` (kg m^2), all of shape
+    (masses,). **Raises:** `ValueError` as `BeamWithBodies`.
+
+    >>> tip = jv.lumped_masses_on_beam(jv.Beam(1.0, 1.0, 1.0), [1.0], masses=[1.0])
+    >>> jv.beam_eigenvalues(tip, count=1).values.imag.round(4).tolist()
+    [1.5573]
+    """
     number = np.shape(positions)[0]
     if inertias is None:
         return BeamWithBodies(

@@ -32,6 +32,9 @@ class HertzContact(Printed):
     **Raises:** `ValueError` if `stiffness` is not a positive number.
 
     **Source:** Johnson, *Contact Mechanics* (1985), equation (4.23).
+
+    >>> float(jv.HertzContact(stiffness=1e9).force(1e-4))
+    1000.0
     """
 
     stiffness: Float[Array, ""] = quantity(
@@ -108,6 +111,9 @@ class LinearContact(Printed):
     $F$ has a kink at $z = 0$, where its slope is taken as 0. Arrays of any shape are
     mapped element by element. **Fields:** `stiffness`: $k > 0$, in N/m, a scalar.
     **Raises:** `ValueError` if `stiffness` is not a positive number.
+
+    >>> float(jv.LinearContact(stiffness=1e6).force(1e-3))
+    1000.0
     """
 
     stiffness: Float[Array, ""] = quantity(
@@ -140,6 +146,10 @@ class RestitutionContact(Printed):
     **Fields:** `restitution`: $e \in [0, 1]$, a scalar: 1 loses no energy, 0 does not
     rebound. **Raises:** `ValueError` if it is out of its range. **Source:** Brogliato,
     *Nonsmooth Mechanics* (2016), section 4.3.
+
+    >>> stop = jv.Contact([0.0, 1.0], gap=0.01, law=jv.RestitutionContact(0.7))
+    >>> float(stop.law.restitution)
+    0.7
     """
 
     restitution: Float[Array, ""] = quantity(

@@ -39,6 +39,15 @@ class ForcedSystem(System):
     **Fields:** `values` of the parameters, whose `names` are their paths; `field`: $f$,
     of a time, a state of shape (`dimension`,) and a dict of parameters; `repeats`: from
     that dict to the period $T$. Built by `forced_system`.
+
+    >>> turning = jv.forced_system(
+    ...     lambda t, x, p: [p["rate"] * jnp.sin(t)],
+    ...     parameters={"rate": 2.0},
+    ...     period=2 * np.pi,
+    ...     dimension=1,
+    ... )
+    >>> turning.names
+    ('rate',)
     """
 
     values: tuple[Array, ...] = eqx.field(metadata={"named_by": "names"})
@@ -93,6 +102,15 @@ def forced_system(
 
     **Raises:** `ValueError` for a parameter that is no finite scalar, a name with a dot,
     a period that is not positive, or a field whose value has another shape.
+
+    >>> duffing = jv.forced_system(
+    ...     lambda t, x, p: [x[1], jnp.cos(p["w"] * t) - x[0] - x[0] ** 3 - 0.1 * x[1]],
+    ...     parameters={"w": 3.0},
+    ...     period=lambda p: 2 * jnp.pi / p["w"],
+    ...     dimension=2,
+    ... )
+    >>> round(float(jv.periodic_orbit(duffing).amplitude[0]), 4)
+    0.1251
     """
     check_range("dimension", dimension, "", Range(at_least=1))
     values = named_values(parameters)

@@ -34,6 +34,11 @@ class CoulombFriction(Printed):
     (`engine="event"`). **Raises:** `ValueError` for a field out of its range or a direction
     of zeros. **Source:** Leine and Nijmeijer, *Dynamics and Bifurcations of Non-Smooth
     Mechanical Systems* (2004), section 3.2.
+
+    >>> pad = jv.CoulombFriction([1.0, 0.0], force=2.0, static=3.0, name="pad")
+    >>> rubbing = jv.ImpactSystem(tower, loads=stopped.loads, frictions=(pad,))
+    >>> "frictions.pad.force" in jv.parameters(rubbing)
+    True
     """
 
     direction: Float[Array, " n"] = quantity("direction", "", "direction of sliding")

@@ -28,6 +28,9 @@ class LinearSystem(Linear):
 
     **Raises:** `ValueError` for shapes that differ, or a mass matrix that is not
     symmetric and positive definite.
+
+    >>> jv.natural_frequencies(jv.LinearSystem([[2.0]], [[0.1]], [[8.0]])).tolist()
+    [2]
     """
 
     mass: Float[Array, "n n"] = quantity("mass", "", "mass matrix")
@@ -55,6 +58,10 @@ class Contact(Printed):
     static equilibrium; `law`: a contact law, from penetration and rate to force; `name`: on
     parameter paths, instead of the position among the contacts. **Raises:** `ValueError`
     for a direction of zeros.
+
+    >>> stop = jv.Contact([0.0, 1.0], gap=0.01, law=jv.LinearContact(1e4), name="stop")
+    >>> float(stop.gap)
+    0.01
     """
 
     direction: Float[Array, " n"] = quantity("direction", "", "direction of the contact")
@@ -70,9 +77,15 @@ class Contact(Printed):
 
 
 class AppliedLoad(Printed):
-    """A load `law` (from time to force) applied along a `direction`, shape (n,).
+    r"""A load along a direction: the force on the degrees of freedom is $n F(t)$.
 
-    Its `name` stands on parameter paths, instead of the position among the loads.
+    **Fields:** `direction` $n$, shape (n,); `law`: from time, s, to force, N; `name`: on
+    parameter paths, instead of the position among the loads. **Raises:** `ValueError` for
+    a direction that is no array of numbers.
+
+    >>> push = jv.AppliedLoad([1.0, 0.0], jv.HarmonicLoad(4.0, 12.0), name="push")
+    >>> float(push.law.force(0.0))
+    4.0
     """
 
     direction: Float[Array, " n"] = quantity("direction", "", "direction of the load")
@@ -270,6 +283,9 @@ class ImpactSystem(Mechanical, Linear):
     constant loads, taken at t = 0; gaps count from there too. **Raises:** `ValueError` for
     directions of another length than the system's, or loads that repeat, but never
     together.
+
+    >>> jv.ImpactSystem(tower, contacts=stopped.contacts).contacts[0].name
+    'stop'
     """
 
     linear: Linear
@@ -336,7 +352,15 @@ class ImpactSystem(Mechanical, Linear):
 
 
 class Body(Printed):
-    """A body on a spring and a damper, by what an engineer measures of it."""
+    r"""A body on a spring and a damper, by what an engineer measures of it.
+
+    $k = m \omega^2$ and $c = 2 \xi \omega m$. **Fields:** `mass` $m > 0$ (kg),
+    `frequency` $\omega > 0$ (rad/s), `damping_ratio` $\xi \ge 0$ of critical damping.
+    **Raises:** `ValueError` naming a field out of its range.
+
+    >>> jv.Body(mass=2.0, frequency=10.0, damping_ratio=0.01)
+    Body: mass 2 kg, frequency 10 rad/s, damping_ratio 0.01
+    """
 
     mass: Float[Array, ""] = quantity("mass", "kg", "mass", above=0.0)
     frequency: Float[Array, ""] = quantity(
@@ -369,6 +393,9 @@ class TwoBodyImpact(Mechanical, Linear):
     `main`, `attached`: `Body`; `gap` $D \ge 0$ (m); `contact`: a contact law; `load`:
     on the main body. **Source:** Pogorelova and Postnikova (2011), with its body
     numbers replaced by names.
+
+    >>> system.rest()
+    Array([0.  , 0.05, 0.  , 0.  ], dtype=float64)
     """
 
     main: Body
@@ -436,6 +463,10 @@ def two_body_impact(
     Masses in kg, angular frequencies in rad/s, gap in m; the contact is steel on steel
     and the load 500 N at 5.8 rad/s unless given. **Raises:** `ValueError` naming an
     argument out of its range. **Source:** Pogorelova and Postnikova (2011).
+
+    >>> heavy = jv.two_body_impact(attached_mass=120.0)
+    >>> float(heavy.attached.mass)
+    120.0
     """
     if contact is None:
         contact = HertzContact.from_materials((2.1e11, 2.1e11), (0.3, 0.3), 1.0, 0.318)

@@ -34,6 +34,11 @@ def parameters(system: object) -> dict[str, Parameter]:
     are named by their `name` where they have one (followed by `-2`, `-3` ... where it
     comes again) and by their position otherwise. The parameters of a `forced_system` are
     named as its user named them.
+
+    >>> len(jv.parameters(system))
+    11
+    >>> jv.parameters(system)["gap"].unit
+    'm'
     """
     return {".".join(keys): entry for keys, (_, entry) in _walk(system).items()}
 
@@ -55,6 +60,9 @@ def replace(system: System, values: Mapping[str, object]) -> System:
     of its range or of another shape, one that follows from others (`derived`), and for
     whatever the changed parts and those that hold them refuse when they are built. Traced
     values cannot be looked at.
+
+    >>> float(jv.replace(system, {"load.amplitude": 400.0}).load.amplitude)
+    400.0
     """
     known = {".".join(keys): found for keys, found in _walk(system).items()}
     declared = {path: entry for path, (_, entry) in known.items()}

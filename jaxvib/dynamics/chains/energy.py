@@ -42,6 +42,10 @@ def energy_field(
     Half of a beam's energy counts to either of its bodies ($e_i$). With $P^l$, $P^r$ the
     powers that a beam gives its left and its right body, the flux
     $j = (P^r - P^l)/2$ closes the balance $\dot e_i = j_{i-1} - j_i$ exactly.
+
+    >>> state = jv.dynamics.kick(chain, body=3, velocity=1.0)
+    >>> float(jv.dynamics.energy_field(chain, state).density.sum())
+    0.5
     """
     state = jnp.asarray(state, float)
     sheared, bent = chain.strains(state[:2])
@@ -60,7 +64,12 @@ def energy_field(
 def beam_shapes(
     chain: BeamChain, state: Real[ArrayLike, "4 bodies"] | Sequence, points: int = 9
 ) -> BeamShapes:
-    r"""Return the cubic of every beam, its moment $E J_b y''$ and shear $E J_b y'''$."""
+    r"""Return the cubic of every beam, its moment $E J_b y''$ and shear $E J_b y'''$.
+
+    >>> state = jv.dynamics.wave_packet(chain, centre=16, width=3.0, wave_number=0.9)
+    >>> jv.dynamics.beam_shapes(chain, state).deflection.shape
+    (32, 9)
+    """
     state = jnp.asarray(state, float)
     length = chain.length
     s = jnp.linspace(0.0, 1.0, points)
@@ -94,6 +103,9 @@ def kinetic_split(
     of what it is given and passes $\frac{1}{2\pi} \int \sin^2\theta \cos^2\theta
     (\cos\omega_2 t - \cos\omega_1 t)^2 dq$ to the rotation, and so in reverse. `points`
     of the Brillouin zone are enough until waves have crossed as many bodies.
+
+    >>> round(float(jv.dynamics.kinetic_split(chain, 4.0).translational), 4)
+    0.4721
     """
     times = jnp.asarray(times, float)
     lower, upper, cos, sin = chain.waves(_zone(points))
@@ -127,6 +139,9 @@ def equilibrium_split(
 
     with $\rho$ the share given to rotation; the other half is potential. At
     $\gamma = 1$ and $\rho = 0$: $(\sqrt 6 - 1)/4$ and $(3 - \sqrt 6)/4$.
+
+    >>> round(float(jv.dynamics.equilibrium_split(chain).rotational), 6)
+    0.137628
     """
     _, _, cos, sin = chain.waves(_zone(points))
     passed = jnp.mean((cos * sin) ** 2)

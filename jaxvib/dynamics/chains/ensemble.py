@@ -62,6 +62,10 @@ def ensemble_split(
     those of a ratio of means. The prediction is that of an infinite uniform chain
     (`kinetic_split`, `equilibrium_split`): a chain of N bodies follows it until waves
     have gone round or met an end. **Raises:** `ValueError` for fewer than 2 chains.
+
+    >>> split = jv.dynamics.ensemble_split(chain, [0.0, 2.0], chains=16)
+    >>> float(split.translational[0])
+    1.0
     """
     check_range("chains", chains, "", Range(at_least=2))
     times = jnp.asarray(times, float)

@@ -48,6 +48,10 @@ def step_chains(
 
     Groups of eight are stepped on all cores; an accelerator takes all of them at once.
     Any ends and defects. **Raises:** as `step_chain`.
+
+    >>> states = jnp.stack([jv.dynamics.kick(chain, body, 1.0) for body in (3, 4)])
+    >>> jv.dynamics.step_chains(chain, states, 1.0, 100).shape
+    (2, 4, 32)
     """
     check_order(order)
     check_range("steps", steps, "", Range(at_least=1))

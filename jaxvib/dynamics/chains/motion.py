@@ -80,6 +80,13 @@ def energy_statistics(energies: ChainEnergies) -> EnergyStatistics:
 
     The fluctuation is $\sqrt{\langle E^2 \rangle - \langle E \rangle^2}$, taken about
     the mean so that no digits cancel.
+
+    >>> states = jv.propagate(
+    ...     chain, jv.dynamics.kick(chain, 3, 1.0), np.linspace(0.0, 9.0, 50)
+    ... )
+    >>> found = jv.dynamics.energy_statistics(jax.vmap(chain.energies)(states))
+    >>> type(found).__name__
+    'EnergyStatistics'
     """
     return EnergyStatistics(
         jax.tree.map(lambda e: jnp.mean(e, -1), energies),
@@ -100,6 +107,11 @@ def chain_motion(
     Exactly, or with `forces` (`CubicGround`, `Stop`: see `step_chain`) by symplectic
     steps of order 4 and of at most `step` (s), by default a tenth of the highest
     frequency's inverse. What those store counts as potential energy.
+
+    >>> state = jv.dynamics.kick(chain, body=3, velocity=1.0)
+    >>> motion = jv.dynamics.chain_motion(chain, state, np.linspace(0.0, 10.0, 11))
+    >>> float(motion.energy_change) < 1e-12
+    True
     """
     times = jnp.asarray(times, float)
     states = _moved(chain, state, times, forces, step)
@@ -134,6 +146,11 @@ def chain_fields(
     Frames are evenly spaced, six or more in the shortest period of a wave, and end
     with the last time at the latest. `forces` and `step` are those of `chain_motion`;
     what a spring to the ground or a stop stores belongs to no body.
+
+    >>> state = jv.dynamics.kick(chain, body=3, velocity=1.0)
+    >>> fields = jv.dynamics.chain_fields(chain, state, [0.0, 5.0], frames=12)
+    >>> round(float(fields.density[1].sum()), 6)
+    0.5
     """
     times = jnp.asarray(times, float)
     last = jnp.minimum(times[-1], (frames - 1) * 2 * jnp.pi / _highest(chain) / _PER_PERIOD)

@@ -20,6 +20,10 @@ def random_velocities(
     goes into rotation, in [0, 1]. The chain is at its place of rest; velocities at
     the ends of a hinged one are 0. **Raises:**
     `ValueError` for an energy below 0 or a share outside [0, 1].
+
+    >>> state = jv.dynamics.random_velocities(chain, jax.random.key(0), energy=1.0)
+    >>> bool((state[:2] == 0).all())
+    True
     """
     check_range("energy", energy, "J", Range(at_least=0.0))
     check_range("rotational", rotational, "", Range(at_least=0.0, at_most=1.0))
@@ -36,6 +40,10 @@ def kick(
     """Return one body's velocity (m/s) and angular velocity (rad/s), all else at rest.
 
     **Raises:** `ValueError` for a body that the chain does not have.
+
+    >>> state = jv.dynamics.kick(chain, body=3, velocity=1.0)
+    >>> float(chain.energies(state).translational)
+    0.5
     """
     check_range("body", body, "", Range(at_least=0, below=chain.bodies))
     rates = (
@@ -63,6 +71,10 @@ def wave_packet(
     `centre` and `width` in bodies; `wave_number` in rad per body; `amplitude`: of the
     displacement, m, where it is the larger part of the wave. **Raises:** `ValueError`
     for a width that is not positive or a chain with defects.
+
+    >>> state = jv.dynamics.wave_packet(chain, centre=16, width=3.0, wave_number=0.9)
+    >>> state.shape
+    (4, 32)
     """
     check_range("width", width, "bodies", Range(above=0.0))
     if not chain.uniform:

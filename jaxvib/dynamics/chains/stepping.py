@@ -26,7 +26,15 @@ _COMPOSITIONS = {
 
 
 class CubicGround(eqx.Module):
-    r"""A spring from every body to the ground with $f = -k y - c y^3$."""
+    r"""A spring from every body to the ground with $f = -k y - c y^3$.
+
+    **Fields:** `stiffness` $k$ (N/m), `cubic` $c$ (N/m^3). **Raises:** `ValueError` for a
+    field that is not a number.
+
+    >>> ground = jv.dynamics.CubicGround(stiffness=0.1, cubic=0.5)
+    >>> float(ground.force(jnp.array([1.0]))[0])
+    -0.6
+    """
 
     stiffness: Float[Array, ""] = quantity("stiffness", "N/m", "linear stiffness")
     cubic: Float[Array, ""] = quantity("cubic", "N/m^3", "cubic stiffness")
@@ -43,7 +51,16 @@ class CubicGround(eqx.Module):
 
 
 class Stop(eqx.Module):
-    """A stop that a body meets once it has moved by a gap: any contact law."""
+    r"""A stop that a body meets once it has moved by a gap: $f = -F(y_i - g)$.
+
+    **Fields:** `body` $i$; `gap` $g$ (m); `law`: any elastic contact law, from penetration
+    to force. **Raises:** `ValueError` for a gap that is not a number.
+
+    >>> stop = jv.dynamics.Stop(body=3, gap=0.01, law=jv.LinearContact(1e4))
+    >>> state = jv.dynamics.kick(chain, body=3, velocity=1.0)
+    >>> jv.dynamics.step_chain(chain, state, 1.0, 100, forces=(stop,)).shape
+    (4, 32)
+    """
 
     body: int = eqx.field(static=True)
     gap: Float[Array, ""] = quantity("gap", "m", "gap at rest")
@@ -77,6 +94,12 @@ def step_chain(
     **Arguments:** `forces`: what else acts on the bodies, `CubicGround`, `Stop` or
     anything with `force(position)`. **Raises:** `ValueError` for an order
     that there is not, fewer than one step, a state of another shape.
+
+    >>> state = jv.dynamics.kick(chain, body=3, velocity=1.0)
+    >>> moved = jv.dynamics.step_chain(chain, state, duration=1.0, steps=100)
+    >>> exact = jv.propagate(chain, state, [1.0])[0]
+    >>> bool(abs(moved - exact).max() < 1e-6)
+    True
     """
     check_order(order)
     check_range("steps", steps, "", Range(at_least=1))

@@ -35,6 +35,11 @@ def step_long_chain(
     neighbours' states go stale, and are dropped. Eight tiles move as one group of
     lanes, groups on all cores. **Raises:** `ValueError` for a chain with ends or
     defects, a number of bodies that is no multiple of `tile`.
+
+    >>> long = jv.BeamChain(bodies=2000)
+    >>> state = jv.dynamics.kick(long, body=3, velocity=1.0)
+    >>> jv.dynamics.step_long_chain(long, state, duration=1.0, steps=20).shape
+    (4, 2000)
     """
     if not chain.uniform or chain.ends != "periodic":
         raise ValueError("the chain has ends or defects; allowed: uniform and periodic")

@@ -40,6 +40,10 @@ def sweep(
 
     **Raises:** `ValueError` for an unknown path (naming the nearest one), a value out
     of its range, lists of different lengths, or a result that is no module.
+
+    >>> data = jv.sweep(jv.natural_modes, tower, {"modules.first-roof.mass": [0.5, 1.0]})
+    >>> data.frequencies.values.round(3).tolist()
+    [[14.689, 28.883], [12.247, 24.495]]
     """
     if (grid is None) == (samples is None):
         raise ValueError("sweep takes either a grid or samples={...}")

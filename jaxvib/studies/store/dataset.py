@@ -34,6 +34,12 @@ def open_study(directory: str | Path, group: str | None = None, most: int | None
     are left out), for studies that no memory holds.
     **Raises:** `FileNotFoundError` where there is no study or no such group, `ValueError`
     for one that is not complete, `OSError` naming files that are missing or damaged.
+
+    >>> try:
+    ...     jv.open_study("no_such_folder")
+    ... except FileNotFoundError:
+    ...     print("no study there")
+    no study there
     """
     directory = Path(directory)
     if not Folder(directory).kind("journal.jsonl"):

@@ -1,14 +1,16 @@
 """Two-sided play: what can move freely between two flanks."""
 
+from collections.abc import Sequence
+
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ..._quantity import Range, check_range
+from ..._quantity import Range, check_range, floats
 from ..impact import Contact
 from ..roles import ContactLaw
 
 
 def backlash(
-    direction: Float[Array, " n"],
+    direction: Float[Array, " n"] | Sequence[float],
     play: Real[ArrayLike, ""],
     law: ContactLaw,
     name: str = "play",
@@ -20,9 +22,13 @@ def backlash(
     `LinearContact` this is the piecewise linear spring with a dead zone. On parameter
     paths the flanks are `name-ahead` and `name-behind`. **Raises:** `ValueError` unless
     `play` is 0 or more.
+
+    >>> flanks = jv.backlash([1.0, -1.0], play=1e-3, law=jv.LinearContact(1e6))
+    >>> [flank.name for flank in flanks]
+    ['play-ahead', 'play-behind']
     """
     check_range("play", play, "m", Range(at_least=0.0))
-    half = play / 2
+    direction, half = floats("direction", direction), play / 2
     return (
         Contact(direction, half, law, f"{name}-ahead"),
         Contact(-direction, half, law, f"{name}-behind"),

@@ -33,6 +33,10 @@ class HuntCrossleyContact(Printed):
     `engine="event"` needs it. **Raises:** `ValueError` naming a field out of its range.
 
     **Source:** Hunt and Crossley, *J. Applied Mechanics* 42 (1975) 440.
+
+    >>> law = jv.HuntCrossleyContact(1e9, damping=0.5)
+    >>> float(law.force(1e-4, 0.2))
+    1100.0
     """
 
     stiffness: Float[Array, ""] = quantity(

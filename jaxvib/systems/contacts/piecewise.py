@@ -21,6 +21,10 @@ class PiecewiseLinearContact(Printed):
     `depths`: $b_1, b_2, \dots$, in m, shape (m - 1,), ascending and above 0. **Raises:**
     `ValueError` naming a field out of its range, depths that do not ascend, or numbers of
     them that do not go together.
+
+    >>> bump = jv.PiecewiseLinearContact([1e4, 1e5], depths=[1e-3])
+    >>> float(bump.force(2e-3))
+    110.0
     """
 
     stiffness: Float[Array, " m"] = quantity(

@@ -15,6 +15,9 @@ class PowerContact(Printed):
     Arrays of any shape are mapped element by element. **Fields:** `stiffness`: $K > 0$,
     in N/m^n; `exponent`: $n \ge 1$; scalars. **Raises:** `ValueError` naming a field out
     of its range.
+
+    >>> float(jv.PowerContact(1e6, exponent=2.0).force(1e-2))
+    100.0
     """
 
     stiffness: Float[Array, ""] = quantity(

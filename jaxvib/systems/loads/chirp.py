@@ -17,6 +17,10 @@ class ChirpLoad(Load):
     `last_frequency` $\omega_2$ (rad/s, both above 0), `duration` $d > 0$ (s), `start`
     $t_s$ (s), `phase` $\varphi$ (rad). **Raises:** `ValueError` naming a field out of its
     range.
+
+    >>> chirp = jv.ChirpLoad(1.0, first_frequency=2.0, last_frequency=20.0, duration=10.0)
+    >>> float(chirp.force(0.0))
+    1.0
     """
 
     amplitude: Float[Array, ""] = quantity("amplitude", "N", "amplitude of the sweep")

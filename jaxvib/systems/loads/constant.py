@@ -15,6 +15,9 @@ class ConstantLoad(Load):
 
     **Parameter:** `force` $F$ (N), a scalar. **Raises:** `ValueError` where it is not a
     finite number.
+
+    >>> float(jv.ConstantLoad(9.81).force(2.0))
+    9.81
     """
 
     # Not `force` itself, which is the law's method; on parameter paths it is.

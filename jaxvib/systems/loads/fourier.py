@@ -16,6 +16,10 @@ class FourierLoad(Load):
     **Fields:** `frequency` $\omega > 0$ (rad/s); `cosine` $a$, `sine` $b$ (N), both of
     shape (n,), of 1, 2, 3 ... times the frequency; `mean` $F_m$ (N). **Raises:**
     `ValueError` naming a field out of its range, or shapes that differ.
+
+    >>> load = jv.FourierLoad(frequency=2.0, cosine=[1.0, 0.5], sine=[0.0, 0.0], mean=3.0)
+    >>> float(load.force(0.0))
+    4.5
     """
 
     frequency: Float[Array, ""] = quantity(

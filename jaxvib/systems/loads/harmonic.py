@@ -14,6 +14,10 @@ class HarmonicLoad(Load):
     **Fields:** `amplitude` $F_0$ (N), `frequency` $\omega > 0$ (rad/s), `phase`
     $\varphi_0$ (rad), all scalars. **Raises:** `ValueError` naming a field out of its
     range.
+
+    >>> load = jv.HarmonicLoad(amplitude=500.0, frequency=5.8)
+    >>> round(float(load.period()), 5)
+    1.08331
     """
 
     amplitude: Float[Array, ""] = quantity("amplitude", "N", "load amplitude F_0")

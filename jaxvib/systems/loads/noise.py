@@ -16,6 +16,10 @@ def band_limited_noise(
     **Arguments:** `density` $S_0$ (N^2 s/rad), `band`: its lowest and highest angular
     frequency (rad/s), `duration` (s): after that it repeats; `seed`: of its phases, of
     which the same one gives the same numbers. The rest as `noise_of_density`.
+
+    >>> noise = jv.band_limited_noise(density=2.0, band=(1.0, 20.0), duration=60.0, seed=0)
+    >>> noise.cosine.shape
+    (190,)
     """
     low, high = band
     check_range("density", density, "N^2 s/rad", Range(at_least=0.0))
@@ -42,6 +46,12 @@ def kanai_tajimi_noise(
     **Arguments:** `density` $S_0$, one-sided (a force squared per rad/s; of base motions
     an acceleration), `ground`: $\omega_g$ (rad/s) and $\zeta$; the rest as
     `noise_of_density`. **Source:** Tajimi, *2nd World Conf. Earthquake Eng.* (1960).
+
+    >>> ground = jv.kanai_tajimi_noise(
+    ...     0.01, ground=(15.0, 0.6), highest=60.0, duration=20.0, seed=0
+    ... )
+    >>> round(float(ground.period()), 3)
+    20.0
     """
     own, ratio = ground
     check_range("density", density, "N^2 s/rad", Range(at_least=0.0))
@@ -69,6 +79,10 @@ def noise_of_density(
     $\int S\,d\omega$ as T grows. **Raises:** `ValueError` where no harmonic is as low as
     the highest frequency. **Source:** Shinozuka and Deodatis, *Appl. Mech. Rev.* 44 (1991)
     191.
+
+    >>> noise = jv.noise_of_density(lambda w: 1 / (1 + w**2), 20.0, duration=60.0, seed=0)
+    >>> round(float(noise.period()), 3)
+    60.0
     """
     check_range("duration", duration, "s", Range(above=0.0))
     check_range("highest", highest, "rad/s", Range(above=0.0))

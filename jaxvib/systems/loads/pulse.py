@@ -61,6 +61,10 @@ class PulseLoad(Load):
     **Fields:** `shape`; `amplitude` $A$ (N), `start` $t_s$ (s), `duration` $d > 0$ (s),
     `every` $\ge d$ (s) or None for one pulse. **Raises:** `ValueError` naming a field out
     of its range. Traced pulses that overlap are NaN.
+
+    >>> pulse = jv.PulseLoad("half_sine", amplitude=10.0, start=0.0, duration=0.2)
+    >>> float(pulse.force(0.1))
+    10.0
     """
 
     shape: str = eqx.field(static=True)

@@ -31,6 +31,10 @@ class RecordLoad(Load):
     **Raises:** `ValueError` for shapes that differ, times that do not ascend, a periodic
     record that does not end where it begins, or another word. **Source:** de Boor, *A
     Practical Guide to Splines* (2001), chapter IV (cubic Bessel interpolation).
+
+    >>> record = jv.RecordLoad(times=[0.0, 1.0, 2.0], values=[0.0, 4.0, 0.0])
+    >>> float(record.force(0.5))
+    2.0
     """
 
     times: Float[Array, " n"] = quantity("times", "s", "times of the record")

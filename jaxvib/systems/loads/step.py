@@ -12,6 +12,10 @@ class StepLoad(Load):
 
     **Fields:** `amplitude` $F$ (N), `start` $t_s$ (s). **Raises:** `ValueError` naming a
     field that is not a finite number.
+
+    >>> load = jv.StepLoad(amplitude=10.0, start=1.0)
+    >>> float(load.force(0.5)), float(load.force(1.5))
+    (0.0, 10.0)
     """
 
     amplitude: Float[Array, ""] = quantity("amplitude", "N", "force from the step on")
@@ -42,6 +46,9 @@ class RampLoad(Load):
 
     **Fields:** `amplitude` $F$ (N), `start` $t_s$ (s), `duration` $d > 0$ (s).
     **Raises:** `ValueError` naming a field out of its range.
+
+    >>> float(jv.RampLoad(amplitude=10.0, start=1.0, duration=2.0).force(2.0))
+    5.0
     """
 
     amplitude: Float[Array, ""] = quantity("amplitude", "N", "force after the ramp")

@@ -22,6 +22,14 @@ class BeamModule(Link):
     `bending_stiffness` $b$ (N m^2), `mass_per_length` (kg/m, 0 for a beam without
     mass), `material_damping` (s): damping in proportion to the stiffness. **Raises:**
     `ValueError` naming a field out of its range.
+
+    >>> bent = jv.BeamModule(
+    ...     "ground", "tip", length=1.0, bending_stiffness=3.0, mass_per_length=1.0
+    ... )
+    >>> jv.assemble([bent]).names
+    ('tip.y', 'tip.angle')
+    >>> jv.natural_frequencies(jv.assemble([bent])).round(3).tolist()
+    [6.119, 60.287]
     """
 
     length: Float[Array, ""] = quantity("length", "m", "length of the beam", above=0.0)
@@ -72,6 +80,20 @@ class FrameModule(Link):
     principal axis (N m^2); `mass_per_length` (kg/m); `inertia_per_length`: mass moment
     about the axis (kg m). **Raises:** `ValueError` for a field out of its range or a
     `side` along the beam.
+
+    >>> arm = jv.FrameModule(
+    ...     "ground",
+    ...     "tip",
+    ...     along=[1.0, 0.0, 0.0],
+    ...     side=[0.0, 1.0, 0.0],
+    ...     axial_stiffness=1e6,
+    ...     torsional_stiffness=10.0,
+    ...     bending_stiffness=[20.0, 20.0],
+    ...     mass_per_length=1.0,
+    ...     inertia_per_length=1e-3,
+    ... )
+    >>> jv.assemble([arm]).names
+    ('tip.x', 'tip.y', 'tip.z', 'tip.angle_x', 'tip.angle_y', 'tip.angle_z')
     """
 
     along: Float[Array, " 3"] = quantity(

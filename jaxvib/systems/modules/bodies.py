@@ -19,6 +19,10 @@ class TranslationTranslation(Link):
     (kg), `stiffness` $k$ (N/m), `damping` $d$ (N s/m). **Raises:** `ValueError` naming
     a field out of its range. **Source:** Pavlov, Lilkova-Markova, Evlogiev and
     Ivanova, modules of planar discrete systems.
+
+    >>> cart = jv.TranslationTranslation("ground", "cart", mass=2.0, stiffness=8.0)
+    >>> jv.natural_frequencies(jv.assemble([cart])).tolist()
+    [2.0]
     """
 
     mass: Float[Array, ""] = quantity(
@@ -63,6 +67,11 @@ class TranslationRotation(Link):
     $J_C$ (kg m^2, a uniform rod's $m l^2/12$ if `None`), `gravity` (m/s^2),
     `standing`. **Raises:** `ValueError` naming a field out of its range. **Source:**
     Pavlov, Lilkova-Markova, Evlogiev and Ivanova.
+
+    >>> cart = jv.TranslationTranslation("ground", "cart", mass=2.0, stiffness=100.0)
+    >>> rod = jv.TranslationRotation("cart", "rod", mass=1.0, length=0.8, stiffness=3.0)
+    >>> jv.natural_frequencies(jv.assemble([cart, rod])).round(5).tolist()
+    [4.68231, 8.11144]
     """
 
     mass: Float[Array, ""] = quantity("mass", "kg", "mass of the rotating body", above=0.0)
@@ -133,6 +142,12 @@ class RodOnRod(Module):
     `stiffness` (N m/rad), `damping` (N m s/rad), `inertia` $J_C$ (a uniform rod's if
     `None`), `gravity`, `standing`. **Raises:** `ValueError` naming a field out of its
     range.
+
+    >>> cart = jv.TranslationTranslation("ground", "cart", mass=2.0, stiffness=100.0)
+    >>> rod = jv.TranslationRotation("cart", "rod", mass=1.0, length=0.8)
+    >>> second = jv.RodOnRod("cart", "rod", "tip", mass=0.5, length=0.4, first_length=0.8)
+    >>> jv.assemble([cart, rod, second]).names
+    ('cart', 'rod', 'tip')
     """
 
     carrier: str = eqx.field(static=True)

@@ -14,6 +14,10 @@ class Spring(Link):
 
     **Fields:** `first`, `second`: freedoms; `stiffness` $k$ (N/m), `damping` $d$
     (N s/m). **Raises:** `ValueError` naming a field out of its range.
+
+    >>> spring = jv.Spring("roof", "ground", stiffness=50.0)
+    >>> jv.assemble([*tower.modules, spring]).stiffness.tolist()
+    [[900.0, -300.0], [-300.0, 350.0]]
     """
 
     stiffness: Float[Array, ""] = quantity(
@@ -35,7 +39,20 @@ class Spring(Link):
 
 
 class AngularSpring(Spring):
-    r"""A spring (N m/rad) and a damper (N m s/rad) between two rotations."""
+    r"""A spring and a damper between two rotations, or one and the ground.
+
+    $$V = \tfrac12 k (\varphi_j - \varphi_i)^2, \qquad
+      R = \tfrac12 d (\dot\varphi_j - \dot\varphi_i)^2.$$
+
+    **Fields:** `first`, `second`: rotations; `stiffness` $k$ (N m/rad), `damping` $d$
+    (N m s/rad). **Raises:** `ValueError` naming a field out of its range.
+
+    >>> cart = jv.TranslationTranslation("ground", "cart", mass=2.0, stiffness=100.0)
+    >>> rod = jv.TranslationRotation("cart", "rod", mass=1.0, length=0.8, gravity=0.0)
+    >>> held = jv.AngularSpring("rod", "ground", stiffness=3.0)
+    >>> jv.assemble([cart, rod, held]).stiffness.tolist()
+    [[100.0, 0.0], [0.0, 3.0]]
+    """
 
     stiffness: Float[Array, ""] = quantity(
         "stiffness", "N m/rad", "stiffness of the angular spring", default=0.0, at_least=0.0
@@ -48,7 +65,14 @@ class AngularSpring(Spring):
 
 
 class PointMass(Point):
-    r"""A mass $m$ (kg) on a translation, $T = \tfrac12 m \dot x^2$."""
+    r"""A mass on a translation, $T = \tfrac12 m \dot x^2$.
+
+    **Fields:** `freedom`: a translation; `mass` $m \ge 0$ (kg). **Raises:** `ValueError`
+    for a mass out of its range.
+
+    >>> jv.assemble([*tower.modules, jv.PointMass("roof", 0.5)]).mass.tolist()
+    [[2.0, 0.0], [0.0, 1.5]]
+    """
 
     mass: Float[Array, ""] = quantity("mass", "kg", "mass", kw_only=False, at_least=0.0)
 
@@ -60,7 +84,16 @@ class PointMass(Point):
 
 
 class PointInertia(Point):
-    r"""A moment of inertia $J$ (kg m^2) on a rotation, $T = \tfrac12 J \dot\varphi^2$."""
+    r"""A moment of inertia on a rotation, $T = \tfrac12 J \dot\varphi^2$.
+
+    **Fields:** `freedom`: a rotation; `inertia` $J \ge 0$ (kg m^2). **Raises:**
+    `ValueError` for an inertia out of its range.
+
+    >>> cart = jv.TranslationTranslation("ground", "cart", mass=2.0, stiffness=100.0)
+    >>> rod = jv.TranslationRotation("cart", "rod", mass=1.0, length=0.6)
+    >>> float(jv.assemble([cart, rod, jv.PointInertia("rod", 0.1)]).mass[1, 1])
+    0.22
+    """
 
     inertia: Float[Array, ""] = quantity(
         "inertia", "kg m^2", "moment of inertia", kw_only=False, at_least=0.0

@@ -18,6 +18,9 @@ class PolynomialLaw(Printed):
     A cubic spring is `PolynomialLaw([0, 0, c_3])`, a quintic one has five numbers.
     **Fields:** `coefficients` $c_k$, in N/m^k, shape (m,). **Raises:** `ValueError` unless
     they are one or more numbers.
+
+    >>> float(jv.PolynomialLaw([100.0, 0.0, 1e4]).force(0.1))
+    20.0
     """
 
     coefficients: Float[Array, " m"] = quantity(
@@ -39,6 +42,10 @@ class PolynomialDamperLaw(Printed):
     Even powers have the sign of the rate, so that each resists. **Fields:** `coefficients`
     $d_k$, in N (s/m)^k, shape (m,). **Raises:** `ValueError` unless they are one or more
     numbers.
+
+    >>> law = jv.PolynomialDamperLaw([2.0, 0.5])
+    >>> float(law.force(0.0, 2.0))
+    6.0
     """
 
     coefficients: Float[Array, " m"] = quantity(
@@ -66,6 +73,9 @@ class PiecewiseLinearLaw(Printed):
     $k_i$, in N/m, shape (m,); `breaks`: $b_1 < b_2 < \dots$, in m, shape (m - 1,).
     **Raises:** `ValueError` for breaks that do not ascend, or numbers of them that do not
     go together.
+
+    >>> float(jv.PiecewiseLinearLaw([0.0, 100.0], breaks=[0.01]).force(0.03))
+    2.0
     """
 
     stiffness: Float[Array, " m"] = quantity("stiffness", "N/m", "slopes of the force")
@@ -98,9 +108,14 @@ class PiecewiseLinearLaw(Printed):
 class FunctionLaw(Printed):
     r"""A user's function: $F(e, \dot e, p)$ with named parameters.
 
-    `function(elongation, rate, parameters)` returns the force, N, in JAX; `parameters`:
-    numbers by name, which are swept and differentiated by these names. A force that jumps
-    is seen, and its derivatives are refused.
+    **Fields:** `function`: from an elongation $e$ (m), its rate (m/s) and the parameters
+    to the force (N), in JAX; `parameters`: numbers by name, which are swept and
+    differentiated by these names. A force that jumps is seen, and its derivatives are
+    refused.
+
+    >>> law = jv.FunctionLaw(lambda e, rate, p: p["k"] * jnp.sin(e), {"k": 3.0})
+    >>> round(float(law.force(0.1, 0.0)), 4)
+    0.2995
     """
 
     names: tuple[str, ...] = eqx.field(static=True)

@@ -34,6 +34,11 @@ class NonlinearSpring(Printed):
     freedoms that it joins, 1 alone to the ground; `law`: see `SpringLaw`; `name`: on
     parameter paths, instead of the position among the springs. **Raises:** `ValueError`
     for a direction of zeros.
+
+    >>> cubic = jv.NonlinearSpring([1.0, 0.0], jv.PolynomialLaw([0.0, 0.0, 1e6]), "cubic")
+    >>> hardened = jv.ImpactSystem(tower, loads=stopped.loads, springs=(cubic,))
+    >>> "springs.cubic.law.coefficients" in jv.parameters(hardened)
+    True
     """
 
     direction: Float[Array, " n"] = quantity("direction", "", "direction of the spring")
