@@ -20,7 +20,17 @@ from .pictures import branch_chart
 
 
 class BranchEvent(eqx.Module):
-    """Where a quantity that was watched along a branch reaches its value."""
+    """Where a quantity that was watched along a branch reaches its value.
+
+    >>> watched = jv.branches.ContinuationSettings(
+    ...     events={"27 kN": lambda orbit: orbit.max_contact_force - 27e3}
+    ... )
+    >>> branch = jv.continue_orbit(
+    ...     system, orbit, "load.amplitude", (450.0, 550.0), settings=watched
+    ... )
+    >>> [(event.name, round(float(event.parameter), 1)) for event in branch.events]
+    [('27 kN', 509.7)]
+    """
 
     name: str = eqx.field(static=True)
     path: str = eqx.field(static=True)
@@ -107,6 +117,10 @@ class Branch(AbstractBranch):
 
     `orbits`: the motions, a `PeriodicOrbit` whose fields have a leading axis of points.
     `ends` says why the branch stops at its first and at its last point.
+
+    >>> branch = jv.continue_orbit(system, orbit, "load.amplitude", (450.0, 550.0))
+    >>> bool((branch.stable == 1).all()), len(branch.bifurcations)
+    (True, 0)
     """
 
     noun = "periodic motions"

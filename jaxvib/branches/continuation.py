@@ -87,6 +87,10 @@ def continue_orbit(
     the system's value, or an orbit that was not found.
 
     **Source:** Pogorelova and Postnikova (2011).
+
+    >>> branch = jv.continue_orbit(system, orbit, "load.amplitude", (450.0, 550.0))
+    >>> float(branch.parameter[0]), float(branch.parameter[-1])
+    (450.0, 550.0)
     """
     if method not in METHODS:
         raise ValueError(f"method = {method!r}; allowed: {', '.join(METHODS)}")
@@ -194,6 +198,15 @@ def continue_orbits(
     do not enclose the samples' values, or orbits of another number.
 
     **Source:** Keller, in Rabinowitz (ed.), *Applications of Bifurcation Theory* (1977).
+
+    >>> samples = {"load.frequency": [5.7, 5.8]}
+    >>> settled = jv.orbits.regimes(system, samples)
+    >>> bounds = (450.0, 550.0)
+    >>> branches = jv.branches.continue_orbits(
+    ...     system, samples, settled, "load.amplitude", bounds
+    ... )
+    >>> [float(branch.parameter[-1]) for branch in branches]
+    [550.0, 550.0]
     """
     settings.refuse("continue_orbits", "correct")
     leaves, static = batched(system, samples)

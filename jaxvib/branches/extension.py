@@ -36,6 +36,11 @@ def extend_branch(
 
     **Raises:** `ValueError` for bounds that do not enclose the branch, or a branch that
     has no end to go on from.
+
+    >>> branch = jv.continue_orbit(system, orbit, "load.amplitude", (450.0, 550.0))
+    >>> longer = jv.branches.extend_branch(system, branch, (450.0, 600.0))
+    >>> float(longer.parameter[-1])
+    600.0
     """
     settings.refuse("extend_branch", "segments", "correct")
     values = np.asarray(branch.parameter)

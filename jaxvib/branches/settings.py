@@ -30,6 +30,9 @@ class ContinuationSettings(Settings):
     **Raises:** `ValueError` for a number out of its range, an unknown level of evidence, a
     quantity that is not known, a name of a bifurcation, or an event to stop at that is not
     among the events.
+
+    >>> jv.branches.ContinuationSettings(most_points=50, evidence="quick").most_points
+    50
     """
 
     first_step: float | None = None

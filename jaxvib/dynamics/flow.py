@@ -31,7 +31,12 @@ from .solve import Solution
 
 
 class Trajectory(Drawn, Reported):
-    """A motion at the times asked for; NaN from where its solve failed."""
+    """A motion at the times asked for; NaN from where its solve failed.
+
+    >>> motion = jv.simulate(system, system.rest(), np.linspace(0.0, 5.0, 51))
+    >>> round(float(motion.states[-1, 0]), 4)
+    -0.0825
+    """
 
     times: Float[Array, " times"] = reported("time", "s", ("time",))
     states: Float[Array, "times state"] = reported("state", "", ("time", "state"))
@@ -102,6 +107,10 @@ def flow(
     transformations: motions do not run backwards), a tolerance out of range, an unknown
     engine, one that the system cannot be taken by, or float32 where the error does not
     allow it; `RuntimeError` with the reason why a single solve failed.
+
+    >>> after = jv.flow(system, orbit.state, 0.0, orbit.period)
+    >>> bool(abs(after - orbit.state).max() < 1e-7)
+    True
     """
     chosen = in_precision(engine, precision)
     if isinstance(chosen, SteppingEngine):
@@ -138,6 +147,10 @@ def simulate(
     **Raises:** `ValueError` for a state of the wrong shape, times that do not ascend,
     a tolerance out of range or an unknown engine; `RuntimeError` with the reason where
     a single call fails before its second time, unless `throw=False`.
+
+    >>> motion = jv.simulate(system, system.rest(), np.linspace(0.0, 5.0, 51))
+    >>> motion.states.shape
+    (51, 4)
     """
     check_engine(engine, STEPPED)
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))

@@ -29,6 +29,10 @@ def module_energies(
     with a module's own matrices. Along a free motion the sum of $T + V$ over the modules
     falls at the rate of the sum of $P$. **Raises:** `ValueError` for states of another
     length than 2n.
+
+    >>> energies = jv.dynamics.module_energies(tower, [0.01, 0.02, 0.0, 0.0])
+    >>> energies.potential.round(6).tolist()
+    [0.03, 0.015]
     """
     states = jnp.asarray(states, float)
     size = len(system.names)

@@ -21,7 +21,12 @@ _LOG = logging.getLogger(__name__)
 
 
 class Kernel:
-    """A function of one lane as machine code of its own; see `kernel`."""
+    """A function of one lane as machine code of its own; see `kernel`.
+
+    >>> square = jv.kernel(lambda x: x * x)
+    >>> square.map(np.array([1.0, 3.0])).tolist()
+    [1.0, 9.0]
+    """
 
     def __init__(self, function: Callable, kept: "Kept | None" = None):
         functools.update_wrapper(self, function)
@@ -138,6 +143,10 @@ def kernel(function: Callable) -> Kernel:
         oscillation.map(np.linspace(0.0, 9.0, 1000), np.full(1000, 2.0))
 
     **Raises:** `TypeError` from the function itself if it cannot be traced.
+
+    >>> oscillation = jv.kernel(lambda t, w: jnp.exp(-0.1 * t) * jnp.cos(w * t))
+    >>> oscillation.map(np.array([0.0, 1.0]), np.array([2.0, 2.0])).round(4).tolist()
+    [1.0, -0.3765]
     """
     return Kernel(function)
 

@@ -31,6 +31,9 @@ def frequency_derivatives(system: Linear, paths: Sequence[str]) -> Float[Array, 
     root), as motions that fall over have. On the host. **Raises:** `ValueError` for an
     unknown path, one that is not a scalar, matrices that are not symmetric, or a
     parameter that makes them so where values repeat.
+
+    >>> jv.modes.frequency_derivatives(tower, ["modules.first-roof.mass"]).round(3).tolist()
+    [[-4.082, -4.082]]
     """
     modes = natural_modes(system)
     frequencies = np.asarray(modes.frequencies)

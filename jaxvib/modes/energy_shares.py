@@ -16,7 +16,11 @@ _NAMED = 2  # modules and freedoms in a mode's line
 
 
 class EnergyShares(Reported):
-    """Shares of each mode's energy, columns that add up to 1 (0 without strain)."""
+    """Shares of each mode's energy, columns that add up to 1 (0 without strain).
+
+    >>> jv.modes.energy_shares(tower).module_names
+    ('ground-first', 'first-roof')
+    """
 
     module_names: tuple[str, ...] = eqx.field(static=True)
     freedom_names: tuple[str, ...] = eqx.field(static=True)
@@ -50,6 +54,10 @@ def energy_shares(system: Linear) -> EnergyShares:
     $\omega^2/2$, a freedom's is $\tfrac12 \varphi_i (M \varphi)_i$ over the kinetic
     energy. Works under `jit` and `vmap`. **Raises:** `ValueError` for a system that is
     not made of modules.
+
+    >>> shares = jv.modes.energy_shares(tower)
+    >>> shares.potential.round(3).tolist()
+    [[0.667, 0.333], [0.333, 0.667]]
     """
     system = linear_part(system)
     if not isinstance(system, Assembled):

@@ -29,6 +29,9 @@ def lowest_frequencies(
 
     **Raises:** `ValueError` for a count that is not in [1, n], a shift below 0, or matrices
     that are not symmetric; `RuntimeError` where rounding leaves the count open.
+
+    >>> jv.modes.lowest_frequencies(tower, 1).round(4).tolist()
+    [12.2474]
     """
     system = linear_part(system)
     size = len(system.freedom_names or system.matrices()[0])

@@ -27,6 +27,10 @@ class Attractors(eqx.Module):
     have a leading axis of attractors; of motions without a period, of which they have 0, it
     tells the amplitude, the largest force, the contacts per period and the exponent. The
     `points` of a motion begin with the one that sorts first.
+
+    >>> starts = jv.orbits.state_grid(system, {0: [-0.1, 0.0], 2: [0.0, 0.5]})
+    >>> jv.orbits.attractors(system, starts).points.shape
+    (1, 1, 4)
     """
 
     orbits: PeriodicOrbit

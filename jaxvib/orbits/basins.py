@@ -60,6 +60,10 @@ class Basins(Drawn, eqx.Module):
 
     The share's standard error is that of independent random starts, $\sqrt{p (1 - p) /
     S}$; of a grid it is an upper estimate where basins are wide.
+
+    >>> starts = jv.orbits.state_grid(system, {0: [-0.1, 0.0], 2: [0.0, 0.5]})
+    >>> jv.basins(system, starts).share.tolist()
+    [1.0]
     """
 
     label: Int[np.ndarray, " start"] = reported(
@@ -115,6 +119,9 @@ def state_grid(
 
     **Arguments:** `values`: of components of the state by their position; the first one
     varies slowest. **Raises:** `ValueError` for a component that there is not.
+
+    >>> jv.orbits.state_grid(system, {0: [-0.1, 0.0, 0.1], 2: [0.0, 0.5]}).shape
+    (6, 4)
     """
     rest = np.asarray(system.rest())
     check_range("component", list(values), "", Range(at_least=0, at_most=len(rest) - 1))
@@ -129,6 +136,10 @@ def attractors(system: System, starts: np.ndarray | Sequence, **options) -> Attr
     """Return the attractors that motions from `starts` (starts, n) settle on.
 
     The options, and what may go wrong, are those of `basins`.
+
+    >>> starts = jv.orbits.state_grid(system, {0: [-0.1, 0.0], 2: [0.0, 0.5]})
+    >>> jv.orbits.attractors(system, starts).orbits.periods.tolist()
+    [1]
     """
     return basins(system, starts, **options).attractors
 
@@ -158,6 +169,11 @@ def basins(
     decided since its last call; by default a bar is shown from two seconds on, or a line a
     minute without a terminal, and with `False` nothing.
     **Raises:** `ValueError` for starts of another shape or an argument out of its range.
+
+    >>> starts = jv.orbits.state_grid(system, {0: [-0.1, 0.0], 2: [0.0, 0.5]})
+    >>> found = jv.basins(system, starts)
+    >>> found.label.tolist()
+    [0, 0, 0, 0]
     """
     check_period(system)
     starts = np.asarray(starts, float)

@@ -44,6 +44,15 @@ class Equilibrium(Drawn, Result):
     `state` and `eigenvalues` are differentiable with respect to every parameter of the
     system by the implicit function theorem. It is stable where no eigenvalue's real part
     is as large as minus `eigenvalue_error`, unstable where one exceeds it.
+
+    >>> pendulum = jv.autonomous_system(
+    ...     lambda x, p: [x[1], -p["g"] * jnp.sin(x[0]) - 0.1 * x[1]],
+    ...     parameters={"g": 9.81},
+    ...     dimension=2,
+    ... )
+    >>> upright = jv.equilibrium(pendulum, [3.0, 0.0])
+    >>> round(float(upright.state[0]), 5), int(upright.stable)
+    (3.14159, 0)
     """
 
     state: Float[Array, " n"] = reported("state", "", ("state",))
@@ -106,6 +115,14 @@ def equilibrium(
     point) has that reason and keeps its numbers.
 
     **Source:** Deuflhard, *Newton Methods for Nonlinear Problems* (2004), section 2.1.
+
+    >>> pendulum = jv.autonomous_system(
+    ...     lambda x, p: [x[1], -p["g"] * jnp.sin(x[0]) - 0.1 * x[1]],
+    ...     parameters={"g": 9.81},
+    ...     dimension=2,
+    ... )
+    >>> int(jv.equilibrium(pendulum, [0.2, 0.0]).stable)
+    1
     """
     require_float64()
     check_autonomous(system, "equilibrium")

@@ -44,6 +44,15 @@ class LimitCycle(Drawn, Result):
     Every field is differentiable with respect to every parameter of the system by the
     implicit function theorem, but for the numbers that are evidence. The derivative of
     `state` is the one across the flow: along it a cycle's states are all alike.
+
+    >>> oscillator = jv.autonomous_system(
+    ...     lambda x, p: [x[1], p["mu"] * (1 - x[0] ** 2) * x[1] - x[0]],
+    ...     parameters={"mu": 1.0},
+    ...     dimension=2,
+    ... )
+    >>> cycle = jv.periodic_orbit(oscillator, [2.0, 0.0], period=6.6)
+    >>> round(float(cycle.period), 6)
+    6.663287
     """
 
     state: Float[Array, " n"] = reported("state at t = 0", "", ("state",))

@@ -27,6 +27,10 @@ class LyapunovExponents(Result):
     """The exponents of a motion, largest first, and how far they can be trusted.
 
     An exponent is -inf where neighbours meet, as those do that a hard contact holds.
+
+    >>> found = jv.lyapunov_exponents(system, orbit.state, periods=16, count=1, skip=0)
+    >>> found.exponents.shape
+    (1,)
     """
 
     exponents: Float[Array, " exponent"] = reported(
@@ -83,6 +87,10 @@ def lyapunov_exponents(
 
     **Source:** Benettin, Galgani, Giorgilli and Strelcyn, *Meccanica* 15 (1980) 9;
     Shimada and Nagashima, *Prog. Theor. Phys.* 61 (1979) 1605.
+
+    >>> found = jv.lyapunov_exponents(system, orbit.state, periods=16, count=1, skip=0)
+    >>> bool(found.exponents[0] < 0)
+    True
     """
     check_engine(engine)
     check_period(system)
@@ -161,7 +169,12 @@ def _dimension(exponents: Float[Array, " exponent"]) -> Float[Array, ""]:
 
 
 class Section(Reported):
-    """The states of a motion once a period of the load, at t = 0 of its phase."""
+    """The states of a motion once a period of the load, at t = 0 of its phase.
+
+    >>> section = jv.orbits.poincare_section(system, orbit.state, periods=16, skip=0)
+    >>> section.states.shape
+    (16, 4)
+    """
 
     states: Float[Array, "point state"] = reported(
         "states once a period", "", ("point", "state")
@@ -187,6 +200,10 @@ def poincare_section(
     **Raises:** `ValueError` for an argument out of its range or a state of the wrong
     shape; `RuntimeError` with the reason where a single call has no state to show, unless
     `throw=False`.
+
+    >>> section = jv.orbits.poincare_section(system, orbit.state, periods=16, skip=0)
+    >>> bool(abs(section.states - orbit.state).max() < 1e-5)
+    True
     """
     check_engine(engine)
     check_period(system)

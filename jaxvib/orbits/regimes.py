@@ -70,6 +70,10 @@ def regimes(
     `progress`: is called with the number of samples finished since its last call.
     **Returns:** a `PeriodicOrbit` of numpy arrays with a leading axis of samples.
     **Raises:** `ValueError` for an unknown path or a value out of its range.
+
+    >>> settled = jv.orbits.regimes(system, {"load.frequency": [5.6, 5.8]})
+    >>> settled.periods.tolist(), settled.contacts.tolist()
+    ([1, 1], [1, 1])
     """
     refuse_autonomous(system)
     leaves, static = batched(system, samples)
@@ -115,6 +119,9 @@ def transient_engine(
 
     "auto" goes from event to event for few samples too where a kernel can: it is compiled
     in a second. Otherwise see `engine_for`.
+
+    >>> jv.orbits.transient_engine(system, "diffrax", 10)[0]
+    'diffrax'
     """
     chosen = engine_for(system, engine, samples)
     if engine != "auto" or chosen[0] == "event":

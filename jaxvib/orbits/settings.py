@@ -37,6 +37,9 @@ class SettlingSettings(Settings):
     `engine`: a name, see `engine_for`. `chunk`: lanes that run together.
 
     **Raises:** `ValueError` for a number out of its range or an unknown level of evidence.
+
+    >>> jv.orbits.SettlingSettings(transient=128, evidence="quick").transient
+    128
     """
 
     transient: int | None = None

@@ -28,6 +28,11 @@ class StaticEquilibrium(Reported):
 
     `state`, `contact_force` and `penetration` are differentiable with respect to every
     parameter of the system; which contacts are closed stays as it is.
+
+    >>> weight = jv.AppliedLoad([0.0, 1.0], jv.ConstantLoad(1.0))
+    >>> resting = jv.ImpactSystem(tower, contacts=stopped.contacts, loads=(weight,))
+    >>> jv.static_equilibrium(resting).state.round(6).tolist()
+    [0.001667, 0.005, 0.0, 0.0]
     """
 
     state: Float[Array, " state"] = reported("state at rest", "", ("state",))
@@ -61,6 +66,11 @@ def static_equilibrium(system: ImpactSystem, *, throw: bool = True) -> StaticEqu
 
     **Source:** Kelley and Keyes, *SIAM J. Numer. Anal.* 35 (1998) 508; Hintermueller, Ito
     and Kunisch, *SIAM J. Optim.* 13 (2002) 865.
+
+    >>> weight = jv.AppliedLoad([0.0, 1.0], jv.ConstantLoad(9.0))
+    >>> resting = jv.ImpactSystem(tower, contacts=stopped.contacts, loads=(weight,))
+    >>> bool(jv.static_equilibrium(resting).closed[0])
+    True
     """
     require_float64()
     equation = eqx.filter_eval_shape(lambda s: s.equation(), system)
@@ -84,6 +94,11 @@ def gaps_from_equilibrium(system: ImpactSystem) -> ImpactSystem:
 
     That is the one with all contacts open; gaps else count from where nothing is strained.
     **Raises:** as `static_equilibrium`.
+
+    >>> weight = jv.AppliedLoad([0.0, 1.0], jv.ConstantLoad(1.0))
+    >>> resting = jv.ImpactSystem(tower, contacts=stopped.contacts, loads=(weight,))
+    >>> round(float(jv.orbits.gaps_from_equilibrium(resting).contacts[0].gap), 5)
+    0.015
     """
     free = dataclasses.replace(system, contacts=())
     count = system.degrees_of_freedom

@@ -41,6 +41,11 @@ def orbit_traces(
     Half of the times are spread evenly, the others go where the acceleration changes
     most: into the contacts, which may last a thousandth of the period. A motion of no
     short period is followed over eight periods of its load.
+
+    >>> settled = jv.orbits.regimes(system, {"load.frequency": [5.6, 5.8]})
+    >>> traces = jv.orbits.orbit_traces(system, {"load.frequency": [5.6, 5.8]}, settled)
+    >>> traces.states.shape
+    (2, 128, 4)
     """
     leaves, static = batched(system, samples)
     start = np.asarray(orbits.state)

@@ -28,6 +28,10 @@ class BeamModes(Drawn, Reported):
 
     $z = Z e^{\lambda t}$, $u = V e^{\lambda t}$. Values in the closed upper half plane,
     by modulus, repeated by multiplicity.
+
+    >>> modes = jv.beam_eigenvalues(jv.BeamWithBodies(beam), count=2)
+    >>> abs(modes.shape(np.array([0.0, 0.5, 1.0]))).round(3).tolist()
+    [[0.0, 0.34, 1.0], [0.0, 0.714, 1.0]]
     """
 
     values: Complex[Array, " value"] = reported("eigenvalues", "rad/s", ("value",))
@@ -95,6 +99,10 @@ def beam_eigenvalues(
     others: `beam_spectra` does these again.
 
     **Raises:** `ValueError` for a `count` below 1 or a `radius` that is not positive.
+
+    >>> modes = jv.beam_eigenvalues(jv.BeamWithBodies(beam), count=3)
+    >>> modes.values.imag.round(2).tolist(), bool(modes.certified)
+    ([25.84, 161.94, 453.44], True)
     """
     if radius is None and (not isinstance(count, int) or count < 1):
         raise ValueError(f"count = {count!r} is not in [1, inf)")

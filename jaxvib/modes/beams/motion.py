@@ -43,6 +43,12 @@ def beam_motion(
     Differentiable. **Raises:** `ValueError` for times that do not ascend, a force of
     another shape, unless one of `force_at` and `force_on` is given, and for a repeated
     eigenvalue (rigid motions are one), whose motion is no sum of single modes.
+
+    >>> bare = jv.BeamWithBodies(beam)
+    >>> times = np.linspace(0.0, 0.1, 11)
+    >>> moved, _ = jv.modes.beam_motion(bare, times, np.ones(11), force_at=1.0, at=[1.0])
+    >>> moved.shape
+    (11, 1)
     """
     times, force = jnp.asarray(times, float), jnp.asarray(force, float)
     if times.ndim != 1 or times.shape != force.shape or times.size < 2:

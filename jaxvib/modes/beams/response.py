@@ -27,6 +27,11 @@ def beam_response(
     **Returns:** complex displacements per unit force (m/N), of the beam at `at` and of
     the bodies. Differentiable in every parameter and in both positions. **Raises:**
     `ValueError` unless exactly one of `force_at` and `force_on` is given.
+
+    >>> bare = jv.BeamWithBodies(beam)
+    >>> moved, _ = jv.modes.beam_response(bare, [10.0], force_at=1.0, at=[1.0])
+    >>> f"{abs(moved[0, 0]):.4f} m/N"
+    '0.0107 m/N'
     """
     scaled, row = applied_force(system, force_at, force_on)
     points = jnp.asarray(at, float) / scaled.length

@@ -26,7 +26,16 @@ _TOGETHER, _SWEEPS = 2, 8
 
 
 class BeamSpectra(Reported):
-    """First eigenvalues of many designs, with Im >= 0 and by modulus in each of them."""
+    """First eigenvalues of many designs, with Im >= 0 and by modulus in each of them.
+
+    >>> spectra = jv.modes.beam_spectra(
+    ...     lambda sample: jv.oscillators_on_beam(beam, [0.5], [0.1], sample["k"]),
+    ...     {"k": np.array([[50.0], [60.0]])},
+    ...     count=1,
+    ... )
+    >>> spectra.certified.tolist()
+    [True, True]
+    """
 
     values: Complex[np.ndarray, "sample value"] = reported(
         "eigenvalues", "rad/s", ("sample", "value")
@@ -67,6 +76,14 @@ def beam_spectra(
     none is marked in `certified` and `result`; so is, as `BAD_PARAMETER`, a design whose
     matrices are not finite. `progress` is called with the number of
     designs done.
+
+    >>> spectra = jv.modes.beam_spectra(
+    ...     lambda sample: jv.oscillators_on_beam(beam, [0.5], [0.1], sample["k"]),
+    ...     {"k": np.array([[50.0], [60.0]])},
+    ...     count=1,
+    ... )
+    >>> spectra.values.imag.round(2).tolist()
+    [[20.83], [22.06]]
     """
     samples = {name: np.asarray(column) for name, column in samples.items()}
     programs = _programs(system, count)
