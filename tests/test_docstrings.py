@@ -13,7 +13,7 @@ from experiments.house import examples, reference
 NAMES = sorted(name for name in reference.public_names() if callable(reference.named(name)))
 # What raises nothing of its own: results, measures that a `Problem` checks, and a few more.
 RAISES_NOTHING = """
-    Variables Assembled AutonomousSystem ForcedSystem FunctionLaw TwoBodyImpact parameters
+    Variables quantity Assembled AutonomousSystem ForcedSystem FunctionLaw TwoBodyImpact parameters
     reason
     band_limited_noise kanai_tajimi_noise modes.beam_spectra dynamics.chain_motion
     dynamics.chain_fields dynamics.energy_field dynamics.energy_statistics
@@ -32,7 +32,7 @@ WITHOUT_EXAMPLE = """
     branches.BifurcationPoint branches.CycleBranch branches.EquilibriumBranch
     branches.FieldBifurcation branches.bifurcation_curves
     branches.continue_bifurcation branches.find_branches continue_equilibrium derived
-    design.Problem orbits.BifurcationDiagram switch_branch
+    design.Problem orbits.BifurcationDiagram quantity switch_branch
 """
 LAWS = """
     HertzContact LinearContact PiecewiseLinearContact PowerContact HuntCrossleyContact

@@ -34,7 +34,7 @@ GROUPS = {
         assemble Assembled TranslationTranslation TranslationRotation RodOnRod Spring
         AngularSpring PointMass PointInertia BeamModule FrameModule forced_system
         ForcedSystem autonomous_system AutonomousSystem BaseMotion absolute_states
-        parameters replace derived Variables
+        parameters replace derived Variables quantity
         """,
     ),
     "laws": (

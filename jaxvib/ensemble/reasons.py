@@ -110,9 +110,10 @@ _TEXTS = {
 def raise_if_empty(verb: str, throw: bool, code, *answer) -> None:
     """Raise `RuntimeError` where a single call has no answer but its reason code.
 
-    **Raises:** as said: the rule of all verbs with `throw=True`: one call, with numbers known, of whose answer
-    no number is finite. Samples of a batch and calls under `jit`, `vmap` and
-    differentiation keep their codes and their NaN, so that none spoils its neighbours.
+    The rule of all verbs with `throw=True`. **Raises:** `RuntimeError` for one call, with
+    numbers known, of whose answer no number is finite. Samples of a batch and calls under
+    `jit`, `vmap` and differentiation keep their codes and their NaN, so that none spoils
+    its neighbours.
 
     >>> jv.ensemble.raise_if_empty("simulate", True, 0, jnp.ones(2))
     """
