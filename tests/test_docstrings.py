@@ -32,7 +32,8 @@ WITHOUT_EXAMPLE = """
     branches.BifurcationPoint branches.CycleBranch branches.EquilibriumBranch
     branches.FieldBifurcation branches.bifurcation_curves
     branches.continue_bifurcation branches.find_branches continue_equilibrium derived
-    design.Problem orbits.BifurcationDiagram quantity switch_branch
+    design.Problem ensemble.InParts orbits.BifurcationDiagram orbits.PeriodicOrbit
+    periodic_orbit quantity switch_branch
 """
 LAWS = """
     HertzContact LinearContact PiecewiseLinearContact PowerContact HuntCrossleyContact
