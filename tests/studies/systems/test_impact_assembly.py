@@ -195,6 +195,7 @@ def test_the_ball_of_the_ready_study_falls_towards_a_table_that_moves():
     [
         ("brake", "frictions.disc.speed", 0.25, 1),
         ("gear_play", "loads.torque.law.frequency", 11.0, 3),
+        ("quarter_car", "variables.roughness", 1.5, 1),
     ],
 )
 def test_ready_studies_of_friction_and_play_are_the_orbits_of_python(
