@@ -14,7 +14,7 @@ NAMES = sorted(name for name in reference.public_names() if callable(reference.n
 # What raises nothing of its own: results, measures that a `Problem` checks, and a few more.
 RAISES_NOTHING = """
     Variables quantity Assembled AutonomousSystem ForcedSystem FunctionLaw TwoBodyImpact
-    parameters reason
+    parameters reason ensemble.InParts
     band_limited_noise kanai_tajimi_noise modes.beam_spectra dynamics.chain_motion
     dynamics.chain_fields dynamics.energy_field dynamics.energy_statistics
     dynamics.beam_shapes dynamics.kinetic_split dynamics.equilibrium_split kernels.Kernel
