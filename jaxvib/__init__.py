@@ -42,6 +42,13 @@ _VERBS = {
     "reports": (),
     "studies": ("open_study", "sweep"),
     "systems": (),
+    "transients": (
+        "fragility_curve",
+        "response",
+        "response_covariance",
+        "responses",
+        "shock_spectrum",
+    ),
 }
 _FOLDER = {verb: folder for folder, verbs in _VERBS.items() for verb in verbs}
 

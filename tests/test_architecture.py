@@ -17,7 +17,7 @@ FLOORS = (
     ("kernels",),
     ("systems", "ensemble"),
     ("dynamics", "modes"),
-    ("orbits",),
+    ("orbits", "transients"),
     ("branches",),
     ("design",),
     ("studies",),

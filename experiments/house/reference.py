@@ -22,7 +22,10 @@ import jaxvib as jv
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "reference"
-FLOORS = "systems ensemble kernels dynamics modes orbits branches design studies reports"
+FLOORS = (
+    "systems ensemble kernels dynamics modes orbits branches transients design studies "
+    "reports"
+)
 
 GROUPS = {
     "systems": (
@@ -46,7 +49,7 @@ GROUPS = {
         KelvinVoigtContact RestitutionContact backlash CoulombFriction NonlinearSpring
         PolynomialLaw PiecewiseLinearLaw PolynomialDamperLaw FunctionLaw HarmonicLoad
         FourierLoad ConstantLoad StepLoad RampLoad PulseLoad ChirpLoad RecordLoad
-        band_limited_noise kanai_tajimi_noise noise_of_density
+        FilteredNoise band_limited_noise kanai_tajimi_noise noise_of_density
         """,
     ),
     "beams": (
@@ -110,6 +113,16 @@ GROUPS = {
         branches.BifurcationPoint branches.FieldBifurcation branches.bifurcation_curves
         branches.continue_bifurcation branches.BifurcationCurve continue_equilibrium
         branches.EquilibriumBranch
+        """,
+    ),
+    "transients": (
+        "Responses to what does not repeat",
+        "Records, shocks and noise: how far a motion goes, and how likely that is.",
+        """
+        response transients.Response transients.Limit responses transients.statistics
+        transients.Statistics transients.scaled response_covariance shock_spectrum
+        transients.ShockSpectrum fragility_curve transients.Fragility
+        transients.fragility_of_capacities
         """,
     ),
     "design": (

@@ -21,7 +21,8 @@ _UNKNOWN = 0.1
 class Watched(NamedTuple):
     """What happened at the contacts and freedoms since the start of a motion.
 
-    `deepest` penetration (contacts,), m, and its time; `touching` now; `onsets`;
+    `deepest` penetration (contacts,), m, and its time; `touching` now; when it first did,
+    s, inf if never; `onsets`;
     `duration` of all contact, s; `nearest` to grazing, m: the smallest |z| of all
     local maxima of z; `excursion`: the deepest penetration since the last onset;
     `impulse`: the largest one of a hard stop, N s, and the energy `lost` at all of
@@ -33,6 +34,7 @@ class Watched(NamedTuple):
     deepest: Float[Array, " contacts"]
     deepest_time: Float[Array, " contacts"]
     touching: Bool[Array, " contacts"]
+    first_touch: Float[Array, " contacts"]
     onsets: Int[Array, " contacts"]
     duration: Float[Array, " contacts"]
     nearest: Float[Array, " contacts"]
@@ -58,6 +60,7 @@ def start_watching(time, state, equation) -> Watched:
         depth,
         at_depth,
         touching,
+        jnp.where(touching, at_depth, jnp.inf),
         jnp.zeros(depth.shape, jnp.int32),
         jnp.zeros_like(depth),
         jnp.full_like(depth, jnp.inf),
@@ -197,6 +200,9 @@ def watch_path(
     excursion = jnp.where(touched & (previous >= 0), jnp.maximum(previous, peak), previous)
     counted = touched & (excursion > grazing) & ~(previous > grazing)
 
+    began = time_at(jnp.where(hops, tau, jnp.where(before[0] > 0, 0.0, crossing)))
+    touches = touched & jnp.isinf(watched.first_touch)
+    first = jnp.where(touches, began, watched.first_touch)
     better = peak > watched.deepest
     at_peak = jnp.where(turns, tau, (after[0] > before[0]).astype(tau.dtype))
     nearest = jnp.where(turns, jnp.minimum(watched.nearest, jnp.abs(peak)), watched.nearest)
@@ -206,6 +212,7 @@ def watch_path(
         jnp.where(better, peak, watched.deepest),
         jnp.where(better, time_at(at_peak), watched.deepest_time),
         after[0] > 0,
+        first,
         watched.onsets + counted.astype(jnp.int32),
         watched.duration + share * length,
         nearest,

@@ -13,6 +13,7 @@ from .._environment import require_float64
 from .._quantity import Range, check_range, reported
 from ..drawing import Drawn, Labels, draw
 from ..dynamics.engines.choice import STEPPED, check_engine
+from ..dynamics.extremes import top
 from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, reason
 from ..ensemble.result import Result
@@ -20,7 +21,6 @@ from ..systems.system import System
 from .cycle_shooting import CycleShot, shoot_cycle
 from .equilibrium import FIELD_ROUNDING
 from .evidence import evidence_factor
-from .extremes import top
 from .implicit import implicit_root, with_derivative_of
 from .motion_pictures import multipliers_chart, orbit_motion
 from .multipliers import (

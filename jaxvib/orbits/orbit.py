@@ -20,7 +20,7 @@ from ..ensemble import Reason, reason
 from ..ensemble.result import Result
 from ..systems.system import System
 from .evidence import evidence_of_shot, multiplier_bar
-from .extremes import top
+from ..dynamics.extremes import top
 from .implicit import implicit_root, with_derivative_of
 from .motion_pictures import multipliers_chart, orbit_motion
 from .multipliers import VERDICTS, floquet_multipliers, modulus, verdict

@@ -36,6 +36,7 @@ from .impact import TwoBodyImpact as TwoBodyImpact
 from .impact import two_body_impact as two_body_impact
 from .loads import ChirpLoad as ChirpLoad
 from .loads import ConstantLoad as ConstantLoad
+from .loads import FilteredNoise as FilteredNoise
 from .loads import FourierLoad as FourierLoad
 from .loads import HarmonicLoad as HarmonicLoad
 from .loads import PulseLoad as PulseLoad

@@ -350,6 +350,13 @@ class ImpactSystem(Mechanical, Linear):
         """
         return period_of_loads(self.loads)
 
+    def with_law(self, place: int, law: LoadLaw) -> "ImpactSystem":
+        """Return the system with another law of one of its loads."""
+        load = self.loads[place]
+        field = "motion" if isinstance(load, BaseMotion) else "law"
+        other = eqx.tree_at(lambda each: getattr(each, field), load, law)
+        return eqx.tree_at(lambda system: system.loads[place], self, other)
+
 
 class Body(Printed):
     r"""A body on a spring and a damper, by what an engineer measures of it.
@@ -444,6 +451,10 @@ class TwoBodyImpact(Mechanical, Linear):
     def period(self) -> Float[Array, ""]:
         """Return the period of the load, s, as `ImpactSystem.period` does."""
         return period_of_loads(self.loads)
+
+    def with_law(self, place: int, law: LoadLaw) -> "TwoBodyImpact":
+        """Return the system with another law of its load."""
+        return eqx.tree_at(lambda system: system.load, self, law)
 
 
 def two_body_impact(

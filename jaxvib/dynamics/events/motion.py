@@ -11,6 +11,7 @@ from ...systems.contact import HertzContact, LinearContact, RestitutionContact
 from ...systems.contacts.hunt_crossley import HuntCrossleyContact
 from ...systems.contacts.kelvin_voigt import KelvinVoigtContact
 from ...systems.contacts.piecewise import PiecewiseLinearContact
+from ...systems.contacts.threshold import Threshold
 from ...systems.impact import EquationOfMotion
 from ...systems.loads import ConstantLoad, HarmonicLoad, Load
 from ...systems.springs import PiecewiseLinearLaw, PolynomialLaw
@@ -25,7 +26,7 @@ _SINE = tuple((-1) ** k / float(np.prod(np.arange(1.0, 2 * k + 2))) for k in ran
 _COSINE = tuple((-1) ** k / float(np.prod(np.arange(1.0, 2 * k + 1))) for k in range(9))
 _LAWS = (
     HertzContact, HuntCrossleyContact, KelvinVoigtContact, LinearContact,
-    PiecewiseLinearContact, RestitutionContact,
+    PiecewiseLinearContact, RestitutionContact, Threshold,
 )  # fmt: skip
 
 

@@ -15,32 +15,37 @@ from .engine import Asked, travel
 from .motion import ORDER
 
 
-def travel_problem(static, state, parameters, t0, t1, rtol, order=ORDER) -> Solution:
+def travel_problem(
+    static, state, parameters, t0, t1, rtol, order=ORDER, integrand=None
+) -> Solution:
     """Return the end of a travel of a system, differentiable.
 
     `static`: what of the system is no parameter; `order`: see `Asked`. Each event's time
     depends on state and parameters as its last Newton step does, so that the columns, all
     taken at once, are exact for the steps taken. Forward and reverse; second derivatives
-    too, but with Hertz contacts these take minutes to compile.
+    too, but with Hertz contacts these take minutes to compile. With an `integrand`, a
+    function of the equation and a state that the library knows by its name, the end is the
+    state and the integral along the motion after it.
     """
 
     @jax.custom_jvp
-    def run(state, parameters, t0, t1):
-        end, result, steps, _ = end_kernel(static, order)(
-            state, parameters, t0, t1, jnp.asarray(rtol, float)
-        )
+    def run(state, parameters, t0, t1, rtol):
+        summed = integrand is not None
+        go = sum_kernel(static, order, integrand) if summed else end_kernel(static, order)
+        end, result, steps, *_ = go(state, parameters, t0, t1, rtol)
         return Solution(end, result, steps)
 
     def rule(primals, tangents):
-        state, *others = primals
-        d_state, *d_others = tangents
+        state, *others, rtol = primals
+        d_state, *d_others, _ = tangents
         basis, weights = basis_of(state, tuple(others), d_state, tuple(d_others))
         if basis is None:
-            return run(*primals), _unmoved(jnp.zeros_like(state))
+            found = run(*primals)
+            return found, _unmoved(jnp.zeros_like(found.state))
         leaves, tree = jax.tree.flatten((state, tuple(others)))
         changes = jax.tree.leaves((d_state, tuple(d_others)), is_leaf=is_zero)
         moves = tuple(not is_zero(change) for change in changes)
-        columns = _columns_of(static, tree, moves, order)
+        columns = _columns_of(static, tree, moves, order, integrand)
 
         # The tolerance is given, not closed over: lanes may have each its own.
         def columns_along(rows):
@@ -49,7 +54,7 @@ def travel_problem(static, state, parameters, t0, t1, rtol, order=ORDER) -> Solu
                 rows,
                 (
                     [leaf for leaf, move in zip(leaves, moves, strict=True) if not move],
-                    jnp.asarray(rtol, float),
+                    rtol,
                 ),
             )
 
@@ -64,7 +69,7 @@ def travel_problem(static, state, parameters, t0, t1, rtol, order=ORDER) -> Solu
 
     run.defjvp(rule, symbolic_zeros=True)
     start = jax.tree.map(jnp.asarray, (state, parameters))
-    return run(*start, jnp.asarray(t0, float), jnp.asarray(t1, float))
+    return run(*start, *(jnp.asarray(number, float) for number in (t0, t1, rtol)))
 
 
 # Travels as kernels: what surrounds them is a small program to XLA. A kernel is compiled
@@ -81,6 +86,27 @@ def end_kernel(static, order=ORDER):
         return found.state, found.result, found.steps, found.held
 
     return library_kernel(end, static, order)
+
+
+@functools.lru_cache(maxsize=64)
+def sum_kernel(static, order, integrand):
+    """Return the kernel of ends with integrals after their states, results and steps."""
+
+    def end(state, parameters, t0, t1, rtol):
+        equation = _equation(parameters, static)
+        asked = Asked(integrand=_along(equation, integrand), order=order)
+        found = travel(equation, state, t0, t1, rtol, asked)
+        return _with_sum(found), found.result, found.steps
+
+    return library_kernel(end, static, order, integrand)
+
+
+def _along(equation, integrand):
+    return lambda time, state: integrand(equation, state)
+
+
+def _with_sum(found):
+    return jnp.concatenate([found.state, found.integral])
 
 
 @functools.lru_cache(maxsize=64)
@@ -114,7 +140,7 @@ def _equation(parameters, static):
 
 
 @functools.lru_cache(maxsize=64)
-def _columns_of(static, tree, moves, order):
+def _columns_of(static, tree, moves, order, integrand):
     """Return a function of (moving, rows, others) to an end, its columns, and the rest.
 
     `tree`: of the state and all else that an end depends on; `moves`: which of its leaves
@@ -128,13 +154,17 @@ def _columns_of(static, tree, moves, order):
         state, (parameters, t0, t1) = jax.tree.unflatten(tree, leaves)
         equation = _equation(parameters, static)
         asked = Asked(one=one, steady=steady, order=order)
+        if integrand is not None:  # whose slope needs the pace of contacts
+            asked = asked._replace(steady=False, integrand=_along(equation, integrand))
         found = travel(equation, state, t0, t1, rtol, asked)
+        if integrand is not None:
+            return _with_sum(found), (found.result, found.steps)
         return found.state, (found.result, found.steps)
 
     def along(moving, rows, others):
         return _side_by_side(go)(moving, rows, others, jnp.ones(()))
 
-    compiled = library_kernel(along, static, moves, order)
+    compiled = library_kernel(along, static, moves, order, integrand)
 
     @jax.custom_jvp
     def columns(moving, rows, others):

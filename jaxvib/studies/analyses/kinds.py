@@ -15,12 +15,15 @@ from .continuation.kind import ContinuationKind
 from .design.kind import DesignKind
 from .energy_split.kind import EnergySplitKind
 from .fit.kind import FitKind
+from .fragility.kind import FragilityKind
 from .frequency_response.kind import FrequencyResponseKind
 from .linear_motion.kind import LinearMotionKind
 from .natural_modes.kind import NaturalModesKind
+from .noise_response.kind import NoiseResponseKind
 from .pareto_front.kind import FrontKind
 from .periodic_orbit.kind import PeriodicOrbitKind
 from .sensitivity.kind import SensitivityKind
+from .shock_spectrum.kind import ShockSpectrumKind
 
 _SYSTEMS: tuple[SystemKind, ...] = (
     TwoBodyImpactKind(),
@@ -34,6 +37,9 @@ _ANALYSES: tuple[AnalysisKind, ...] = (
     ContinuationKind(),
     BifurcationDiagramKind(),
     BasinsKind(),
+    NoiseResponseKind(),
+    FragilityKind(),
+    ShockSpectrumKind(),
     DesignKind(),
     FrontKind(),
     SensitivityKind(),

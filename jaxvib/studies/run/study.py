@@ -18,6 +18,7 @@ from ..config.quantities import in_units, of_parameters
 from ..config.samples import Sampling
 from ..config.tables import Table, flattened, shown, validated
 from ..config.values import Values
+from ..systems.base import Role
 from .room import MOST_SAMPLES, fitting_chunk
 
 SECTIONS = ("title", "system", "analysis", "sweep", "run", "output")
@@ -201,6 +202,8 @@ def _checked(document: Document, name: str) -> Study:
     sampling, paths = _sweep(document, declared)
     analysis_kind = _kind(document, "analysis", ANALYSES)
     _refuse_strangers(document, kind, analysis_kind)
+    if Role.DRIVEN not in analysis_kind.needs:
+        kind.refuse_transients(system, document)
     options = analysis_kind.options
     table = of_parameters(tables["analysis"], declared, document, "analysis")
     analysis = validated(options, table, "analysis", document)

@@ -14,6 +14,7 @@ class Role(enum.Enum):
     """What a system is to an analysis: a `System`, a `Linear`, a beam or a chain."""
 
     PERIODIC = "loads that repeat, so that it can have periodic motions"
+    DRIVEN = "bodies that any loads move, for a time"
     LINEAR = "linear throughout, with matrices of its own"
     BEAM = "a beam that carries bodies"
     CHAIN = "a chain of bodies joined by beams"
@@ -44,6 +45,9 @@ class SystemKind(abc.ABC):
     def schema(self) -> dict:
         """Return the JSON schema of the table that a config gives."""
         return self.options.model_json_schema()
+
+    def refuse_transients(self, options, document: Document) -> None:  # noqa: B027
+        """Raise `ValueError` for loads that do not repeat, of an analysis that needs it."""
 
     @abc.abstractmethod
     def default(self):

@@ -65,7 +65,13 @@ _LAWS = {
         for law, cls in (("harmonic", "HarmonicLoad"), ("fourier", "FourierLoad"))
         for given in ("displacement", "velocity", "acceleration")
     }
-    | {"record_acceleration": _Law("RecordLoad", {"given": "acceleration"})},
+    | {"record_acceleration": _Law("RecordLoad", {"given": "acceleration"})}
+    | {
+        f"{shape}_acceleration": _Law(
+            "PulseLoad", {"shape": shape, "given": "acceleration"}
+        )
+        for shape in ("half_sine", "rectangle", "triangle")
+    },
     "friction": {"coulomb": _Law("CoulombFriction")},
     "spring": {
         "polynomial": _Law("PolynomialLaw"),
@@ -173,7 +179,7 @@ class ImpactAssemblyKind(SystemKind):
 
     name = "impact_assembly"
     options = ImpactAssemblyOptions  # its modules may be of any kind
-    roles = frozenset({Role.PERIODIC})
+    roles = frozenset({Role.PERIODIC, Role.DRIVEN})
 
     def read(self, document: Document):
         """Return the checked table of a config, each part by its own rules."""
@@ -188,9 +194,11 @@ class ImpactAssemblyKind(SystemKind):
                     name: _part(keys, entry, f"system.{section}.{name}", document)
                     for name, entry in parts.items()
                 }
-        options = validated(ImpactAssemblyOptions, table, "system", document)
+        return validated(ImpactAssemblyOptions, table, "system", document)
+
+    def refuse_transients(self, options, document: Document) -> None:
+        """Raise `ValueError` for a load that never comes again, or none that changes."""
         _refuse_what_does_not_repeat(options, document.where("system"))
-        return options
 
     def schema(self) -> dict:
         """Return the JSON schema of the table, a part of each kind in it."""

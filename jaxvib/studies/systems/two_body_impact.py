@@ -109,7 +109,7 @@ class TwoBodyImpactKind(SystemKind):
     """A main body on the ground that carries an attached body, which it can hit."""
 
     name = "two_body_impact"
-    roles = frozenset({Role.PERIODIC})
+    roles = frozenset({Role.PERIODIC, Role.DRIVEN})
     colliding_pair = True
 
     @functools.cached_property

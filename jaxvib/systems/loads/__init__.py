@@ -2,6 +2,7 @@
 
 from .chirp import ChirpLoad as ChirpLoad
 from .constant import ConstantLoad as ConstantLoad
+from .filtered import FilteredNoise as FilteredNoise
 from .fourier import FourierLoad as FourierLoad
 from .harmonic import HarmonicLoad as HarmonicLoad
 from .load import Load as Load
@@ -11,6 +12,7 @@ from .load import never_repeats as never_repeats
 from .noise import band_limited_noise as band_limited_noise
 from .noise import kanai_tajimi_noise as kanai_tajimi_noise
 from .noise import noise_of_density as noise_of_density
+from .polynomial import PolynomialLoad as PolynomialLoad
 from .pulse import PulseLoad as PulseLoad
 from .record import RecordLoad as RecordLoad
 from .step import RampLoad as RampLoad

@@ -84,6 +84,19 @@ def noise_of_density(
     >>> round(float(noise.period()), 3)
     60.0
     """
+    step, orders = harmonics_below(highest, duration)
+    frequencies = step * orders
+    amplitudes = np.sqrt(2 * spectrum(frequencies) * step)
+    phases = np.random.default_rng(seed).uniform(0.0, 2 * np.pi, orders.size)
+    return FourierLoad(step, amplitudes * np.cos(phases), -amplitudes * np.sin(phases))
+
+
+def harmonics_below(highest: float, duration: float) -> tuple[float, np.ndarray]:
+    """Return the lowest angular frequency of a duration, rad/s, and the orders up to the
+    highest one.
+
+    **Raises:** `ValueError` where there are none.
+    """  # noqa: D205
     check_range("duration", duration, "s", Range(above=0.0))
     check_range("highest", highest, "rad/s", Range(above=0.0))
     step = 2 * np.pi / duration
@@ -93,7 +106,4 @@ def noise_of_density(
             f"highest = {highest:g} rad/s is below the first harmonic, {step:g} rad/s, of "
             f"a duration of {duration:g} s; allowed: a longer one"
         )
-    frequencies = step * np.arange(1, count + 1)
-    amplitudes = np.sqrt(2 * spectrum(frequencies) * step)
-    phases = np.random.default_rng(seed).uniform(0.0, 2 * np.pi, count)
-    return FourierLoad(step, amplitudes * np.cos(phases), -amplitudes * np.sin(phases))
+    return step, np.arange(1, count + 1)

@@ -14,7 +14,8 @@ from jaxvib.systems.roles import Linear
 from jaxvib.systems.system import System
 
 SEARCHES = ["design", "pareto_front", "sensitivity", "fit"]
-MOTIONS = ["periodic_orbit", "continuation", "bifurcation_diagram", "basins"]
+MOTIONS = ["periodic_orbit", "continuation", "bifurcation_diagram", "basins",
+           "noise_response", "fragility", "shock_spectrum"]  # fmt: skip
 POSSIBLE = {
     "two_body_impact": [*MOTIONS, *SEARCHES],
     "impact_assembly": [*MOTIONS, *SEARCHES],
@@ -22,8 +23,8 @@ POSSIBLE = {
     "beam_chain": ["energy_split", "chain_motion", *SEARCHES],
     "beam_with_bodies": ["beam_eigenvalues", *SEARCHES],
 }
-IS = {Role.PERIODIC: System, Role.LINEAR: Linear, Role.BEAM: jv.BeamWithBodies,
-      Role.CHAIN: jv.BeamChain}  # fmt: skip
+IS = {Role.PERIODIC: System, Role.DRIVEN: System, Role.LINEAR: Linear,
+      Role.BEAM: jv.BeamWithBodies, Role.CHAIN: jv.BeamChain}  # fmt: skip
 STUDIES = ["quick", "basins", "tower_modes", "wave_packet", "beam_with_bodies"]
 INSTALLED = [kind for kind in ANALYSES.values() if kind.name != "pushed"]
 

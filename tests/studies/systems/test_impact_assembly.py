@@ -56,6 +56,9 @@ d = { base = "fourier_displacement", at = "cart", motion = { frequency = 5.0, co
 e = { base = "fourier_velocity", at = "cart", motion = { frequency = 5.0, cosine = [0.1], sine = [0.2] } }
 f = { base = "fourier_acceleration", at = "cart", motion = { frequency = 5.0, cosine = [0.1], sine = [0.2] } }
 g = { base = "record_acceleration", at = "cart", motion = { times = [0.0, 1.2566370614359172], values = [0.3, 0.3], periodic = true } }
+h = { base = "half_sine_acceleration", at = "cart", motion = { amplitude = 3.0, start = 0.1, duration = 0.2, every = 1.2566370614359172 } }
+i = { base = "rectangle_acceleration", at = "cart", motion = { amplitude = 3.0, start = 0.1, duration = 0.2, every = 1.2566370614359172 } }
+j = { base = "triangle_acceleration", at = "cart", motion = { amplitude = 3.0, start = 0.1, duration = 0.2, every = 1.2566370614359172 } }
 
 [analysis]
 kind = "periodic_orbit"
@@ -114,6 +117,10 @@ def test_every_contact_and_load_is_what_it_is_in_python(tmp_path):
             cart, jv.RecordLoad([0.0, every], [0.3, 0.3], True), "acceleration", "g"
         )
     )
+    loads += [
+        jv.BaseMotion(cart, jv.PulseLoad(shape, 3.0, 0.1, 0.2, every), "acceleration", n)
+        for n, shape in zip("hij", ("half_sine", "rectangle", "triangle"), strict=True)
+    ]
     expected = jv.ImpactSystem(
         linear,
         (

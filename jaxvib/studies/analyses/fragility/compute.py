@@ -1,0 +1,74 @@
+"""Failures at each intensity, the curve of them, and what is said of it."""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+
+from ....ensemble import Reason
+from ....systems import replace
+from ....transients import fragility_curve, responses, scaled
+from ...store.fields import Variable, variables
+from ..stacking import stacked
+
+_AXES = ("sample", "intensity")
+
+
+def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+    """Return shares of failures along `intensity`, and the curve, of each sample."""
+    noise, levels = options.noise.process(), np.asarray(options.intensities)
+    seeds = options.first_seed + np.arange(levels.size * options.seeds)
+    laws = noise.loads(options.noise.highest, options.duration, seeds)
+    laws = scaled(laws, jnp.repeat(jnp.asarray(levels), options.seeds))
+    limits = [options.limit.limit(system)]
+    count = len(next(iter(samples.values()))) if samples else 1
+    curves, extremes, errors, failed = [], [], [], []
+    for sample in range(count):
+        here = {path: values[sample] for path, values in samples.items()}
+        each = replace(system, here) if here else system
+        found = responses(each, options.load, laws, options.duration, limits=limits,
+                          rtol=run.rtol, engine=options.engine)  # fmt: skip
+        shape = levels.size, options.seeds
+        reached = np.isfinite(found.first_passage[:, 0]).reshape(shape)
+        good = (found.result == Reason.SUCCESS).reshape(shape)
+        counts = np.sum(reached & good, axis=1), np.sum(good, axis=1)
+        curves.append(fragility_curve(levels, *(c.astype(float) for c in counts)))
+        extremes.append(found.extreme[:, 0].reshape(shape))
+        errors.append(np.nanmax(found.peak_error, initial=0.0))
+        failed.append(counts)
+        progress(1)
+    passed, trials = (np.stack([each[k] for each in failed]) for k in (0, 1))
+    share = passed / np.maximum(trials, 1)
+    spread = np.sqrt(share * (1 - share) / np.maximum(trials, 1))
+    wide = np.broadcast_to(levels, (count, levels.size)).copy()
+    return {
+        **variables(stacked(curves), ("sample",)),
+        "intensities": Variable(_AXES, wide, "", "factor of the noise"),
+        "failures": Variable(_AXES, passed, "", "seeds that reach the limit"),
+        "trials": Variable(_AXES, trials, "", "seeds whose motion did not fail"),
+        "share": Variable(_AXES, share, "", "share of the seeds that reach the limit"),
+        "share_error": Variable(_AXES, spread, "", "its standard error"),
+        "extreme": Variable(
+            (*_AXES, "seed"), np.stack(extremes), "m", "how far the limited quantity goes"
+        ),
+        "largest_error": Variable(
+            ("sample",), np.asarray(errors), "m", "largest error of a peak, by tolerance"
+        ),
+    }
+
+
+def summary(read: Callable, study) -> list[str]:
+    """Return the curve of each sample, at most five."""
+    lines = []
+    for sample in range(min(5, len(read("median")))):
+        where = "".join(f", {p} = {read(p)[sample]:.5g}" for p in study.paths)
+        if read("result")[sample]:
+            lines.append(f"curve      none fits best{where}")
+            continue
+        median, beta = read("median")[sample], read("dispersion")[sample]
+        errors = read("median_error")[sample], read("dispersion_error")[sample]
+        lines.append(
+            f"curve      median {median:.4g} +- {errors[0]:.1g}, dispersion "
+            f"{beta:.4g} +- {errors[1]:.1g}{where}"
+        )
+    return lines

@@ -1,0 +1,49 @@
+"""The study of fragility: how likely a limit is reached, by how strong the noise is."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ..base import AnalysisKind, Role
+from ..noises import Level, Shaken, check_levels, check_shaken
+
+_Positive = Annotated[float, Field(gt=0.0)]
+
+
+class FragilityOptions(Shaken):
+    """What noise at which intensities, and which limit."""
+
+    kind: Literal["fragility"] = Field(description="the kind of analysis")
+    seeds: int = Field(
+        default=500, ge=2, le=1_000_000,
+        description="samples of the noise at each intensity, others at each",
+    )  # fmt: skip
+    intensities: list[_Positive] = Field(
+        min_length=2, max_length=1000,
+        description="factors of the noise's amplitude, ascending",
+        json_schema_extra={"unit": "", "allowed": "two or more ascending numbers above 0"},
+    )  # fmt: skip
+    limit: Level = Field(description="the level that is a failure where it is reached")
+
+
+class FragilityKind(AnalysisKind):
+    """Shares of failures over intensity, and the lognormal curve that fits them best."""
+
+    name = "fragility"
+    options = FragilityOptions
+    sampled = None
+    needs = frozenset({Role.DRIVEN})
+
+    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
+        """Raise `ValueError` for intensities, a load or a limit that do not fit."""
+        pairs = zip(options.intensities, options.intensities[1:], strict=False)
+        if not all(low < high for low, high in pairs):
+            raise ValueError(f"intensities = {options.intensities} do not ascend")
+        check_shaken(options, system)
+        if system is not None:
+            check_levels({"limit": options.limit}, system)
+
+    def sample_bytes(self, options) -> float:
+        """Return how much is stored of each sample, bytes."""
+        return len(options.intensities) * (32.0 + 8.0 * options.seeds)

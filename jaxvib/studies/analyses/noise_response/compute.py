@@ -1,0 +1,96 @@
+"""Responses to many samples of noise, and what is said of them."""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+
+from ....ensemble import Reason
+from ....systems import replace
+from ....transients import response_covariance, responses, statistics
+from ....transients.ensemble import load_place
+from ...store.fields import Variable, variables
+from ..stacking import stacked
+
+# Of each seed: fields, with the axes that follow those of the sample and the seed.
+_OF_SEEDS = ("peak", "peak_error", "mean_square", "max_contact_force", "contacts",
+             "first_passage")  # fmt: skip
+
+
+def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+    """Return statistics along the axis `sample`, and what each seed came to."""
+    noise = options.noise.process()
+    seeds = np.arange(options.first_seed, options.first_seed + options.seeds)
+    laws = noise.loads(options.noise.highest, options.duration, seeds)
+    limits = [level.limit(system) for level in options.limits.values()]
+    count = len(next(iter(samples.values()))) if samples else 1
+    every, known, linear, codes = [], [], [], []
+    for sample in range(count):
+        here = {path: values[sample] for path, values in samples.items()}
+        each = replace(system, here) if here else system
+        found = responses(each, options.load, laws, options.duration, limits=limits,
+                          rtol=run.rtol, engine=options.engine)  # fmt: skip
+        every.append(found)
+        known.append(statistics(found))
+        linear.append(_linear_variance(each, options, noise))
+        codes.append(_code(np.asarray(found.result)))
+        progress(1)
+    whole = variables(stacked(every), ("sample", "seed"))
+    fields = {name: whole[name] for name in _OF_SEEDS if whole[name].values.size}
+    touching = [np.mean(np.any(np.asarray(found.contacts) > 0, axis=-1)) for found in every]
+    exact = Variable(
+        ("sample", "state"), np.stack(linear), "",
+        "variance at the end by Lyapunov's equation, without contacts",
+    )  # fmt: skip
+    return {
+        **variables(stacked(known), ("sample",)),
+        "linear_variance": exact,
+        "touching": Variable(
+            ("sample",), np.asarray(touching), "", "share of the seeds that touch a contact"
+        ),
+        **fields,
+        "result": Variable(
+            ("sample",), np.asarray(codes, np.int32), "", "reason code: the first failure"
+        ),
+    }
+
+
+def _code(results: np.ndarray) -> int:
+    """Return the code of a sample: of its first failure where one in ten failed."""
+    failed = np.flatnonzero(results)
+    few = failed.size <= 0.1 * results.size
+    return int(Reason.SUCCESS) if few else int(results[failed[0]])
+
+
+def _linear_variance(system, options, noise) -> np.ndarray:
+    """Return the exact variance of the state without contacts, frictions and springs."""
+    part = system.linear_part()
+    load = system.loads[load_place(system, options.load)]
+    push = load.push(part.matrices()[0])
+    found = response_covariance(part, noise, jnp.asarray(push), options.duration)
+    return np.diag(np.asarray(found))
+
+
+def summary(read: Callable, study) -> list[str]:
+    """Return peaks, root mean squares and passages of the sample with the highest peak."""
+    names, options = study.axes["freedom"], study.analysis
+    peak, error = read("mean_peak"), read("mean_peak_error")
+    at = int(np.nanargmax(peak[:, 0])) if np.isfinite(peak[:, 0]).any() else 0
+    where = "".join(f", {p} = {read(p)[at]:.5g}" for p in study.paths)
+    lines = [
+        f"peak       {name} {peak[at, i]:.4g} +- {error[at, i]:.1g} m in the mean, root "
+        f"mean square {read('root_mean_square')[at, i]:.4g} m{where}"
+        for i, name in enumerate(names[:2])
+    ]
+    apart = (read("variance") - read("linear_variance"))[at] / read("variance_error")[at]
+    if read("touching")[at] == 0:
+        worst = np.max(np.abs(apart))
+        lines.append(
+            f"linear     variances within {worst:.2g} standard errors of Lyapunov's"
+        )
+    else:
+        lines.append(f"contact    {read('touching')[at]:.1%} of the seeds touch")
+    for i, name in enumerate(list(options.limits)[:2]):
+        share, spread = read("passed")[at, i], read("passed_error")[at, i]
+        lines.append(f"passage    {name}: {share:.1%} +- {spread:.1%} of the samples")
+    return lines

@@ -1,0 +1,130 @@
+"""Responses to noise: how peaks are spread, and how many samples are not past a limit."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...pictures.picture import Axis, Chart, Choice, Line, Picture
+from ...pictures.planes import axis, long_paths, sample_text
+from ...store.finished import Run
+
+_MOST_SAMPLES = 33
+_MOST_POINTS = 400  # of a curve
+_WIDTH = 1.96  # standard errors
+
+
+def pictures(runs: Sequence[Run]) -> list[Picture]:
+    """Return peaks and passages, and how they change along a path that is swept."""
+    run = runs[0]
+    samples = np.linspace(0, run.size - 1, min(run.size, _MOST_SAMPLES)).round().astype(int)
+    choice = None
+    if len(samples) > 1:
+        labels = tuple(sample_text(run, sample) for sample in samples)
+        choice = Choice(", ".join(run.paths), labels)
+    found = [_peaks(runs, samples, choice)]
+    if run.has("first_passage"):
+        found.append(_passages(runs, samples, choice))
+    if len(long_paths(run)) == 1:
+        found.append(_along(runs, long_paths(run)[0]))
+    return found
+
+
+def _peaks(runs, samples, choice) -> Picture:
+    lines = []
+    for number, run in enumerate(runs):
+        peaks = run.field("peak")
+        for option, sample in enumerate(samples):
+            for i, name in enumerate(run.names("freedom", peaks.shape[2])):
+                x, share = _distribution(peaks[sample, :, i])
+                lines.append(
+                    Line(x, share, _name(name, run, runs), i, _STYLES[number],
+                         option=option if choice else None)
+                )  # fmt: skip
+    return Picture(
+        "peaks",
+        "How the peaks are spread",
+        "The share of the seeds whose largest displacement is no more than that on the "
+        "axis, one line for each freedom.",
+        "Distribution functions of the peaks.",
+        (Chart(Axis("peak displacement (m)"), Axis("share of the seeds"), tuple(lines)),),
+        choice=choice,
+    )
+
+
+def _passages(runs, samples, choice) -> Picture:
+    lines = []
+    for number, run in enumerate(runs):
+        times = run.field("first_passage")
+        duration = float(run.study["config"]["analysis"]["duration"])
+        for option, sample in enumerate(samples):
+            for i, name in enumerate(run.names("limit", times.shape[2])):
+                for x, share, edge in _survival(times[sample, :, i], duration):
+                    lines.append(
+                        Line(x, share, _name(name, run, runs), i,
+                             "dot" if edge else _STYLES[number], legend=not edge,
+                             option=option if choice else None)
+                    )  # fmt: skip
+    return Picture(
+        "first_passages",
+        "How many are not past a limit yet",
+        "The share of the seeds that have not reached a limit, over time; the dotted lines "
+        "are 1.96 standard errors above and below.",
+        "Shares of seeds below each limit over time.",
+        (Chart(Axis("time (s)"), Axis("share below the limit", low=0.0, high=1.0),
+               tuple(lines)),),
+        choice=choice,
+    )  # fmt: skip
+
+
+def _along(runs, path: str) -> Picture:
+    charts = []
+    for field, label in (
+        ("mean_peak", "mean of the peaks (m)"),
+        ("root_mean_square", "root mean square (m)"),
+    ):
+        lines = []
+        for number, run in enumerate(runs):
+            values, errors = run.field(field), run.field(f"{field}_error")
+            for i, name in enumerate(run.names("freedom", values.shape[1])):
+                for side in (0.0, -_WIDTH, _WIDTH):
+                    lines.append(
+                        Line(run.field(path), values[:, i] + side * errors[:, i],
+                             _name(name, run, runs), i,
+                             "dot" if side else _STYLES[number], legend=not side,
+                             samples=None if side else np.arange(run.size), run=number)
+                    )  # fmt: skip
+        charts.append(Chart(axis(runs[0], path), Axis(label), tuple(lines)))
+    return Picture(
+        "along",
+        f"Peaks and mean squares over {path}",
+        "Each point is an ensemble of the same seeds; the dotted lines are 1.96 standard "
+        "errors above and below.",
+        f"Mean peaks and root mean squares over {path}.",
+        tuple(charts),
+        stacked=True,
+    )
+
+
+_STYLES = ("solid", "dash")
+
+
+def _name(name: str, run: Run, runs) -> str:
+    return name + f" ({run.name})" * (len(runs) > 1)
+
+
+def _distribution(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distribution function of some values, thinned."""
+    ordered = np.sort(values[np.isfinite(values)])
+    share = np.arange(1, ordered.size + 1) / max(ordered.size, 1)
+    some = np.linspace(0, ordered.size - 1, min(ordered.size, _MOST_POINTS)).astype(int)
+    return ordered[some], share[some]
+
+
+def _survival(times: np.ndarray, duration: float) -> Iterator[tuple]:
+    """Return the share that is left over time, and its band: x, y, whether of the band."""
+    known = times[~np.isnan(times)]
+    x = np.linspace(0.0, duration, _MOST_POINTS)
+    left = np.array([np.mean(known > time) for time in x])
+    error = np.sqrt(left * (1 - left) / max(known.size, 1))
+    for side in (0.0, -_WIDTH, _WIDTH):
+        yield x, left + side * error, bool(side)

@@ -1,0 +1,114 @@
+"""The noise, the limits and the motions that studies of random loads have in common."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import pydantic
+from pydantic import Field
+
+from ..config.tables import Table, flattened, shown
+from ..library import library
+
+_MOST_SEEDS = 1_000_000
+
+
+class Noise(Table):
+    """Filtered white noise, each seed a sample of it."""
+
+    filter: Literal["low_pass", "kanai_tajimi"] = Field(
+        description="what the white noise passes: S falls as w^-4 above the frequency, or "
+        "is that of the soil over shaken rock"
+    )
+    density: float = Field(
+        gt=0.0,
+        description="one-sided density of the white noise, of base motions in "
+        "(m/s^2)^2 s/rad",
+        json_schema_extra={"unit": "N^2 s/rad"},
+    )
+    frequency: float = Field(
+        gt=0.0,
+        description="angular frequency of the filter",
+        json_schema_extra={"unit": "rad/s"},
+    )
+    damping_ratio: float = Field(gt=0.0, description="damping ratio of the filter")
+    highest: float = Field(
+        gt=0.0,
+        description="highest angular frequency that the samples hold",
+        json_schema_extra={"unit": "rad/s"},
+    )
+
+    def process(self):
+        """Return the noise as the library knows it."""
+        noise = library("systems").FilteredNoise
+        return getattr(noise, self.filter)(self.density, self.frequency, self.damping_ratio)
+
+
+def _place(given: object) -> object:
+    coefficients = flattened(given) if isinstance(given, dict) else {}
+    numbers = all(isinstance(value, int | float) for value in coefficients.values())
+    if not (isinstance(given, str) and given) and not (coefficients and numbers):
+        raise ValueError(
+            f"{shown(given)} is no place; allowed: a freedom's name, or a table of "
+            "freedoms with their coefficients"
+        )
+    return given
+
+
+class Level(Table):
+    """A level that a displacement, or a sum of several, is not to reach."""
+
+    at: Annotated[
+        Any,
+        pydantic.BeforeValidator(_place),
+        Field(description="a freedom, or freedoms with coefficients"),
+    ]
+    level: float = Field(gt=0.0, description="from rest", json_schema_extra={"unit": "m"})
+    both: bool = Field(default=True, description="whether on both sides of rest")
+
+    def limit(self, system):
+        """Return the limit of a system. **Raises:** `ValueError` for another's freedom."""
+        place = self.at if isinstance(self.at, str) else flattened(self.at)
+        direction = system.linear_part().direction(place)
+        return library("transients").Limit(direction, self.level, self.both)
+
+
+class Shaken(Table):
+    """Options of all studies in which one load of a system is noise."""
+
+    load: str = Field(
+        default="load",
+        description="the load that is noise instead of its own law",
+        json_schema_extra={"allowed": "a load's name"},
+    )
+    noise: Noise = Field(description="the noise")
+    duration: float = Field(
+        gt=0.0, description="of each motion, from rest", json_schema_extra={"unit": "s"}
+    )
+    seeds: int = Field(
+        default=1000, ge=2, le=_MOST_SEEDS, description="samples of the noise"
+    )
+    first_seed: int = Field(default=0, ge=0, lt=1 << 31, description="the first seed")
+    engine: Literal["auto", "event", "diffrax", "stepping"] = Field(
+        default="auto", description="how motions are computed"
+    )
+
+
+def check_shaken(options, system) -> None:
+    """Raise `ValueError` for noise without a harmonic, or a load that a system has not."""
+    lowest = 6.283185307179586 / options.duration
+    if options.noise.highest < lowest:
+        raise ValueError(
+            f"noise.highest = {options.noise.highest:g} rad/s is below the lowest "
+            f"frequency of the duration, {lowest:g} rad/s"
+        )
+    if system is not None:
+        library("transients.ensemble").load_place(system, options.load)
+
+
+def check_levels(levels: Mapping[str, Level], system) -> None:
+    """Raise `ValueError` for a limit on what is no freedom of a system."""
+    for name, level in levels.items():
+        try:
+            level.limit(system)
+        except ValueError as error:
+            raise ValueError(f"limits.{name}: {error}") from None

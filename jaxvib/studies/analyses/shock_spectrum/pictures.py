@@ -1,0 +1,55 @@
+"""Shock response spectra: the largest accelerations over the natural frequency."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...pictures.picture import Axis, Chart, Choice, Line, Picture
+from ...pictures.planes import sample_text
+from ...store.finished import Run
+
+_MOST_SAMPLES = 33
+
+
+def pictures(runs: Sequence[Run]) -> list[Picture]:
+    """Return the spectra; a slider walks through samples."""
+    run = runs[0]
+    samples = np.linspace(0, run.size - 1, min(run.size, _MOST_SAMPLES)).round().astype(int)
+    choice = None
+    if len(samples) > 1:
+        labels = tuple(sample_text(run, sample) for sample in samples)
+        choice = Choice(", ".join(run.paths), labels)
+    chosen = choice is not None
+    x = Axis("natural frequency (rad/s)", log=True)
+    return [
+        Picture(
+            "shock_spectrum",
+            "Shock response spectrum",
+            "The largest absolute acceleration of an oscillator on the base, during the "
+            "shock and after it (dashed: after it alone), and its largest displacement "
+            "relative to the base.",
+            "Largest accelerations and displacements over the natural frequency.",
+            (
+                Chart(x, Axis("acceleration (m/s^2)", log=True),
+                      (*_lines(runs, samples, "maximax", "solid", chosen),
+                       *_lines(runs, samples, "residual", "dash", chosen))),
+                Chart(x, Axis("relative displacement (m)", log=True),
+                      tuple(_lines(runs, samples, "displacement", "solid", chosen))),
+            ),
+            choice=choice,
+            stacked=True,
+        )
+    ]  # fmt: skip
+
+
+def _lines(runs, samples, field: str, style: str, chosen: bool) -> Iterator[Line]:
+    for number, run in enumerate(runs):
+        values, frequencies = run.field(field), run.field("frequencies")
+        names = run.names("damping", values.shape[1])
+        for option, sample in enumerate(samples):
+            for i, name in enumerate(names):
+                known = np.where(values[sample, i] > 0, values[sample, i], np.nan)
+                words = f"damping {name}" + f" ({run.name})" * (len(runs) > 1)
+                yield Line(frequencies[sample, i], known, words, i + number * len(names),
+                           style, legend=style == "solid",
+                           option=option if chosen else None)  # fmt: skip

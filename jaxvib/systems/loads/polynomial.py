@@ -1,0 +1,44 @@
+"""A piece of a load as a polynomial in time."""
+
+from jaxtyping import Array, Float, Real
+
+from ..._quantity import quantity
+from .load import Load
+
+
+class PolynomialLoad(Load):
+    r"""The force $F(t) = \sum_k c_k (t - t_c)^k$ of one piece of a longer load.
+
+    **Fields:** `centre` $t_c$ (s), `coefficients` $c_k$ (N/s^k), shape (m,), `size`: the
+    order of the largest force of the whole load (N), `highest`: the highest angular
+    frequency in it (rad/s).
+    """
+
+    centre: Float[Array, ""] = quantity("centre", "s", "time that it is about")
+    coefficients: Float[Array, " m"] = quantity("coefficients", "N", "of its powers")
+    size: Float[Array, ""] = quantity("size", "N", "order of the largest force")
+    highest: Float[Array, ""] = quantity("highest", "rad/s", "highest frequency")
+
+    repeats = False
+
+    def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
+        """Return the force, N, at a time, s."""
+        return self.series(time, time, 1)[0]
+
+    def largest(self) -> Float[Array, ""]:
+        """Return the order of the largest force of the whole load, N."""
+        return self.size
+
+    def pace(self) -> Float[Array, ""]:
+        """Return the highest angular frequency of the whole load, rad/s."""
+        return self.highest
+
+    def series(self, time, inside, count: int) -> tuple:
+        """Return the coefficients of the force about a time, see `Load.series`."""
+        passed, rows = time - self.centre, list(self.coefficients)
+        size = len(rows)
+        # Horner's scheme over and over: each turn leaves one more coefficient behind.
+        for first in range(min(count, size)):
+            for k in reversed(range(first, size - 1)):
+                rows[k] = rows[k] + passed * rows[k + 1]
+        return tuple(rows[:count])

@@ -1,0 +1,134 @@
+"""Responses from event to event: long loads a piece at a time."""
+
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..dynamics.events import Asked, travel, travel_problem
+from ..dynamics.observables import start_watching
+from ..ensemble import Reason
+from ..kernels.library import library_kernel
+from ..systems.impact import EquationOfMotion
+from .pieces import pieces_of
+
+# More pieces than any load of a sensible duration has.
+_MOST_TURNS = 10_000_000
+
+
+def squares(equation, state):
+    """Return displacements from rest, their squares and those of velocities."""
+    position, velocity = jnp.split(state, 2)
+    position = position - equation.offset
+    return jnp.concatenate([position, position**2, velocity**2])
+
+
+def watch_by_events(equation, state, t0, t1, rtol):
+    """Return a motion's end, what was watched, the integral of `squares`, a reason code."""
+    at = _pieces_at(equation, t1)
+    go = _piece_kernel(_parts(at(t0)[0])[1])
+
+    def turn(lane):
+        time, (state, watched, total), _ = lane
+        now, end = at(time)
+        arrays, _ = _parts(now)
+        state, watched, part, result = go(state, arrays, time, end, rtol, watched)
+        return end, (state, watched, total + part), result
+
+    nothing = jnp.zeros(3 * (state.shape[0] // 2))
+    start = state, start_watching(t0, state, equation), nothing
+    (state, watched, total), result = _turned(turn, start, t0, t1)
+    return state, watched, total, result
+
+
+def states_by_events(equation, state, t0, t1, rtol, stops):
+    """Return states at ascending times `stops`, at the end, and the integral of `squares`.
+
+    Differentiable forward. States at stops that do not lie ahead of `t0` and up to `t1` are
+    those at the start.
+    """
+    at = _pieces_at(equation, t1)
+    static = _parts(at(t0)[0])[1]
+    ready = _Ready(static)
+
+    def turn(lane):
+        time, (state, total, seen), _ = lane
+        now, end = at(time)
+        later = jnp.min(jnp.where(stops > time, stops, jnp.inf))
+        end = jnp.where(later < end, later, end)
+        arrays, _ = _parts(now)
+        given = ready, state, _Ready(arrays), time, end, rtol
+        found = travel_problem(*given, integrand=squares)
+        state, part = jnp.split(found.state, [state.shape[0]])
+        seen = jnp.where((stops == end)[:, None], state[None], seen)
+        return end, (state, total + part, seen), found.result
+
+    nothing = jnp.zeros(3 * (state.shape[0] // 2))
+    start = state, nothing, jnp.repeat(state[None], stops.shape[0], axis=0)
+    (state, total, seen), _ = _turned(turn, start, t0, t1)
+    return seen, state, total
+
+
+class _Ready(eqx.Module):
+    """A system that is its equation."""
+
+    ready: EquationOfMotion
+
+    def equation(self) -> EquationOfMotion:
+        """Return the equation of motion."""
+        return self.ready
+
+
+def _parts(equation):
+    return eqx.partition(equation, eqx.is_array)
+
+
+def _pieces_at(equation, t1):
+    """Return what gives the equation as it is from a time on, and until when."""
+    tables = [pieces_of(load.law) for load in equation.loads]
+
+    def at(time):
+        laws, ends = [], [t1]
+        for load, table in zip(equation.loads, tables, strict=True):
+            piece, end = (load.law, t1) if table is None else table.at(time)
+            laws.append(piece)
+            ends.append(jnp.asarray(end, float))
+        now = eqx.tree_at(lambda e: [load.law for load in e.loads], equation, laws)
+        return now, functools.reduce(lambda a, b: jnp.where(b < a, b, a), ends)
+
+    return at
+
+
+def _turned(turn, start, t0, t1):
+    """Return what turns from a start at `t0` to `t1` end with, and a reason code."""
+
+    def unfinished(lane):
+        time, _, result, turns = lane
+        return (time < t1) & (result == Reason.SUCCESS) & (turns < _MOST_TURNS)
+
+    def counted(lane):
+        *rest, turns = lane
+        return *turn(tuple(rest)), turns + 1
+
+    first = t0, start, jnp.asarray(0, jnp.int32), jnp.asarray(0)
+    time, found, result, _ = jax.lax.while_loop(unfinished, counted, first)
+    late = (result == Reason.SUCCESS) & (time < t1)
+    return found, jnp.where(late, Reason.STEP_LIMIT, result).astype(jnp.int32)
+
+
+@functools.lru_cache(maxsize=64)
+def _piece_kernel(static):
+    """Return the kernel of a motion while every load is one analytic law."""
+
+    def piece(state, arrays, t0, t1, rtol, watched):
+        equation = eqx.combine(arrays, static)
+        asked = Asked(
+            grazing=0.0,
+            watched=watched,
+            integrand=lambda time, state: squares(equation, state),
+        )
+        found = travel(equation, state, t0, t1, rtol, asked)
+        return found.state, found.watched, found.integral, found.result
+
+    return library_kernel(piece, static)

@@ -1,0 +1,97 @@
+"""Responses step by step, of any laws."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..dynamics.engines.choice import ENGINES
+from ..dynamics.engines.stepped import SteppedEngine
+from ..dynamics.flow import solve_system
+from ..dynamics.observables import start_watching, watch_step
+from ..dynamics.solve import Tolerance
+from ..dynamics.step_polynomial import step_polynomial
+from ..systems.impact import EquationOfMotion
+from ..systems.system import System
+from .limits import with_limits
+
+# Gauss's nodes and weights on a step, on which a path is a polynomial of order 5.
+_NODES, _WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(6))
+
+
+class _Limited(System):
+    """A system whose equation has the thresholds of limits beside its contacts."""
+
+    system: System
+    limits: tuple
+
+    has_contacts = True
+
+    @property
+    def loads(self):
+        """The loads of the system."""
+        return self.system.loads
+
+    def equation(self):
+        """Return the equation of motion with the thresholds."""
+        equation = self.system.equation()
+        assert isinstance(equation, EquationOfMotion)
+        return with_limits(equation, self.limits)
+
+    def rest(self):
+        """Return the state at rest."""
+        return self.system.rest()
+
+    def period(self):
+        """Return the period of the system, s."""
+        return self.system.period()
+
+
+def watch_by_steps(system, limits, state, t0, t1, rtol, engine: str):
+    """Return a motion's end, what was watched, the integral of `squares`, a reason code."""
+    chosen = ENGINES[engine]
+    assert isinstance(chosen, SteppedEngine)
+    watching = system.has_contacts or bool(limits)
+    problem, parameters = chosen.problem(_Limited(system, limits) if watching else system)
+    equation = problem.prepare(parameters)
+    size = state.shape[0] // 2
+
+    def update(seen, t0, t1, first, last):
+        watched, total = seen
+        watched = watch_step(watched, 0.0, t0, t1, first, last, equation)
+        return watched, total + _step_integral(equation, t0, t1, first, last)
+
+    seen = start_watching(t0, state, equation), jnp.zeros(3 * size)
+    found = chosen.steps(problem, state, equation, t0, t1, Tolerance(rtol), (seen, update))
+    watched, total = found.watched
+    return found.state, watched, total, found.result
+
+
+def states_by_steps(system, state, t0, t1, rtol, stops, engine: str):
+    """Return what `states_by_events` does; the integral is not known to derivatives."""
+    order = jnp.argsort(stops)
+    times = jnp.clip(stops[order], t0, t1)
+
+    def go(carry, time):
+        begin, state = carry
+        solution = solve_system(system, state, begin, time, rtol=rtol, engine=engine)
+        return (time, solution.state), solution.state
+
+    (last, state), states = jax.lax.scan(go, (t0, state), times)
+    seen = jnp.zeros_like(states).at[order].set(states)
+    end = solve_system(system, state, last, t1, rtol=rtol, engine=engine).state
+    return seen, end, jnp.full(3 * (state.shape[0] // 2), jnp.nan)
+
+
+def _step_integral(equation, t0, t1, first, last):
+    """Return the integral of `by_events.squares` over a step."""
+    length = t1 - t0
+    sides = (equation.displacements(t, *end) for t, end in ((t0, first), (t1, last)))
+    path = step_polynomial(length, *sides).shifted(-equation.offset)
+    pace = jnp.where(length == 0, 1.0, length)
+
+    def at(tau):
+        place, speed = path.value(tau), path.slope(tau) / pace
+        return jnp.concatenate([place, place**2, speed**2])
+
+    values = jax.vmap(at)(jnp.asarray(_NODES + 0.5))
+    return length * jnp.tensordot(jnp.asarray(_WEIGHTS), values, 1)

@@ -1,0 +1,197 @@
+"""Responses to thousands of samples of a load at once."""
+
+import functools
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from .._nearest import unknown_key
+from .._quantity import Range, check_range, reported
+from ..ensemble import map_samples
+from ..systems.loads import FourierLoad, Load, RecordLoad
+from ..systems.system import System
+from .limits import Limit, check_limits
+from .response import Response, chosen_engine, respond
+
+_CHUNK = 256  # lanes: what surrounds a piece's kernel costs as much for one as for these
+
+
+def responses(
+    system: System,
+    load: str | int,
+    laws: Load | Sequence[Load],
+    duration: float,
+    *,
+    limits: Sequence[Limit] = (),
+    rtol: float = 1e-8,
+    engine: str = "auto",
+    chunk: int = _CHUNK,
+) -> Response:
+    """Return the `response` from rest to each of many laws of one load.
+
+    **Arguments:** `load`: its name or its place among the loads; `laws`: of one kind and
+    length, as a list, or as one law whose arrays have the samples as a leading axis
+    (`FilteredNoise.loads`); `duration`: of each motion, s; the rest as of
+    `response` and `map_samples`. **Returns:** the responses with a leading axis, as numpy
+    arrays; a motion that fails has NaN and its reason code and spoils no other.
+    **Raises:** `ValueError` as `response`, or for laws that do not go together.
+    """
+    place = load_place(system, load)
+    chosen = chosen_engine(system, engine)
+    check_range("duration", duration, "s", Range(above=0.0))
+    check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-4))
+    limits = tuple(limits)
+    check_limits(limits, system.rest().shape[0] // 2)
+    law = laws if isinstance(laws, Load) else _stacked(laws)
+    lanes, law_static = eqx.partition(law, eqx.is_array)
+    number = np.shape(jax.tree.leaves(lanes)[0])[0]
+    given, static = eqx.partition(system, eqx.is_array)
+    stage = _stage(static, law_static, place, chosen)
+    settings = limits, jnp.asarray([0.0, duration]), jnp.asarray(rtol, float)
+    samples = _each(given, number), lanes, _each(settings, number)
+    return map_samples(stage, samples, chunk=min(chunk, number))
+
+
+def load_place(system, load: str | int) -> int:
+    """Return the place of a load that is given by it or by its name.
+
+    **Raises:** `ValueError` for a load that the system does not have.
+    """
+    count = len(system.loads)
+    if isinstance(load, int):
+        if not 0 <= load < count:
+            raise ValueError(f"load = {load}; allowed: 0 to {count - 1}")
+        return load
+    names = [each.name or str(place) for place, each in enumerate(system.loads)]
+    if count == 1 and load == "load":
+        return 0
+    if load not in names:
+        raise ValueError(unknown_key("load", load, names))
+    return names.index(load)
+
+
+def scaled(law: Load, factors: Float[Array, " samples"]) -> Load:
+    """Return laws with a leading axis, each times a factor.
+
+    **Raises:** `ValueError` for a law that is neither a series nor a record.
+    """
+    if isinstance(law, FourierLoad):
+        parts = ("cosine", "sine", "mean")
+    elif isinstance(law, RecordLoad):
+        parts = ("values",)
+    else:
+        name = type(law).__name__
+        raise ValueError(f"law = {name}; allowed: FourierLoad, RecordLoad")
+    factors = jnp.asarray(factors, float)
+
+    def times(array):
+        return array * factors.reshape(-1, *[1] * (array.ndim - 1))
+
+    found = [times(getattr(law, part)) for part in parts]
+    return eqx.tree_at(lambda each: [getattr(each, part) for part in parts], law, found)
+
+
+@functools.lru_cache(maxsize=32)
+def _stage(static, law_static, place: int, engine: str):
+    def stage(lane):
+        arrays, law, (limits, times, rtol) = lane
+        system = eqx.combine(arrays, static)
+        system = system.with_law(place, eqx.combine(law, law_static))
+        return respond(system, system.rest(), times[0], times[1], rtol, limits, engine)
+
+    return stage
+
+
+def _stacked(laws: Sequence[Load]) -> Load:
+    if not laws:
+        raise ValueError("laws = () is empty; allowed: one or more")
+    shapes = {str(jax.tree.map(jnp.shape, law)) for law in laws}
+    kinds = {jax.tree.structure(law) for law in laws}
+    if len(shapes) > 1 or len(kinds) > 1:
+        found = ", ".join(sorted({type(law).__name__ for law in laws}))
+        raise ValueError(
+            f"laws are of {found} and {len(shapes)} different lengths; allowed: laws of "
+            "one kind and one length"
+        )
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *laws)
+
+
+def _each(tree, number: int):
+    def wide(leaf):
+        return np.broadcast_to(np.asarray(leaf), (number, *np.shape(leaf)))
+
+    return jax.tree.map(wide, tree)
+
+
+class Statistics(eqx.Module):
+    """What is known of an ensemble from its samples, with standard errors."""
+
+    mean_peak: Float[Array, " freedom"] = reported("mean of the peaks", "m", ("freedom",))
+    mean_peak_error: Float[Array, " freedom"] = reported(
+        "its standard error", "m", ("freedom",)
+    )
+    peak_deviation: Float[Array, " freedom"] = reported(
+        "standard deviation of the peaks", "m", ("freedom",)
+    )
+    root_mean_square: Float[Array, " freedom"] = reported(
+        "root mean square displacement, over time and samples", "m", ("freedom",)
+    )
+    root_mean_square_error: Float[Array, " freedom"] = reported(
+        "its standard error", "m", ("freedom",)
+    )
+    variance: Float[Array, " state"] = reported(
+        "variance of the state at the end over the samples", "", ("state",)
+    )
+    variance_error: Float[Array, " state"] = reported("its standard error", "", ("state",))
+    passed: Float[Array, " limit"] = reported(
+        "share of the samples that reach each limit", "", ("limit",)
+    )
+    passed_error: Float[Array, " limit"] = reported("its standard error", "", ("limit",))
+    good: Int[Array, ""] = reported("number of samples that did not fail")
+    failed: Int[Array, ""] = reported("number of samples that failed, left out")
+
+
+def statistics(found: Response) -> Statistics:
+    r"""Return means, deviations and shares over the leading axis of responses.
+
+    The standard error of a mean is $s/\sqrt{N}$, of a root mean square that of its square
+    over twice the root, of a variance $\sqrt{(m_4 - s^4)/N}$, of a share
+    $\sqrt{p (1 - p)/N}$. Samples that failed are left out, and counted. **Raises:**
+    `ValueError` for fewer than two that did not.
+    """
+    good = np.asarray(found.result) == 0
+    number = int(np.sum(good))
+    if number < 2:
+        raise ValueError(
+            f"{number} of {good.size} samples did not fail; allowed: 2 or more"
+        )
+    root = np.sqrt(number)
+
+    def of(name):
+        return np.asarray(getattr(found, name))[good]
+
+    peaks, squares, states = of("peak"), of("mean_square"), of("state")
+    mean_square = squares.mean(axis=0)
+    level = np.sqrt(mean_square)
+    square_error = squares.std(axis=0, ddof=1) / root
+    apart = states - states.mean(axis=0)
+    variance = np.sum(apart**2, axis=0) / (number - 1)
+    fourth = np.mean(apart**4, axis=0)
+    passed = np.mean(np.isfinite(of("first_passage")), axis=0)
+    numbers = (
+        peaks.mean(axis=0),
+        peaks.std(axis=0, ddof=1) / root,
+        peaks.std(axis=0, ddof=1),
+        level,
+        square_error / (2 * np.where(level > 0, level, 1.0)),
+        variance,
+        np.sqrt(np.maximum(fourth - variance**2, 0.0)) / root,
+        passed,
+        np.sqrt(passed * (1 - passed)) / root,
+    )
+    counts = np.asarray(number), np.asarray(good.size - number)
+    return Statistics(*map(jnp.asarray, (*numbers, *counts)))

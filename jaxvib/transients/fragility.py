@@ -1,0 +1,167 @@
+"""Fragility: how likely a limit is reached, by how strong a load is."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, Int, Real
+
+from .._quantity import Range, check_range, reported
+from ..ensemble import Reason
+
+_TURNS = 100
+_SETTLED = 1e-9  # what Newton's last step leaves, per size of the parameters
+_STEEPEST = 1e3  # of a curve that has no end, per width of the data
+
+
+class Fragility(eqx.Module):
+    r"""The lognormal curve $P(x) = \Phi(\ln(x/\theta)/\beta)$ and its standard errors."""
+
+    median: Float[Array, ""] = reported("intensity of probability 1/2, theta")
+    dispersion: Float[Array, ""] = reported("standard deviation of its logarithm, beta")
+    median_error: Float[Array, ""] = reported("standard error of the median")
+    dispersion_error: Float[Array, ""] = reported("standard error of the dispersion")
+    covariance: Float[Array, "2 2"] = reported(
+        "covariance of ln(theta) and beta", "", ("parameter", "other")
+    )
+    log_likelihood: Float[Array, ""] = reported("logarithm of the likelihood")
+    result: Int[Array, ""] = reported("reason code: singular if the data tell no curve")
+
+    def probability(self, intensity: Real[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        """Return the probability that the limit is reached at an intensity."""
+        return jax.scipy.stats.norm.cdf(self._place(intensity))
+
+    def band(
+        self, intensity: Real[ArrayLike, "*n"], errors: float = 1.959964
+    ) -> tuple[Float[Array, "*n"], Float[Array, "*n"]]:
+        """Return the curve's band at an intensity, that many standard errors wide.
+
+        The place on the normal curve is taken for normal, with the variance that those of
+        the two parameters make, to first order.
+        """
+        place = self._place(intensity)
+        # By ln(theta) and by beta.
+        slopes = -jnp.stack([jnp.ones_like(place), place]) / self.dispersion
+        spread = jnp.einsum("i...,ij,j...->...", slopes, self.covariance, slopes)
+        width = errors * jnp.sqrt(spread)
+        ends = place - width, place + width
+        return jax.scipy.stats.norm.cdf(ends[0]), jax.scipy.stats.norm.cdf(ends[1])
+
+    def _place(self, intensity):
+        return jnp.log(jnp.asarray(intensity, float) / self.median) / self.dispersion
+
+
+def fragility_curve(
+    intensities: Real[ArrayLike, " level"] | Sequence,
+    failures: Real[ArrayLike, " level"] | Sequence,
+    trials: Real[ArrayLike, " level"] | Sequence,
+) -> Fragility:
+    r"""Fit a lognormal fragility curve to failures at several intensities.
+
+    Of the `trials` $n_i$ at the intensity $x_i$, $z_i$ `failures` reached the limit: the
+    parameters maximise the binomial likelihood
+
+    $$\ln L = \sum_i z_i \ln P(x_i) + (n_i - z_i) \ln(1 - P(x_i)),$$
+
+    which is concave in $1/\beta$ and $\ln\theta/\beta$; their covariance is the inverse of
+    Fisher's information. Works under `jit` and `vmap`. Data that no curve fits best (all
+    failures above all others, or a share that falls) have NaN and the code SINGULAR.
+
+    **Raises:** `ValueError` for intensities that are not above 0, or failures that are not
+    from 0 to the trials. **Source:** Baker, *Earthquake Spectra* 31 (2015) 579.
+    """
+    check_range("intensities", intensities, "", Range(above=0.0))
+    check_range("trials", trials, "", Range(at_least=0.0))
+    check_range("failures", failures, "", Range(at_least=0.0))
+    known = not any(isinstance(x, jax.core.Tracer) for x in (failures, trials))
+    if known and np.any(np.asarray(failures) > np.asarray(trials)):
+        raise ValueError("failures are more than trials; allowed: as many at most")
+    given = [jnp.asarray(x, float) for x in (intensities, failures, trials)]
+    if len({x.shape for x in given}) != 1 or given[0].ndim != 1:
+        raise ValueError(
+            f"intensities, failures, trials have shapes {[x.shape for x in given]}; "
+            "allowed: one shape (levels,)"
+        )
+    return _fitted(*given)
+
+
+def fragility_of_capacities(
+    capacities: Real[ArrayLike, " sample"] | Sequence,
+) -> Fragility:
+    r"""Fit a lognormal curve to the intensities at which each sample reaches its limit.
+
+    $\ln\theta$ and $\beta$ are their mean and standard deviation in logarithms, with the
+    standard errors $\beta/\sqrt{N}$ and $\beta/\sqrt{2 (N - 1)}$ of a normal sample.
+    **Raises:** `ValueError` for capacities that are not above 0, or fewer than 2.
+    """
+    check_range("capacities", capacities, "", Range(above=0.0))
+    logs = jnp.log(jnp.asarray(capacities, float))
+    number = logs.shape[0]
+    if number < 2:
+        raise ValueError(f"capacities are {number}; allowed: 2 or more")
+    place, spread = jnp.mean(logs), jnp.std(logs, ddof=1)
+    covariance = jnp.diag(jnp.stack([spread**2 / number, spread**2 / (2.0 * (number - 1))]))
+    likelihood = jnp.sum(jax.scipy.stats.norm.logpdf(logs, place, spread) - logs)
+    result = jnp.where(spread > 0, Reason.SUCCESS, Reason.SINGULAR).astype(jnp.int32)
+    return _described(place, spread, covariance, likelihood, result)
+
+
+@jax.jit
+def _fitted(intensities, failures, trials) -> Fragility:
+    logs = jnp.log(intensities)
+    weight = jnp.maximum(jnp.sum(trials), 1.0)
+    middle = jnp.sum(trials * logs) / weight
+    width = jnp.sqrt(jnp.sum(trials * (logs - middle) ** 2) / weight)
+    width = jnp.where(width > 0, width, 1.0)
+    x = (logs - middle) / width
+    rows = jnp.stack([jnp.ones_like(x), x])
+
+    def likelihood(line):
+        place = line[0] + line[1] * x
+        above = jax.scipy.stats.norm.logcdf(place)
+        below = jax.scipy.stats.norm.logcdf(-place)
+        return jnp.sum(failures * above + (trials - failures) * below)
+
+    def information(line):
+        """Return Fisher's information, that of the expected failures."""
+        place = line[0] + line[1] * x
+        log_density = jax.scipy.stats.norm.logpdf(place)
+        logs = jax.scipy.stats.norm.logcdf(place), jax.scipy.stats.norm.logcdf(-place)
+        weights = trials * jnp.exp(2 * log_density - logs[0] - logs[1])
+        return (rows * weights[None]) @ rows.T
+
+    slope = jax.grad(likelihood)
+
+    def turn(_, line):
+        step = jnp.linalg.solve(information(line), slope(line))
+        # Far from the data a step may be as long as it likes.
+        return line + step * jnp.minimum(
+            1.0, 2.0 / jnp.maximum(jnp.max(jnp.abs(step)), 2.0)
+        )
+
+    line = jax.lax.fori_loop(0, _TURNS, turn, jnp.zeros(2))
+    inside = information(line)
+    last = jnp.linalg.solve(inside, slope(line))
+    of_line = jnp.linalg.inv(inside)
+    settled = jnp.max(jnp.abs(last)) <= _SETTLED * (1 + jnp.max(jnp.abs(line)))
+    told = settled & (line[1] > 0) & (line[1] < _STEEPEST)
+
+    def shape(line):
+        return jnp.stack([middle - width * line[0] / line[1], width / line[1]])
+
+    moved = jax.jacfwd(shape)(line)
+    (place, spread), covariance = shape(line), moved @ of_line @ moved.T
+    result = jnp.where(told, Reason.SUCCESS, Reason.SINGULAR).astype(jnp.int32)
+    return _described(place, spread, covariance, likelihood(line), result)
+
+
+def _described(place, spread, covariance, likelihood, result) -> Fragility:
+    def known(value):
+        return jnp.where(result == Reason.SUCCESS, value, jnp.nan)
+
+    median = jnp.exp(place)
+    errors = jnp.sqrt(jnp.diagonal(covariance))
+    numbers = median, spread, median * errors[0], errors[1], covariance, likelihood
+    return Fragility(*map(known, numbers), result)

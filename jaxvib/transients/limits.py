@@ -1,0 +1,75 @@
+"""Levels that a response is not to pass."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._quantity import quantity
+from ..systems.contacts.threshold import Threshold
+from ..systems.impact import Contact, EquationOfMotion
+from ..systems.printed import Printed
+
+
+class Limit(Printed):
+    r"""A level $a$ that $|n^T q|$ is not to reach, or $n^T q$ where it is not `both`.
+
+    **Fields:** `direction` $n$, shape (n,); `level` $a > 0$ (m), from rest; `both`: on
+    both sides. **Raises:** `ValueError` for a level out of its range, or a direction of
+    zeros.
+    """
+
+    direction: Float[Array, " n"] = quantity("direction", "", "what is not to reach it")
+    level: Float[Array, ""] = quantity("level", "m", "level of the limit", above=0.0)
+    both: bool = eqx.field(static=True, default=True)
+
+    def __check_init__(self):
+        traced = isinstance(self.direction, jax.core.Tracer)
+        if not traced and not np.asarray(self.direction).any():
+            raise ValueError("direction of a limit = 0 in every freedom; allowed: a "
+                             "direction in which the system can move")  # fmt: skip
+
+
+def check_limits(limits: Sequence[Limit], size: int) -> None:
+    """Raise `ValueError` for a limit of another number of freedoms than the system's."""
+    for place, limit in enumerate(limits):
+        if jnp.shape(limit.direction) != (size,):
+            raise ValueError(
+                f"limit {place}: direction has shape {jnp.shape(limit.direction)}; "
+                f"allowed: ({size},)"
+            )
+
+
+def with_limits(equation: EquationOfMotion, limits: Sequence[Limit]) -> EquationOfMotion:
+    """Return an equation with two thresholds for each limit after its own contacts."""
+    added = [
+        Contact(sign * limit.direction, limit.level, Threshold())
+        for limit in limits
+        for sign in (1.0, -1.0)
+    ]
+    nothing = jnp.zeros_like(equation.offset)
+    return eqx.tree_at(
+        lambda e: (e.contacts, e.contact_responses),
+        equation,
+        (
+            (*equation.contacts, *added),
+            (*equation.contact_responses, *[nothing for _ in added]),
+        ),
+    )
+
+
+def extremes_and_passages(limits: Sequence[Limit], depths, touches):
+    """Return how far each limit's quantity goes, m, and when it first reaches it, s.
+
+    `depths` (m), `touches` (s): of the thresholds, two for each limit.
+    """
+    if not limits:
+        return jnp.zeros(0), jnp.zeros(0)
+    levels = jnp.repeat(jnp.stack([limit.level for limit in limits]), 2)
+    heights, times = (x.reshape(-1, 2) for x in (depths + levels, touches))
+    both = jnp.asarray([limit.both for limit in limits])
+    extreme = jnp.where(both, jnp.max(heights, axis=1), heights[:, 0])
+    return extreme, jnp.where(both, jnp.min(times, axis=1), times[:, 0])

@@ -1,0 +1,99 @@
+"""Long loads as tables of polynomials, of which a motion needs one at a time."""
+
+import abc
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..systems.loads import FourierLoad, Load, PolynomialLoad, RecordLoad
+
+# Series of more terms than these are tabled: their cost in each step would be theirs.
+FEW_TERMS = 8
+_ORDERS = 17
+# Of a piece half the length times the highest frequency: the last of the orders left out,
+# relative to the sum of all amplitudes, is 2^17/17! = 4e-10, and mostly far less.
+_HALF_TURN = 2.0
+
+
+class Pieces(eqx.Module):
+    """A load, piece by piece."""
+
+    @abc.abstractmethod
+    def at(self, time) -> tuple[PolynomialLoad, Array]:
+        """Return the piece that begins at a time or holds it, and when it ends, s."""
+
+
+class FourierPieces(Pieces):
+    r"""A Fourier series as Taylor polynomials about the middles of equal pieces.
+
+    The coefficients of all pieces are found at once, by one Fourier transform for each
+    order k of the derivative:
+    $c_k(t_b) = \mathrm{Re} \sum_j (i j \omega)^k (a_j - i b_j) e^{i j \omega t_b} / k!$.
+    """
+
+    coefficients: Float[Array, "pieces order"]
+    length: Float[Array, ""]
+    size: Float[Array, ""]
+    highest: Float[Array, ""]
+
+    def __init__(self, law: FourierLoad):
+        terms = law.cosine.shape[0]
+        count = math.ceil(math.pi * terms / _HALF_TURN)
+        orders = jnp.arange(1.0, terms + 1)
+        # To the middle of the first piece.
+        turned = np.exp(1j * math.pi * np.arange(1, terms + 1) / count)
+        amplitudes = jax.lax.complex(law.cosine, -law.sine) * turned
+        nothing = jnp.zeros(count, amplitudes.dtype)
+        rows = []
+        for k in range(_ORDERS):
+            padded = nothing.at[1 : terms + 1].set(amplitudes)
+            rows.append(count * jnp.fft.ifft(padded).real)
+            rate = law.frequency * orders / (k + 1)
+            amplitudes = amplitudes * jax.lax.complex(jnp.zeros_like(rate), rate)
+        rows[0] = rows[0] + law.mean
+        self.coefficients = jnp.stack(rows, axis=1)
+        self.length = law.period() / count
+        self.size, self.highest = law.largest(), law.fastest()
+
+    def at(self, time) -> tuple[PolynomialLoad, Array]:
+        """Return the piece that begins at a time or holds it, and when it ends, s."""
+        # The rounding of a piece's end is no piece.
+        place = jnp.floor(time / self.length + 1e-9)
+        row = self.coefficients[place.astype(int) % self.coefficients.shape[0]]
+        centre = (place + 0.5) * self.length
+        return PolynomialLoad(
+            centre, row, self.size, self.highest
+        ), centre + self.length / 2
+
+
+class RecordPieces(Pieces):
+    """A record, whose pieces are linear or cubic."""
+
+    law: RecordLoad
+
+    def at(self, time) -> tuple[PolynomialLoad, Array]:
+        """Return the piece that begins at a time or holds it, and when it ends, s."""
+        end = self.law.next_break(time)
+        middle = (time + jnp.minimum(end, time + 1.0)) / 2
+        row = jnp.stack(self.law.series(middle, middle, 4))
+        size, pace = self.law.largest(), self.law.pace()
+        return PolynomialLoad(middle, row, size, pace), end
+
+
+def pieces_of(law) -> Pieces | None:
+    """Return the pieces of a long load, None of one that needs none."""
+    if isinstance(law, FourierLoad) and law.cosine.shape[0] > FEW_TERMS:
+        return FourierPieces(law)
+    if isinstance(law, RecordLoad):
+        return RecordPieces(law)
+    return None
+
+
+def has_pieces(law: Load) -> bool:
+    """Return whether a load is one of pieces."""
+    long = isinstance(law, FourierLoad) and law.cosine.shape[0] > FEW_TERMS
+    return long or isinstance(law, RecordLoad)

@@ -1,0 +1,224 @@
+"""The response of a system to loads that need not repeat: peaks, mean squares, passages."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, Int, Real
+
+from .._quantity import Range, check_range, reported
+from ..dynamics.engines import MANY, check_engine, engine_for
+from ..dynamics.flow import checked_state
+from ..dynamics.observables import largest_forces
+from ..ensemble import raise_if_empty
+from ..systems.system import System
+from .by_events import states_by_events, watch_by_events
+from .by_steps import states_by_steps, watch_by_steps
+from .limits import Limit, check_limits, extremes_and_passages, with_limits
+from .slopes import at_stops, stops_of, with_slopes
+
+# The tolerance of the second run, whose difference from the first is the error.
+COARSER = 100.0
+
+
+class Response(eqx.Module):
+    """What a motion came to from its start to its end; displacements are from rest."""
+
+    highest: Float[Array, " freedom"] = reported("highest displacement", "m", ("freedom",))
+    lowest: Float[Array, " freedom"] = reported("lowest displacement", "m", ("freedom",))
+    peak: Float[Array, " freedom"] = reported(
+        "largest displacement, whatever its sign", "m", ("freedom",)
+    )
+    peak_time: Float[Array, " freedom"] = reported("its time", "s", ("freedom",))
+    peak_error: Float[Array, " freedom"] = reported(
+        "its change at a tolerance a hundred times coarser", "m", ("freedom",)
+    )
+    mean: Float[Array, " freedom"] = reported(
+        "mean displacement over the time", "m", ("freedom",)
+    )
+    mean_square: Float[Array, " freedom"] = reported(
+        "mean square displacement over the time", "m^2", ("freedom",)
+    )
+    mean_square_error: Float[Array, " freedom"] = reported(
+        "its change at a tolerance a hundred times coarser", "m^2", ("freedom",)
+    )
+    mean_square_velocity: Float[Array, " freedom"] = reported(
+        "mean square velocity over the time", "m^2/s^2", ("freedom",)
+    )
+    state: Float[Array, " state"] = reported("state at the end", "", ("state",))
+    contacts: Int[Array, " contact"] = reported("onsets of contact", "", ("contact",))
+    max_contact_force: Float[Array, " contact"] = reported(
+        "largest contact force", "N", ("contact",)
+    )
+    extreme: Float[Array, " limit"] = reported(
+        "how far each limit's quantity goes", "m", ("limit",)
+    )
+    first_passage: Float[Array, " limit"] = reported(
+        "time at which each limit is first reached, inf if never", "s", ("limit",)
+    )
+    result: Int[Array, ""] = reported("reason code")
+
+    @property
+    def root_mean_square(self) -> Float[Array, " freedom"]:
+        """The root-mean-square displacement over the time, m."""
+        return jnp.sqrt(self.mean_square)
+
+    def __repr__(self) -> str:
+        if np.ndim(self.result) or isinstance(self.result, jax.core.Tracer):
+            return f"Response of shape {np.shape(self.result)}"
+        peaks = ", ".join(f"{x:.6g} +- {e:.1g} m" for x, e in zip(
+            np.asarray(self.peak), np.asarray(self.peak_error), strict=True))  # fmt: skip
+        return f"Response: peaks {peaks}"
+
+
+def response(
+    system: System,
+    duration: Real[Array, ""] | float,
+    state: Real[ArrayLike, " state"] | Sequence | None = None,
+    *,
+    start: Real[Array, ""] | float = 0.0,
+    limits: Sequence[Limit] = (),
+    rtol: Real[Array, ""] | float = 1e-8,
+    engine: str = "auto",
+    throw: bool = True,
+) -> Response:
+    r"""Return how a system responds to its loads for a `duration` (s), from rest.
+
+    Its peaks and contact forces are true extremes between steps; mean squares are
+    integrals along the motion; passages of limits are events. All is computed twice, the
+    second time at a hundred times the tolerance: the difference is the error of the
+    coarser run, no less than the tolerance, and stands beside the results, which are of
+    the finer one. Works under `jit`, `vmap` and differentiation, forward and reverse: by
+    events derivatives are exact for the steps taken, but for those of errors, which are 0;
+    other engines have none of means and mean squares (NaN).
+
+    **Arguments:** `state`: at the `start` (s), rest unless given; `limits`: levels whose
+    first passages are looked for; `engine`: as of `flow`, "auto" goes from event to event
+    where it can; a load of many harmonics, or a record, is then taken a piece at a time,
+    so that its length costs nothing.
+
+    **Raises:** `ValueError` for an argument out of its range or a system without
+    displacements; `RuntimeError` with the reason where a single motion fails, unless
+    `throw=False`: then it has NaN, and its reason code.
+    """
+    chosen = chosen_engine(system, engine)
+    check_range("duration", duration, "s", Range(above=0.0))
+    check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-4))
+    state = system.rest() if state is None else checked_state(system, state)
+    limits = tuple(limits)
+    check_limits(limits, state.shape[0] // 2)
+    times = jnp.asarray(start, float), jnp.asarray(start + duration, float)
+    found = respond(system, state, *times, jnp.asarray(rtol, float), limits, chosen)
+    raise_if_empty("response", throw, found.result, found.peak)
+    return found
+
+
+def chosen_engine(system, engine: str) -> str:
+    """Return the name of the engine that responses of a system are computed by.
+
+    **Raises:** `ValueError` for a system without displacements or an unknown engine.
+    """
+    if not system.mechanical:
+        raise ValueError(
+            f"{type(system).__name__} has no displacements; allowed: systems of bodies"
+        )
+    check_engine(engine)
+    name, _ = engine_for(system, engine, MANY)
+    return name
+
+
+@eqx.filter_jit
+def respond(system, state, t0, t1, rtol, limits, engine: str) -> Response:
+    """Return `response`, of a motion from `t0` to `t1`, by a chosen engine."""
+    # The tolerance too is given, not closed over: lanes may have each its own.
+    given = system, state, t0, t1, limits, rtol
+    arrays, static = eqx.partition(given, eqx.is_inexact_array)
+
+    def found(arrays):
+        return _found(*eqx.combine(arrays, static), engine)
+
+    def smooth(arrays, stops):
+        return _smooth(*eqx.combine(arrays, static), engine, stops)
+
+    return with_slopes(found, smooth, arrays)[0]
+
+
+def _found(system, state, t0, t1, limits, rtol, engine: str):
+    """Return the response without derivatives, and the times of what has some."""
+    equation = system.equation()
+    own = len(equation.contacts)
+    whole = with_limits(equation, limits)
+
+    def run(rtol):
+        if engine == "event":
+            return watch_by_events(whole, state, t0, t1, rtol)
+        return watch_by_steps(system, limits, state, t0, t1, rtol, engine)
+
+    end, watched, total, result = run(rtol)
+    rest, _ = jnp.split(system.rest(), 2)
+
+    def numbers(watched, total):
+        high, low = watched.highest - rest, watched.lowest - rest
+        mean, square, speed = jnp.split(total / (t1 - t0), 3)
+        return high, low, jnp.maximum(high, -low), mean, square, speed
+
+    high, low, peak, mean, square, speed = numbers(watched, total)
+    _, _, other_peak, _, other_square, _ = numbers(*run(COARSER * rtol)[1:3])
+    depths, touches = watched.deepest[own:], watched.first_touch[own:]
+    extreme, passage = extremes_and_passages(limits, depths, touches)
+    good = result == 0
+
+    def known(values):
+        return jnp.where(good, values, jnp.nan)
+
+    response = Response(
+        known(high),
+        known(low),
+        known(peak),
+        known(jnp.where(high >= -low, watched.highest_time, watched.lowest_time)),
+        known(jnp.maximum(jnp.abs(other_peak - peak), rtol * peak)),
+        known(mean),
+        known(square),
+        known(jnp.maximum(jnp.abs(other_square - square), 2 * rtol * square)),
+        known(speed),
+        end,
+        jnp.where(good, watched.onsets[:own], -1),
+        known(largest_forces(whole, watched)[:own]),
+        known(extreme),
+        known(passage),
+        result,
+    )
+    return response, stops_of(whole, watched)
+
+
+def _smooth(system, state, t0, t1, limits, rtol, engine: str, stops) -> dict[str, Array]:
+    """Return the fields of a response that have derivatives, by name."""
+    equation, rtol = system.equation(), jax.lax.stop_gradient(rtol)
+    own = len(equation.contacts)
+    whole = with_limits(equation, limits)
+    if engine == "event":
+        states, end, total = states_by_events(equation, state, t0, t1, rtol, stops)
+    else:
+        states, end, total = states_by_steps(system, state, t0, t1, rtol, stops, engine)
+    sides, (depths, forces, touches) = at_stops(whole, states, stops, t0, t1)
+    rest, _ = jnp.split(system.rest(), 2)
+    (high, high_time), (low, low_time) = sides
+    high, low = high - rest, low - rest
+    upper = high >= -low
+    mean, square, speed = jnp.split(total / (t1 - t0), 3)
+    extreme, passage = extremes_and_passages(limits, depths[own:], touches[own:])
+    return {
+        "highest": high,
+        "lowest": low,
+        "peak": jnp.where(upper, high, -low),
+        "peak_time": jnp.where(upper, high_time, low_time),
+        "mean": mean,
+        "mean_square": square,
+        "mean_square_velocity": speed,
+        "state": end,
+        "max_contact_force": forces[:own],
+        "extreme": extreme,
+        "first_passage": passage,
+    }

@@ -1,0 +1,109 @@
+"""The linear response to filtered noise, by its Lyapunov equation."""
+
+import functools
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, Real
+
+from .._quantity import Range, check_range, floats
+from ..systems.loads import FilteredNoise
+from ..systems.roles import Linear
+
+_DOUBLINGS = 24
+
+
+def response_covariance(
+    system: Linear,
+    noise: FilteredNoise,
+    direction: Real[ArrayLike, " n"] | Sequence,
+    time: Real[Array, ""] | float | None = None,
+) -> Float[Array, "state state"]:
+    r"""Return the covariance of the state $(q, \dot q)$ of a linear system under noise.
+
+    With the filter's states $z$ beside the system's, $\dot y = A y + b w$, it is the part
+    of the system in the solution $P$ of
+
+    $$A P + P A^T + \pi S_0 b b^T = 0,$$
+
+    or, at a `time` (s) after rest, that of $P - e^{At} P_0 e^{A^T t}$, where $P_0$ differs
+    from $P$ by the noise alone, which is stationary from the start on. Works under `jit`,
+    `vmap` and differentiation.
+
+    **Arguments:** `direction`: of the forces that the noise is a factor of, N, shape (n,):
+    that of an `AppliedLoad`, `-mass @ direction` of a `BaseMotion`. Contacts and other
+    loads are left out. **Raises:** `ValueError` for a direction of another shape, a time
+    that is not above 0, or a system that is not damped and has no stationary state.
+    """
+    if time is not None:
+        check_range("time", time, "s", Range(above=0.0))
+    size, direction = system.matrices()[0].shape[0], floats("direction", direction)
+    if jnp.shape(direction) != (size,):
+        raise ValueError(f"direction has shape {jnp.shape(direction)}; allowed: ({size},)")
+    whole, source = _with_filter(system, noise, direction)
+    if time is None and not isinstance(whole, jax.core.Tracer):
+        growth = float(np.max(np.linalg.eigvals(np.asarray(whole)).real))
+        if growth >= 0:
+            raise ValueError(
+                f"free motions grow as exp({growth:g} t): there is no stationary state; "
+                "allowed: a damped system, or a time"
+            )
+    if time is None:
+        return _stationary(whole, source)[: 2 * size, : 2 * size]
+    return _later(whole, source, jnp.asarray(time, float), 2 * size)
+
+
+@eqx.filter_jit
+def _with_filter(system, noise, direction):
+    """Return A and pi S_0 b b^T of the system's state and the filter's after it."""
+    mass, damping, stiffness = system.matrices()
+    size = mass.shape[0]
+    acting = jnp.concatenate([stiffness, damping, direction[:, None]], 1)
+    solved = jnp.linalg.solve(mass, acting)
+    down, push, out = noise.matrices()
+    whole = jnp.zeros((2 * size + out.shape[0],) * 2)
+    whole = whole.at[:size, size : 2 * size].set(jnp.eye(size))
+    whole = whole.at[size : 2 * size, : 2 * size].set(-solved[:, : 2 * size])
+    whole = whole.at[size : 2 * size, 2 * size :].set(solved[:, 2 * size :] * out[None])
+    whole = whole.at[2 * size :, 2 * size :].set(down)
+    push = jnp.pad(push, (2 * size, 0))
+    return whole, jnp.pi * noise.density * jnp.outer(push, push)
+
+
+@jax.jit
+def _stationary(matrix, source):
+    """Return P with A P + P A^T + Q = 0."""
+    size = matrix.shape[0]
+    one = jnp.eye(size)
+    both = jnp.kron(one, matrix) + jnp.kron(matrix, one)
+    found = jnp.linalg.solve(both, -source.reshape(-1)).reshape(size, size)
+    return (found + found.T) / 2
+
+
+@functools.partial(jax.jit, static_argnums=3)
+def _later(matrix, source, time, known: int):
+    r"""Return the first rows and columns of P(t) of dP/dt = A P + P A^T + Q.
+
+    It starts from 0 in the `known` states and from the stationary P in the others. Van
+    Loan's $\exp([[-A, Q], [0, A^T]] h)$ holds the integral over a time h; h is so short
+    that nothing grows in it, and then doubled.
+    """
+    inner = _stationary(matrix[known:, known:], source[known:, known:])
+    start = jnp.zeros_like(matrix).at[known:, known:].set(inner)
+    size = matrix.shape[0]
+    top = jnp.concatenate([-matrix, source], 1)
+    under = jnp.concatenate([jnp.zeros_like(matrix), matrix.T], 1)
+    block = jnp.concatenate([top, under]) * (time / 2.0**_DOUBLINGS)
+    found = jax.scipy.linalg.expm(block)
+    moved = found[size:, size:].T
+
+    def twice(_, pair):
+        moved, added = pair
+        return moved @ moved, added + moved @ added @ moved.T
+
+    pair = moved, moved @ found[:size, size:]
+    moved, added = jax.lax.fori_loop(0, _DOUBLINGS, twice, pair)
+    return (moved @ start @ moved.T + added)[:known, :known]

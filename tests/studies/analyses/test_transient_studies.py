@@ -1,0 +1,155 @@
+"""Checked against: the library's own calls, and counts by hand."""
+
+import numpy as np
+import pytest
+import xarray
+
+import jaxvib as jv
+from jaxvib.studies.analyses.kinds import ANALYSES
+from jaxvib.studies.run import ready
+from jaxvib.studies.run.execute import build
+from jaxvib.studies.run.study import load
+from jaxvib.studies.store.finished import Run
+from jaxvib.transients import statistics
+
+SHORT = ["analysis.duration=3.0", "run.rtol=1e-6"]
+
+MISTAKES = {
+    "intensities that descend": (
+        "fragility", "[0.5, 0.7,", "[0.7, 0.5,", "do not ascend"
+    ),
+    "an unknown filter": (
+        "fragility", '"kanai_tajimi"', '"kanai"', 'did you mean "kanai_tajimi"?'
+    ),
+    "noise without a harmonic": (
+        "damper_under_noise", "highest = 25.0", "highest = 0.05",
+        "noise.highest = 0.05 rad/s is below the lowest",
+    ),
+    "a level of nothing": (
+        "fragility", "limit.level = 0.15", "limit.level = 0.0", "allowed: (0, inf) m"
+    ),
+    "frequencies that descend": (
+        "shock_spectrum", "high = 6000.0", "high = 6.0", "low = 30 rad/s is not below"
+    ),
+    "a pulse that never comes again, where orbits are looked for": (
+        "shock_spectrum", 'kind = "shock_spectrum"', 'kind = "periodic_orbit"',
+        "system.loads.shock never comes again",
+    ),
+}  # fmt: skip
+LATE_MISTAKES = {
+    "an unknown freedom": (
+        "damper_under_noise",
+        '"main"',
+        '"mian"',
+        "limits.main: unknown freedom 'mian'",
+    ),
+    "an unknown load": ("shock_spectrum", '"shock"', '"shack"', "did you mean 'shock'"),
+}
+
+
+def changed(tmp_path, name, wrong, instead):
+    text = (ready.folder() / f"{name}.toml").read_text()
+    assert text.count(wrong) == 1
+    file = tmp_path / "study.toml"
+    file.write_text(text.replace(wrong, instead))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "instead", "words"), MISTAKES.values(), ids=MISTAKES
+)
+def test_a_mistake_is_named(tmp_path, name, wrong, instead, words):
+    file = changed(tmp_path, name, wrong, instead)
+    with pytest.raises(ValueError, match=r"study\.toml, line ") as caught:
+        load(file)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "instead", "words"), LATE_MISTAKES.values(), ids=LATE_MISTAKES
+)
+def test_a_mistake_is_named_once_the_system_is_built(tmp_path, name, wrong, instead, words):
+    with pytest.raises(ValueError, match=words):
+        build(load(changed(tmp_path, name, wrong, instead)))
+
+
+def computed(name, *assignments, samples=None):
+    study = load(ready.folder() / f"{name}.toml", [*SHORT, *assignments])
+    system, kind = build(study), ANALYSES[study.analysis.kind]
+    fields = kind.compute(
+        system, samples or {}, study.analysis, study.run, lambda done: None
+    )
+    return study, system, fields
+
+
+def drawn(study, fields, paths=()):
+    """Return the pictures of fields as a finished study has them."""
+    results = xarray.Dataset(
+        {name: (each.axes, each.values, each.attributes) for name, each in fields.items()}
+    )
+    described = {
+        "analysis": study.analysis.kind, "system": study.system.kind, "title": "t",
+        "coordinates": list(paths), "axes": study.axes, "config": study.resolved(),
+        "grid": dict.fromkeys(paths, 2),
+    }  # fmt: skip
+    run = Run("run", results, None, described, {}, "")
+    return ANALYSES[study.analysis.kind].pictures([run])
+
+
+def test_the_noise_study_is_that_of_the_library():
+    study, system, fields = computed("damper_under_noise", "analysis.seeds=16")
+    noise = jv.FilteredNoise.kanai_tajimi(2e4, 6.0, 0.4)
+    laws = noise.loads(25.0, 3.0, range(16))
+    limits = [each.limit(system) for each in study.analysis.limits.values()]
+    found = jv.responses(system, "load", laws, 3.0, limits=limits, rtol=1e-6)
+    known = statistics(found)
+    for name in ("mean_peak", "root_mean_square_error", "variance", "passed"):
+        np.testing.assert_array_equal(fields[name].values[0], getattr(known, name))
+    np.testing.assert_array_equal(fields["peak"].values[0], found.peak)
+    exact = jv.response_covariance(system, noise, np.array([1.0, 0.0]), 3.0)
+    np.testing.assert_allclose(fields["linear_variance"].values[0], np.diag(exact))
+    assert fields["peak"].axes == ("sample", "seed", "freedom")
+    assert study.axes["limit"] == ["main", "stroke"]
+    assert fields["result"].values.tolist() == [0]
+    pictures = drawn(study, fields)
+    assert [picture.name for picture in pictures] == ["peaks", "first_passages"]
+    last = pictures[0].charts[0].layers[0]
+    assert (last.x[-1], last.y[-1]) == (np.max(found.peak[:, 0]), 1.0)
+    lines = ANALYSES["noise_response"].summary(lambda name: fields[name].values, study)
+    assert any("of the seeds touch" in line for line in lines)
+
+
+def test_the_fragility_study_counts_its_seeds():
+    study, _, fields = computed(
+        "fragility", "analysis.seeds=24", samples={"gap": np.array([0.05, 0.2])}
+    )
+    reached = np.sum(fields["extreme"].values >= 0.15, axis=2)
+    np.testing.assert_array_equal(fields["failures"].values, reached)
+    np.testing.assert_array_equal(fields["trials"].values, np.full((2, 6), 24))
+    levels = fields["intensities"].values[0]
+    for sample in range(2):
+        curve = jv.fragility_curve(levels, reached[sample], np.full(6, 24))
+        np.testing.assert_array_equal(fields["median"].values[sample], curve.median)
+    # No seed serves at two intensities.
+    extreme = fields["extreme"].values[0] / levels[:, None]
+    assert len(np.unique(np.round(extreme, 9))) == extreme.size
+    fields["gap"] = type(fields["result"])(("sample",), np.array([0.05, 0.2]), "m")
+    pictures = drawn(study, fields, ["gap"])
+    assert [picture.name for picture in pictures] == ["fragility", "medians"]
+    lines = ANALYSES["fragility"].summary(lambda name: fields[name].values, study)
+    assert len(lines) == 2
+
+
+def test_the_shock_study_is_that_of_the_library():
+    study, system, fields = computed("shock_spectrum", "analysis.points=5",
+                                     "analysis.duration=0.011")  # fmt: skip
+    frequencies = np.geomspace(30.0, 6000.0, 5)
+    for i, ratio in enumerate((0.0, 0.05)):
+        found = jv.shock_spectrum(system.loads[0].law, frequencies, ratio)
+        np.testing.assert_allclose(fields["maximax"].values[0, i], found.maximax)
+    (picture,) = drawn(study, fields)
+    assert [chart.y.label for chart in picture.charts] == [
+        "acceleration (m/s^2)", "relative displacement (m)"
+    ]  # fmt: skip
+    lines = ANALYSES["shock_spectrum"].summary(lambda name: fields[name].values, study)
+    assert "m/s^2 at" in lines[0]

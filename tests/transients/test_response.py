@@ -1,0 +1,228 @@
+"""Checked against: closed forms of an oscillator, scipy, and diffrax."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.integrate
+
+import jaxvib as jv
+from jaxvib.systems.loads import PolynomialLoad
+from jaxvib.transients import Limit
+from jaxvib.transients.pieces import pieces_of
+
+ONE = jnp.ones(1)
+NOISE = jv.FilteredNoise.kanai_tajimi(2e4, 6.0, 0.4)
+SOFT = jv.HertzContact(3.504e7)
+SPAN = 6.0
+
+
+def oscillator(law, mass=2.0, stiffness=50.0, damping=0.0):
+    linear = jv.LinearSystem([[mass]], [[damping]], [[stiffness]])
+    return jv.ImpactSystem(linear, (), (jv.AppliedLoad(ONE, law, "push"),))
+
+
+def damper(seed, gap=0.01):
+    load = NOISE.load(25.2, 24.0, seed)
+    return jv.two_body_impact(gap=gap, contact=SOFT, load=load)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        NOISE.load(25.2, 24.0, 3),
+        jv.RecordLoad([0.1, 0.4, 1.0, 1.1, 2.0], [1.0, 3.0, -2.0, 0.5, 1.0]),
+        jv.RecordLoad([0.1, 0.4, 1.0, 2.0], [1.0, 3.0, -2.0, 1.0], periodic=True),
+    ],
+)
+def test_a_load_in_pieces_is_the_load(law):
+    pieces = pieces_of(law)
+    assert pieces is not None
+    size = float(law.largest())
+    for begin in np.random.default_rng(0).uniform(0.0, 55.0, 40):
+        piece, end = pieces.at(jnp.asarray(begin))
+        assert end > begin
+        last = min(float(end), begin + 1.0)
+        times = jnp.linspace(begin, last - 1e-9, 7)
+        found, expected = (jax.vmap(each.force)(times) for each in (piece, law))
+        np.testing.assert_allclose(found, expected, atol=1e-9 * size)
+        assert not np.isfinite(end) or pieces.at(end)[1] > end
+
+
+def test_a_polynomial_is_developed_about_any_time():
+    law = PolynomialLoad(1.0, [1.0, -2.0, 0.5, 3.0], 9.0, 1.0)
+    rows = law.series(jnp.asarray(2.5), jnp.asarray(2.5), 9)
+    exact = np.polynomial.Polynomial([1.0, -2.0, 0.5, 3.0])(
+        np.polynomial.Polynomial([1.5, 1.0])
+    )
+    np.testing.assert_allclose(rows, exact.coef, rtol=1e-14)
+    assert law.force(2.5) == pytest.approx(exact(0.0), rel=1e-14)
+
+
+def test_a_step_has_the_response_of_the_textbook():
+    force, stiffness, frequency = 4.0, 50.0, 5.0
+    still = force / stiffness
+    found = jv.response(
+        oscillator(jv.StepLoad(force)),
+        2 * np.pi / frequency,
+        limits=[Limit(ONE, 1.5 * still), Limit(ONE, 3.0 * still), Limit(-ONE, 0.1, False)],
+    )
+    np.testing.assert_allclose(found.peak, [2 * still], rtol=1e-9)
+    np.testing.assert_allclose(found.peak_time, [np.pi / frequency], rtol=1e-6)
+    np.testing.assert_allclose(found.mean, [still], rtol=1e-9)
+    np.testing.assert_allclose(found.mean_square, [1.5 * still**2], rtol=1e-9)
+    speed = (still * frequency) ** 2 / 2
+    np.testing.assert_allclose(found.mean_square_velocity, [speed], rtol=1e-9)
+    np.testing.assert_allclose(found.root_mean_square**2, found.mean_square, rtol=1e-14)
+    passage = np.arccos(-0.5) / frequency
+    np.testing.assert_allclose(found.first_passage, [passage, np.inf, np.inf], rtol=1e-8)
+    np.testing.assert_allclose(found.extreme[:2], 2 * still, rtol=1e-9)
+    assert found.result == 0
+    assert "+-" in repr(found)
+
+
+def test_noise_on_a_linear_system_moves_it_as_scipy_says():
+    load = NOISE.load(25.2, 24.0, 1)
+    system = oscillator(load, 1000.0, 39000.0, 900.0)
+    found = jv.response(system, SPAN)
+    orders = float(load.frequency) * np.arange(1, load.cosine.size + 1)
+    cosine, sine = np.asarray(load.cosine), np.asarray(load.sine)
+
+    def rates(t, y):
+        force = cosine @ np.cos(orders * t) + sine @ np.sin(orders * t)
+        return [y[1], (force - 900.0 * y[1] - 39000.0 * y[0]) / 1000.0]
+
+    times = np.linspace(0.0, SPAN, 601)
+    exact = scipy.integrate.solve_ivp(
+        rates, (0.0, SPAN), [0.0, 0.0], "DOP853", times, rtol=1e-11, atol=1e-13
+    ).y
+    np.testing.assert_allclose(found.state, exact[:, -1], atol=1e-9)
+    sampled = np.max(np.abs(exact[0]))
+    assert found.peak[0] >= sampled
+    assert found.peak[0] == pytest.approx(sampled, rel=1e-3)
+    squares = scipy.integrate.simpson(exact**2, dx=SPAN / 600) / SPAN
+    for field, square in zip(("mean_square", "mean_square_velocity"), squares, strict=True):
+        assert getattr(found, field)[0] == pytest.approx(square, rel=1e-6)
+
+
+def test_with_contacts_it_is_that_of_steps_within_its_error():
+    system, limits = damper(1), [Limit(jnp.array([1.0, -1.0]), 0.15)]
+    found = jv.response(system, SPAN, limits=limits)
+    other = jv.response(system, SPAN, limits=limits, engine="diffrax", rtol=1e-11)
+    assert found.contacts[0] == other.contacts[0] > 2
+    assert np.all(np.abs(found.peak - other.peak) <= found.peak_error)
+    assert np.all(np.abs(found.mean_square - other.mean_square) <= found.mean_square_error)
+    for field in ("max_contact_force", "first_passage", "extreme", "state", "peak_time"):
+        actual, expected = getattr(found, field), getattr(other, field)
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_record_is_answered_as_the_engine_answers_its_breaks():
+    times = np.linspace(0.0, 2.0, 21)
+    values = np.random.default_rng(5).normal(size=21)
+    system = oscillator(jv.RecordLoad(times, values), damping=0.4)
+    found = jv.response(system, 3.0)
+    state = jv.flow(system, [0.0, 0.0], 0.0, 3.0, engine="diffrax", rtol=1e-12)
+    np.testing.assert_allclose(found.state, state, atol=1e-9)
+
+
+def test_under_jit_and_vmap_it_is_that_of_each():
+    loads, system = NOISE.loads(25.2, 24.0, [4, 5, 6]), damper(0)
+
+    def one(load):
+        return jv.response(system.with_law(0, load), SPAN)
+
+    found = jax.jit(jax.vmap(one))(loads)
+    for i in range(3):
+        alone = one(jax.tree.map(lambda leaf, i=i: leaf[i], loads))
+        for field in ("peak", "mean_square", "state", "contacts"):
+            actual, expected = getattr(found, field)[i], getattr(alone, field)
+            np.testing.assert_allclose(actual, expected, rtol=1e-9)
+
+
+def test_of_a_step_all_derivatives_are_the_closed_ones():
+    stiffness, frequency, level = 50.0, 5.0, 0.12
+
+    def found(force):
+        limits = [Limit(ONE, jnp.asarray(level))]
+        step = oscillator(jv.StepLoad(jnp.asarray(1.0))).with_law(0, jv.StepLoad(force))
+        answer = jv.response(step, 1.1, limits=limits)
+        fields = answer.peak, answer.first_passage, answer.extreme, answer.mean_square
+        return jnp.concatenate([*fields, answer.state])
+
+    force = 4.0
+    slopes = jax.jit(jax.jacfwd(found))(jnp.asarray(force))
+    still, part = force / stiffness, 1 - level * stiffness / force
+    passage = -level * stiffness / force**2 / np.sqrt(1 - part**2) / frequency
+    end = np.array([1 - np.cos(1.1 * frequency), frequency * np.sin(1.1 * frequency)])
+    swing = 1.5 * 1.1 - 2 * np.sin(5.5) / 5.0 + np.sin(11.0) / 20.0
+    exact = [2.0, passage * stiffness, 2.0, 2 * still * swing / 1.1, *end]
+    np.testing.assert_allclose(slopes * stiffness, exact, rtol=1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["event", "diffrax"])
+def test_with_contacts_derivatives_are_differences_forward_and_reverse(engine):
+    system, span = damper(1), 3.0
+    fields = ("highest", "lowest", "peak_time", "state", "max_contact_force", "extreme",
+              "first_passage")  # fmt: skip
+    if engine == "event":  # steps have no derivatives of means
+        fields += ("mean", "mean_square", "mean_square_velocity")
+
+    def found(numbers):
+        load = eqx.tree_at(
+            lambda law: (law.cosine, law.sine),
+            system.load,
+            (system.load.cosine * numbers[0], system.load.sine * numbers[0]),
+        )
+        changed = jv.replace(
+            system.with_law(0, load), {"attached.frequency": numbers[1], "gap": numbers[2]}
+        )
+        answer = jv.response(
+            changed, span, rtol=1e-10, engine=engine,
+            limits=[Limit(jnp.array([1.0, -1.0]), 0.05)],
+        )  # fmt: skip
+        return jnp.concatenate([getattr(answer, name) for name in fields])
+
+    numbers, value = jnp.array([1.0, 5.646, 0.01]), jax.jit(found)
+    forward = jax.jit(jax.jacfwd(found))(numbers)
+    for i, step in enumerate((1e-4, 1e-4, 1e-6)):
+        moved = np.zeros(3)
+        moved[i] = step
+        ends = [np.asarray(value(numbers + k * moved)) for k in (-2, -1, 1, 2)]
+        slope = (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * step)
+        np.testing.assert_allclose(forward[:, i], slope, rtol=1e-5, atol=1e-7)
+    if engine == "event":
+        reverse = jax.jit(jax.jacrev(found))(numbers)
+        np.testing.assert_allclose(reverse, forward, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"duration": 0.0}, "duration = 0 s"),
+        ({"rtol": 0.1}, "rtol = 0.1"),
+        ({"engine": "evnet"}, "did you mean 'event'"),
+        ({"state": [0.0]}, r"state has shape \(1,\)"),
+        ({"limits": [Limit([1.0], 0.1)]}, r"limit 0: direction has shape \(1,\)"),
+    ],
+)
+def test_bad_input_is_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        jv.response(damper(0), **{"duration": 1.0, **arguments})
+
+
+def test_a_field_without_displacements_is_refused():
+    field = jv.forced_system(
+        lambda t, x, p: -x, parameters={"w": 1.0}, period=lambda p: 1.0, dimension=1
+    )
+    with pytest.raises(ValueError, match="has no displacements"):
+        jv.response(field, 1.0)
+
+
+def test_a_level_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="level = 0 m"):
+        Limit([1.0], 0.0)
+    with pytest.raises(ValueError, match="direction of a limit = 0"):
+        Limit([0.0], 1.0)

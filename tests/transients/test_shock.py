@@ -1,0 +1,101 @@
+"""Checked against: the half sine in closed form, and scipy's lsim (ramp-invariant)."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.signal
+
+import jaxvib as jv
+
+HEIGHT, DURATION = 10.0, 0.011
+FREQUENCIES = 2 * np.pi * np.geomspace(8.0, 800.0, 12)
+
+
+def of_a_half_sine(w):
+    """Return highest, lowest and residual acceleration of an undamped oscillator."""
+    p = np.pi / DURATION
+    times = np.linspace(0.0, DURATION, 100_001)
+    swing = np.sin(p * times) - p / w * np.sin(w * times)
+    moved = HEIGHT * w**2 / (w**2 - p**2) * swing
+    left = abs(2 * HEIGHT * (p / w) / (1 - (p / w) ** 2) * np.cos(w * DURATION / 2))
+    return max(moved.max(), left), min(moved.min(), -left), left
+
+
+def test_a_half_sine_has_its_closed_form():
+    pulse = jv.PulseLoad("half_sine", HEIGHT, 0.0, DURATION)
+    found = jv.shock_spectrum(pulse, FREQUENCIES, 0.0)
+    exact = np.array([of_a_half_sine(w) for w in FREQUENCIES]).T
+    fields = found.highest, found.lowest, found.residual
+    for values, expected in zip(fields, exact, strict=True):
+        # Lines between 1024 points of a half sine are wrong by (pi/1024)^2/8 of it.
+        np.testing.assert_allclose(values, expected, atol=2e-6 * HEIGHT)
+    largest = np.maximum(found.highest, -found.lowest)
+    np.testing.assert_array_equal(found.maximax, largest)
+    assert np.all(np.abs(found.maximax - np.maximum(exact[0], -exact[1])) <= found.error)
+    # Without damping the acceleration is that of the spring.
+    square = FREQUENCIES**2 * np.asarray(found.displacement)
+    np.testing.assert_allclose(square, found.maximax, rtol=1e-9)
+    pseudo = np.asarray(found.pseudo_velocity) * FREQUENCIES
+    np.testing.assert_allclose(pseudo, found.maximax, rtol=1e-9)
+
+
+def test_a_rectangle_doubles_a_stiff_oscillator():
+    pulse = jv.PulseLoad("rectangle", HEIGHT, 0.002, 0.03)
+    found = jv.shock_spectrum(pulse, 2 * np.pi * np.array([50.0, 400.0]), 0.0, points=64)
+    np.testing.assert_allclose(found.highest, 2 * HEIGHT, rtol=1e-6)
+
+
+@pytest.mark.parametrize("ratio", [0.02, 0.3])
+def test_a_record_is_answered_as_scipy_answers_it(ratio):
+    rng = np.random.default_rng(2)
+    times, values = np.arange(120) * 1e-3, rng.normal(size=120)
+    frequencies = 2 * np.pi * np.array([6.0, 40.0, 190.0])
+    found = jv.shock_spectrum(jv.RecordLoad(times, values), frequencies, ratio)
+    for i, w in enumerate(frequencies):
+        system = scipy.signal.lti([2 * ratio * w, w**2], [1.0, 2 * ratio * w, w**2])
+        end = times[-1] + 2 * np.pi / w
+        for_each = 500
+        fine = np.arange(0.0, end, 1e-3 / for_each)
+        base = np.interp(fine, times, values, right=0.0)
+        _, answer, _ = scipy.signal.lsim(system, base, fine)
+        spread = np.max(np.abs(answer))
+        # lsim sees extremes at its own points only, and a jump to 0 as a steep line.
+        np.testing.assert_allclose(found.highest[i], answer.max(), atol=2e-4 * spread)
+        np.testing.assert_allclose(found.lowest[i], answer.min(), atol=2e-4 * spread)
+
+
+def test_it_can_be_differentiated_by_the_record_and_mapped():
+    times = np.arange(40) * 2e-3
+    values = jnp.asarray(np.random.default_rng(4).normal(size=40))
+
+    shock = jv.RecordLoad(times, np.zeros(40))
+
+    def largest(values, ratio):
+        record = eqx.tree_at(lambda law: law.values, shock, values)
+        return jv.shock_spectrum(record, np.array([60.0, 200.0]), ratio).maximax
+
+    by_values = jax.jit(jax.jacrev(largest))(values, 0.05)
+    # Of a linear oscillator twice the shock is twice the answer.
+    np.testing.assert_allclose(by_values @ values, largest(values, 0.05), rtol=1e-9)
+    slope = jax.jacfwd(largest, 1)(values, jnp.asarray(0.05))
+    ends = [np.asarray(largest(values, 0.05 + d)) for d in (-1e-6, 1e-6)]
+    np.testing.assert_allclose(slope, (ends[1] - ends[0]) / 2e-6, rtol=1e-4)
+    both = jax.vmap(lambda v: largest(v, 0.05))(jnp.stack([values, -values]))
+    np.testing.assert_allclose(both[0], both[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"frequencies": [0.0]}, "frequencies = 0 rad/s"),
+        ({"damping_ratio": 1.0}, "damping_ratio = 1"),
+        ({"points": 1}, "points = 1"),
+        ({"law": jv.HarmonicLoad(1.0, 5.0)}, "end of a shock of HarmonicLoad"),
+    ],
+)
+def test_bad_input_is_named(arguments, message):
+    given = {"law": jv.PulseLoad("triangle", 1.0, 0.0, 0.1), "frequencies": [10.0]}
+    with pytest.raises(ValueError, match=message):
+        jv.shock_spectrum(**{**given, **arguments})
