@@ -118,7 +118,7 @@ def test_failed_samples_are_counted_and_listed():
     assert "failed     6 (6: the iteration diverged from its guess)" in done.output
     listed = Path("results/pushed/failed.csv").read_text().splitlines()
     assert listed[0] == "sample,load.amplitude,load.phase,code,reason"
-    assert listed[1].startswith("6,300.0,0.0,4,the iteration ran away")
+    assert listed[1].startswith("6,300.0,0.0,4,the iteration diverged from its guess")
     assert len(listed) == 7
     np.testing.assert_array_equal(jv.open_study("results/pushed")["result"][2:], 4)
 

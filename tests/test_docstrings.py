@@ -33,7 +33,9 @@ WITHOUT_EXAMPLE = """
     branches.FieldBifurcation branches.bifurcation_curves
     branches.continue_bifurcation branches.find_branches continue_equilibrium derived
     design.Problem ensemble.InParts orbits.BifurcationDiagram orbits.PeriodicOrbit
-    periodic_orbit quantity switch_branch
+    periodic_orbit quantity switch_branch transients.Fragility transients.Limit
+    transients.Response transients.ShockSpectrum transients.Statistics
+    transients.fragility_of_capacities transients.scaled transients.statistics
 """
 LAWS = """
     HertzContact LinearContact PiecewiseLinearContact PowerContact HuntCrossleyContact

@@ -14,13 +14,13 @@ from .._arrays import HOST, frozen, is_known, library_of, on_host
 from .._quantity import reported
 from ..drawing import Drawn, Labels, draw
 from ..dynamics.engines import engine_of_values
+from ..dynamics.extremes import top
 from ..dynamics.flow import flow
 from ..dynamics.observables import Watched
 from ..ensemble import Reason, reason
 from ..ensemble.result import Result
 from ..systems.system import System
 from .evidence import evidence_of_shot, multiplier_bar
-from ..dynamics.extremes import top
 from .implicit import implicit_root, with_derivative_of
 from .motion_pictures import multipliers_chart, orbit_motion
 from .multipliers import VERDICTS, floquet_multipliers, modulus, verdict

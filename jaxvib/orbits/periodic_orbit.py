@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Real
 
 from .._arrays import as_array, is_known, on_host
+from .._environment import require_float64
 from .._quantity import Range, check_range
 from ..dynamics.engines import engine_for
 from ..dynamics.exponential import decoupled
@@ -100,6 +101,7 @@ def periodic_orbit(
 
 
 def _found(system, guess, periods, engine, rtol, evidence) -> PeriodicOrbit:
+    require_float64()
     blocks = decoupled(jax.tree.map(_stopped, system)) if engine == "auto" else None
     events = blocks is None and by_events(system, engine)
     # By XLA this division alone would take longer to compile than the rest takes.

@@ -2,11 +2,13 @@
 
 import abc
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..drawing.labels import Labels
@@ -63,13 +65,14 @@ class System(Printed):
     @property
     def freedom_names(self) -> tuple[str, ...]:
         """The names of what has an amplitude, in the order of `Equation.displaced`."""
-        count = jax.eval_shape(lambda: self.equation().displaced(self.rest())).shape[0]
-        return tuple(map(str, range(count)))
+        found = _shape_of(lambda system: system.equation().displaced(system.rest()), self)
+        return tuple(map(str, range(found.shape[0])))
 
     @property
     def state_names(self) -> tuple[str, ...]:
         """The names of a state's components, as studies write them."""
-        return tuple(map(str, range(jax.eval_shape(self.rest).shape[0])))
+        found = _shape_of(lambda system: system.rest(), self)
+        return tuple(map(str, range(found.shape[0])))
 
     @property
     def labels(self) -> Labels:
@@ -134,3 +137,13 @@ class Mechanical(System):
         units = tuple("rad" if turns else "m" for turns in turning)
         rates = tuple(f"{unit}/s" for unit in units)
         return Labels(self.state_names, units + rates, names, units)
+
+
+def _shape_of(function: Callable, system: System) -> jax.ShapeDtypeStruct:
+    """Return the shape of what a function makes of a system, whose arrays may be numpy's."""
+
+    def shape(leaf):
+        array = isinstance(leaf, np.ndarray | jax.Array)
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if array else leaf
+
+    return eqx.filter_eval_shape(function, jax.tree.map(shape, system))

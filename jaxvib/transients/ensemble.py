@@ -39,6 +39,15 @@ def responses(
     `response` and `map_samples`. **Returns:** the responses with a leading axis, as numpy
     arrays; a motion that fails has NaN and its reason code and spoils no other.
     **Raises:** `ValueError` as `response`, or for laws that do not go together.
+
+    >>> noise = jv.FilteredNoise.low_pass(0.5, 20.0, 0.6)
+    >>> law = noise.load(highest=60.0, duration=10.0, seed=1)
+    >>> roof = jv.AppliedLoad([0.0, 1.0], law, "noise")
+    >>> shaken = jv.ImpactSystem(tower, loads=(roof,))
+    >>> laws = noise.loads(highest=60.0, duration=10.0, seeds=range(20))
+    >>> found = jv.responses(shaken, "noise", laws, 10.0)
+    >>> print(jv.transients.statistics(found).mean_peak)
+    [0.0785 0.1532]
     """
     place = load_place(system, load)
     chosen = chosen_engine(system, engine)

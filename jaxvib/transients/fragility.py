@@ -71,6 +71,10 @@ def fragility_curve(
 
     **Raises:** `ValueError` for intensities that are not above 0, or failures that are not
     from 0 to the trials. **Source:** Baker, *Earthquake Spectra* 31 (2015) 579.
+
+    >>> curve = jv.fragility_curve([1.0, 2.0, 3.0], [2, 10, 18], [20, 20, 20])
+    >>> print(curve.median, curve.median_error)
+    1.8547 0.1587
     """
     check_range("intensities", intensities, "", Range(above=0.0))
     check_range("trials", trials, "", Range(at_least=0.0))

@@ -102,6 +102,13 @@ def response(
     **Raises:** `ValueError` for an argument out of its range or a system without
     displacements; `RuntimeError` with the reason where a single motion fails, unless
     `throw=False`: then it has NaN, and its reason code.
+
+    >>> noise = jv.FilteredNoise.low_pass(0.5, 20.0, 0.6)
+    >>> law = noise.load(highest=60.0, duration=10.0, seed=1)
+    >>> roof = jv.AppliedLoad([0.0, 1.0], law, "noise")
+    >>> shaken = jv.ImpactSystem(tower, loads=(roof,))
+    >>> print(jv.response(shaken, 10.0).peak)
+    [0.04892 0.08802]
     """
     chosen = chosen_engine(system, engine)
     check_range("duration", duration, "s", Range(above=0.0))

@@ -76,6 +76,10 @@ def shock_spectrum(
     known numbers; `damping_ratio`: $\zeta$ in [0, 1). **Raises:** `ValueError` for an
     argument out of its range, or a shock whose end is not known. **Source:** ISO 18431-4
     (2007); Smallwood, *Shock and Vibration Bulletin* 51 (1981) 279.
+
+    >>> shock = jv.PulseLoad("half_sine", amplitude=490.5, start=0.0, duration=0.011)
+    >>> print(jv.shock_spectrum(shock, [460.0], damping_ratio=0.05).maximax)
+    [809.94]
     """
     check_range("frequencies", frequencies, "rad/s", Range(above=0.0))
     check_range("damping_ratio", damping_ratio, "", Range(at_least=0.0, below=1.0))

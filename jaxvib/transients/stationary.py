@@ -37,6 +37,11 @@ def response_covariance(
     that of an `AppliedLoad`, `-mass @ direction` of a `BaseMotion`. Contacts and other
     loads are left out. **Raises:** `ValueError` for a direction of another shape, a time
     that is not above 0, or a system that is not damped and has no stationary state.
+
+    >>> noise = jv.FilteredNoise.low_pass(0.5, 20.0, 0.6)
+    >>> covariance = jv.response_covariance(tower, noise, [0.0, 1.0])
+    >>> print(jnp.sqrt(jnp.diag(covariance)))
+    [0.03565 0.07081 0.45281 0.86099]
     """
     if time is not None:
         check_range("time", time, "s", Range(above=0.0))

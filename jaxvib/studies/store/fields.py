@@ -15,7 +15,7 @@ class Variable:
     values: np.ndarray
     unit: str = ""
     description: str = ""
-    notes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    notes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def attributes(self) -> dict[str, Any]:

@@ -22,6 +22,10 @@ class FilteredNoise(Printed):
     s/rad of forces, (m/s^2)^2 s/rad of base motions), `numerator` $b$, `denominator` $a$:
     both ascending in powers of s (s/rad for a unit), a with more terms. **Raises:**
     `ValueError` for a field out of its range, or a filter that is not stable.
+
+    >>> noise = jv.FilteredNoise.low_pass(0.5, 20.0, 0.6)
+    >>> print(noise.load(highest=60.0, duration=10.0, seed=1).force(0.3))
+    1.8829
     """
 
     density: Float[Array, ""] = quantity(

@@ -41,7 +41,7 @@ LATE_MISTAKES = {
         "damper_under_noise",
         '"main"',
         '"mian"',
-        "limits.main: unknown freedom 'mian'",
+        "limits.main: unknown degree of freedom 'mian'",
     ),
     "an unknown load": ("shock_spectrum", '"shock"', '"shack"', "did you mean 'shock'"),
 }

@@ -42,7 +42,7 @@ class FrequencyResponseKind(AnalysisKind):
                 f"low = {options.low:g} rad/s is not below high = {options.high:g} rad/s"
             )
         if system is not None and options.force not in system.names:
-            raise ValueError(unknown_key("freedom", options.force, system.names))
+            raise ValueError(unknown_key("degree of freedom", options.force, system.names))
 
     def sample_bytes(self, options) -> float:
         """Return how much is stored of each sample, bytes."""

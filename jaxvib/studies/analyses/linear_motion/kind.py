@@ -76,7 +76,7 @@ class LinearMotionKind(AnalysisKind):
         forced = [] if options.force.at is None else [options.force.at]
         for name in [*options.displacement, *options.velocity, *forced]:
             if name not in system.names:
-                raise ValueError(unknown_key("freedom", name, system.names))
+                raise ValueError(unknown_key("degree of freedom", name, system.names))
 
     def sample_bytes(self, options) -> float:
         """Return how much is stored of each sample, bytes."""
