@@ -35,7 +35,8 @@ GROUPS = {
         """
         two_body_impact TwoBodyImpact Body ImpactSystem LinearSystem Contact AppliedLoad
         assemble Assembled TranslationTranslation TranslationRotation RodOnRod Spring
-        AngularSpring PointMass PointInertia BeamModule FrameModule forced_system
+        AngularSpring PointMass PointInertia BeamModule FrameModule PlaneFrameModule
+        SpinningDisc read_matrices ReadMatrices NamedSystem forced_system
         ForcedSystem autonomous_system AutonomousSystem BaseMotion absolute_states
         parameters replace derived Variables quantity
         """,

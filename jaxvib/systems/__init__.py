@@ -46,11 +46,16 @@ from .loads import StepLoad as StepLoad
 from .loads import band_limited_noise as band_limited_noise
 from .loads import kanai_tajimi_noise as kanai_tajimi_noise
 from .loads import noise_of_density as noise_of_density
+from .matrix_files import NamedSystem as NamedSystem
+from .matrix_files import ReadMatrices as ReadMatrices
+from .matrix_files import read_matrices as read_matrices
 from .modules.beams import BeamModule as BeamModule
 from .modules.beams import FrameModule as FrameModule
 from .modules.bodies import RodOnRod as RodOnRod
 from .modules.bodies import TranslationRotation as TranslationRotation
 from .modules.bodies import TranslationTranslation as TranslationTranslation
+from .modules.plane import PlaneFrameModule as PlaneFrameModule
+from .modules.rotors import SpinningDisc as SpinningDisc
 from .modules.springs import AngularSpring as AngularSpring
 from .modules.springs import PointInertia as PointInertia
 from .modules.springs import PointMass as PointMass

@@ -25,7 +25,8 @@ class Assembled(Linear):
 
     Matrices are computed from the modules' parameters when asked for and never
     stored, so that each entry can be swept or differentiated. **Fields:** `modules`;
-    `names`: of the degrees of freedom, in order of first mention.
+    `names`: of the degrees of freedom, in order of first mention; `fixed`: those that are
+    held, as the ground is.
 
     >>> tower.names
     ('first', 'roof')
@@ -35,6 +36,7 @@ class Assembled(Linear):
 
     modules: tuple[Module, ...]
     names: tuple[str, ...] = eqx.field(static=True)
+    fixed: tuple[str, ...] = eqx.field(static=True, default=())
 
     @property
     def mass(self) -> Float[Array, "n n"]:
@@ -151,7 +153,7 @@ class Assembled(Linear):
 
     def added(self, *modules: Module) -> "Assembled":
         """Return the system with more modules."""
-        return assemble([*self.modules, *modules])
+        return assemble([*self.modules, *modules], self.fixed)
 
     def removed(self, *names: str) -> "Assembled":
         """Return the system without some modules, by their names on parameter paths.
@@ -164,7 +166,8 @@ class Assembled(Linear):
             if name not in known:
                 raise ValueError(unknown_key("module", name, known))
         kept = zip(self.modules, known, strict=True)
-        return assemble([module for module, name in kept if name not in names])
+        modules = [module for module, name in kept if name not in names]
+        return assemble(modules, [f for f in self.fixed if _mentioned(f, modules)])
 
     def _dense(self, part: str):
         size = len(self.names) + 1  # the ground is row and column 0, dropped at the end
@@ -172,11 +175,12 @@ class Assembled(Linear):
         return _scattered((rows, columns), values, (size, size))[1:, 1:]
 
 
-def assemble(modules: Sequence[Module]) -> Assembled:
+def assemble(modules: Sequence[Module], fixed: Sequence[str] = ()) -> Assembled:
     """Overlay modules into one system, in any order.
 
     Each module is added into the rows and columns of its freedoms; those of `"ground"`
-    are dropped. A body of several freedoms has names like `cart.x`, `cart.angle`.
+    are dropped, and so are the `fixed` ones. A body of several freedoms has names like
+    `cart.x`, `cart.angle`.
     **Raises:** `ValueError` naming the module if it joins a freedom to itself, takes a
     rotation for a translation or the reverse, a body for one of its freedoms, or names
     a freedom that no module gives a mass; if there is no module; if the mass matrix is
@@ -200,7 +204,17 @@ def assemble(modules: Sequence[Module]) -> Assembled:
                     f"module {module.name!r} takes {name!r} for a {kind}; it is a "
                     f"{known} in module {where!r}"
                 )
-    return Assembled(tuple(modules), tuple(kinds))
+    for name in fixed:
+        if name not in kinds:
+            raise ValueError(unknown_key("freedom in fixed", name, kinds))
+    free = tuple(name for name in kinds if name not in fixed)
+    if not free:
+        raise ValueError("fixed holds every freedom; allowed: one that is free, or more")
+    return Assembled(tuple(modules), free, tuple(dict.fromkeys(fixed)))
+
+
+def _mentioned(name: str, modules: Sequence[Module]) -> bool:
+    return any(name in module.freedoms for module in modules)
 
 
 def _groups(system):
@@ -243,7 +257,11 @@ def _triplets(groups, part: str):
     """Return rows, columns and values of one matrix, the same place more than once."""
     rows, columns, values = [], [], []
     for template, places, _ in groups:
-        for (i, j), value in entries(getattr(template, part)()).items():
+        found = list(entries(getattr(template, part)()).items())
+        if part == "dissipation":
+            for weight, (i, j) in template.gyroscopic():
+                found += [((i, j), weight), ((j, i), -weight)]
+        for (i, j), value in found:
             rows.append(places[:, i])
             columns.append(places[:, j])
             values.append(value)

@@ -46,6 +46,13 @@ _PARTS = {
         "FrameModule", _PAIR,
         ("along", "side", "axial_stiffness", "torsional_stiffness", "bending_stiffness"),
     ),
+    "plane_frame": _Part(
+        "PlaneFrameModule", _PAIR, ("along", "axial_stiffness", "bending_stiffness"),
+        ("first_arm", "second_arm"),
+    ),
+    "spinning_disc": _Part(
+        "SpinningDisc", ("body",), ("mass", "diametral_inertia", "polar_inertia")
+    ),
 }  # fmt: skip
 _KEYS = {
     "standing": (bool, Field(default=False, description="whether the rod stands")),
@@ -59,6 +66,11 @@ class Modules(Table):
     modules: dict[str, pydantic.SerializeAsAny[Table]] = Field(
         description="tables of modules; their names say what they join",
         json_schema_extra={"allowed": "a table of modules, such as modules.ground-cart"},
+    )
+    fixed: list[str] = Field(
+        default=[],
+        description="freedoms that are held, as the ground is",
+        json_schema_extra={"allowed": "names of freedoms"},
     )
 
 
@@ -93,6 +105,11 @@ class AssemblyKind(SystemKind):
             "frame": {"along": [1.0, 0.0, 0.0], "side": [0.0, 1.0, 0.0],
                       "axial_stiffness": 1.0, "torsional_stiffness": 1.0,
                       "bending_stiffness": [1.0, 1.0]},
+            "plane_frame": {"along": [1.0, 0.0], "axial_stiffness": 1.0,
+                            "bending_stiffness": 1.0, "first_arm": [0.0, 0.0],
+                            "second_arm": [0.0, 0.0]},
+            "spinning_disc": {"mass": 1.0, "diametral_inertia": 1.0,
+                              "polar_inertia": 1.0},
         }  # fmt: skip
         return {
             kind: getattr(systems, part.cls)(
@@ -159,7 +176,7 @@ def assembled(options: Modules):
         part = _PARTS[values.pop("module")]
         joined = dict(zip(part.joins, _joined(name, part), strict=True))
         modules.append(getattr(systems, part.cls)(**joined, **values))
-    whole = systems.assemble(modules)
+    whole = systems.assemble(modules, options.fixed)
     for name, own in zip(options.modules, whole.module_names(), strict=True):
         if name != own:
             raise ValueError(f"module {name!r} is called {own!r} on parameter paths")

@@ -81,11 +81,18 @@ class Module(Printed):
         """Return the squares of the potential energy: none without a spring."""
         return []
 
+    def gyroscopic(self) -> list[tuple[Any, tuple[int, int]]]:
+        """Return what a spin couples: (w, (i, j)) adds w to d_ij and -w to d_ji."""
+        return []
+
     def matrices(self) -> ModuleMatrices:
         """Return the module's mass, damping and stiffness matrices."""
         size = len(self.freedoms)
         sums = (self.kinetic(), self.dissipation(), self.potential())
-        return ModuleMatrices(*(_matrix(squares, size) for squares in sums))
+        mass, damping, stiffness = (_matrix(squares, size) for squares in sums)
+        for weight, (i, j) in self.gyroscopic():
+            damping = damping.at[i, j].add(weight).at[j, i].add(-weight)
+        return ModuleMatrices(mass, damping, stiffness)
 
 
 class Link(Module):

@@ -30,6 +30,9 @@ modules.root.angle = { module = "point_inertia", inertia = 0.01 }
 modules.cart-root.y = { module = "spring", stiffness = 30.0 }
 modules.cart-root.y-2 = { module = "spring", damping = 0.4 }
 modules.ground-node = { module = "frame", along = [1.0, 0.0, 0.0], side = [0.0, 1.0, 0.0], axial_stiffness = 9.0, torsional_stiffness = 1.0, bending_stiffness = [2.0, 3.0], mass_per_length = 0.1, inertia_per_length = 0.01 }
+modules.ground-arm = { module = "plane_frame", along = [1.0, 0.5], axial_stiffness = 9.0, bending_stiffness = 2.0, mass_per_length = 0.1, second_arm = [0.1, 0.2] }
+modules.rotor = { module = "spinning_disc", mass = 1.0, diametral_inertia = 0.2, polar_inertia = 0.3, spin = 7.0 }
+fixed = ["arm.x"]
 
 [analysis]
 kind = "natural_modes"
@@ -69,7 +72,13 @@ def test_every_module_can_be_set_and_is_what_it_is_in_python(tmp_path):
                            axial_stiffness=9.0, torsional_stiffness=1.0,
                            bending_stiffness=[2.0, 3.0], mass_per_length=0.1,
                            inertia_per_length=0.01),
-        ]
+            jv.PlaneFrameModule("ground", "arm", along=[1.0, 0.5], axial_stiffness=9.0,
+                                bending_stiffness=2.0, mass_per_length=0.1,
+                                second_arm=[0.1, 0.2]),
+            jv.SpinningDisc("rotor", mass=1.0, diametral_inertia=0.2, polar_inertia=0.3,
+                            spin=7.0),
+        ],
+        fixed=["arm.x"],
     )  # fmt: skip
     assert system.names == expected.names
     for mine, theirs in zip(system.matrices(), expected.matrices(), strict=True):

@@ -21,7 +21,8 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
     lines = []
     for number, run in enumerate(runs):
         count = min(run.size, _MOST_SAMPLES)
-        for colour, sample in enumerate(np.linspace(0, run.size - 1, count).astype(int)):
+        samples = np.linspace(0, run.size - 1, count).astype(int).tolist()
+        for colour, sample in enumerate(samples):
             words = sample_text(run, sample) if run.paths else "limit reached"
             name = words + f" ({run.name})" * (len(runs) > 1)
             lines += _curve(run, sample, name, colour + number * count)

@@ -16,7 +16,8 @@ _WIDTH = 1.96  # standard errors
 def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return peaks and passages, and how they change along a path that is swept."""
     run = runs[0]
-    samples = np.linspace(0, run.size - 1, min(run.size, _MOST_SAMPLES)).round().astype(int)
+    count = min(run.size, _MOST_SAMPLES)
+    samples = np.linspace(0, run.size - 1, count).round().astype(int).tolist()
     choice = None
     if len(samples) > 1:
         labels = tuple(sample_text(run, sample) for sample in samples)

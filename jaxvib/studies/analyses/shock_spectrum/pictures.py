@@ -14,7 +14,8 @@ _MOST_SAMPLES = 33
 def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return the spectra; a slider walks through samples."""
     run = runs[0]
-    samples = np.linspace(0, run.size - 1, min(run.size, _MOST_SAMPLES)).round().astype(int)
+    count = min(run.size, _MOST_SAMPLES)
+    samples = np.linspace(0, run.size - 1, count).round().astype(int).tolist()
     choice = None
     if len(samples) > 1:
         labels = tuple(sample_text(run, sample) for sample in samples)

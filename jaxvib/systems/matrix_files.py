@@ -1,0 +1,178 @@
+"""Matrices read from files, and what was found in them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import scipy
+
+from .._nearest import nearest
+from .impact import LinearSystem
+from .symmetry import check_mass, check_symmetric
+
+FORMATS = (".mtx", ".mat", ".npz", ".npy")
+MOST_FREEDOMS = 5000  # of a dense matrix of 200 MB
+_SOFT = 1e-9  # of the largest eigenvalue: below it a negative one is rounding
+
+
+class NamedSystem(LinearSystem):
+    """Mass, damping and stiffness matrices whose freedoms have names.
+
+    **Fields:** as of `LinearSystem`; `names`: of the freedoms, each once. **Raises:**
+    `ValueError` as `LinearSystem`, or for names that are not as many as the freedoms.
+    """
+
+    names: tuple[str, ...] = eqx.field(static=True, default=())
+
+    def __check_init__(self):
+        size = jnp.shape(self.mass)[0]
+        if len(self.names) != size or len(set(self.names)) != size:
+            raise ValueError(
+                f"{len(set(self.names))} different names for {size} freedoms; allowed: a "
+                "name for each"
+            )
+
+    @property
+    def freedom_names(self) -> tuple[str, ...]:
+        """The names of the degrees of freedom."""
+        return self.names
+
+
+class ReadMatrices(NamedTuple):
+    """A system that was read, and what was found in its matrices.
+
+    `frequencies`: the lowest and the highest natural frequency, rad/s: if they are not
+    those of the structure, a file is in other units than kg, N/m and N s/m; `free`: the
+    number of motions without strain; `lopsided`: by how much the matrices differed from
+    their mirror images before they were made symmetric, relative to their largest entry.
+    """
+
+    system: NamedSystem
+    frequencies: tuple[float, float]
+    free: int
+    lopsided: float
+
+    def __str__(self) -> str:
+        low, high = self.frequencies
+        size = len(self.system.names)
+        return (
+            f"{size} freedoms, {self.free} free motions, natural frequencies "
+            f"{low:.6g} to {high:.6g} rad/s ({low / (2 * np.pi):.6g} to "
+            f"{high / (2 * np.pi):.6g} Hz) if masses are in kg and stiffnesses in N/m"
+        )
+
+
+def read_matrices(
+    mass: str | Path,
+    stiffness: str | Path,
+    damping: str | Path | None = None,
+    *,
+    names: Sequence[str] | None = None,
+) -> ReadMatrices:
+    """Read a system's matrices from files, and check them.
+
+    A file is Matrix Market (`.mtx`), MATLAB (`.mat`, up to version 7) or numpy (`.npz`,
+    `.npy`); an array in one that holds several is named after a colon, `model.mat:K`.
+    Sparse matrices are filled up. Matrices that are symmetric but for rounding are made so
+    to the last bit. Without a file there is no damping. Names are `0`, `1` ... unless
+    given.
+
+    **Raises:** `ValueError` for a file of another kind, an array that it does not hold
+    (naming the nearest), matrices that are not square, real and finite or differ in size,
+    a mass or a stiffness that is not symmetric, a mass that is not positive definite, or a
+    stiffness with negative eigenvalues; `OSError` for a file that cannot be read.
+    """
+    given = {"mass": mass, "stiffness": stiffness, "damping": damping}
+    found = {name: _read(name, path) for name, path in given.items() if path is not None}
+    size = len(found["mass"])
+    shapes = {name: matrix.shape for name, matrix in found.items()}
+    if len(set(shapes.values())) > 1:
+        raise ValueError(f"matrices have shapes {shapes}; allowed: one for all")
+    found.setdefault("damping", np.zeros((size, size)))
+    check_mass(found["mass"])
+    check_symmetric("stiffness is not symmetric", found["stiffness"], found["mass"])
+    lopsided = 0.0
+    for name in ("mass", "stiffness"):
+        matrix = found[name]
+        largest = np.max(np.abs(matrix)) or 1.0
+        lopsided = max(lopsided, float(np.max(np.abs(matrix - matrix.T)) / largest))
+        found[name] = (matrix + matrix.T) / 2
+    low, high, free = _frequencies(found["mass"], found["stiffness"])
+    names = tuple(map(str, range(size))) if names is None else tuple(names)
+    parts = (jnp.asarray(found[name]) for name in ("mass", "damping", "stiffness"))
+    return ReadMatrices(NamedSystem(*parts, names), (low, high), free, lopsided)
+
+
+def _frequencies(mass, stiffness) -> tuple[float, float, int]:
+    """Return the lowest and the highest natural frequency, and how many are 0."""
+    scale = 1 / np.sqrt(np.diagonal(mass))
+    lower = np.linalg.cholesky(mass * scale * scale[:, None])
+    inner = np.linalg.solve(lower, stiffness * scale * scale[:, None])
+    values = np.linalg.eigvalsh(np.linalg.solve(lower, inner.T))
+    slight = _SOFT * np.max(np.abs(values), initial=0.0)
+    if values[0] < -slight:
+        raise ValueError(
+            f"stiffness has the eigenvalue {values[0]:g} 1/s^2 over the mass; allowed: "
+            "none below 0, but for rounding"
+        )
+    roots = np.sqrt(values[values > slight])
+    if not roots.size:
+        raise ValueError("stiffness = 0 in every motion; allowed: one that is not")
+    return float(roots[0]), float(roots[-1]), int(np.sum(values <= slight))
+
+
+def _read(name: str, given: str | Path) -> np.ndarray:
+    path, _, key = str(given).partition(":")
+    ending = Path(path).suffix
+    if ending not in FORMATS:
+        raise ValueError(f"{name} = {path!r}; allowed: files {', '.join(FORMATS)}")
+    matrix = _LOADERS[ending](Path(path), key)
+    if hasattr(matrix, "toarray"):
+        matrix = matrix.toarray() if matrix.shape[0] <= MOST_FREEDOMS else matrix
+    shape = np.shape(matrix)
+    if len(shape) != 2 or shape[0] != shape[1] or not 0 < shape[0] <= MOST_FREEDOMS:
+        raise ValueError(
+            f"{name} = {path!r} holds an array of shape {shape}; allowed: a square one of "
+            f"at most {MOST_FREEDOMS} freedoms"
+        )
+    matrix = np.asarray(matrix)
+    if matrix.dtype.kind not in "fiu" or not np.all(np.isfinite(matrix)):
+        raise ValueError(f"{name} = {path!r} is not real and finite; allowed: numbers")
+    return matrix.astype(float)
+
+
+def _of_market(path: Path, key: str):
+    return scipy.io.mmread(path)
+
+
+def _of_matlab(path: Path, key: str):
+    held = {name: each for name, each in scipy.io.loadmat(path).items() if name[0] != "_"}
+    return _chosen(path, key, held)
+
+
+def _of_numpy(path: Path, key: str):
+    with np.load(path, allow_pickle=False) as held:
+        if {"indptr", "format"} <= set(held.files):
+            return scipy.sparse.load_npz(path)
+        return _chosen(path, key, {name: held[name] for name in held.files})
+
+
+def _chosen(path: Path, key: str, held: dict):
+    if not key and len(held) == 1:
+        return next(iter(held.values()))
+    if key not in held:
+        near = nearest(key, held) if key else None
+        hint = f"; did you mean {near!r}?" if near else ""
+        raise ValueError(f"{path}:{key} is not held; allowed: {', '.join(held)}{hint}")
+    return held[key]
+
+
+_LOADERS = {
+    ".mtx": _of_market,
+    ".mat": _of_matlab,
+    ".npz": _of_numpy,
+    ".npy": lambda path, key: np.load(path, allow_pickle=False),
+}
