@@ -5,7 +5,7 @@ import contextvars
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 
 Report = Callable[[int], None] | bool | None
 
@@ -18,7 +18,7 @@ _told: contextvars.ContextVar[bool] = contextvars.ContextVar("told", default=Fal
 @contextlib.contextmanager
 def telling(
     progress: Report, total: int | None, what: str, unit: str
-) -> Iterator[Callable[[int], None]]:
+) -> Generator[Callable[[int], None], None, None]:
     """Give whom to tell how many were done since last time, of a call's `total`.
 
     `progress`: a function that is told; `None` shows a bar from two seconds on, or writes
@@ -38,7 +38,7 @@ def telling(
 
 
 @contextlib.contextmanager
-def quietly() -> Iterator[None]:
+def quietly() -> Generator[None, None, None]:
     """Let no call within show how far it is: somebody else tells."""
     before = _told.set(True)
     try:

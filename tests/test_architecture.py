@@ -43,7 +43,7 @@ LONGER_FUNCTIONS = {
 MORE_ARGUMENTS = {
     # A system is called with one argument for each of its physical parameters.
     "systems.beam.BeamWithBodies.__init__": 12,
-    "systems.impact.two_body_impact": 9,
+    "systems.two_bodies.two_body_impact": 9,
 }
 # Import statements inside functions, of our own modules and of others.
 LAZY_IMPORTS = {

@@ -28,13 +28,13 @@ RAISES_NOTHING = """
 """
 # To be written: branches and long watches, whose examples cost the most.
 WITHOUT_EXAMPLE = """
-    Variables bifurcation_diagram bifurcation_point branches.BifurcationCurve
-    branches.BifurcationPoint branches.CycleBranch branches.EquilibriumBranch
-    branches.FieldBifurcation branches.bifurcation_curves
+    PlaneFrameModule SpinningDisc Variables bifurcation_diagram bifurcation_point
+    branches.BifurcationCurve branches.BifurcationPoint branches.CycleBranch
+    branches.EquilibriumBranch branches.FieldBifurcation branches.bifurcation_curves
     branches.continue_bifurcation branches.find_branches continue_equilibrium derived
     design.Problem ensemble.InParts orbits.BifurcationDiagram orbits.PeriodicOrbit
-    periodic_orbit quantity switch_branch transients.Fragility transients.Limit
-    transients.Response transients.ShockSpectrum transients.Statistics
+    periodic_orbit quantity read_matrices switch_branch transients.Fragility
+    transients.Limit transients.Response transients.ShockSpectrum transients.Statistics
     transients.fragility_of_capacities transients.scaled transients.statistics
 """
 LAWS = """

@@ -36,7 +36,7 @@ GROUPS = {
         two_body_impact TwoBodyImpact Body ImpactSystem LinearSystem Contact AppliedLoad
         assemble Assembled TranslationTranslation TranslationRotation RodOnRod Spring
         AngularSpring PointMass PointInertia BeamModule FrameModule PlaneFrameModule
-        SpinningDisc read_matrices ReadMatrices NamedSystem forced_system
+        SpinningDisc read_matrices forced_system
         ForcedSystem autonomous_system AutonomousSystem BaseMotion absolute_states
         parameters replace derived Variables quantity
         """,

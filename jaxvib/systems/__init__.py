@@ -28,12 +28,9 @@ from .forced import ForcedSystem as ForcedSystem
 from .forced import forced_system as forced_system
 from .friction import CoulombFriction as CoulombFriction
 from .impact import AppliedLoad as AppliedLoad
-from .impact import Body as Body
 from .impact import Contact as Contact
 from .impact import ImpactSystem as ImpactSystem
 from .impact import LinearSystem as LinearSystem
-from .impact import TwoBodyImpact as TwoBodyImpact
-from .impact import two_body_impact as two_body_impact
 from .loads import ChirpLoad as ChirpLoad
 from .loads import ConstantLoad as ConstantLoad
 from .loads import FilteredNoise as FilteredNoise
@@ -46,8 +43,6 @@ from .loads import StepLoad as StepLoad
 from .loads import band_limited_noise as band_limited_noise
 from .loads import kanai_tajimi_noise as kanai_tajimi_noise
 from .loads import noise_of_density as noise_of_density
-from .matrix_files import NamedSystem as NamedSystem
-from .matrix_files import ReadMatrices as ReadMatrices
 from .matrix_files import read_matrices as read_matrices
 from .modules.beams import BeamModule as BeamModule
 from .modules.beams import FrameModule as FrameModule
@@ -67,3 +62,6 @@ from .springs import NonlinearSpring as NonlinearSpring
 from .springs import PiecewiseLinearLaw as PiecewiseLinearLaw
 from .springs import PolynomialDamperLaw as PolynomialDamperLaw
 from .springs import PolynomialLaw as PolynomialLaw
+from .two_bodies import Body as Body
+from .two_bodies import TwoBodyImpact as TwoBodyImpact
+from .two_bodies import two_body_impact as two_body_impact

@@ -140,7 +140,7 @@ class Mechanical(System):
 
 
 def _shape_of(function: Callable, system: System) -> jax.ShapeDtypeStruct:
-    """Return the shape of what a function makes of a system, whose arrays may be numpy's."""
+    """Return the shape of what is made of a system, whose arrays may be numpy's."""
 
     def shape(leaf):
         array = isinstance(leaf, np.ndarray | jax.Array)
