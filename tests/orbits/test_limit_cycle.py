@@ -75,7 +75,7 @@ def test_an_equilibrium_is_no_cycle():
     assert jv.reason(found.result) == "it ends in an equilibrium, not in a limit cycle"
     assert np.isnan(found.period)
     assert int(found.stable) == -1
-    with pytest.raises(RuntimeError, match="periodic_orbit: it leads to an equilibrium"):
+    with pytest.raises(RuntimeError, match="periodic_orbit: it ends in an equilibrium"):
         jv.periodic_orbit(damped, [0.3, 0.0], period=3.0)
 
 

@@ -19,7 +19,7 @@ distributed = pytest.importorskip("distributed")
 def scheduler():
     """Start a cluster of threads in this process: its workers know the kind `pushed`."""
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None,
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0",
         memory_limit=None,
     ) as cluster:  # fmt: skip
         yield cluster.scheduler_address
