@@ -8,8 +8,9 @@ A ready study by its name, run by `jaxvib run`, report included; or, in Python, 
 Each is run in a process and with a cache folder of its own, and once more with the cache
 that the first run left. Seconds by the clock, of all cores, and these in units of what
 `import jax` takes of a core in the same run, as machines differ. Writes
-`experiments/benchmarks/first_runs-<device>-<cores>.json`. What the numbers of the map are
-worth is measured by `experiments.benchmarks.regime_map`.
+`experiments/benchmarks/first_runs-<device>-<cores>.json`, keeping rows that are not run
+anew. What the numbers of the map are worth is measured by
+`experiments.benchmarks.regime_map`.
 """
 
 import argparse
@@ -84,8 +85,9 @@ def main() -> None:
     """Run everything twice and write what it took."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", default=NAMES)
-    about, rows = machine(), {}
+    about = machine()
     file = Path(__file__).with_name(f"first_runs-{about['device']}-{about['cores']}.json")
+    rows = json.loads(file.read_text())["runs"] if file.exists() else {}
     for name in parser.parse_args().names:
         unit = min(import_of_jax() for _ in range(3))
         with tempfile.TemporaryDirectory() as folder:
@@ -95,6 +97,7 @@ def main() -> None:
             }
         for row in rows[name].values():
             row["imports of jax"] = round(row["core seconds"] / unit, 1)
+        rows[name]["date"], rows[name]["load"] = about["date"], about["load"]
         print(name, rows[name], flush=True)
         file.write_text(json.dumps({"machine": about, "runs": rows}, indent=1) + "\n")
 
