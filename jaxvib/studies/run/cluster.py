@@ -1,6 +1,8 @@
 """Chunks computed by the workers of a Dask cluster, which come and go as they like."""
 
 import collections
+import concurrent.futures
+import logging
 import queue
 import statistics
 import time
@@ -50,6 +52,9 @@ class Cluster:
             )
         except (OSError, TimeoutError, RuntimeError, ValueError) as error:
             raise OSError(f"no Dask scheduler answers at {address}: {error}") from None
+        # What Dask logs of lost connections is told in our own words.
+        for name in ("distributed", "distributed.client"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         self._address = address
         self._config = config
         self._record = {key: record[key] for key in ("versions", "fingerprint")}
@@ -118,8 +123,8 @@ class Cluster:
 
     def _give(self, number: int, workers: list[str] | None = None) -> None:
         self._asked += 1
-        if workers is None and self._strangers:
-            workers = [each for each in self._heard if each not in self._strangers]
+        if workers is None and (self._strangers or max(self._silence()) > self._patience):
+            workers = self._able() or None
         future = self._client.submit(
             task,
             self._config,
@@ -128,19 +133,39 @@ class Cluster:
             key=f"jaxvib-{id(self):x}-{self._asked}-chunk-{number}",
             pure=False,
             workers=workers,
+            allow_other_workers=workers is not None,  # should those be gone by then
         )
         self._at_work[future] = number
         future.add_done_callback(self._ended.put)
+
+    def _silence(self) -> list[float]:
+        return [0.0, *self._heard.values()]
+
+    def _able(self) -> list[str]:
+        """Return the workers that are heard of and like the study."""
+        return [
+            name
+            for name, silence in self._heard.items()
+            if silence < self._patience and name not in self._strangers
+        ]
 
     def _found(self, future, number: int) -> Fields | Failure | None:
         """Return what came of a chunk; `None` if it is to be given to another."""
         place = self._places.pop(future.key, None)
         if future.status == "cancelled":
             raise OSError(f"the Dask scheduler at {self._address} is lost")
-        if future.status != "finished":
-            error = future.exception()
-            return Failure(f"{type(error).__name__}: {error}")
-        what, *more = future.result()
+        try:
+            if future.status != "finished":
+                error = future.exception(timeout=self._patience)
+                return Failure(f"{type(error).__name__}: {error}")
+            what, *more = future.result(timeout=self._patience)
+        except TimeoutError:  # whoever has the results has frozen since
+            self._progress.say(f"chunk {number} is done, but cannot be had: once more")
+            return None
+        except (OSError, concurrent.futures.CancelledError) as error:
+            raise OSError(
+                f"the Dask scheduler at {self._address} is lost: {error}"
+            ) from None
         if what == "stranger":
             self._refuse(*more)
             return None
@@ -182,11 +207,7 @@ class Cluster:
         """Set a second worker to chunks of one that is silent or takes very long."""
         late = _SLOW * statistics.median(self._seconds) if self._seconds else float("inf")
         twice = collections.Counter(self._at_work.values())
-        able = [
-            name
-            for name, silence in self._heard.items()
-            if silence < self._patience and name not in self._strangers
-        ]
+        able = self._able()
         for future, number in list(self._at_work.items()):
             worker, since = self._places.get(future.key, ("", time.time()))
             silent = self._heard.get(worker, 0.0) > self._patience
