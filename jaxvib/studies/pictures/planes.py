@@ -10,6 +10,7 @@ import numpy as np
 from ..store.finished import Run
 from .picture import Axis, Cells, Choice
 
+_MOST_WALKED = 33  # samples of a slider: as many steps as a hand can tell apart
 MOST_CELLS = 256  # along one axis; a finer grid is thinned, which its text says
 
 
@@ -106,6 +107,16 @@ def axis(run: Run, path: str) -> Axis:
 def value_text(run: Run, path: str, value: float) -> str:
     """Return `load.amplitude 500 N`: a path, its value and its unit."""
     return f"{path} {value:.4g} {run.unit(path)}".rstrip()
+
+
+def walked(run: Run) -> tuple[list[int], Choice | None]:
+    """Return evenly chosen samples, and what a slider through them shows; None of one."""
+    count = min(run.size, _MOST_WALKED)
+    samples = np.linspace(0, run.size - 1, count).round().astype(int).tolist()
+    if count < 2:
+        return samples, None
+    labels = tuple(sample_text(run, sample) for sample in samples)
+    return samples, Choice(", ".join(run.paths), labels)
 
 
 def sample_text(

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...pictures.picture import Axis, Chart, Choice, Line, Picture
-from ...pictures.planes import axis, long_paths, sample_text
+from ...pictures.picture import Axis, Chart, Line, Picture
+from ...pictures.planes import axis, long_paths, walked
 from ...store.finished import Run
 
-_MOST_SAMPLES = 33
 _MOST_POINTS = 400  # of a curve
 _WIDTH = 1.96  # standard errors
 
@@ -16,12 +15,7 @@ _WIDTH = 1.96  # standard errors
 def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return peaks and passages, and how they change along a path that is swept."""
     run = runs[0]
-    count = min(run.size, _MOST_SAMPLES)
-    samples = np.linspace(0, run.size - 1, count).round().astype(int).tolist()
-    choice = None
-    if len(samples) > 1:
-        labels = tuple(sample_text(run, sample) for sample in samples)
-        choice = Choice(", ".join(run.paths), labels)
+    samples, choice = walked(run)
     found = [_peaks(runs, samples, choice)]
     if run.has("first_passage"):
         found.append(_passages(runs, samples, choice))

@@ -4,22 +4,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...pictures.picture import Axis, Chart, Choice, Line, Picture
-from ...pictures.planes import sample_text
+from ...pictures.picture import Axis, Chart, Line, Picture
+from ...pictures.planes import walked
 from ...store.finished import Run
-
-_MOST_SAMPLES = 33
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return the spectra; a slider walks through samples."""
     run = runs[0]
-    count = min(run.size, _MOST_SAMPLES)
-    samples = np.linspace(0, run.size - 1, count).round().astype(int).tolist()
-    choice = None
-    if len(samples) > 1:
-        labels = tuple(sample_text(run, sample) for sample in samples)
-        choice = Choice(", ".join(run.paths), labels)
+    samples, choice = walked(run)
     chosen = choice is not None
     x = Axis("natural frequency (rad/s)", log=True)
     return [
