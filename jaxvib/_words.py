@@ -31,6 +31,13 @@ def cut(text: str, most: int = MOST_SHOWN) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
+def duration(seconds: float) -> str:
+    """Return a time for the eye."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
 def check_name(name: str, most: int = _MOST_OF_A_NAME) -> None:
     """Raise `ValueError` unless a name can be that of a file inside its folder."""
     fault = _fault(name, most)

@@ -11,6 +11,7 @@ import click
 
 from . import __version__, _ending
 from ._environment import forget_kept, use_compilation_cache
+from ._terminal import say, tell
 from ._words import plain, printable
 
 BAD_INPUT, BROKEN_OFF, INTERRUPTED = 2, 3, 130
@@ -24,8 +25,8 @@ class Refusal(click.ClickException):
 
     def show(self, file=None) -> None:
         """Print the message and where all keys are listed."""
-        click.echo(f"jaxvib: {plain(self.message)}", err=True)
-        click.echo("every key: jaxvib schema; ready studies: jaxvib new", err=True)
+        say(f"jaxvib: {plain(self.message)}", err=True)
+        say("every key: jaxvib schema; ready studies: jaxvib new", err=True)
 
 
 class BrokenOff(click.ClickException):
@@ -41,7 +42,7 @@ class BrokenOff(click.ClickException):
 
     def show(self, file=None) -> None:
         """Print the message."""
-        click.echo(f"jaxvib: {self.message}", err=True)
+        say(f"jaxvib: {self.message}", err=True)
 
 
 class _Commands(click.Group):
@@ -90,6 +91,9 @@ _set = click.option(
     metavar="PATH=VALUE",
     help="Put another value on a path: attached.mass=120, run.chunk=256. Repeatable.",
 )
+_json = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object, for programs."
+)
 
 
 @main.command(
@@ -102,6 +106,7 @@ _set = click.option(
 @click.option("--resume", is_flag=True, help="Continue a run that was stopped.")
 @click.option("--workers", metavar="N", help="Compute on N processes of this machine.")
 @click.option("--cluster", metavar="ADDRESS", help="Compute on a Dask cluster.")
+@_json
 def run(
     config: str,
     assignments: tuple[str, ...],
@@ -109,6 +114,7 @@ def run(
     resume: bool,
     workers: str | None,
     cluster: str | None,
+    as_json: bool,
 ) -> None:
     """Run a study: results and report in one folder."""
     started = time.monotonic()
@@ -118,7 +124,8 @@ def run(
     use_compilation_cache()
     from .session import Session
 
-    with Session(study, config, assignments, out or study.directory, started) as session:
+    place = out or study.directory
+    with Session(study, config, assignments, place, started, as_json=as_json) as session:
         again = f"; what is done stays; go on with: {session.command('--resume')}"
         try:
             system, store = _prepare(session, resume)
@@ -138,28 +145,30 @@ def run(
 @main.command()
 @_config
 @_set
-def check(config: str, assignments: tuple[str, ...]) -> None:
+@_json
+def check(config: str, assignments: tuple[str, ...], as_json: bool) -> None:
     """Say what a study would cost; runs and writes nothing."""
     study = _loaded(config, assignments)
     use_compilation_cache()
-    from .studies.run.estimate import estimate  # and JAX, after the config is checked
+    from .studies.run import estimate  # and JAX, after the config is checked
 
     try:
-        for line in estimate(study, study.directory):
-            click.echo(printable(line))
+        found = estimate.estimate(study, study.directory)
     except ValueError as error:
         raise Refusal(str(error)) from None
+    tell(found, estimate.lines, as_json=as_json)
 
 
 @main.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-def status(directory: Path) -> None:
+@_json
+def status(directory: Path, as_json: bool) -> None:
     """Say how far a study is, while it runs or after; writes nothing."""
-    from .studies.run.status import status as lines_on
+    from .studies.run import status
 
     with _reading():
-        for line in lines_on(directory):
-            click.echo(printable(line))
+        found = status.status(directory)
+    tell(found, status.lines, as_json=as_json)
 
 
 @main.command()
@@ -213,23 +222,32 @@ def merge(directories: tuple[Path, ...], out: Path) -> None:
 @main.command()
 @click.argument("study", required=False)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-def new(study: str | None, file: Path | None) -> None:
+@_json
+def new(study: str | None, file: Path | None, as_json: bool) -> None:
     """List the ready studies, or copy one to change; on a terminal it asks which."""
     from .studies.run import ready
 
-    if study is None and sys.stdin.isatty():
+    if study is None and sys.stdin.isatty() and not as_json:
         study = _asked(ready.by_system())
         file = file or Path(click.prompt("Write it to", default=f"{study}.toml"))
     if study is None:
-        for name, title in ready.titles().items():
-            click.echo(f"{name:20} {title}")
-        click.echo("Try: jaxvib new quick my_study.toml")
+        tell(ready.titles(), _listed, as_json=as_json)
         return
     try:
         copy = ready.copy(study, file or Path(f"{study}.toml"))
     except (ValueError, OSError) as error:
         raise Refusal(str(error)) from None
-    click.echo(f"{copy} written. Try: jaxvib check {shlex.quote(str(copy))}")
+    tell({"written": str(copy)}, _copied, as_json=as_json)
+
+
+def _listed(titles: dict[str, str]) -> list[str]:
+    named = [f"{name:20} {title}" for name, title in titles.items()]
+    return [*named, "Try: jaxvib new quick my_study.toml"]
+
+
+def _copied(found: dict[str, str]) -> list[str]:
+    copy = found["written"]
+    return [f"{copy} written. Try: jaxvib check {shlex.quote(copy)}"]
 
 
 def _asked(studies: dict[str, dict[str, str]]) -> str:
@@ -279,13 +297,13 @@ def schema() -> None:
 
 
 @main.command()
-def info() -> None:
+@_json
+def info(as_json: bool) -> None:
     """Print versions, devices, precision, cache folder."""
     use_compilation_cache()
-    from .studies.run.information import information
+    from .studies.run import information
 
-    for line in information():
-        click.echo(line)
+    tell(information.information(), information.lines, as_json=as_json)
 
 
 @main.command()

@@ -6,10 +6,8 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
 from . import _ending
-from ._words import printable
+from ._terminal import say, tell
 from .studies.analyses.kinds import SYSTEMS
 from .studies.run.study import Study
 from .studies.store.lock import Lock
@@ -22,7 +20,8 @@ class Session:
     """A study on its way from its config to its report.
 
     **Fields:** `study`; `config`, `assignments`: as they were given, to name the next
-    command; `directory`: where all goes; `started`: by `time.monotonic`.
+    command; `directory`: where all goes; `started`: by `time.monotonic`; `as_json`:
+    whether the end is told as JSON, and the rest as errors are.
     """
 
     def __init__(
@@ -32,12 +31,15 @@ class Session:
         assignments: Sequence[str],
         directory: Path,
         started: float,
+        *,
+        as_json: bool = False,
     ):
         self.study = study
         self.directory = directory
         self._config = config
         self._assignments = assignments
         self._started = started
+        self._as_json = as_json
         self._begun = False
         self._lock = Lock(directory)
 
@@ -66,13 +68,14 @@ class Session:
             )
         else:
             self._lock.take()
-        say(f"{self.study.title}: {self.study.described()}")
+        say(f"{self.study.title}: {self.study.described()}", err=self._as_json)
         from .studies.run import execute  # from here on JAX is imported
         from .studies.run.device import choose
         from .studies.run.room import too_large
 
         device, line = choose(self.study.run.device)
-        say(f"{line}, {os.cpu_count()} cores; results go to {self.directory}")
+        where = f"{line}, {os.cpu_count()} cores; results go to {self.directory}"
+        say(where, err=self._as_json)
         system = execute.build(self.study)
         if why := too_large(self.study):
             raise ValueError(why)
@@ -103,16 +106,21 @@ class Session:
 
     def report(self) -> int:
         """Draw the report, print the summary and return the exit code."""
-        from .studies.run.summary import summary
+        from .studies.run import summary
 
-        lines, failed = summary(self.study, self.directory)
+        found = summary.summary(self.study, self.directory)
         if self.study.output.report:
             from .reports import write_report
 
-            lines.append(f"report     {write_report(self.directory)}")
-        for line in [*lines, f"next       {self._next()}"]:
-            say(line)
-        return SAMPLES_FAILED if failed else DONE
+            found["report"] = str(write_report(self.directory))
+        found["next"] = self._next()
+
+        def lines(found: dict) -> list[str]:
+            ends = [f"{key:10} {found[key]}" for key in ("report", "next") if key in found]
+            return summary.lines(found) + ends
+
+        tell(found, lines, as_json=self._as_json)
+        return SAMPLES_FAILED if found["failed"] else DONE
 
     def command(self, *options: str) -> str:
         """Return the command that ran this study, with other options."""
@@ -135,8 +143,3 @@ class Session:
             return shlex.join(["jaxvib", "report", str(self.directory)])
         kept = [each for each in self._assignments if each.partition("=")[0] != path]
         return self._command([*kept, variation], Path(f"{self.directory}-2"))
-
-
-def say(line: str) -> None:
-    """Print a line, whatever the config or a folder's name may hold."""
-    click.echo(printable(line))

@@ -11,8 +11,8 @@ from experiments.house import imports, sources
 # that belong to no floor are the ground; among themselves they may import each other.
 FLOORS = (
     ("", "_arrays", "_environment", "_machine", "_nearest", "_progress", "_quantity",
-     "_range", "_reported", "_shown", "_units", "_words", "_ending", "_expression",
-     "citation"),
+     "_range", "_reported", "_shown", "_terminal", "_units", "_words", "_ending",
+     "_expression", "citation"),
     ("drawing",),
     ("kernels",),
     ("systems", "ensemble"),

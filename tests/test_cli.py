@@ -38,8 +38,12 @@ def pushed_kind(monkeypatch, tmp_path):
     (tmp_path / "pushed.toml").write_text(CONFIG)
 
 
-def jaxvib(*words):
-    return CliRunner().invoke(cli.main, list(words))
+def jaxvib(*words, **options):
+    return CliRunner().invoke(cli.main, list(words), **options)
+
+
+def shell_of(words, **options):
+    return subprocess.run([sys.executable, "-m", "jaxvib", *words], **options)
 
 
 def shell(*words, **options):
@@ -99,6 +103,57 @@ def test_a_run_stores_results_and_says_so_in_twelve_lines():
     assert record["fingerprint"]["device"] == "cpu"
     times = json.loads(Path("there/times.json").read_text())
     assert [session["samples"] for session in times["sessions"]] == [12]
+
+
+def test_a_run_tells_a_program_the_numbers_of_its_lines():
+    lines = jaxvib("run", "pushed.toml", "--set", "analysis.fail_above=250.0").output
+    done = jaxvib("run", "pushed.toml", "--set", "analysis.fail_above=250.0", "--out",
+                  "there", "--json")  # fmt: skip
+    assert done.exit_code == 1
+    found = json.loads(done.stdout)
+    assert (found["done"], found["failed"]) == (12, 6)
+    assert found["reasons"] == {"the iteration diverged from its guess": 6}
+    assert found["found"] == [line for line in lines.splitlines() if line[:6] == "pushed"]
+    assert Path(found["results"]).is_dir()
+    assert Path(found["failed_list"]).is_file()
+    assert done.stderr.startswith("Pushed from rest: 12 = 4 x 3 samples")
+    again = jaxvib("run", "pushed.toml", "--out", "there", "--json")
+    assert (again.exit_code, again.stdout) == (2, "")
+
+
+def test_each_command_that_is_read_by_programs_prints_one_json_object():
+    jaxvib("run", "pushed.toml", "--out", "there")
+    checked = json.loads(jaxvib("check", "pushed.toml", "--json").stdout)
+    assert checked["samples"] == 12
+    assert (checked["fits"], checked["free"]) == (True, True)
+    state = json.loads(jaxvib("status", "there", "--json").stdout)
+    assert (state["state"], state["done"], state["chunks"]) == ("complete", 12, 3)
+    assert json.loads(jaxvib("new", "--json").stdout) == ready.titles()
+    copied = json.loads(jaxvib("new", "quick", "mine.toml", "--json").stdout)
+    assert copied == {"written": "mine.toml"}
+    told = json.loads(shell("info", "--json").stdout)
+    assert told["jaxvib"] == jv.__version__
+    assert told["precision"] == "float64"
+
+
+def test_a_terminal_has_colours_and_a_pipe_and_no_color_have_none():
+    words = ["run", "pushed.toml", "--set", "gapp=1"]
+    environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
+    environment["TERM"] = "xterm-256color"
+
+    def seen(**more):
+        leader, terminal = os.openpty()
+        shell_of(words, stderr=terminal, env=environment | more)
+        os.close(terminal)
+        found = os.read(leader, 65536)
+        os.close(leader)
+        return found
+
+    assert seen().startswith(b"\x1b[31m\x1b[1mjaxvib:\x1b[0m --set gapp=1")
+    assert b"\x1b" not in seen(NO_COLOR="1")
+    assert b"\x1b" not in seen(TERM="dumb")
+    assert "\x1b" not in shell(*words, env=environment).stderr
+    assert jaxvib("run", "pushed.toml", color=True).output.count("\x1b[32m") == 2
 
 
 def test_the_same_config_gives_the_same_bytes_and_so_does_the_resolved_one():

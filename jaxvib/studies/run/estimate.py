@@ -3,8 +3,10 @@
 import os
 import platform
 from pathlib import Path
+from typing import Any
 
 from ..._machine import memory
+from ..._words import duration
 from ..analyses.kinds import ANALYSES
 from ..store.folder import Folder
 from ..store.store import has_study
@@ -14,9 +16,11 @@ from .device import choose
 from .room import needed, size, too_large
 from .study import Study
 
+_TAKEN = "holds a study already"
 
-def estimate(study: Study, directory: Path) -> list[str]:
-    """Return lines on samples, memory and time; nothing is run or written.
+
+def estimate(study: Study, directory: Path) -> dict[str, Any]:
+    """Return samples, memory and time of a study; nothing is run or written.
 
     The time is that of the last study of the same kinds on this machine, in the folder
     of the results or beside it, taken to the number of samples; without one nothing is
@@ -24,39 +28,76 @@ def estimate(study: Study, directory: Path) -> list[str]:
     """
     _, device = choose(study.run.device)
     build(study)
-    stored = study.samples * ANALYSES[study.analysis.kind].sample_bytes(study.analysis)
-    fits = "" if too_large(study) is None else f": more than the {size(memory())} here"
-    number = number_of_chunks(study)
-    place = "holds a study already" if has_study(directory) else "is free"
+    return {
+        "study": study.title,
+        "described": study.described(),
+        "samples": study.samples,
+        "analysis": study.analysis.kind,
+        "system": study.system.kind,
+        "evidence": study.run.evidence,
+        "rtol": study.run.rtol,
+        "chunks": number_of_chunks(study),
+        "device": device,
+        "cores": os.cpu_count() or 1,
+        "memory_needed": needed(study),
+        "memory_here": memory(),
+        "fits": too_large(study) is None,
+        "stored": study.samples
+        * ANALYSES[study.analysis.kind].sample_bytes(study.analysis),
+        "time": _time(study, directory),
+        "results": str(directory),
+        "free": not has_study(directory),
+    }
+
+
+def lines(found: dict[str, Any]) -> list[str]:
+    """Return what `estimate` found for a person."""
+    here = f": more than the {size(found['memory_here'])} here"
+    number, time = found["chunks"], found["time"]
     return [
-        f"samples    {study.described()}",
-        f"work       {study.analysis.kind}, evidence {study.run.evidence}, rtol "
-        f"{study.run.rtol:g}; stored in {number} chunk{'s' * (number > 1)}",
-        f"device     {device}, {os.cpu_count() or 1} cores",
-        f"memory     about {size(needed(study))}{fits}, and {size(stored)} on disk",
-        f"time       {_time(study, directory)}",
-        f"results    {directory} {place}",
+        f"samples    {found['described']}",
+        f"work       {found['analysis']}, evidence {found['evidence']}, rtol "
+        f"{found['rtol']:g}; stored in {number} chunk{'s' * (number > 1)}",
+        f"device     {found['device']}, {found['cores']} cores",
+        f"memory     about {size(found['memory_needed'])}{'' if found['fits'] else here}, "
+        f"and {size(found['stored'])} on disk",
+        f"time       {_unknown(found) if time is None else _told(time)}",
+        f"results    {found['results']} {'is free' if found['free'] else _TAKEN}",
     ]
 
 
-def _time(study: Study, directory: Path) -> str:
+def _time(study: Study, directory: Path) -> dict[str, Any] | None:
     sessions = {
         folder: session
         for folder in (directory, *sorted(directory.parent.glob("*")))
         if (session := _last_session(study, folder)) is not None
     }
     if not sessions:
-        kinds = f"{study.analysis.kind} of {study.system.kind}"
-        return f"not known: none of the studies in {directory.parent} is one of {kinds}"
+        return None
     folder = max(sessions, key=lambda each: str(sessions[each]["started"]))
     last = sessions[folder]
     before = last["startup_seconds"] + last["compile_seconds"]
     each = max(0.0, last["seconds"] - before) / last["samples"]
-    samples = f"{last['samples']} sample{'s' * (last['samples'] > 1)}"
+    return {
+        "seconds": before + each * study.samples,
+        "before": before,
+        "each": each,
+        "of": last["samples"],
+        "in": str(folder),
+    }
+
+
+def _told(time: dict[str, Any]) -> str:
     return (
-        f"about {_duration(before + each * study.samples)}: {_duration(before)} to start "
-        f"and compile, {each:.2g} s for each sample, as {samples} took in {folder}"
+        f"about {duration(time['seconds'])}: {duration(time['before'])} to start and "
+        f"compile, {time['each']:.2g} s for each sample, as {time['of']} "
+        f"sample{'s' * (time['of'] > 1)} took in {time['in']}"
     )
+
+
+def _unknown(found: dict[str, Any]) -> str:
+    kinds = f"{found['analysis']} of {found['system']}"
+    return f"not known: none of the studies beside the results is one of {kinds}"
 
 
 def _last_session(study: Study, folder: Path) -> dict | None:
@@ -78,9 +119,3 @@ def _last_session(study: Study, folder: Path) -> dict | None:
         ),
         None,
     )  # fmt: skip
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -4,6 +4,7 @@ import os
 import platform
 import time
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -14,39 +15,52 @@ from ..store.provenance import git_state, versions
 from .ready import folder
 
 
-def information() -> list[str]:
-    """Return at most twelve lines about this installation and machine."""
+def information() -> dict[str, Any]:
+    """Return what is known of this installation and machine."""
     found = versions()
-    packages = [
-        f"{name} {found[name]}" for name in found if name not in ("jaxvib", "python")
-    ]
-    state = git_state()
+    return {
+        "jaxvib": found.pop("jaxvib"),
+        "commit": git_state(),
+        "python": found.pop("python"),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "packages": found,
+        "processor": instruction_set()["processor"],
+        "cores": os.cpu_count(),
+        "devices": [f"{each.platform} {each.device_kind}" for each in jax.devices()],
+        "precision": str(jax.numpy.zeros(0).dtype),
+        "cache": {"folder": _folder(), "state": _cache_state()},
+        "kernels": _kernels(),
+        "studies": str(folder()),
+    }
+
+
+def lines(found: dict[str, Any]) -> list[str]:
+    """Return what is known in at most twelve lines."""
+    packages = [f"{name} {version}" for name, version in found["packages"].items()]
+    state, kernels = found["commit"], found["kernels"]
     commit = "" if state is None else f" ({state['commit'][:9]}{'+' * state['changed']})"
-    devices = ", ".join(
-        f"{device.platform} {device.device_kind}" for device in jax.devices()
-    )
-    precision = jax.numpy.zeros(0).dtype
+    kept = f"{kernels['files']} files, {kernels['bytes'] / 1e6:.1f} MB"
     return [
         f"jaxvib      {found['jaxvib']}{commit}",
-        f"Python      {found['python']}, {platform.system()} {platform.machine()}",
+        f"Python      {found['python']}, {found['platform']}",
         f"packages    {', '.join(packages[:4])}",
         f"            {', '.join(packages[4:])}",
-        f"processor   {instruction_set()['processor']}, {os.cpu_count()} cores",
-        f"devices     {devices}",
-        f"precision   {precision}",
-        f"cache       {_folder()}",
-        f"            {_cache_state()}",
-        f"kernels     {_kernels()}",
-        f"studies     {folder()}",
+        f"processor   {found['processor']}, {found['cores']} cores",
+        f"devices     {', '.join(found['devices'])}",
+        f"precision   {found['precision']}",
+        f"cache       {found['cache']['folder']}",
+        f"            {found['cache']['state']}",
+        f"kernels     {kernels['folder']}; {kept}",
+        f"studies     {found['studies']}",
     ]
 
 
-def _kernels() -> str:
+def _kernels() -> dict[str, Any]:
     """Return where machine code of kernels is kept, and how much there is."""
     folder = kernel_folder()
     files = [path for path in kept_files() if os.path.dirname(path) == folder]
-    size = sum(os.lstat(path).st_size for path in files) / 1e6
-    return f"{folder}; {len(files)} files, {size:.1f} MB"
+    size = sum(os.lstat(path).st_size for path in files)
+    return {"folder": folder, "files": len(files), "bytes": size}
 
 
 def _folder() -> str:

@@ -2,7 +2,9 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
+from ..._words import duration
 from ..store.folder import Folder
 from ..store.journal import Journal
 from ..store.lock import is_held
@@ -11,11 +13,12 @@ from ..store.stored import read_record
 from .watch import FILE
 
 
-def status(directory: Path) -> list[str]:
-    """Return lines on how far a study is, who computes what, and what failed.
+def status(directory: Path) -> dict[str, Any]:
+    """Return how far a study is, who computes what, and what failed.
 
-    **Raises:** `FileNotFoundError` where there is no study, `OSError` for one that is
-    damaged.
+    `state` is `at work`, `complete` or `stopped`; `live`, what a run at work says of
+    itself, or `None`. **Raises:** `FileNotFoundError` where there is no study, `OSError`
+    for one that is damaged.
     """
     if not has_study(directory):
         raise FileNotFoundError(f"{directory} holds no study")
@@ -26,52 +29,75 @@ def status(directory: Path) -> list[str]:
     done = sum(min(width, samples - number * width) for number in numbers)
     if "group " in steps:
         done = samples
-    chunks = -(-samples // width)
     holder = is_held(directory)
-    lines = [
-        f"study      {record['title']}",
-        f"state      {_state(holder, steps)}",
-        f"done       {done} of {samples} samples ({100 * done / samples:.3g} %), "
-        f"{len(numbers)} of {chunks} chunks",
+    ended = "complete" if "complete" in steps else "stopped"
+    return {
+        "study": record["title"],
+        "state": "at work" if holder else ended,
+        "by": holder or None,
+        "done": done,
+        "samples": samples,
+        "chunks_done": len(numbers),
+        "chunks": -(-samples // width),
+        "live": _live(directory, samples - done) if holder else None,
+    }
+
+
+def lines(found: dict[str, Any]) -> list[str]:
+    """Return what `status` found for a person."""
+    words = {"at work": f": {found['by']}", "stopped": "; `--resume` continues it"}
+    share = 100 * found["done"] / found["samples"]
+    return [
+        f"study      {found['study']}",
+        f"state      {found['state']}{words.get(found['state'], '')}",
+        f"done       {found['done']} of {found['samples']} samples ({share:.3g} %), "
+        f"{found['chunks_done']} of {found['chunks']} chunks",
+        *(_live_lines(found["live"]) if found["live"] else []),
     ]
-    return lines + (_live(directory, samples - done) if holder else [])
 
 
-def _state(holder: str, steps: set[str]) -> str:
-    if holder:
-        return f"at work: {holder}"
-    return "complete" if "complete" in steps else "stopped; `--resume` continues it"
-
-
-def _live(directory: Path, left: int) -> list[str]:
+def _live(directory: Path, left: int) -> dict[str, Any] | None:
     """Return what the run says of itself; nothing where it has not said anything yet."""
     try:
         found = Folder(directory).read_json(FILE)
         rate = found["samples"] / max(1e-9, found["now"] - found["began"])
-        more = f", about {_duration(left / rate)} left" if rate > 0 else ""
-        lines = [
-            f"rate       {rate:.3g} samples/s{more}",
-            f"failed     {found['failed']} samples of those done since the last start",
+        now = time.time()
+        workers = [
+            {
+                "name": str(each["name"]),
+                "chunk": each["chunk"],
+                "seconds": None if each["chunk"] is None else now - each["since"],
+                "silent": bool(each["silent"]),
+            }
+            for each in found["workers"]
         ]
-        lines += [f"worker     {_worker(each)}" for each in found["workers"]]
-        lines += [f"said       {line}" for line in found["said"]]
-        old = time.time() - found["now"]
-        if old > 30:
-            lines.append(f"written    {_duration(old)} ago: the run may hang")
+        return {
+            "samples_a_second": rate,
+            "seconds_left": left / rate if rate > 0 else None,
+            "failed": found["failed"],
+            "workers": workers,
+            "said": [str(line) for line in found["said"]],
+            "written_seconds_ago": now - found["now"],
+        }
     except (OSError, KeyError, TypeError, ValueError, AttributeError):
-        return []
-    return lines
+        return None
 
 
-def _worker(found: dict) -> str:
+def _live_lines(live: dict[str, Any]) -> list[str]:
+    left, old = live["seconds_left"], live["written_seconds_ago"]
+    more = "" if left is None else f", about {duration(left)} left"
+    return [
+        f"rate       {live['samples_a_second']:.3g} samples/s{more}",
+        f"failed     {live['failed']} samples of those done since the last start",
+        *(f"worker     {_worker(each)}" for each in live["workers"]),
+        *(f"said       {line}" for line in live["said"]),
+        *([f"written    {duration(old)} ago: the run may hang"] if old > 30 else []),
+    ]
+
+
+def _worker(found: dict[str, Any]) -> str:
     if found["chunk"] is None:
         what = "has nothing to do"
     else:
-        what = f"at chunk {found['chunk']} for {_duration(time.time() - found['since'])}"
+        what = f"at chunk {found['chunk']} for {duration(found['seconds'])}"
     return f"{found['name']} {what}{', not heard of' if found['silent'] else ''}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -4,6 +4,7 @@ import csv
 import io
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,11 +24,11 @@ FAILURES = "failed.csv"
 _MOST_LISTED = 100_000  # samples
 
 
-def summary(study: Study, directory: Path) -> tuple[list[str], int]:
-    """Return the lines, and how many samples failed; those are listed in `failed.csv`.
+def summary(study: Study, directory: Path) -> dict[str, Any]:
+    """Return what a study found, and list the samples that failed in `failed.csv`.
 
-    Failures are counted over all samples; the rest is said of those that can be held at a
-    time, evenly chosen where there are more.
+    Failures are counted over all samples; `found`, the analysis's own lines, is said of
+    those that can be held at a time, `of`, evenly chosen where there are more.
     """
     grid = samples.grid_of(study.sampling, study.paths) if study.paths else None
     many = study.samples > MOST_SHOWN
@@ -38,19 +39,38 @@ def summary(study: Study, directory: Path) -> tuple[list[str], int]:
         return np.asarray(rows) if some is None else rows[some]
 
     counted, number = _failures(study, directory)
-    why = "; ".join(f"{n}: {reason(code)}" for code, n in counted.most_common(3))
-    bad = sum(counted.values())
-    listed = f" ({why}); listed in {directory / FAILURES}" if counted else ""
-    lines = [
-        f"done       {number} samples {_time(directory)}",
-        f"failed     {bad}{listed}",
-        *([f"of         {len(some)} samples, evenly chosen:"] if some is not None else []),
-        *([refined(read)] if study.sampling.method == "refine" else []),
-        *ANALYSES[study.analysis.kind].summary(read, study),
-        f"evidence   {study.run.evidence}",
-        f"results    {directory / RESULTS}",
+    words = [refined(read)] if study.sampling.method == "refine" else []
+    sessions = read_times(directory)["sessions"]
+    return {
+        "study": study.title,
+        "done": number,
+        "seconds": sum(each["seconds"] for each in sessions),
+        "compile_seconds": sum(each["compile_seconds"] for each in sessions),
+        "failed": counted.total(),
+        "reasons": {reason(code): n for code, n in counted.most_common()},
+        "failed_list": str(directory / FAILURES) if counted else None,
+        "of": number if some is None else len(some),
+        "found": [*words, *ANALYSES[study.analysis.kind].summary(read, study)],
+        "evidence": study.run.evidence,
+        "results": str(directory / RESULTS),
+    }
+
+
+def lines(found: dict[str, Any]) -> list[str]:
+    """Return what `summary` found for a person, in a few lines."""
+    most = list(found["reasons"].items())[:3]
+    why = "; ".join(f"{n}: {words}" for words, n in most)
+    listed = f" ({why}); listed in {found['failed_list']}" if most else ""
+    some = found["of"] < found["done"]
+    return [
+        f"done       {found['done']} samples in {found['seconds']:.0f} s, "
+        f"{found['compile_seconds']:.0f} s of it compiling",
+        f"failed     {found['failed']}{listed}",
+        *([f"of         {found['of']} samples, evenly chosen:"] if some else []),
+        *found["found"],
+        f"evidence   {found['evidence']}",
+        f"results    {found['results']}",
     ]
-    return lines, bad
 
 
 def _failures(study: Study, directory: Path) -> tuple[Counter[int], int]:
@@ -74,10 +94,3 @@ def _failures(study: Study, directory: Path) -> tuple[Counter[int], int]:
     if counted:
         Folder(directory).write(FAILURES, text.getvalue().encode(), sync=False)
     return counted, first
-
-
-def _time(directory: Path) -> str:
-    sessions = read_times(directory)["sessions"]
-    seconds = sum(session["seconds"] for session in sessions)
-    compiling = sum(session["compile_seconds"] for session in sessions)
-    return f"in {seconds:.0f} s, {compiling:.0f} s of it compiling"

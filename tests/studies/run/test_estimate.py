@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from jaxvib.cli import main
-from jaxvib.studies.run.estimate import estimate
+from jaxvib.studies.run.estimate import estimate, lines
 from jaxvib.studies.run.study import load
 from tests.studies import pushed
 
@@ -29,8 +29,9 @@ def run(config, out):
 
 
 def time_of(config, folder):
-    found = [line for line in estimate(load(config), folder) if line.startswith("time")]
-    return " ".join(found).removeprefix("time").strip()
+    told = lines(estimate(load(config), folder))
+    (found,) = (line for line in told if line.startswith("time"))
+    return found.removeprefix("time").strip()
 
 
 def test_nothing_is_said_of_time_before_such_a_study_was_run(config, tmp_path):
