@@ -33,8 +33,10 @@ SHOWN = {
     "brake": "amplitude",
     "chain_with_stop": "energy_density",
     "damper_front": "pareto_front",
+    "pendulum": "amplitude_curves",
     "quick": "regimes",
     "regime_map": "regimes",
+    "rotor_rub": "amplitude",
     "vibro_impact_2011": "amplitude",
     "wave_packet": "energy_density",
 }

@@ -64,10 +64,11 @@ def _nan_where_it_fails(function: Callable) -> Callable:
     @functools.wraps(function)
     def quiet(matrix, *others, **settings):
         try:
-            return function(matrix, *others, **settings)
+            with np.errstate(invalid="ignore"):
+                return function(matrix, *others, **settings)
         except np.linalg.LinAlgError:
             like = others[0] if function is np.linalg.solve else matrix
-            scalar = function in (np.linalg.cond, np.linalg.norm)
+            scalar = function in (np.linalg.cond, np.linalg.norm, np.linalg.det)
             return np.float64(np.nan) if scalar else np.full_like(like, np.nan)
 
     return quiet
@@ -80,7 +81,7 @@ class _LinearAlgebra:
     inv = staticmethod(_nan_where_it_fails(np.linalg.inv))
     cond = staticmethod(_nan_where_it_fails(np.linalg.cond))
     norm = staticmethod(_nan_where_it_fails(np.linalg.norm))
-    det = staticmethod(np.linalg.det)
+    det = staticmethod(_nan_where_it_fails(np.linalg.det))
 
     @staticmethod
     def eigvals(matrix):

@@ -2,7 +2,7 @@
 
 import ast
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from ._nearest import nearest
@@ -65,19 +65,23 @@ class Expression:
         **Raises:** `ValueError` for a name that is not among the values, pointing at it,
         or where the formula has no value.
         """
-        for name in self.names:
-            if name not in values:
-                near = nearest(name, values)
-                hint = f"did you mean {near!r}? " if near else ""
-                raise ValueError(
-                    f"{self._pointed(self._places[name], f'{name!r} is not known')}; {hint}"
-                    f"known: {', '.join(list(values)[:12])}"
-                )
+        self.check_names(values)
         try:
             return self._at(self._tree, values, functions)
         except (ArithmeticError, ValueError) as error:
             reason = str(error) or type(error).__name__
             raise ValueError(f"{self.text!r} has no value: {reason}") from None
+
+    def check_names(self, known: Collection[str]) -> None:
+        """Raise `ValueError` for a name that is not known, pointing at it."""
+        for name in self.names:
+            if name not in known:
+                near = nearest(name, known)
+                hint = f"did you mean {near!r}? " if near else ""
+                raise ValueError(
+                    f"{self._pointed(self._places[name], f'{name!r} is not known')}; {hint}"
+                    f"known: {', '.join(list(known)[:12])}"
+                )
 
     def _at(self, node, values, functions):
         if isinstance(node, ast.BinOp):

@@ -12,7 +12,7 @@ VARIABLES = "variables."
 _OWN = {
     "abs": jnp.abs, "atan2": jnp.arctan2, "min": jnp.minimum, "max": jnp.maximum,
 }  # fmt: skip
-_FUNCTIONS = {name: _OWN.get(name) or getattr(jnp, name) for name in FUNCTIONS}
+ARRAY_FUNCTIONS = {name: _OWN.get(name) or getattr(jnp, name) for name in FUNCTIONS}
 expression = functools.lru_cache(Expression)
 
 
@@ -41,7 +41,7 @@ def formula_values(formulas: Mapping[str, str], known: Mapping[str, Any]) -> dic
     """Return the values of formulas in their order, by path; `known`: all others'."""
     values, found = named(known), {}
     for path, text in formulas.items():
-        found[path] = jnp.asarray(expression(text).value(values, _FUNCTIONS), float)
+        found[path] = jnp.asarray(expression(text).value(values, ARRAY_FUNCTIONS), float)
         values |= named({path: found[path]})
     return found
 

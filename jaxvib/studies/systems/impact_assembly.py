@@ -9,6 +9,7 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
+from ..._expression import Expression
 from ..._nearest import nearest
 from ..config.catalogue import Declared, catalogue
 from ..config.document import Document
@@ -77,6 +78,7 @@ _LAWS = {
         "polynomial": _Law("PolynomialLaw"),
         "polynomial_damper": _Law("PolynomialDamperLaw"),
         "piecewise_linear": _Law("PiecewiseLinearLaw"),
+        "formula": _Law("FunctionLaw"),
     },
 }
 _KEYS = {  # of each section
@@ -99,6 +101,7 @@ _EXAMPLES = {
     "PolynomialLaw": {"coefficients": [1.0]},
     "PolynomialDamperLaw": {"coefficients": [1.0]},
     "PiecewiseLinearLaw": {"stiffness": [1.0, 1.0], "breaks": [1.0]},
+    "FunctionLaw": {"function": max, "parameters": {}},
     "CoulombFriction": {"force": 1.0, "static": 1.0, "speed": 0.0, "stribeck": 1.0},
     "FourierLoad": {"frequency": 1.0, "cosine": [1.0], "sine": [1.0]},
     "PulseLoad": {"amplitude": 1.0, "start": 0.0, "duration": 1.0, "every": 1.0},
@@ -125,6 +128,16 @@ _OF_RECORDS: dict[str, Any] = {
         Field(default="", max_length=2000, description="what file they were read from"),
     ),
 }
+_FORMULA: dict[str, Any] = {
+    "formula": (
+        str,
+        Field(
+            max_length=500,
+            description="the force by `elongation`, `rate`, variables and parameters, N",
+        ),
+    )
+}
+_MOTION = ("elongation", "rate")  # what such a formula may name besides
 
 
 def _place(given: object) -> object:
@@ -194,11 +207,25 @@ class ImpactAssemblyKind(SystemKind):
                     name: _part(keys, entry, f"system.{section}.{name}", document)
                     for name, entry in parts.items()
                 }
-        return validated(ImpactAssemblyOptions, table, "system", document)
+        options = validated(ImpactAssemblyOptions, table, "system", document)
+        self._check_formulas(options, document)
+        return options
 
     def refuse_transients(self, options, document: Document) -> None:
         """Raise `ValueError` for a load that never comes again, or none that changes."""
         _refuse_what_does_not_repeat(options, document.where("system"))
+
+    def _check_formulas(self, options, document: Document) -> None:
+        """Raise `ValueError` for a spring whose law is no formula of what is there."""
+        known = (*_MOTION, *options.variables, *self.declared(options), *options.formulas)
+        for name, table in options.springs.items():
+            if (text := table.model_dump().get("law", {}).get("formula")) is None:
+                continue
+            path = f"system.springs.{name}.law.formula"
+            try:
+                Expression(text).check_names(known)
+            except ValueError as error:
+                raise ValueError(f"{document.where(path)}: {path}: {error}") from None
 
     def schema(self) -> dict:
         """Return the JSON schema of the table, a part of each kind in it."""
@@ -264,16 +291,22 @@ class ImpactAssemblyKind(SystemKind):
         systems = library("systems")
         linear = assembled(options.linear)
         parts: dict[str, list] = {section: [] for section in _KEYS}
+        formulas = dict(options.formulas)
         for section, built in parts.items():
             for name, table in getattr(options, section).items():
                 along = _direction(linear, section, name, table)
-                built.append(_part_of(systems, along, table, name))
+                if _kind(table) == ("spring", "formula"):
+                    law, follows = library("systems.springs").formula_law(table.law.formula)
+                    built.append(systems.NonlinearSpring(along, law, name))
+                    formulas |= {f"springs.{name}.law.{p}": t for p, t in follows.items()}
+                else:
+                    built.append(_part_of(systems, along, table, name))
         system = systems.ImpactSystem(linear, **{k: tuple(v) for k, v in parts.items()})
-        if not options.formulas and not options.variables:
+        if not formulas and not options.variables:
             return system
         variables = {name: each.value for name, each in options.variables.items()}
         units = {name: each.unit for name, each in options.variables.items()}
-        return systems.derived(system, options.formulas, variables, units)
+        return systems.derived(system, formulas, variables, units)
 
 
 @functools.cache
@@ -290,6 +323,8 @@ def part_tables() -> dict[str, type[Table]]:
                 (law if inner != path else own)[inner] = _field(inner, entry)
             if "values" in law:
                 law |= _OF_RECORDS
+            if kind == "formula":
+                law |= _FORMULA
             said = Field(description=f"the law of the {_SAID[key]}")
             inside = pydantic.create_model(f"{name}_law", __base__=Table, **law)
             laws: dict[str, Any] = {_INSIDE[key]: (inside, said)} if law else {}

@@ -1,5 +1,6 @@
 """Springs and dampers of any law between freedoms."""
 
+from .formulas import formula_law as formula_law
 from .laws import FunctionLaw as FunctionLaw
 from .laws import PiecewiseLinearLaw as PiecewiseLinearLaw
 from .laws import PolynomialDamperLaw as PolynomialDamperLaw

@@ -4,6 +4,7 @@ import itertools
 import subprocess
 import sys
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -157,7 +158,8 @@ def test_every_contact_and_load_is_what_it_is_in_python(tmp_path):
     sections = given.contacts, given.loads, given.frictions, given.springs
     tables = [table for section in sections for table in section.values()]
     never_again = {f"load_{kind}" for kind in ("step", "ramp", "chirp")}
-    rest = {table for name, table in part_tables().items() if name not in never_again}
+    apart = never_again | {"spring_formula"}  # of which a test of its own below
+    rest = {table for name, table in part_tables().items() if name not in apart}
     assert {type(table) for table in tables} == rest
     scalars = {path for path, entry in theirs.items() if np.ndim(entry.value) == 0}
     from jaxvib.studies.analyses.kinds import SYSTEMS
@@ -266,6 +268,39 @@ def test_places_that_are_not_there_are_named(tmp_path):
     study = load(written(tmp_path, EVERY_PART), ["contacts.stop.at=crat"])
     with pytest.raises(ValueError, match=r"contacts.stop.at: .*did you mean 'cart'"):
         build(study)
+
+
+def test_a_spring_by_a_formula_is_the_function_of_python(tmp_path):
+    grip = 'variables.grip = { value = 5.0, unit = "N" }'
+    formula = "grip * tan(elongation) + rate * contacts.stop.gap"
+    own = f'own = {{ spring = "formula", at = "cart", law.formula = "{formula}" }}'
+    text = EVERY_PART.replace('"impact_assembly"', f'"impact_assembly"\n{grip}')
+    text = text.replace("[system.springs]", f"[system.springs]\n{own}")
+    study = load(written(tmp_path, text))
+    system, plain = build(study), build(load(written(tmp_path, EVERY_PART)))
+    gap = float(jv.parameters(plain)["contacts.stop.gap"].value)
+    along = plain.linear.direction("cart")
+    state = jnp.linspace(0.1, 0.4, plain.rest().size)
+    stretch, rate = along @ state[: along.size], along @ state[along.size :]
+
+    def added(grip, gap):
+        return -along * (grip * np.tan(stretch) + rate * gap)
+
+    def difference(system, plain):
+        found, without = (
+            each.equation().vector_field(0.3, state)[along.size :]
+            for each in (system, plain)
+        )
+        return plain.linear.matrices()[0] @ (found - without)
+
+    np.testing.assert_allclose(difference(system, plain), added(5.0, gap), atol=1e-12)
+    changes = {"contacts.stop.gap": 0.7}
+    moved = jv.replace(system, {"variables.grip": 2.0} | changes)
+    np.testing.assert_allclose(
+        difference(moved, jv.replace(plain, changes)), added(2.0, 0.7), atol=1e-12
+    )
+    with pytest.raises(ValueError, match=r"own.law.formula: .* did you mean 'grip'"):
+        load(written(tmp_path, text.replace('"grip *', '"gripp *')))
 
 
 @pytest.mark.parametrize(

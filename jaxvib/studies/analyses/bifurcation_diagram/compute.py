@@ -85,6 +85,7 @@ def summary(read: Callable, study) -> list[str]:
             f"exponent   largest {exponent[wild]:.4g} +- {error:.1g} 1/s at {path} = "
             f"{values[wild]:.5g}"
         )
+    if np.nan_to_num(force).max() > 0:
         worst = int(np.nanargmax(force))
         lines.append(
             f"worst      contact force {force[worst]:.4g} N at {path} = {values[worst]:.5g}"

@@ -96,7 +96,7 @@ def summary(read: Callable, study) -> list[str]:
             f"best       largest |multiplier| {largest[best]:.3g} at "
             f"{_at(study, read, best)}"
         )
-    if np.isfinite(force).any():
+    if np.nan_to_num(force).max() > 0:
         worst = int(np.nanargmax(force))
         lines.append(
             f"worst      contact force {force[worst]:.4g} N at {_at(study, read, worst)}"
