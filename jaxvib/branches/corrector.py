@@ -99,14 +99,14 @@ def corrector(static, path: str, unknowns: int, engine: str = "auto"):
             final = flow(there, state, begin, end, rtol=course.tight, engine=engine)
             return final, final
 
-        def columns(state, part):
+        def sensitivities(state, part):
             value = x[-1] * course.units[-1]
             return jax.jacfwd(end, (0, 1), has_aux=True)(state, value, part)
 
         if segments == 1:
-            found = jax.tree.map(lambda leaf: leaf[None], columns(states[0], 0.0))
+            found = jax.tree.map(lambda leaf: leaf[None], sensitivities(states[0], 0.0))
         else:
-            found = jax.vmap(columns)(states, parts)
+            found = jax.vmap(sensitivities)(states, parts)
         (blocks, slopes), ends = found
         residual = (ends - jnp.roll(states, -1, 0)).reshape(-1)
         matrix = _joined(blocks, size)

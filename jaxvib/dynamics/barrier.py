@@ -18,8 +18,8 @@ class Barrier(NamedTuple):
     costs many times the work and the compile time. Barriers stop it from JAX 0.12 on; the
     compiler of earlier ones drops them before it fuses. There a division by a 1 that it
     cannot know is too dear for that, and costs about as much as its barriers would.
-    Tangents are divided by the tangent of that 1, if it has one: a 1 of each column, as
-    one of all columns would become a factor.
+    Tangents are divided by the tangent of that 1, if it has one: a 1 of each sensitivity,
+    as one of all sensitivities would become a factor.
 
     **Fields:** `one`: a 1 that XLA cannot know.
     """

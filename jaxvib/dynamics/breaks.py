@@ -1,8 +1,8 @@
 r"""Steps that end where a load breaks: none is taken over a pulse or a corner of a record.
 
 A step ends a few roundings before the break $b$ and the next one starts as much behind it.
-There the columns of a motion jump, as the break itself moves with its parameters: to first
-order by $(f^- - f^+)\,db$, with the rates $f$ on either side.
+There the sensitivities of a motion jump, as the break itself moves with its parameters: to
+first order by $(f^- - f^+)\,db$, with the rates $f$ on either side.
 """
 
 import jax

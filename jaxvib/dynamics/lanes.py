@@ -43,8 +43,8 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None, kind=Non
     Dormand and Prince's 8(7) pair with all in scalar components: mapped over samples
     each is one array, and a step is a few kernels, while a small array per sample is
     many small copies. `watch`: as for `solve.integrate`. It has no derivatives of its
-    own; `solve` integrates columns with the state. `kind`: the type of the stages, that of
-    the state unless given; what the steps add up to keeps the state's.
+    own; `solve` integrates sensitivities with the state. `kind`: the type of the stages,
+    that of the state unless given; what the steps add up to keeps the state's.
     """
     flat, _ = ravel_pytree(state)
     numbers = [x for x in jax.tree.leaves((prepared, t0, t1)) if _real(x)]
@@ -128,7 +128,7 @@ class _Stepping:
             seen = update(watched, time, moved, first, last)
             watched = _chosen(active & good, seen, watched)
         good = active & good
-        if problem.has_columns:
+        if problem.has_sensitivities:
             jumped = jumped | (good & self._jumps(moved, parts, new))
         new = _chosen(good, (moved, new, stages[-1]), (time, parts, rate))
         if there is not None:

@@ -17,7 +17,7 @@ $$p = (1 + \tau |J|)^{16} (|y| + \tau \overline{|f|}), \qquad
   1/\tau = \rho(|J|) + 2\pi/T,$$
 
 which is what the components make of each other ($\overline{|f|}$: mean of a period). The
-columns of a motion, its derivatives, have the same ratios between their components.
+sensitivities of a motion, its derivatives, have the same ratios between their components.
 """
 
 import functools
@@ -55,7 +55,7 @@ class Scales(NamedTuple):
     least: Float[Array, " n"]
 
     def sizes(self, values: Float[Array, "*rows n"]) -> Float[Array, "*rows n"]:
-        """Return what size values, as a state's or a column's, give each component."""
+        """Return what size values, as a state's or a sensitivity's, give each component."""
         units = jnp.broadcast_to(self.units, values.shape)
         reached = units > 0
         ratios = jnp.where(reached, jnp.abs(values) / jnp.where(reached, units, 1.0), 0.0)
@@ -68,25 +68,28 @@ class Scales(NamedTuple):
         return units * jnp.concatenate(wide, axis=-1)
 
     def least_sizes(self, start, rates):
-        """Return the least sizes of a state, or of one and its columns, from its start.
+        """Return the least sizes of a state, or of one with sensitivities, from its start.
 
-        Columns by a parameter start at zero: as large as their rates make them, or, where
-        the parameter does not act yet, as the state, whose unit they have.
+        Sensitivities by a parameter start at zero: as large as their rates make them, or,
+        where the parameter does not act yet, as the state, whose unit they have.
         """
-        (state, *columns), (_, *rates) = jax.tree.leaves(start), jax.tree.leaves(rates)
+        (state, *sensitivities), (_, *rates) = (
+            jax.tree.leaves(start),
+            jax.tree.leaves(rates),
+        )
         sizes = [jnp.maximum(self.least, self.sizes(jnp.abs(state - self.zero)))]
-        for column, rate in zip(columns, rates, strict=True):
-            size = self.sizes(column)
-            if column.ndim == 2:
+        for sensitivity, rate in zip(sensitivities, rates, strict=True):
+            size = self.sizes(sensitivity)
+            if sensitivity.ndim == 2:
                 reached = self.pace * self.sizes(rate)
                 state = jnp.broadcast_to(sizes[0], size.shape)
                 reached = jnp.where(_still(reached), state, jnp.minimum(reached, state))
-                size = jnp.where(_still(column), reached, size)
+                size = jnp.where(_still(sensitivity), reached, size)
             sizes.append(size)
         return jax.tree.unflatten(jax.tree.structure(start), sizes)
 
     def allowed(self, rtol, least, first, last):
-        """Return the errors that a step between two states (with columns) may make."""
+        """Return the errors that a step between states (with sensitivities) may make."""
 
         def of(least, first, last, zero=None):
             both = jnp.maximum(jnp.abs(first), jnp.abs(last))
@@ -101,7 +104,7 @@ class Scales(NamedTuple):
         return jax.tree.unflatten(jax.tree.structure(first), parts)
 
     def allowed_parts(self, rtol, least, first, last) -> list:
-        """Return `allowed` of scalars: the components of a state and then of its columns.
+        """Return `allowed` of scalars: a state's components and then its sensitivities'.
 
         Mapped over lanes each is one array, as all that `lanes` steps with.
         """
@@ -217,7 +220,7 @@ def field_scales(field, t0, state, period) -> Scales:
 
 
 def base(state) -> Float[Array, " n"]:
-    """Return the state itself of one that has its columns with it."""
+    """Return the state itself of one that has its sensitivities with it."""
     return jax.tree.leaves(state)[0]
 
 

@@ -12,14 +12,14 @@ import numpy as np
 
 from ..ensemble import Reason
 from .breaks import just_before
-from .columns import MOST_COLUMNS, basis_of, contracted, is_zero
 from .looks import longest_of
 from .scales import Scales, base, begun
+from .sensitivities import MOST_SENSITIVITIES, basis_of, contracted, is_zero
 from .stepper import Controller, Stepper
 
 PyTree = Any
 
-# The tolerance and the step of differences between first-order columns.
+# The tolerance and the step of differences between first-order sensitivities.
 _TIGHTEST = 1e-13
 _RELATIVE_STEP = 1e-4
 
@@ -38,13 +38,13 @@ class Problem(NamedTuple):
     what errors are measured against; `skips(h, slack, start, end, prepared)` says whether
     a step of length h between two pairs (state, rate) may have passed a contact unseen,
     deeper than displacements of sizes `slack` reach: such a step is taken again;
-    `has_columns`: whether the state is one with its columns already; `steps`: of the
-    engine that integrates it, see `engines.stepped`;
-    `longest(t0, t1, state, prepared)`: the longest step that passes nothing, None for any;
-    `jumps(scales, t, first, last, prepared)`: whether the field jumps between two states;
-    `next_break(t, prepared)`: when the field breaks next, None if it never does;
-    `crossed(t, state, prepared)`: the state behind the break that comes next after a time;
-    `method`: the pair of the steps that diffrax takes.
+    `has_sensitivities`: whether the state is one with its sensitivities already; `steps`:
+    of the engine that integrates it, see `engines.stepped`; `longest(t0, t1, state,
+    prepared)`: the longest step that passes nothing, None for any; `jumps(scales, t, first,
+    last, prepared)`: whether the field jumps between two states; `next_break(t, prepared)`:
+    when the field breaks next, None if it never does; `crossed(t, state, prepared)`: the
+    state behind the break that comes next after a time; `method`: the pair of the steps
+    that diffrax takes.
     """
 
     prepare: Callable[[PyTree], PyTree]
@@ -53,7 +53,7 @@ class Problem(NamedTuple):
     steps: Callable[..., "Steps"]
     norm: Callable[[PyTree], Any] = rms
     skips: Callable[..., Any] | None = None
-    has_columns: bool = False
+    has_sensitivities: bool = False
     longest: Callable[..., Any] = lambda *_: None
     jumps: Callable[..., Any] = lambda *_: None
     next_break: Callable[..., Any] = lambda *_: None
@@ -94,7 +94,7 @@ def solve(
 ) -> Solution:
     r"""Integrate a problem from `t0` to `t1`.
 
-    The derivative rule integrates the state $y$ together with its columns $Y_j =
+    The derivative rule integrates the state $y$ together with its sensitivities $Y_j =
     \partial y / \partial p_j$ by every perturbed state and parameter,
 
     $$\dot Y_j = \frac{\partial f}{\partial y} Y_j + \frac{\partial f}{\partial p_j},$$
@@ -132,7 +132,7 @@ def _run(problem, state, parameters, t0, t1, tolerance) -> Solution:
 def ended(solution, finite) -> tuple[PyTree, Any]:
     """Return the state at the end of diffrax's solution, and its reason code.
 
-    Where the field jumps the columns are none, and the state is one still.
+    Where the field jumps the sensitivities are none, and the state is one still.
     """
     result = reason_of(solution.result, finite)
     good = known = result == Reason.SUCCESS
@@ -192,7 +192,7 @@ def integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
     controller = diffrax.PIDController(
         0.0, 1.0, norm=problem.norm, dtmin=least, dtmax=longest
     )
-    looks = jumps if problem.has_columns else None
+    looks = jumps if problem.has_sensitivities else None
 
     def next_break(time, arrays):
         return problem.next_break(time, eqx.combine(arrays, static))
@@ -243,26 +243,28 @@ def _tangent(problem, tolerance, primals, tangents):
         weights = weight if weights is None else jnp.concatenate([weights, weight])
     still = all(is_zero(d) for d in jax.tree.leaves(d_parameters, is_leaf=is_zero))
 
-    def columns_along(rows):
-        """Return the solution and its columns along a stack of rows."""
+    def sensitivities_along(rows):
+        """Return the solution and its sensitivities along a stack of rows."""
         starts, directions = rows
-        if problem.has_columns and problem.skips is not None:
+        if problem.has_sensitivities and problem.skips is not None:
             solution = solve(problem, state, parameters, t0, t1, tolerance)
             return solution, _differences(problem, tolerance, primals, *rows)
         whole = augmented(problem, None if still else directions)
         solution = solve(whole, (state, starts), parameters, t0, t1, tolerance)
-        final, columns = solution.state
-        return solution._replace(state=final), columns
+        final, sensitivities = solution.state
+        return solution._replace(state=final), sensitivities
 
-    if basis is not None and len(weights) <= MOST_COLUMNS:
-        solution, columns = columns_along(basis)
-        moved = jax.tree.map(lambda column: jnp.tensordot(weights, column, 1), columns)
+    if basis is not None and len(weights) <= MOST_SENSITIVITIES:
+        solution, sensitivities = sensitivities_along(basis)
+        moved = jax.tree.map(
+            lambda sensitivity: jnp.tensordot(weights, sensitivity, 1), sensitivities
+        )
     else:
         solution = solve(problem, state, parameters, t0, t1, tolerance)
         if basis is None:
             moved = jax.tree.map(jnp.zeros_like, solution.state)
         else:
-            moved = contracted(lambda rows: columns_along(rows)[1], basis, weights)
+            moved = contracted(lambda rows: sensitivities_along(rows)[1], basis, weights)
     if not is_zero(d_t1):
         prepared = problem.prepare(parameters)
         # A break at the end is not passed yet.
@@ -274,10 +276,10 @@ def _tangent(problem, tolerance, primals, tangents):
 
 
 def _differences(problem, tolerance, primals, starts, directions):
-    r"""Return the columns of columns: by differences of error-controlled first ones.
+    r"""Return second sensitivities: by differences of error-controlled first ones.
 
     The second derivative of a Hertz force grows like $z^{-1/2}$ at onset. No step
-    size control sees that singularity, and second-order columns integrated through it
+    size control sees that singularity, and second-order sensitivities integrated through it
     are wrong by per cents at any tolerance, while the first-order ones are smooth
     functions of state and parameters to the solver's last digits. Their central
     difference of fourth order is right to about 1e-8.
@@ -289,7 +291,7 @@ def _differences(problem, tolerance, primals, starts, directions):
     rates = problem.field(t0, state, prepared)
     sizes = base(scales.least_sizes(state, rates))
 
-    def column(start, direction):
+    def sensitivity(start, direction):
         # Per size of the motion; parameters move by a part of themselves.
         reach = jnp.max(jnp.abs(base(start)) / jnp.where(sizes > 0, sizes, 1.0))
         step = _RELATIVE_STEP / jnp.where(reach > 0, reach, 1.0)
@@ -306,14 +308,15 @@ def _differences(problem, tolerance, primals, starts, directions):
         weights = jnp.array([1.0, -8.0, 8.0, -1.0]) / (12 * step)
         return jax.tree.map(lambda leaf: jnp.tensordot(weights, leaf, 1), values)
 
-    return jax.vmap(column)(starts, directions)
+    return jax.vmap(sensitivity)(starts, directions)
 
 
 def augmented(problem: Problem, directions: PyTree | None) -> Problem:
-    """Return the problem of a state and its columns along parameter directions.
+    """Return the problem of a state and its sensitivities along parameter directions.
 
-    `directions`: parameters with a leading axis of columns, None where no parameter
-    moves. The state becomes (state, columns), columns having the same leading axis.
+    `directions`: parameters with a leading axis of sensitivities, None where no parameter
+    moves. The state becomes (state, sensitivities), sensitivities having the same leading
+    axis.
     """
 
     def prepare(parameters):
@@ -323,19 +326,21 @@ def augmented(problem: Problem, directions: PyTree | None) -> Problem:
         return prepared, jax.vmap(push)(directions)
 
     def field(time, state, prepared):
-        state, columns = state
+        state, sensitivities = state
         prepared, directions = prepared
         if directions is None:
             rate, push = jax.linearize(lambda s: problem.field(time, s, prepared), state)
-            return rate, jax.vmap(push)(columns)
+            return rate, jax.vmap(push)(sensitivities)
         rate, push = jax.linearize(
             lambda state, prepared: problem.field(time, state, prepared), state, prepared
         )
-        return rate, jax.vmap(push)(columns, directions)
+        return rate, jax.vmap(push)(sensitivities, directions)
 
     def norm(errors):
-        error, columns = errors
-        return jnp.maximum(problem.norm(error), jnp.max(jax.vmap(problem.norm)(columns)))
+        error, sensitivities = errors
+        return jnp.maximum(
+            problem.norm(error), jnp.max(jax.vmap(problem.norm)(sensitivities))
+        )
 
     def scales(t0, t1, state, prepared):
         return problem.scales(t0, t1, state, prepared[0])
@@ -355,17 +360,17 @@ def augmented(problem: Problem, directions: PyTree | None) -> Problem:
         return problem.next_break(time, prepared[0])
 
     def crossed(time, state, prepared):
-        state, columns = state
+        state, sensitivities = state
         prepared, directions = prepared
         if directions is None:
             behind, push = jax.linearize(
                 lambda s: problem.crossed(time, s, prepared), state
             )
-            return behind, jax.vmap(push)(columns)
+            return behind, jax.vmap(push)(sensitivities)
         behind, push = jax.linearize(
             lambda state, prepared: problem.crossed(time, state, prepared), state, prepared
         )
-        return behind, jax.vmap(push)(columns, directions)
+        return behind, jax.vmap(push)(sensitivities, directions)
 
     return problem._replace(
         prepare=prepare,
@@ -377,7 +382,7 @@ def augmented(problem: Problem, directions: PyTree | None) -> Problem:
         crossed=crossed,
         norm=norm,
         skips=None if problem.skips is None else skips,
-        has_columns=True,
+        has_sensitivities=True,
     )
 
 

@@ -102,7 +102,7 @@ def no_period(system, period, code) -> Int[Array, ""]:
 def revolve(
     system, state, periods, *, rtol, grazing, active=True, engine="auto", longest=None
 ) -> Revolution:
-    """Follow a motion, its columns and its contacts over a whole number of periods.
+    """Follow a motion, its sensitivities and its contacts over a whole number of periods.
 
     `longest`: the longest step, s, unless each period is to look for it.
     """
@@ -113,7 +113,7 @@ def revolve(
         go = active & (last.result == Reason.SUCCESS) & (index < periods)
         begin = jnp.where(jnp.isnan(period), 0.0, index.astype(float) * period)
         end = jnp.where(go, begin + period, begin)
-        # Columns start from a unit matrix in each period, under an error control of
+        # Sensitivities start from a unit matrix in each period, under an error control of
         # their own.
         seen = observe(
             system,

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..dynamics.columns import MOST_COLUMNS, basis_of, contracted
 from ..dynamics.extremes import top
 from ..dynamics.observables import times_of_largest_forces
+from ..dynamics.sensitivities import MOST_SENSITIVITIES, basis_of, contracted
 
 
 def with_slopes(found: Callable, smooth: Callable, arrays: Any):
@@ -33,18 +33,19 @@ def with_slopes(found: Callable, smooth: Callable, arrays: Any):
         if basis is None:
             return (result, stops), still
 
-        def columns_along(rows):
-            def column(row):
+        def sensitivities_along(rows):
+            def sensitivity(row):
                 return jax.jvp(lambda a: smooth(a, stops), (arrays,), (row,))[1]
 
-            return jax.vmap(column)(rows[1])
+            return jax.vmap(sensitivity)(rows[1])
 
-        if len(weights) <= MOST_COLUMNS:
+        if len(weights) <= MOST_SENSITIVITIES:
             moved = jax.tree.map(
-                lambda column: jnp.tensordot(weights, column, 1), columns_along(basis)
+                lambda sensitivity: jnp.tensordot(weights, sensitivity, 1),
+                sensitivities_along(basis),
             )
         else:
-            moved = contracted(columns_along, basis, weights)
+            moved = contracted(sensitivities_along, basis, weights)
         names = list(moved)
         changed = eqx.tree_at(
             lambda each: [getattr(each, name) for name in names],

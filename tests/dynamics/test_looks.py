@@ -80,7 +80,7 @@ def rubbed(slip):
     return jv.forced_system(field, parameters={}, period=2 * np.pi / 0.7, dimension=2)
 
 
-def test_a_field_that_jumps_in_its_state_has_no_columns_and_says_so():
+def test_a_field_that_jumps_in_its_state_has_no_sensitivities_and_says_so():
     rough = rubbed(0)
     orbit = jv.periodic_orbit(rough, jnp.array([1.0, 1.0]), throw=False)
     assert int(orbit.result) == Reason.FIELD_JUMPS
@@ -94,7 +94,7 @@ def test_a_field_that_jumps_in_its_state_has_no_columns_and_says_so():
     np.testing.assert_allclose(end.state, near.state, atol=1e-4)
 
 
-def test_a_steep_field_and_one_that_jumps_in_time_have_their_columns():
+def test_a_steep_field_and_one_that_jumps_in_time_have_their_sensitivities():
     steep = jv.periodic_orbit(rubbed(0.01), jnp.array([1.0, 1.0]))
     assert int(steep.result) == Reason.SUCCESS
     square = jv.forced_system(

@@ -20,11 +20,18 @@ class BlocksEngine(Engine):
     def observe(
         self, system, state, t0, t1, *, rtol, grazing, watched=None, longest=None
     ) -> Observation:
-        """Return the end of a motion, its columns by the state, and what was watched."""
+        """Return a motion's end, its sensitivities by the state, and what was watched."""
         found = exponential.travel(
-            system, state, t0, t1, rtol, grazing=grazing, watched=watched, columns=True
+            system,
+            state,
+            t0,
+            t1,
+            rtol,
+            grazing=grazing,
+            watched=watched,
+            sensitivities=True,
         )
-        return Observation(found.state, found.columns, found.watched, found.result)
+        return Observation(found.state, found.sensitivities, found.watched, found.result)
 
     def watch(self, system, state, t0, t1, *, rtol, grazing):
         """Return the end of a motion, what was watched, and a reason code."""

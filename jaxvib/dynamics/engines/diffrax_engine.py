@@ -37,7 +37,7 @@ class DiffraxEngine(SteppedEngine):
         self, problem, state, prepared, t0, t1, tolerance: Tolerance, watch=None
     ) -> Steps:
         """Return where the steps of a problem end."""
-        kept = problem.has_columns or watch is not None
+        kept = problem.has_sensitivities or watch is not None
         saveat = diffrax.SaveAt(t1=True, solver_state=kept)
         run = problem, state, prepared, t0, t1, tolerance, saveat, watch
         solution, finite = integrate(*run)

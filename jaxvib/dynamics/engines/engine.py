@@ -43,7 +43,7 @@ class Engine(eqx.Module):
     def observe(
         self, system: System, state, t0, t1, *, rtol, grazing, watched=None, longest=None
     ) -> Observation:
-        """Return the end of a motion, its columns by the state, and what was watched.
+        """Return a motion's end, its sensitivities by the state, and what was watched.
 
         `grazing`: the depth (m) up to which a touch is not counted as a contact;
         `watched`: what is known from before t0; `longest`: the longest step, s, unless
@@ -54,7 +54,7 @@ class Engine(eqx.Module):
     def watch(
         self, system: System, state, t0, t1, *, rtol, grazing
     ) -> tuple[Array, Watched, Array]:
-        """Return `observe` without columns: state, what was watched, reason code."""
+        """Return `observe` without sensitivities: state, what was watched, reason code."""
 
     def sampled(self, system: System, state, times, rtol) -> tuple[Array, Array, Array]:
         """Return states and contact forces at ascending times, and a reason code."""

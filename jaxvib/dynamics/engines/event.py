@@ -46,7 +46,7 @@ class EventEngine(Engine):
     def observe(
         self, system, state, t0, t1, *, rtol, grazing, watched=None, longest=None
     ) -> Observation:
-        """Return the end of a motion, its columns by the state, and what was watched."""
+        """Return a motion's end, its sensitivities by the state, and what was watched."""
         parameters, static = _parts(system)
         if watched is None:
             watched = start_watching(t0, state, system.equation())

@@ -19,7 +19,7 @@ from .engine import Engine, Observation
 class SteppedEngine(Engine):
     """An engine of any vector field, which is evaluated in each of its steps.
 
-    To add one, write `steps`; columns, what is watched and derivatives follow.
+    To add one, write `steps`; sensitivities, what is watched and derivatives follow.
     """
 
     looks = LOOKS  # evaluations in one period, for what a step could pass
@@ -87,7 +87,7 @@ class SteppedEngine(Engine):
     def observe(
         self, system, state, t0, t1, *, rtol, grazing, watched=None, longest=None
     ) -> Observation:
-        """Return the end of a motion, its columns by the state, and what was watched."""
+        """Return a motion's end, its sensitivities by the state, and what was watched."""
         problem, parameters = self.problem(system)
         whole = augmented(problem, None)
         start = state, jnp.eye(state.shape[0])
@@ -97,8 +97,8 @@ class SteppedEngine(Engine):
         watch = watched, _updating(prepared[0], grazing, lambda y: y[0])
         tolerance = Tolerance(rtol, longest)
         found = self.steps(whole, start, prepared, t0, t1, tolerance, watch)
-        final, columns = found.state
-        return Observation(final, columns.T, found.watched, found.result)
+        final, sensitivities = found.state
+        return Observation(final, sensitivities.T, found.watched, found.result)
 
     def watch(self, system, state, t0, t1, *, rtol, grazing):
         """Return the end of a motion, what was watched, and a reason code."""
@@ -111,7 +111,7 @@ class SteppedEngine(Engine):
 
 
 def _updating(equation, grazing, state_of):
-    """Return how what is watched goes on by a step; `state_of`: without columns."""
+    """Return how what is watched goes on by a step; `state_of`: without sensitivities."""
 
     def update(watched, t0, t1, first, last):
         first, last = (tuple(map(state_of, pair)) for pair in (first, last))

@@ -93,9 +93,9 @@ class Asked(NamedTuple):
     beside what was `watched` before. The `integrand`, a function of time and state, is
     integrated along the motion.
 
-    `one`: a 1, whose tangent `travel_problem` sets where columns are taken. Flights then
-    have shorter steps: the series that columns follow can go on where the motion's own
-    have ended.
+    `one`: a 1, whose tangent `travel_problem` sets where sensitivities are taken. Flights
+    then have shorter steps: the series that sensitivities follow can go on where the
+    motion's own have ended.
 
     `steady`: whether first derivatives are all that is asked for. They then follow the
     linear equations along the motion, at half the cost: the time that passes in a Hertz
@@ -132,7 +132,7 @@ def travel(equation, state, t0, t1, rtol, asked: Asked = END) -> Travel:
         jnp.stack([jnp.all(jnp.isfinite(x)) for x in [*numbers, state, t0, t1]])
     ) & (t1 >= t0)
     steady = asked.steady and is_smooth(equation) and equation.next_break(t0) is None
-    columns, one = asked.one is not None, 1.0 if asked.one is None else asked.one
+    sensitivities, one = asked.one is not None, 1.0 if asked.one is None else asked.one
     barrier = Barrier(jnp.where(finite, one, jnp.nan))
     motion = motion_of(equation, barrier, steady, asked.order)
     # A lane that cannot be integrated takes no step, so that it holds up no other.
@@ -148,7 +148,7 @@ def travel(equation, state, t0, t1, rtol, asked: Asked = END) -> Travel:
     # What is watched turns once in a step, no more.
     longest = jnp.inf if watched is None else _TURN / rate
     turn = jnp.inf
-    if columns:
+    if sensitivities:
         longest = jnp.minimum(longest, longest_turn(rtol, motion.order) / rate)
         turn = longest_turn(rtol, motion.order_in_contact)
     settings = rtol, rate, longest, turn

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from .motion import Motion, along, load_accelerations
 from .series import largest, log2
 
-# Columns are wrong by this part of the tolerance in a step.
-_OF_COLUMNS = 1e-2
+# Sensitivities are wrong by this part of the tolerance in a step.
+_OF_SENSITIVITIES = 1e-2
 
 
 def motion_rate(motion: Motion, span):
@@ -68,10 +68,10 @@ def impact_size(contact, speed):
 
 
 def longest_turn(rtol, order: int):
-    r"""Return how far columns may turn in a step: they follow a series of some order.
+    r"""Return how far sensitivities may turn in a step: they follow a series of some order.
 
     Where the motion rests, or hardly moves, its own series would let a step be as long as
-    one likes. Of a column that moves at the rate $\omega$ a step of h leaves out
+    one likes. Of a sensitivity that moves at the rate $\omega$ a step of h leaves out
     $(\omega h)^N / N!$.
     """
-    return (_OF_COLUMNS * rtol * float(math.factorial(order))) ** (1 / order)
+    return (_OF_SENSITIVITIES * rtol * float(math.factorial(order))) ** (1 / order)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...kernels import tangents
 from ...kernels.library import library_kernel
-from ..columns import MOST_COLUMNS, basis_of, contracted, is_zero
+from ..sensitivities import MOST_SENSITIVITIES, basis_of, contracted, is_zero
 from ..solve import Solution
 from .engine import Asked, travel
 from .motion import ORDER
@@ -21,11 +21,11 @@ def travel_problem(
     """Return the end of a travel of a system, differentiable.
 
     `static`: what of the system is no parameter; `order`: see `Asked`. Each event's time
-    depends on state and parameters as its last Newton step does, so that the columns, all
-    taken at once, are exact for the steps taken. Forward and reverse; second derivatives
-    too, but with Hertz contacts these take minutes to compile. With an `integrand`, a
-    function of the equation and a state that the library knows by its name, the end is the
-    state and the integral along the motion after it.
+    depends on state and parameters as its last Newton step does, so that the sensitivities,
+    all taken at once, are exact for the steps taken. Forward and reverse; second
+    derivatives too, but with Hertz contacts these take minutes to compile. With an
+    `integrand`, a function of the equation and a state that the library knows by its name,
+    the end is the state and the integral along the motion after it.
     """
 
     @jax.custom_jvp
@@ -45,11 +45,11 @@ def travel_problem(
         leaves, tree = jax.tree.flatten((state, tuple(others)))
         changes = jax.tree.leaves((d_state, tuple(d_others)), is_leaf=is_zero)
         moves = tuple(not is_zero(change) for change in changes)
-        columns = _columns_of(static, tree, moves, order, integrand)
+        sensitivities = _sensitivities_of(static, tree, moves, order, integrand)
 
         # The tolerance is given, not closed over: lanes may have each its own.
-        def columns_along(rows):
-            return columns(
+        def sensitivities_along(rows):
+            return sensitivities(
                 [leaf for leaf, move in zip(leaves, moves, strict=True) if move],
                 rows,
                 (
@@ -60,11 +60,11 @@ def travel_problem(
 
         rows = jax.tree.leaves(basis)
         rows = [row for row, move in zip(rows, moves, strict=True) if move]
-        if len(weights) > MOST_COLUMNS:
-            moved = contracted(lambda rows: columns_along(rows)[1], rows, weights)
+        if len(weights) > MOST_SENSITIVITIES:
+            moved = contracted(lambda rows: sensitivities_along(rows)[1], rows, weights)
             return run(*primals), _unmoved(moved)
-        end, columns, (result, steps) = columns_along(rows)
-        moved = jnp.tensordot(weights, columns, 1)
+        end, sensitivities, (result, steps) = sensitivities_along(rows)
+        moved = jnp.tensordot(weights, sensitivities, 1)
         return Solution(end, result, steps), _unmoved(moved)
 
     run.defjvp(rule, symbolic_zeros=True)
@@ -124,13 +124,13 @@ def watch_kernel(static, order=ORDER):
 
 @functools.lru_cache(maxsize=64)
 def observe_kernel(static, order=ORDER):
-    """Return the kernel of `watch_kernel` with columns by the state, (n, n)."""
+    """Return the kernel of `watch_kernel` with sensitivities by the state, (n, n)."""
 
     def observe(state, parameters, t0, t1, rtol, grazing, watched):
         equation = _equation(parameters, static)
         asked = Asked(grazing, watched, order=order)
-        columns, found = _travel_columns(equation, state, t0, t1, rtol, asked)
-        return found.state, columns, found.watched, found.result
+        sensitivities, found = _travel_sensitivities(equation, state, t0, t1, rtol, asked)
+        return found.state, sensitivities, found.watched, found.result
 
     return library_kernel(observe, static, order)
 
@@ -140,8 +140,8 @@ def _equation(parameters, static):
 
 
 @functools.lru_cache(maxsize=64)
-def _columns_of(static, tree, moves, order, integrand):
-    """Return a function of (moving, rows, others) to an end, its columns, and the rest.
+def _sensitivities_of(static, tree, moves, order, integrand):
+    """Return a function of (moving, rows, others) to an end, sensitivities, and the rest.
 
     `tree`: of the state and all else that an end depends on; `moves`: which of its leaves
     are among the `moving` ones. Its own derivatives go by XLA.
@@ -167,18 +167,18 @@ def _columns_of(static, tree, moves, order, integrand):
     compiled = library_kernel(along, static, moves, order, integrand)
 
     @jax.custom_jvp
-    def columns(moving, rows, others):
+    def sensitivities(moving, rows, others):
         return compiled(moving, rows, others)
 
-    @columns.defjvp
+    @sensitivities.defjvp
     def rule(primals, tangents):
         return jax.jvp(along, primals, tangents)
 
-    return columns
+    return sensitivities
 
 
-def _travel_columns(equation, state, t0, t1, rtol, asked: Asked):
-    """Return a travel's columns by the state, (n, n), and the travel that was watched."""
+def _travel_sensitivities(equation, state, t0, t1, rtol, asked: Asked):
+    """Return sensitivities by the state, (n, n), and the travel that was watched."""
     whole = equation, t0, t1, rtol, asked.grazing
     arrays, static = eqx.partition(whole, eqx.is_array)
 
@@ -189,29 +189,29 @@ def _travel_columns(equation, state, t0, t1, rtol, asked: Asked):
         found = travel(equation, state, t0, t1, rtol, wanted)
         return found.state, found
 
-    _, columns, found = _side_by_side(go)(
+    _, sensitivities, found = _side_by_side(go)(
         state, jnp.eye(state.shape[0]), (arrays, asked.watched), jnp.ones(())
     )
-    return columns.T, found
+    return sensitivities.T, found
 
 
 def _side_by_side(go):
-    """Return the columns of `go(moving, others, one, steady)` along changes of `moving`.
+    """Return sensitivities of `go(moving, others, one, steady)` along changes of `moving`.
 
-    `go` returns a value and more. Mapped over lanes, columns stay the outer axis and
+    `go` returns a value and more. Mapped over lanes, sensitivities stay the outer axis and
     lanes the inner one: a CPU takes neighbours in memory together, and lanes are many.
     Higher derivatives leave the axes where they are: traced once for each order and each
     axis, they would take minutes. They also need what a `steady` pace leaves out.
-    **Returns:** a function of (moving, rows, others, one) to the value, its columns
+    **Returns:** a function of (moving, rows, others, one) to the value, its sensitivities
     (rows, ...), and the rest.
     """
 
     def as_they_are(moving, rows, others, one, steady):
-        # A 1 for each column, see `Barrier`.
+        # A 1 for each sensitivity, see `Barrier`.
         count = jax.tree.leaves(rows)[0].shape[0]
         ones = jnp.where(jnp.isfinite(one), jnp.ones((count, *jnp.shape(one))), jnp.nan)
 
-        def column(row, change):
+        def sensitivity(row, change):
             return jax.jvp(
                 lambda moving, one: go(moving, others, one, steady),
                 (moving, one),
@@ -219,7 +219,7 @@ def _side_by_side(go):
                 has_aux=True,
             )
 
-        return jax.vmap(column, out_axes=(None, 0, None))(rows, ones)
+        return jax.vmap(sensitivity, out_axes=(None, 0, None))(rows, ones)
 
     side_by_side = jax.custom_batching.custom_vmap(
         functools.partial(as_they_are, steady=True)
@@ -247,14 +247,14 @@ def _side_by_side(go):
         return result, jax.tree.map(lambda _: True, result)
 
     @jax.custom_jvp
-    def columns(moving, rows, others, one):
+    def sensitivities(moving, rows, others, one):
         if tangents.printing():
             return tangents.side_by_side(
                 lambda moving: go(moving, others, one, True), moving, rows
             )
         return side_by_side(moving, rows, others, one)
 
-    @columns.defjvp
+    @sensitivities.defjvp
     def rule(primals, tangents):
         *known, one = primals  # a tangent of this 1 would be 0, see `Barrier`
         return jax.jvp(
@@ -263,7 +263,7 @@ def _side_by_side(go):
             list(tangents[:-1]),
         )
 
-    return columns
+    return sensitivities
 
 
 def _unmoved(change) -> Solution:

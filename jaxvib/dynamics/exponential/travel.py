@@ -2,7 +2,7 @@ r"""Motion of a decoupled system: exact flights, and steps in contact.
 
 In flight the blocks turn by $e^{\Lambda h}$, so that a step is as long as its quintic
 knows the gaps. In contact $e^{-\Lambda t} y$ is stepped, whose rates are the contacts'
-forces alone: what limits a step are these, and not the fastest mode. Columns feel a
+forces alone: what limits a step are these, and not the fastest mode. Sensitivities feel a
 contact by its slope only, so that a step of all is two thin matrix products.
 
 **Source:** Lawson, *SIAM J. Numer. Anal.* 4 (1967) 372; the pair is that of `stepper`.
@@ -31,10 +31,10 @@ _ROOT_STEPS = 4  # of Newton's method: from a start of two digits, 4, 8, 16 and 
 
 
 class Travel(NamedTuple):
-    """Where a motion has come to, its columns, what was watched, a reason code."""
+    """Where a motion has come to, its sensitivities, what was watched, a reason code."""
 
     state: Float[Array, " state"]
-    columns: Any
+    sensitivities: Any
     watched: Any
     result: Int[Array, ""]
     steps: Int[Array, ""]
@@ -43,14 +43,14 @@ class Travel(NamedTuple):
 class _Lane(NamedTuple):
     """A motion under way.
 
-    `columns` are those at the time `behind` ago: they turn exactly until a contact.
+    `sensitivities` are those at the time `behind` ago: they turn exactly until a contact.
     `level`: of the last step in contact. `finer`: by how many levels a flight is to be
     shorter than it thinks. `ends`: (state, rate), where displacements are watched.
     """
 
     time: Any
     y: Any
-    columns: Any
+    sensitivities: Any
     behind: Any
     touching: Any
     level: Any
@@ -82,9 +82,17 @@ class _Context(NamedTuple):
 
 
 def travel(
-    system: Decoupled, state, t0, t1, rtol, *, grazing=None, watched=None, columns=False
+    system: Decoupled,
+    state,
+    t0,
+    t1,
+    rtol,
+    *,
+    grazing=None,
+    watched=None,
+    sensitivities=False,
 ) -> Travel:
-    """Return the motion from t0 to t1, with `columns` by the state if asked for.
+    """Return the motion from t0 to t1, with `sensitivities` by the state if asked for.
 
     With a `grazing` depth, m, contacts and displacements are watched on the way, beside
     what was `watched` before.
@@ -102,7 +110,7 @@ def travel(
     lane = _Lane(
         t0,
         y,
-        jnp.eye(y.shape[0]) if columns else None,
+        jnp.eye(y.shape[0]) if sensitivities else None,
         jnp.zeros(()),
         jnp.any(depth > 0),
         jnp.asarray(context.longest + 4),
@@ -139,8 +147,8 @@ def travel(
     code = jnp.where(good, code, Reason.STEP_UNDERFLOW)
     code = jnp.where(finite, code, Reason.BAD_PARAMETER).astype(jnp.int32)
     final = jnp.where(code == Reason.SUCCESS, final, jnp.nan)
-    found = lane.columns
-    if columns:
+    found = lane.sensitivities
+    if sensitivities:
         found = system.to_state @ found @ system.to_blocks
         found = jnp.where(code == Reason.SUCCESS, found, jnp.nan)
     return Travel(final, found, lane.watched, code, lane.steps)
@@ -172,16 +180,16 @@ def _context(system: Decoupled, end, rtol, grazing) -> _Context:
 
 
 def _caught_up(system: Decoupled, lane: _Lane) -> _Lane:
-    """Return the lane with its columns at its own time."""
-    if lane.columns is None:
+    """Return the lane with its sensitivities at its own time."""
+    if lane.sensitivities is None:
         return lane
-    columns = jax.lax.cond(
+    sensitivities = jax.lax.cond(
         lane.behind > 0,
-        lambda columns: system.turn(lane.behind)(columns),
-        lambda columns: columns,
-        lane.columns,
+        lambda sensitivities: system.turn(lane.behind)(sensitivities),
+        lambda sensitivities: sensitivities,
+        lane.sensitivities,
     )
-    return lane._replace(columns=columns, behind=jnp.zeros(()))
+    return lane._replace(sensitivities=sensitivities, behind=jnp.zeros(()))
 
 
 def _gaps(context: _Context, y, time, forces=None):
@@ -264,10 +272,10 @@ def _flight(context: _Context, lane: _Lane) -> tuple[_Lane, Any]:
 
 
 def _chosen(good, new: _Lane, lane: _Lane) -> _Lane:
-    """Return one lane of two, which have the same columns or new ones where good."""
+    """Return one lane of two, which have the same sensitivities or new ones where good."""
     kept = {"watched": None, "ends": None}
-    if new.columns is lane.columns:
-        kept["columns"] = None
+    if new.sensitivities is lane.sensitivities:
+        kept["sensitivities"] = None
     pair = new._replace(**kept), lane._replace(**kept)
     chosen = jax.tree.map(lambda n, o: jnp.where(good, n, o), *pair)
     return chosen._replace(**{name: getattr(lane, name) for name in kept})
@@ -327,9 +335,9 @@ def _contact(context: _Context, lane: _Lane) -> tuple[_Lane, Any]:
     missed = jnp.linalg.norm(jnp.tensordot(step.miss, forces, 2))
     size = jnp.maximum(jnp.linalg.norm(lane.y), context.size)
     ratio = missed / (context.rtol * size)
-    columns = lane.columns
-    if columns is not None:
-        columns, worst = _stage_columns(step, slopes, columns)
+    sensitivities = lane.sensitivities
+    if sensitivities is not None:
+        sensitivities, worst = _stage_sensitivities(step, slopes, sensitivities)
         ratio = jnp.maximum(ratio, worst / context.rtol)
     ratio = jnp.where(jnp.isfinite(ratio), ratio / _SHARE, jnp.inf)
     before = _gaps(context, lane.y, lane.time, forces[0])
@@ -347,7 +355,7 @@ def _contact(context: _Context, lane: _Lane) -> tuple[_Lane, Any]:
     new = lane._replace(
         time=time,
         y=y,
-        columns=columns,
+        sensitivities=sensitivities,
         touching=jnp.any((after[0] > 0) | (after[1] > 0) & (before[0] > 0)),
         level=jnp.where(last, level, level - coarser),
     )
@@ -375,11 +383,11 @@ def _stage_forces(context: _Context, step: Step, y, time):
     return forces, slopes
 
 
-def _stage_columns(step: Step, slopes, columns):
-    """Return columns after a step, and the largest error of one relative to it."""
+def _stage_sensitivities(step: Step, slopes, sensitivities):
+    """Return sensitivities after a step, and the largest error of one relative to it."""
     closed = jnp.any(slopes != 0, axis=0)
     if closed.size == 1:
-        return _pressed_columns(step, slopes, columns)
+        return _pressed_sensitivities(step, slopes, sensitivities)
 
     def alone(_):
         # Products as thin as one contact: as a rule there are no others.
@@ -390,16 +398,21 @@ def _stage_columns(step: Step, slopes, columns):
             push=step.push[..., j][..., None],
             miss=step.miss[..., j][..., None],
         )
-        return _pressed_columns(one, slopes[:, j][:, None], columns)
+        return _pressed_sensitivities(one, slopes[:, j][:, None], sensitivities)
 
     return jax.lax.cond(
-        jnp.sum(closed) <= 1, alone, lambda _: _pressed_columns(step, slopes, columns), None
+        jnp.sum(closed) <= 1,
+        alone,
+        lambda _: _pressed_sensitivities(step, slopes, sensitivities),
+        None,
     )
 
 
-def _pressed_columns(step: Step, slopes, columns):
+def _pressed_sensitivities(step: Step, slopes, sensitivities):
     stages, count = slopes.shape
-    free = (step.gaps.reshape(stages * count, -1) @ columns).reshape(stages, count, -1)
+    free = (step.gaps.reshape(stages * count, -1) @ sensitivities).reshape(
+        stages, count, -1
+    )
     echo, push, miss = (
         part.reshape(*part.shape[:-2], stages * count)
         for part in (step.echo, step.push, step.miss)
@@ -411,12 +424,12 @@ def _pressed_columns(step: Step, slopes, columns):
             pulls, slopes[i][:, None] * moved, (i * count, 0)
         )
 
-    pulls = jnp.zeros((stages * count, columns.shape[1]))
+    pulls = jnp.zeros((stages * count, sensitivities.shape[1]))
     pulls = jax.lax.fori_loop(0, stages, stage, pulls)
     missed = jnp.sum((miss @ pulls) ** 2, axis=0)
-    lengths = jnp.sum(columns**2, axis=0)
+    lengths = jnp.sum(sensitivities**2, axis=0)
     worst = jnp.sqrt(jnp.max(missed / jnp.maximum(lengths, 1.0)))
-    return step.turn(columns) - push @ pulls, worst
+    return step.turn(sensitivities) - push @ pulls, worst
 
 
 def _seen(context: _Context, lane: _Lane, new: _Lane):

@@ -1,19 +1,19 @@
-"""Columns of a flow, its derivatives by what is perturbed, and sums of many of them."""
+"""Sensitivities of a flow: its derivatives by what is perturbed, and sums of many."""
 
 import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
-# Columns that are carried beside one state. From about so many on, carrying only what is
-# asked for is faster than a whole basis.
-MOST_COLUMNS = 30
+# Sensitivities that are carried beside one state. From about so many on, carrying only what
+# is asked for is faster than a whole basis.
+MOST_SENSITIVITIES = 30
 
 
 def basis_of(state, parameters, d_state, d_parameters):
     """Return a basis of what is perturbed, and the weights of the tangents in it.
 
     Trees of arrays, and of their tangents: symbolic zeros where nothing moves. A row of
-    a parameter is as large as the parameter, so that its column is of the size of the
+    a parameter is as large as the parameter, so that its sensitivity is of the size of the
     state and one tolerance fits all. **Returns:** the pair (state, parameters) with a
     leading axis of rows, and weights (rows,); None and None if nothing moves.
     """
@@ -37,12 +37,13 @@ def basis_of(state, parameters, d_state, d_parameters):
     return jax.tree.unflatten(tree, rows), jnp.concatenate(weights)
 
 
-def contracted(columns_along, basis, weights):
-    r"""Return the sum of weight times column for a basis of many rows.
+def contracted(sensitivities_along, basis, weights):
+    r"""Return the sum of weight times sensitivity for a basis of many rows.
 
-    `columns_along(rows)` gives the columns $Y_k$ of a stack of rows. Forward, only the
-    direction $d = \sum_k w_k b_k$ is followed. In reverse, $w_k$ has the cotangent
-    $Y_k\cdot\bar y$, with `MOST_COLUMNS` columns at a time. To JAX it is the solution of
+    `sensitivities_along(rows)` gives the sensitivities $Y_k$ of a stack of rows. Forward,
+    only the direction $d = \sum_k w_k b_k$ is followed. In reverse, $w_k$ has the cotangent
+    $Y_k\cdot\bar y$, with `MOST_SENSITIVITIES` sensitivities at a time. To JAX it is the
+    solution of
 
     $$u = w, \qquad y - \sum_k u_k Y_k = 0,$$
 
@@ -56,24 +57,28 @@ def contracted(columns_along, basis, weights):
         direction = jax.tree.map(
             lambda row: jnp.tensordot(weights / size, row, 1)[None], basis
         )
-        return jax.tree.map(lambda column: size * column[0], columns_along(direction))
+        return jax.tree.map(
+            lambda sensitivity: size * sensitivity[0], sensitivities_along(direction)
+        )
 
-    def columns():
-        chunks = -(-rows // MOST_COLUMNS)
+    def sensitivities():
+        chunks = -(-rows // MOST_SENSITIVITIES)
 
         def padded(row):
-            rest = jnp.zeros((chunks * MOST_COLUMNS - rows, *row.shape[1:]))
+            rest = jnp.zeros((chunks * MOST_SENSITIVITIES - rows, *row.shape[1:]))
             return jnp.concatenate([row, rest]).reshape(
-                chunks, MOST_COLUMNS, *row.shape[1:]
+                chunks, MOST_SENSITIVITIES, *row.shape[1:]
             )
 
-        found = jax.lax.map(columns_along, jax.tree.map(padded, basis))
+        found = jax.lax.map(sensitivities_along, jax.tree.map(padded, basis))
         return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[:rows], found)
 
     def system(unknowns):
         weights, moved = unknowns
         return weights, jax.tree.map(
-            lambda y, column: y - jnp.tensordot(weights, column, 1), moved, columns()
+            lambda y, sensitivity: y - jnp.tensordot(weights, sensitivity, 1),
+            moved,
+            sensitivities(),
         )
 
     def solve(_, right):
@@ -83,7 +88,9 @@ def contracted(columns_along, basis, weights):
     def solve_transposed(_, right):
         weights, rest = right
         products = jax.tree.map(
-            lambda column, y: jnp.tensordot(column, y, y.ndim), columns(), rest
+            lambda sensitivity, y: jnp.tensordot(sensitivity, y, y.ndim),
+            sensitivities(),
+            rest,
         )
         return weights + sum(jax.tree.leaves(products)), rest
 

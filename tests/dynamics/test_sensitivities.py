@@ -8,7 +8,7 @@ import pytest
 import scipy.linalg
 
 import jaxvib as jv
-from jaxvib.dynamics.columns import MOST_COLUMNS
+from jaxvib.dynamics.sensitivities import MOST_SENSITIVITIES
 
 NUMBER = 32
 RATES = np.linspace(0.2, 1.4, NUMBER)
@@ -28,7 +28,7 @@ def decayed(rates, starts):
 
 
 def test_derivatives_by_many_parameters_are_exact_forward_and_in_reverse():
-    assert NUMBER > MOST_COLUMNS
+    assert NUMBER > MOST_SENSITIVITIES
     decay = np.exp(-RATES * SPAN)
     exact = np.diag(-SPAN * decay * STARTS), np.diag(decay)
     for transform in (jax.jacfwd, jax.jacrev):
@@ -66,7 +66,7 @@ def test_all_parameters_of_a_system_of_four_freedoms(engine):
         (jv.AppliedLoad(first, jv.HarmonicLoad(0.5, 1.0)),),
     )
     leaves, static = eqx.partition(system, eqx.is_inexact_array)
-    assert sum(leaf.size for leaf in jax.tree.leaves(leaves)) > MOST_COLUMNS
+    assert sum(leaf.size for leaf in jax.tree.leaves(leaves)) > MOST_SENSITIVITIES
     start = 0.1 * np.ones(2 * size)
 
     def end(leaves):
@@ -108,5 +108,5 @@ def test_all_parameters_of_a_system_of_four_freedoms(engine):
         step = 1e-3
         slope = 8 * (moved(step) - moved(-step)) - (moved(2 * step) - moved(-2 * step))
         for found in (forward, reverse):
-            column = np.asarray(leaf_of(found)).reshape(2 * size, -1)[:, 0]
-            np.testing.assert_allclose(column, slope / (12 * step), rtol=0, atol=1e-9)
+            sensitivity = np.asarray(leaf_of(found)).reshape(2 * size, -1)[:, 0]
+            np.testing.assert_allclose(sensitivity, slope / (12 * step), rtol=0, atol=1e-9)
