@@ -2,8 +2,8 @@
 
 Each branch is traced from one orbit both ways, by two tracers with a step and an end of
 their own (`branches.tracer`); all that still go on are corrected together
-(`branches.corrector`). A course is what a corrector needs to know of a branch, or of a
-curve (`branches.curve_equations`); `correct` maps one over lanes (courses, predicted
+(`branches.corrector`). A problem is what a corrector has to know of a branch or of a
+curve (`branches.curve_equations`); `correct` maps one over lanes (problems, predicted
 points, normals), see `together`.
 """
 
@@ -26,14 +26,14 @@ def together(corrector, branches: int):
     return functools.partial(map_samples, corrector, chunk=chunk)
 
 
-def both_ways(correct, courses, starts: np.ndarray, arounds: Sequence[Surroundings]):
+def both_ways(correct, problems, starts: np.ndarray, arounds: Sequence[Surroundings]):
     """Return two tracers, up and down the last parameter, from the start of each branch.
 
-    `courses` and `starts` (branches, unknowns) have a leading axis of branches; `arounds`:
+    `problems` and `starts` (branches, unknowns) have a leading axis of branches; `arounds`:
     the surroundings of each.
     """
     normals = np.tile(axis_of(starts.shape[1], -1), (len(starts), 1))
-    found = correct((courses, starts, normals))
+    found = correct((problems, starts, normals))
     up = found.tangent * np.sign(found.tangent[:, -1:])
     pairs = []
     for i, (start, around) in enumerate(zip(starts, arounds, strict=True)):
@@ -45,7 +45,7 @@ def both_ways(correct, courses, starts: np.ndarray, arounds: Sequence[Surroundin
     return pairs
 
 
-def run_tracers(correct, courses, pairs, most_points: int, report):
+def run_tracers(correct, problems, pairs, most_points: int, report):
     """Let every pair of tracers go on until both have ended.
 
     **Returns:** for each branch its points in order and the reasons at both ends.
@@ -62,7 +62,7 @@ def run_tracers(correct, courses, pairs, most_points: int, report):
         sizes = [len(predicted) for predicted, _ in plans]
         predicted, normals = (np.concatenate(part) for part in zip(*plans, strict=True))
         lanes = np.repeat([lane for lane, _, _ in going], sizes)
-        some = jax.tree.map(lambda leaf, lanes=lanes: leaf[lanes], courses)
+        some = jax.tree.map(lambda leaf, lanes=lanes: leaf[lanes], problems)
         found = correct((some, predicted, normals))
         ends = np.cumsum(sizes)
         for (_, one, _), size, end in zip(going, sizes, ends, strict=True):
@@ -77,11 +77,11 @@ def lane_of(tree, lane: int):
     return jax.tree.map(lambda leaf: leaf[lane], tree)
 
 
-def correct_some(correct, course, predicted: np.ndarray, normals: np.ndarray):
+def correct_some(correct, problem, predicted: np.ndarray, normals: np.ndarray):
     """Return several predictions of one branch, corrected."""
     number = len(predicted)
-    courses = jax.tree.map(lambda leaf: np.stack([leaf] * number), course)
-    return correct((courses, predicted, normals))
+    problems = jax.tree.map(lambda leaf: np.stack([leaf] * number), problem)
+    return correct((problems, predicted, normals))
 
 
 def _number(pair) -> int:

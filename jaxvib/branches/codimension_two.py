@@ -55,19 +55,19 @@ class Located(NamedTuple):
     at: BranchPoint
 
 
-def codimension_two_points(correct, course, curve, kind: str) -> list[Located]:
+def codimension_two_points(correct, problem, curve, kind: str) -> list[Located]:
     """Return where two things happen at once on a curve of points, in their order."""
     if kind == "grazing" or len(curve) < 2:
         return []
     starts, tangents = (np.array([p[i] for p in curve]) for i in (0, 1))
-    found = correct_some(correct, course, starts, tangents)
+    found = correct_some(correct, problem, starts, tangents)
     multipliers = np.linalg.eigvals(np.nan_to_num(found.monodromy))
     ways = found.tangent[:, -2:]
     points = []
     for name in _NAMES[kind]:
         for first, last in _changes(name, multipliers, ways):
             test = functools.partial(_TESTS[name], way=ways[first])
-            point = _located(correct, course, starts[[first, last]], name, first, test)
+            point = _located(correct, problem, starts[[first, last]], name, first, test)
             if point is not None:
                 points.append(point)
     return sorted(points, key=lambda located: located.after)
@@ -102,14 +102,14 @@ def _changes(name: str, multipliers, ways) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in pairs if tests[a] * tests[b] < 0]
 
 
-def _located(correct, course, ends, name: str, after: int, test) -> Located | None:
+def _located(correct, problem, ends, name: str, after: int, test) -> Located | None:
     chord = ends[1] - ends[0]
     normal = chord / np.linalg.norm(chord)
 
     def at(share):
         share = np.atleast_1d(share)
         predicted = ends[0] + share[:, None] * chord
-        found = correct_some(correct, course, predicted, np.tile(normal, (len(share), 1)))
+        found = correct_some(correct, problem, predicted, np.tile(normal, (len(share), 1)))
         multipliers = np.linalg.eigvals(np.nan_to_num(found.monodromy))
         return found, multipliers
 
@@ -127,7 +127,7 @@ def _located(correct, course, ends, name: str, after: int, test) -> Located | No
     if not root.success[0]:
         return None
     found, multipliers = at(root.x)
-    values = np.asarray(found.x[0, -2:] * course.setting.units[-2:])
+    values = np.asarray(found.x[0, -2:] * problem.setting.units[-2:])
     there = BranchPoint(found.x[0], found.tangent[0], 0.0)
     point = CodimensionTwoPoint(name, values, multipliers[0].astype(complex))
     return Located(point, after, there)

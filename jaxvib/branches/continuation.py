@@ -165,7 +165,7 @@ def _natural(
 
 def _scaled(frame: Frame, points: list[Point]) -> list[BranchPoint]:
     """Return the points in scaled coordinates, with tangents by their neighbours."""
-    units = frame.courses.units[0]
+    units = frame.problems.units[0]
     scaled = np.array([np.append(p.orbit.state, p.value) / units for p in points])
     ways = np.gradient(scaled, axis=0) if len(points) > 1 else np.ones_like(scaled)
     ways = ways / np.linalg.norm(ways, axis=-1, keepdims=True)

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..dynamics.flow import flow, simulate
-from .corrector import Course, state_size, system_of
+from .corrector import BranchProblem, state_size, system_of
 from .point import at
 
 _SAMPLES = 1001  # of a period, among which the highest points of gaps are looked for
@@ -50,26 +50,26 @@ def hard_contacts(equation) -> np.ndarray:
     return np.array(equation.hard_contacts(), bool)
 
 
-def corner_near(static, path: str, course: Course, x: np.ndarray) -> Corner | None:
+def corner_near(static, path: str, problem: BranchProblem, x: np.ndarray) -> Corner | None:
     """Return the corner near a motion that almost grazes, None where it does not.
 
-    `course`: of that branch alone, without an axis of branches.
+    `problem`: of that branch alone, without an axis of branches.
     """
     try:
-        first = _stepped(static, path, course, x)
+        first = _stepped(static, path, problem, x)
         far = np.linalg.norm(first.x - x)
-        return _stepped(static, path, course, first.x) if far < _NEAR else None
+        return _stepped(static, path, problem, first.x) if far < _NEAR else None
     except np.linalg.LinAlgError:
         return None  # no motion without the impact goes on from there
 
 
-def _stepped(static, path: str, course: Course, x: np.ndarray) -> Corner:
+def _stepped(static, path: str, problem: BranchProblem, x: np.ndarray) -> Corner:
     """Return the corner by a first-order step."""
-    size = state_size(system_of(course, static))
+    size = state_size(system_of(problem, static))
     segments = (len(x) - 1) // size
-    unscaled = x * course.units
+    unscaled = x * problem.units
     start, value = unscaled[:size], unscaled[-1]
-    frame = course, static, path
+    frame = problem, static, path
 
     def carried(state, value, begin, end):
         """Return a later state with its derivatives; times as (s, periods)."""
@@ -97,10 +97,10 @@ def _stepped(static, path: str, course: Course, x: np.ndarray) -> Corner:
         for part in np.arange(segments) / segments:
             turns = np.ceil(time / span - part) + part
             states.append(carried(state, value, (time, 0.0), (0.0, turns))[0])
-        return np.append(np.concatenate(states), value) / course.units
+        return np.append(np.concatenate(states), value) / problem.units
 
     def beyond(reach: float):
-        speed = reach * course.units[size - 1]
+        speed = reach * problem.units[size - 1]
         after = top + rate * to_corner + speed * (change[:-1] + impulse)
         return unknowns(after, value + to_corner + speed * change[-1])
 
@@ -111,11 +111,11 @@ def _stepped(static, path: str, course: Course, x: np.ndarray) -> Corner:
 
 def _top(frame, carried, start, value):
     """Return when a gap is nearest to touching without an impact, and which gap it is."""
-    course, static, path = frame
+    problem, static, path = frame
     span = float(_span(*frame, value))
     times = np.linspace(0.0, span, _SAMPLES)
-    system = at(system_of(course, static), path, value)
-    states = simulate(system, start, times, rtol=course.tight, throw=False).states
+    system = at(system_of(problem, static), path, value)
+    states = simulate(system, start, times, rtol=problem.tight, throw=False).states
     depths, heights, _ = _parabolas(*frame, states, value, times)
     # Once a period; its first time is that before the last one.
     before, after = np.roll(depths[:-1], 1, 0), depths[1:]
@@ -132,13 +132,13 @@ def _top(frame, carried, start, value):
 
 
 @eqx.filter_jit
-def _carried(course, static, path, state, value, begin, end):
+def _carried(problem, static, path, state, value, begin, end):
     def final(state, value):
-        system = at(system_of(course, static), path, value)
-        span = course.periods.astype(float) * system.period()
+        system = at(system_of(problem, static), path, value)
+        span = problem.periods.astype(float) * system.period()
         first, last = begin[0] + begin[1] * span, end[0] + end[1] * span
         # To the moment of the top, the period adds to the time that it began with.
-        image = flow(system, state, first, last, rtol=course.tight)
+        image = flow(system, state, first, last, rtol=problem.tight)
         return image, image
 
     slopes, image = jax.jacfwd(final, (0, 1), has_aux=True)(state, value)
@@ -146,9 +146,9 @@ def _carried(course, static, path, state, value, begin, end):
 
 
 @eqx.filter_jit
-def _span(course, static, path, value):
-    system = at(system_of(course, static), path, value)
-    return course.periods.astype(float) * system.period()
+def _span(problem, static, path, value):
+    system = at(system_of(problem, static), path, value)
+    return problem.periods.astype(float) * system.period()
 
 
 class _Touch(NamedTuple):
@@ -161,12 +161,12 @@ class _Touch(NamedTuple):
 
 
 @eqx.filter_jit
-def _touch(course, static, path, state, value) -> _Touch:
+def _touch(problem, static, path, state, value) -> _Touch:
     def depths(state, value):
-        system = at(system_of(course, static), path, value)
+        system = at(system_of(problem, static), path, value)
         return system.equation().penetrations(state)
 
-    equation = at(system_of(course, static), path, value).equation()
+    equation = at(system_of(problem, static), path, value).equation()
     impulses = []
     for contact, response in zip(
         equation.contacts, equation.contact_responses, strict=True
@@ -179,9 +179,9 @@ def _touch(course, static, path, state, value) -> _Touch:
 
 
 @eqx.filter_jit
-def _parabolas(course, static, path, states, value, times):
+def _parabolas(problem, static, path, states, value, times):
     """Return each gap's depth, how high its parabola reaches, how far ahead in time."""
-    equation = at(system_of(course, static), path, value).equation()
+    equation = at(system_of(problem, static), path, value).equation()
     hard = hard_contacts(equation)
 
     def one(time, state):

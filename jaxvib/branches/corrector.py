@@ -36,8 +36,8 @@ HOPELESS = 0.3
 NO_SHORTER = 30
 
 
-class Course(NamedTuple):
-    """What points of a branch are measured in: leaves of its system, units, settings.
+class BranchProblem(NamedTuple):
+    """What a corrector knows of a branch: leaves of its system, units, tolerances.
 
     Newton's method has converged where its step is shorter than `close`, or, below 30
     `rtol`, no longer becomes shorter; the flow is integrated at `tight`.
@@ -64,9 +64,9 @@ class Corrected(NamedTuple):
     found: Bool[Array, ""]
 
 
-def system_of(course, static):
-    """Return the system of a lane, of whose course the `leaves` are."""
-    return eqx.combine(jax.tree.map(jnp.asarray, course.leaves), static)
+def system_of(problem, static):
+    """Return the system of a lane, of whose problem the `leaves` are."""
+    return eqx.combine(jax.tree.map(jnp.asarray, problem.leaves), static)
 
 
 def state_size(system) -> int:
@@ -76,31 +76,31 @@ def state_size(system) -> int:
 
 @functools.lru_cache(maxsize=32)
 def corrector(static, path: str, unknowns: int, engine: str = "auto"):
-    """Return the function of a lane (course, predicted x, normal) that corrects it.
+    """Return the function of a lane (problem, predicted x, normal) that corrects it.
 
     The number of segments follows from that of the unknowns, for each of which it is a
     function of its own: maps keep what they have compiled by the function. By events it
     is a kernel.
     """
 
-    def map_(course: Course, x):
+    def map_(problem: BranchProblem, x):
         """Return the joints' residual, its matrix by x, and the monodromy matrix."""
-        system = system_of(course, static)
+        system = system_of(problem, static)
         size = state_size(system)
-        states = (x[:-1] * course.units[:-1]).reshape((unknowns - 1) // size, size)
+        states = (x[:-1] * problem.units[:-1]).reshape((unknowns - 1) // size, size)
         segments = states.shape[0]
         parts = jnp.arange(segments) / segments
 
         def end(state, value, part):
             there = at(system, path, value)
-            span = course.periods.astype(float) * there.period()
+            span = problem.periods.astype(float) * there.period()
             begin = 0.0 if segments == 1 else part * span
             end = (part + 1 / segments) * span
-            final = flow(there, state, begin, end, rtol=course.tight, engine=engine)
+            final = flow(there, state, begin, end, rtol=problem.tight, engine=engine)
             return final, final
 
         def sensitivities(state, part):
-            value = x[-1] * course.units[-1]
+            value = x[-1] * problem.units[-1]
             return jax.jacfwd(end, (0, 1), has_aux=True)(state, value, part)
 
         if segments == 1:
@@ -110,17 +110,17 @@ def corrector(static, path: str, unknowns: int, engine: str = "auto"):
         (blocks, slopes), ends = found
         residual = (ends - jnp.roll(states, -1, 0)).reshape(-1)
         matrix = _joined(blocks, size)
-        whole = jnp.column_stack([matrix, slopes.reshape(-1)]) * course.units[None]
+        whole = jnp.column_stack([matrix, slopes.reshape(-1)]) * problem.units[None]
         monodromy = jnp.eye(size)
         for block in blocks:
             monodromy = block @ monodromy
-        scale = course.units[:-1]
+        scale = problem.units[:-1]
         return residual / scale, whole / scale[:, None], monodromy
 
     def correct(lane) -> Corrected:
-        course, predicted, normal = lane
-        steps = course.rtol, course.close
-        return in_plane(functools.partial(map_, course), *steps, predicted, normal)
+        problem, predicted, normal = lane
+        steps = problem.rtol, problem.close
+        return in_plane(functools.partial(map_, problem), *steps, predicted, normal)
 
     if engine == "event":
         return library_kernel(correct, static, path, unknowns)
@@ -196,40 +196,40 @@ def in_plane(map_, rtol, close, predicted, normal) -> Corrected:
 
 @functools.lru_cache(maxsize=32)
 def spreader(static, path: str, segments: int):
-    """Return the function of a lane (course, state, value) that gives its x."""
+    """Return the function of a lane (problem, state, value) that gives its x."""
 
     def spread(lane):
-        course, state, value = lane
-        system = at(system_of(course, static), path, value)
-        span = course.periods.astype(float) * system.period()
+        problem, state, value = lane
+        system = at(system_of(problem, static), path, value)
+        span = problem.periods.astype(float) * system.period()
         states = [state]
         for part in np.arange(1, segments) / segments:
-            states.append(flow(system, state, 0.0, part * span, rtol=course.tight))
-        return jnp.append(jnp.concatenate(states), value) / course.units
+            states.append(flow(system, state, 0.0, part * span, rtol=problem.tight))
+        return jnp.append(jnp.concatenate(states), value) / problem.units
 
     return spread
 
 
 @functools.lru_cache(maxsize=32)
 def evaluator(static, path: str, engine: str = "auto", few: bool = False):
-    """Return the function of a lane (course, x) that gives parameter, state and orbit.
+    """Return the function of a lane (problem, x) that gives parameter, state and orbit.
 
     By events what is followed is a kernel; of a `few` lanes the rest is numpy's.
     """
 
     def seen(lane):
-        course, x = lane
-        unscaled = x * course.units
-        system = system_of(course, static)
+        problem, x = lane
+        unscaled = x * problem.units
+        system = system_of(problem, static)
         state = unscaled[: state_size(system)]
         there = at(system, path, unscaled[-1])
-        settings = course.periods, course.rtol, course.tight
+        settings = problem.periods, problem.rtol, problem.tight
         return unscaled[-1], state, shot_at(there, state, *settings)
 
     def finish(lane, found):
-        course, (value, state, shot) = lane[0], found
-        system = eqx.combine(course.leaves, static)
-        settings = course.periods, course.rtol, course.tight
+        problem, (value, state, shot) = lane[0], found
+        system = eqx.combine(problem.leaves, static)
+        settings = problem.periods, problem.rtol, problem.tight
         return value, state, orbit_at(system, state, shot, *settings)
 
     if engine != "event":

@@ -86,14 +86,14 @@ def values_of(function: Callable, orbits: PeriodicOrbit) -> np.ndarray:
     )
 
 
-def locate(correct, evaluate, courses, branches, crossings, path: str, events):
+def locate(correct, evaluate, problems, branches, crossings, path: str, events):
     """Return the bifurcation or the event at each crossing, or None where there is none.
 
     `events`: functions of an orbit by name.
     """
     if not crossings:
         return []
-    search = _Search(correct, evaluate, courses, branches, crossings, events)
+    search = _Search(correct, evaluate, problems, branches, crossings, events)
     every = np.arange(len(crossings))
     zeros = _zeros(search, every)
     success = zeros.success
@@ -166,7 +166,7 @@ def _made(kind: str, path: str, found, zeros: _Zeros, i: int, events):
 class _Search:
     """Test functions along the chords of all crossings."""
 
-    def __init__(self, correct, evaluate, courses, branches, crossings, events):
+    def __init__(self, correct, evaluate, problems, branches, crossings, events):
         self.correct, self.evaluate, self.events = correct, evaluate, events
         pairs = [branches[c.branch][c.after : c.after + 2] for c in crossings]
         self.starts = np.array([first.x for first, _ in pairs])
@@ -174,9 +174,9 @@ class _Search:
         self.tangents = [np.array([pair[end].tangent for pair in pairs]) for end in (0, 1)]
         self.corners = np.array([first.corner for first, _ in pairs])
         lanes = np.array([c.branch for c in crossings])
-        mine = jax.tree.map(lambda leaf: leaf[lanes], courses)
+        mine = jax.tree.map(lambda leaf: leaf[lanes], problems)
         # A bifurcation is only as good as the monodromy matrix there.
-        self.courses = mine._replace(tight=mine.tight * 1e-2, close=mine.tight * 1e-2)
+        self.problems = mine._replace(tight=mine.tight * 1e-2, close=mine.tight * 1e-2)
         self.kinds = np.array([c.kind for c in crossings])
         every = np.arange(len(lanes))
         self.contacts = self.evaluated(self.starts, every)[2].contacts
@@ -184,11 +184,11 @@ class _Search:
 
     def corrected(self, share, which):
         """Return the points of the branch at shares of the chords of `which` crossings."""
-        courses = jax.tree.map(lambda leaf: leaf[which], self.courses)
+        problems = jax.tree.map(lambda leaf: leaf[which], self.problems)
         chords = self.chords[which]
         normals = chords / np.linalg.norm(chords, axis=-1, keepdims=True)
         predicted = self.paths(share[:, None], which)
-        return self.correct((courses, predicted, normals))
+        return self.correct((problems, predicted, normals))
 
     def paths(self, share, which):
         """Return the cubics through both ends of chords, along the tangents there."""
@@ -277,8 +277,8 @@ class _Search:
 
     def evaluated(self, x, which):
         """Return parameters, states and orbits of scaled points."""
-        courses = jax.tree.map(lambda leaf: leaf[which], self.courses)
-        return map_samples(self.evaluate, (courses, x))
+        problems = jax.tree.map(lambda leaf: leaf[which], self.problems)
+        return map_samples(self.evaluate, (problems, x))
 
 
 def _signs(values):

@@ -12,7 +12,7 @@ from .defining_equations import Setting, equations, state_at_start, with_values
 from .point import evaluate_state
 
 
-class CurveCourse(NamedTuple):
+class CurveProblem(NamedTuple):
     """What points of a curve are measured in: leaves of its system and the setting.
 
     Newton's method has converged where its step is shorter than `close`, or, below 30
@@ -27,40 +27,40 @@ class CurveCourse(NamedTuple):
 
 @functools.lru_cache(maxsize=32)
 def curve_corrector(static, kind: str, paths: tuple[str, str]):
-    """Return the function of a lane (course, predicted x, normal) that corrects it."""
+    """Return the function of a lane (problem, predicted x, normal) that corrects it."""
     left = equations(static, kind, paths)
 
     def correct(lane) -> Corrected:
-        course, predicted, normal = lane
+        problem, predicted, normal = lane
 
         def map_(x):
             def both(x):
-                rest, monodromy = left(x, (course.leaves, course.setting))
+                rest, monodromy = left(x, (problem.leaves, problem.setting))
                 return rest, (rest, monodromy)
 
             matrix, (rest, monodromy) = jax.jacfwd(both, has_aux=True)(x)
             return rest, matrix, monodromy
 
-        return in_plane(map_, course.rtol, course.close, predicted, normal)
+        return in_plane(map_, problem.rtol, problem.close, predicted, normal)
 
     return correct
 
 
 @functools.lru_cache(maxsize=32)
 def curve_evaluator(static, kind: str, paths: tuple[str, str]):
-    """Return the function of a lane (course, x) that gives values, orbit and the test."""
+    """Return the function of a lane (problem, x) that gives values, orbit and the test."""
     left = equations(static, kind, paths)
 
     def evaluate(lane):
-        course, x = lane
-        setting = course.setting
+        problem, x = lane
+        setting = problem.setting
         unscaled = x * setting.units
         values, size = unscaled[-2:], x.size - 2 - (kind == "grazing")
-        system = with_values(eqx.combine(course.leaves, static), paths, values)
+        system = with_values(eqx.combine(problem.leaves, static), paths, values)
         state = state_at_start(kind, system, setting, unscaled, 2)
-        rest, _ = left(x, (course.leaves, course.setting))
+        rest, _ = left(x, (problem.leaves, problem.setting))
         periods = setting.periods.astype(jnp.int32)
-        seen = evaluate_state(system, state, periods, course.rtol, course.rtol * 1e-2)
+        seen = evaluate_state(system, state, periods, problem.rtol, problem.rtol * 1e-2)
         return values, seen, jnp.abs(rest[size:]).max()
 
     return evaluate

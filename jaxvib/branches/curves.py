@@ -17,7 +17,7 @@ from ..systems.parameters import parameters, unit_at, unknown_key
 from .arclength import both_ways, correct_some, run_tracers, together
 from .branch import Branch, passing
 from .codimension_two import CodimensionTwoPoint, codimension_two_points, torus_part
-from .curve_equations import CurveCourse, curve_corrector, curve_evaluator
+from .curve_equations import CurveProblem, curve_corrector, curve_evaluator
 from .defining_equations import KINDS, Setting, beginning, section, with_values
 from .limits import check_periods_along
 from .located import BifurcationPoint
@@ -129,23 +129,23 @@ def continue_bifurcation(
 
     ranges = pairs[:, 1] - pairs[:, 0]
     leaves, static = eqx.partition(system, eqx.is_inexact_array)
-    course, x = _start(leaves, static, point, paths, ranges, start[1])
+    problem, x = _start(leaves, static, point, paths, ranges, start[1])
     scaled = tuple(map(tuple, pairs / ranges[:, None]))
     limits = Limits(scaled, **steps, most_points=settings.most_points)
-    courses = jax.tree.map(lambda leaf: np.asarray(leaf)[None], course)
+    problems = jax.tree.map(lambda leaf: np.asarray(leaf)[None], problem)
     correct = together(curve_corrector(static, point.kind, paths), 1)
-    around = Surroundings(limits, functools.partial(correct_some, correct, course))
-    tracers = both_ways(correct, courses, np.asarray(x)[None], [around])
+    around = Surroundings(limits, functools.partial(correct_some, correct, problem))
+    tracers = both_ways(correct, problems, np.asarray(x)[None], [around])
     if tracers[0][0].code == Reason.DIVERGED:
         raise ValueError(f"{point.kind} at {start}: no curve is found from there")
     most, report = settings.most_points, report_to(progress)
-    points, ends = run_tracers(correct, courses, tracers, most, report)[0]
+    points, ends = run_tracers(correct, problems, tracers, most, report)[0]
     own = len(tracers[0][1].points)
-    found = codimension_two_points(correct, course, points, point.kind)
+    found = codimension_two_points(correct, problem, points, point.kind)
     if point.kind == "neimark_sacker":
         points, ends, found = torus_part(points, ends, found, own)
     xs = np.array([one.x for one in points])
-    many = jax.tree.map(lambda leaf: np.stack([leaf] * len(xs)), course)
+    many = jax.tree.map(lambda leaf: np.stack([leaf] * len(xs)), problem)
     evaluate = curve_evaluator(static, point.kind, paths)
     values, orbits, tests = map_samples(evaluate, (many, xs))
     # The bounds come back from scaled coordinates with the rounding of a division.
@@ -253,7 +253,7 @@ def _check_bounds(system, path: str, pair, value: float) -> None:
 
 @eqx.filter_jit
 def _start(leaves, static, point: BifurcationPoint, paths, ranges, second):
-    """Return the course of a curve and the scaled unknowns of its first point."""
+    """Return the problem of a curve and the scaled unknowns of its first point."""
     values = jnp.stack([point.parameter, jnp.asarray(second, float)])
     system = with_values(eqx.combine(leaves, static), paths, values)
     periods = point.periods.astype(float)
@@ -261,4 +261,4 @@ def _start(leaves, static, point: BifurcationPoint, paths, ranges, second):
     start, units = beginning(point.kind, cut, values, jnp.asarray(ranges))
     setting = Setting(periods, cut.begin, units, cut.contact)
     rtol, close = jnp.asarray(_RTOL), jnp.asarray(_CLOSE)
-    return CurveCourse(leaves, setting, rtol, close), start / units
+    return CurveProblem(leaves, setting, rtol, close), start / units

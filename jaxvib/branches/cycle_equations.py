@@ -24,8 +24,8 @@ from .point import at
 _NEGLIGIBLE = 1e-10
 
 
-class CycleCourse(NamedTuple):
-    """What points of a branch are measured in, see `corrector.Course`."""
+class CycleProblem(NamedTuple):
+    """What a corrector knows of a branch, see `corrector.BranchProblem`."""
 
     leaves: Any
     units: Any
@@ -65,29 +65,29 @@ def cycle_map(system, path: str, units, rtol, anchor, x):
 
 @functools.lru_cache(maxsize=32)
 def cycle_corrector(static, path: str):
-    """Return the function of a lane (course, predicted x, normal) that corrects it."""
+    """Return the function of a lane (problem, predicted x, normal) that corrects it."""
 
     def correct(lane) -> Corrected:
-        course, predicted, normal = lane
-        system = system_of(course, static)
+        problem, predicted, normal = lane
+        system = system_of(problem, static)
 
         def map_(x):
-            return cycle_map(system, path, course.units, course.tight, predicted, x)
+            return cycle_map(system, path, problem.units, problem.tight, predicted, x)
 
-        return in_plane(map_, course.rtol, course.close, predicted, normal)
+        return in_plane(map_, problem.rtol, problem.close, predicted, normal)
 
     return correct
 
 
 @functools.lru_cache(maxsize=32)
 def cycle_evaluator(static, path: str):
-    """Return the function of a lane (course, x) that gives parameter and cycle."""
+    """Return the function of a lane (problem, x) that gives parameter and cycle."""
 
     def evaluate(lane):
-        course, x = lane
-        unscaled = x * course.units
-        there = at(system_of(course, static), path, unscaled[-1])
-        sizes, tolerances = course.units[:-2], (course.rtol, course.tight)
+        problem, x = lane
+        unscaled = x * problem.units
+        there = at(system_of(problem, static), path, unscaled[-1])
+        sizes, tolerances = problem.units[:-2], (problem.rtol, problem.tight)
         cycle = evaluate_cycle(there, unscaled[:-2], unscaled[-2], sizes, *tolerances)
         return unscaled[-1], cycle
 

@@ -15,7 +15,7 @@ from ..orbits.limit_cycle import LimitCycle
 from .arclength import both_ways, correct_some
 from .branch import AbstractBranch
 from .changes import Change, changes_along, pairs, product
-from .cycle_equations import CycleCourse, cycle_corrector, cycle_evaluator
+from .cycle_equations import CycleProblem, cycle_corrector, cycle_evaluator
 from .defining_equations import NEAR
 from .field_points import field_bifurcation_point
 from .limits import extent_of, known_parameter
@@ -90,9 +90,9 @@ def continue_cycle(
         raise ValueError(f"orbit was not found: {reason(cycle.result)}")
     units = cycle_units(cycle)
     frame = CycleFrame(system, path, np.append(units, extent.span), settings)
-    x = np.append(cycle.state, [cycle.period, value]) / frame.course.units
+    x = np.append(cycle.state, [cycle.period, value]) / frame.problem.units
     around = Surroundings(extent.limits, frame.correct)
-    (pair,) = both_ways(frame.lanes, frame.courses, x[None], [around])
+    (pair,) = both_ways(frame.lanes, frame.problems, x[None], [around])
     tracers = [frame.tracer(around, one.start, one.code) for one in pair]
     return frame.traced(tracers, extent.limits, report)
 
@@ -111,8 +111,8 @@ class CycleFrame(SmoothFrame):
         leaves = jax.tree.map(np.asarray, leaves)
         rtol = np.asarray(settings.rtol)
         tight, close = rtol * settings.factor, rtol * _CLOSE
-        course = CycleCourse(leaves, np.asarray(units), rtol, tight, close)
-        super().__init__(static, path, course)
+        problem = CycleProblem(leaves, np.asarray(units), rtol, tight, close)
+        super().__init__(static, path, problem)
         self._system = system
 
     def corrector(self):
@@ -129,16 +129,16 @@ class CycleFrame(SmoothFrame):
 
     def rate(self, x: np.ndarray) -> np.ndarray:
         """Return the scaled rate of a scaled point's state."""
-        unscaled, size = x * self.course.units, len(x) - 2
+        unscaled, size = x * self.problem.units, len(x) - 2
         found = _rate(self._system, self.path, unscaled[:size], unscaled[-1])
-        return np.asarray(found) / self.course.units[:size]
+        return np.asarray(found) / self.problem.units[:size]
 
     def traced(self, pair, limits: Limits, report) -> CycleBranch:
         """Return the branch that a pair of tracers follows."""
         followed = self.followed(pair, limits, report)
         points, ends, _, found = followed
-        tight = self.course.tight * _TIGHTER
-        finer = self.course._replace(tight=tight, close=tight)
+        tight = self.problem.tight * _TIGHTER
+        finer = self.problem._replace(tight=tight, close=tight)
         sharp = functools.partial(correct_some, self.lanes, finer)
         # Beside a homoclinic motion multipliers are not known, and their signs are noise.
         known = np.asarray(found.multiplier_error) < _KNOWN
@@ -157,7 +157,7 @@ class CycleFrame(SmoothFrame):
         """Return the Hopf point that a branch ends at, None where it ends otherwise."""
         if code != Reason.EQUILIBRIUM:
             return None
-        unscaled = x * self.course.units
+        unscaled = x * self.problem.units
         there = at(self._system, self.path, unscaled[-1])
         rest = equilibrium_near(there, jnp.asarray(unscaled[:-2]))
         found = field_bifurcation_point(there, rest, "hopf", self.path, throw=False)

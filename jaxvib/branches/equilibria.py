@@ -34,8 +34,8 @@ _NEAR = 1e-5
 _NOT_OF_EQUILIBRIA = ("segments", "correct", "events", "stop_at")
 
 
-class EquilibriumCourse(NamedTuple):
-    """What points of a branch are measured in, see `corrector.Course`."""
+class EquilibriumProblem(NamedTuple):
+    """What a corrector knows of a branch, see `corrector.BranchProblem`."""
 
     leaves: Any
     units: Any
@@ -101,9 +101,9 @@ def continue_equilibrium(
     if int(point.result) != Reason.SUCCESS:
         raise ValueError(f"equilibrium was not found: {reason(point.result)}")
     frame = EquilibriumFrame(system, path, point.state, extent.span)
-    start = np.append(point.state, value) / frame.course.units
+    start = np.append(point.state, value) / frame.problem.units
     around = Surroundings(extent.limits, frame.correct)
-    pair = both_ways(frame.lanes, frame.courses, start[None], [around])
+    pair = both_ways(frame.lanes, frame.problems, start[None], [around])
     return frame.traced(pair[0], extent.limits, report_to(progress))
 
 
@@ -115,7 +115,7 @@ class EquilibriumFrame(SmoothFrame):
         units = np.append(equilibrium_units(system, jnp.asarray(state)), span)
         leaves = jax.tree.map(np.asarray, leaves)
         tolerances = np.asarray(_RTOL), np.asarray(_CLOSE)
-        super().__init__(static, path, EquilibriumCourse(leaves, units, *tolerances))
+        super().__init__(static, path, EquilibriumProblem(leaves, units, *tolerances))
 
     def corrector(self):
         """Return the function of a lane that corrects a prediction."""
@@ -184,39 +184,39 @@ def equilibrium_units(system, state):
 
 @functools.lru_cache(maxsize=32)
 def _corrector(static, path: str):
-    """Return the function of a lane (course, predicted x, normal) that corrects it."""
+    """Return the function of a lane (problem, predicted x, normal) that corrects it."""
 
-    def map_(course, x):
-        system = system_of(course, static)
+    def map_(problem, x):
+        system = system_of(problem, static)
 
         def rate(x):
-            unscaled = x * course.units
+            unscaled = x * problem.units
             there = at(system, path, unscaled[-1])
             found = there.equation().vector_field(0.0, unscaled[:-1])
-            return found / course.units[:-1], found / course.units[:-1]
+            return found / problem.units[:-1], found / problem.units[:-1]
 
         matrix, left = jax.jacfwd(rate, has_aux=True)(x)
         return left, matrix, matrix[:, :-1]
 
     def correct(lane) -> Corrected:
-        course, predicted, normal = lane
-        here = functools.partial(map_, course)
-        return in_plane(here, course.rtol, course.close, predicted, normal)
+        problem, predicted, normal = lane
+        here = functools.partial(map_, problem)
+        return in_plane(here, problem.rtol, problem.close, predicted, normal)
 
     return correct
 
 
 @functools.lru_cache(maxsize=32)
 def _evaluator(static, path: str):
-    """Return the function of a lane (course, x) that gives parameter and equilibrium."""
+    """Return the function of a lane (problem, x) that gives parameter and equilibrium."""
 
     def evaluate(lane):
-        course, x = lane
-        unscaled = x * course.units
-        there = at(system_of(course, static), path, unscaled[-1])
+        problem, x = lane
+        unscaled = x * problem.units
+        there = at(system_of(problem, static), path, unscaled[-1])
         leaves, rest = eqx.partition(there, eqx.is_inexact_array)
         nothing = jnp.asarray(0, jnp.int32)
-        units = course.units[:-1]
+        units = problem.units[:-1]
         state = unscaled[:-1]
         return unscaled[-1], equilibrium_at(rest, leaves, state, units, nothing, nothing)
 

@@ -73,7 +73,7 @@ def extend_branch(
     pairs = []
     for lane, end in enumerate(going):
         around = frame.around(lane, extent.limits)
-        units = frame.courses.units[lane]
+        units = frame.problems.units[lane]
         x, before = (np.append(states[i], values[i]) / units for i in tips[end])
         outward = (x - before) / np.linalg.norm(x - before)
         found = around.correct(x[None], outward[None])

@@ -63,7 +63,7 @@ def switch_field_branch(
 def _crossing(system, point, state, span):
     """Return frame, scaled unknowns and direction of the equilibria that cross there."""
     frame = EquilibriumFrame(system, point.path, state, span)
-    units = frame.course.units
+    units = frame.problem.units
     values, vectors = np.linalg.eig(_scaled_jacobian(system, state, units[:-1]))
     direction = vectors[:, np.argmin(np.abs(values))].real
     away = np.append(direction / np.linalg.norm(direction), 0.0)

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .corners import hard_contacts
-from .corrector import Course, state_size, system_of
+from .corrector import BranchProblem, state_size, system_of
 from .point import at
 
 
@@ -29,15 +29,20 @@ class Jump(NamedTuple):
 
 
 def jump_near(
-    static, path: str, course: Course, x: np.ndarray, tangent: np.ndarray, reach: float
+    static,
+    path: str,
+    problem: BranchProblem,
+    x: np.ndarray,
+    tangent: np.ndarray,
+    reach: float,
 ) -> Jump | None:
     """Return the jump that a branch meets within a reach of a point, None without one.
 
-    `course`: of that branch alone, without an axis of branches.
+    `problem`: of that branch alone, without an axis of branches.
     """
-    frame = course, static, path
+    frame = problem, static, path
     depths, growth = (np.asarray(part) for part in _approach(*frame, x, tangent))
-    hard = hard_contacts(eqx.filter_eval_shape(system_of(course, static).equation))
+    hard = hard_contacts(eqx.filter_eval_shape(system_of(problem, static).equation))
     with np.errstate(divide="ignore", invalid="ignore"):
         distances = np.where(hard & (growth > 0), -depths / growth, np.inf)
     distances = np.where(np.abs(distances) < reach, distances, np.inf)
@@ -53,36 +58,36 @@ def jump_near(
     return Jump(beyond(0.0), beyond)
 
 
-def _states(course: Course, static, path: str, x):
+def _states(problem: BranchProblem, static, path: str, x):
     """Return the equation of motion, and the states of all segments with their times."""
-    system = system_of(course, static)
-    unscaled = x * course.units
+    system = system_of(problem, static)
+    unscaled = x * problem.units
     there = at(system, path, unscaled[-1])
     states = unscaled[:-1].reshape(-1, state_size(system))
-    span = course.periods.astype(float) * there.period()
+    span = problem.periods.astype(float) * there.period()
     times = jnp.arange(states.shape[0]) / states.shape[0] * span
     return there.equation(), states, times
 
 
 @eqx.filter_jit
-def _approach(course, static, path, x, tangent):
+def _approach(problem, static, path, x, tangent):
     """Return each segment's depths, and how fast they grow along the branch."""
 
     def depths(x):
-        equation, states, _ = _states(course, static, path, x)
+        equation, states, _ = _states(problem, static, path, x)
         return jax.vmap(equation.penetrations)(states)
 
     return jax.jvp(depths, (x,), (tangent,))
 
 
 @eqx.filter_jit
-def _through(course, static, path, x, segment: int, contact: int):
+def _through(problem, static, path, x, segment: int, contact: int):
     """Return a point on the other side of an impact, to first order in its distance.
 
     The point has gone too deep: an approaching body has met the stop a moment before, a
     leaving one will have left it a moment later.
     """
-    equation, states, times = _states(course, static, path, x)
+    equation, states, times = _states(problem, static, path, x)
     state, time = states[segment], times[segment]
     rate = equation.vector_field(time, state)
     depth, speed, _ = (part[contact] for part in equation.contact_motion(state, rate))
@@ -96,4 +101,4 @@ def _through(course, static, path, x, segment: int, contact: int):
     turned = touching + jnp.concatenate([jnp.zeros_like(change), change])
     other = turned - ahead * equation.vector_field(time, turned)
     states = states.at[segment].set(other)
-    return jnp.append(states.reshape(-1), x[-1] * course.units[-1]) / course.units
+    return jnp.append(states.reshape(-1), x[-1] * problem.units[-1]) / problem.units

@@ -30,42 +30,42 @@ class SmoothFrame(abc.ABC):
     To add a kind of branch, write `corrector` and `evaluator`, functions of a lane.
 
     **Fields:** `static`: what a system has beside its leaves; `path` of the parameter;
-    `course`: leaves and `units` of the unknowns, the parameter last.
+    `problem`: leaves and `units` of the unknowns, the parameter last.
     """
 
-    def __init__(self, static, path: str, course):
-        self.static, self.path, self.course = static, path, course
-        self.courses = jax.tree.map(lambda leaf: np.asarray(leaf)[None], course)
+    def __init__(self, static, path: str, problem):
+        self.static, self.path, self.problem = static, path, problem
+        self.problems = jax.tree.map(lambda leaf: np.asarray(leaf)[None], problem)
         self.lanes = together(self.corrector(), 1)
-        self.correct = functools.partial(correct_some, self.lanes, course)
+        self.correct = functools.partial(correct_some, self.lanes, problem)
 
     @abc.abstractmethod
     def corrector(self):
-        """Return the function of a lane (course, prediction, normal) that corrects it."""
+        """Return the function of a lane (problem, prediction, normal) that corrects it."""
 
     @abc.abstractmethod
     def evaluator(self):
-        """Return the function of a lane (course, x) to the parameter and what is there."""
+        """Return the function of a lane (problem, x) to the parameter and what is there."""
 
     def evaluated(self, x: np.ndarray):
         """Return the parameter's values, and what is there, at scaled points."""
-        lanes = jax.tree.map(lambda leaf: np.stack([leaf] * len(x)), self.course)
+        lanes = jax.tree.map(lambda leaf: np.stack([leaf] * len(x)), self.problem)
         return map_samples(self.evaluator(), (lanes, x), chunk=32)
 
     def followed(self, pair, limits: Limits, report) -> Followed:
         """Return the branch that a pair of tracers follows, every point evaluated."""
         most = limits.most_points
-        points, ends = run_tracers(self.lanes, self.courses, [pair], most, report)[0]
+        points, ends = run_tracers(self.lanes, self.problems, [pair], most, report)[0]
         values, found = self.evaluated(np.array([point.x for point in points]))
         # The bounds come back from scaled coordinates with the rounding of a division.
         for bound in limits.bounds[0]:
             there = np.array([point.x[-1] == bound for point in points])
-            values[there] = bound * self.course.units[-1]
+            values[there] = bound * self.problem.units[-1]
         return Followed(points, ends, values, found)
 
     def along(self, followed: Followed, located) -> dict[str, Any]:
         """Return the fields of any branch; of what is located None is left out."""
-        system = eqx.combine(self.course.leaves, self.static)
+        system = eqx.combine(self.problem.leaves, self.static)
         return {
             "path": self.path,
             "unit": unit_at(system, self.path),

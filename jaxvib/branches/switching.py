@@ -32,14 +32,14 @@ def pair_at(frame: Frame, point: BifurcationPoint, limits: Limits, way: int):
 
     **Raises:** `ValueError` where no motion is found nearby.
     """
-    course = lane_of(frame.courses, 0)
-    x = np.append(point.state, point.parameter) / course.units
+    problem = lane_of(frame.problems, 0)
+    x = np.append(point.state, point.parameter) / problem.units
     axis = np.zeros_like(x)
     axis[-1] = 1.0
     # The monodromy matrix of the motion itself, before its period is doubled.
-    once = course._replace(periods=np.asarray(point.periods))
+    once = problem._replace(periods=np.asarray(point.periods))
     matrix = correct_some(frame.corrector(), once, x[None], axis[None]).monodromy[0]
-    scaled = matrix * course.units[None, :-1] / course.units[:-1, None]
+    scaled = matrix * problem.units[None, :-1] / problem.units[:-1, None]
     values, vectors = np.linalg.eig(scaled)
     target = -1.0 if point.kind == "period_doubling" else 1.0
     direction = vectors[:, np.argmin(np.abs(values - target))].real

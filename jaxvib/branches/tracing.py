@@ -18,7 +18,7 @@ from ..systems.parameters import unit_at
 from .arclength import both_ways, correct_some, lane_of, run_tracers, together
 from .branch import Branch, BranchEvent, branch_of
 from .corners import corner_near, has_corners
-from .corrector import Course, corrector, evaluator, spreader, system_of
+from .corrector import BranchProblem, corrector, evaluator, spreader, system_of
 from .crossings import Crossing, crossings_of, locate, values_of
 from .events import Watch
 from .impact_at_start import jump_near
@@ -41,45 +41,45 @@ class Frame:
 
     static: Any
     path: str
-    courses: Course
+    problems: BranchProblem
     number: int  # of branches that are followed together
 
     def corrector(self):
         """Return what brings predictions onto their branches, see `arclength.together`."""
-        unknowns = self.courses.units.shape[-1]
+        unknowns = self.problems.units.shape[-1]
         one = corrector(self.static, self.path, unknowns, self.engine)
         return together(one, self.number)
 
     @functools.cached_property
     def engine(self) -> str:
         """Return "event" where the branches' motions go by events, which are kernels."""
-        system = system_of(lane_of(self.courses, 0), self.static)
+        system = system_of(lane_of(self.problems, 0), self.static)
         return "event" if by_events(system, "auto") else "auto"
 
     @property
     def where(self) -> tuple[str, str]:
         """The parameter's path and unit."""
-        system = system_of(lane_of(self.courses, 0), self.static)
+        system = system_of(lane_of(self.problems, 0), self.static)
         return self.path, unit_at(system, self.path)
 
     @functools.cached_property
     def has_corners(self) -> bool:
         """Return whether the branches can have corners."""
-        return has_corners(system_of(lane_of(self.courses, 0), self.static))
+        return has_corners(system_of(lane_of(self.problems, 0), self.static))
 
     def around(self, lane: int, limits: Limits) -> Surroundings:
         """Return what the tracers of one branch have in common."""
-        course = lane_of(self.courses, lane)
-        correct = functools.partial(correct_some, self.corrector(), course)
+        problem = lane_of(self.problems, lane)
+        correct = functools.partial(correct_some, self.corrector(), problem)
         if not self.has_corners:
             return Surroundings(limits, correct)
-        mine = self.static, self.path, course
+        mine = self.static, self.path, problem
         near = functools.partial(corner_near, *mine)
         return Surroundings(limits, correct, near, functools.partial(jump_near, *mine))
 
     def alone(self, lane: int) -> "Frame":
         """Return the frame of one branch."""
-        one = jax.tree.map(lambda leaf: leaf[lane : lane + 1], self.courses)
+        one = jax.tree.map(lambda leaf: leaf[lane : lane + 1], self.problems)
         return Frame(self.static, self.path, one, self.number)
 
     def evaluator(self):
@@ -107,8 +107,8 @@ def frame_of(
     whole = np.full(number, periods, np.int32)
     rtols = np.full(number, settings.rtol, float)
     tight = rtols * settings.factor
-    course = Course(lanes[0], units, whole, rtols, tight, _CLOSE * rtols)
-    return Frame(static, path, course, number)
+    problem = BranchProblem(lanes[0], units, whole, rtols, tight, _CLOSE * rtols)
+    return Frame(static, path, problem, number)
 
 
 def trace_orbits(
@@ -116,18 +116,18 @@ def trace_orbits(
 ) -> list[Branch]:
     """Return the branch of each orbit, both ways by its arc length."""
     spread = spreader(frame.static, frame.path, settings.segments)
-    starts = map_samples(spread, (frame.courses, states, values))
+    starts = map_samples(spread, (frame.problems, states, values))
     arounds = [frame.around(lane, limits) for lane in range(len(starts))]
-    pairs = both_ways(frame.corrector(), frame.courses, starts, arounds)
+    pairs = both_ways(frame.corrector(), frame.problems, starts, arounds)
     return trace(frame, pairs, limits, settings.watch, report)
 
 
 def trace(frame: Frame, pairs, limits: Limits, watch: Watch, report) -> list[Branch]:
     """Return the branches that pairs of tracers follow, every point evaluated."""
-    one = lane_of(frame.courses, 0), pairs[0][0].start.x
+    one = lane_of(frame.problems, 0), pairs[0][0].start.x
     compile_ahead(frame.evaluator(), one)
     correct = frame.corrector()
-    traces = run_tracers(correct, frame.courses, pairs, limits.most_points, report)
+    traces = run_tracers(correct, frame.problems, pairs, limits.most_points, report)
     every = _evaluated(frame, [points for points, _ in traces], limits, watch)
     whole = []
     for b, ((_, ends), seen) in enumerate(zip(traces, every, strict=True)):
@@ -138,7 +138,7 @@ def trace(frame: Frame, pairs, limits: Limits, watch: Watch, report) -> list[Bra
         (values, orbits, misses), ends, found = _up_to_events(
             watch.stop_at, start, columns, ends, seen.crossings
         )
-        periods = frame.courses.periods[b]
+        periods = frame.problems.periods[b]
         kinds = kinds_and_events(found)
         whole.append(branch_of(frame.where, values, orbits, misses, periods, ends, kinds))
     return whole
@@ -156,12 +156,12 @@ class _Evaluated(NamedTuple):
 def _evaluated(frame: Frame, branches, limits: Limits, watch: Watch) -> list[_Evaluated]:
     """Return branches of points, every one evaluated."""
     owners = np.repeat(np.arange(len(branches)), [len(points) for points in branches])
-    courses = jax.tree.map(lambda leaf: leaf[owners], frame.courses)
+    problems = jax.tree.map(lambda leaf: leaf[owners], frame.problems)
     x = np.array([point.x for points in branches for point in points])
-    found, _, every = map_samples(frame.evaluator(), (courses, x))
+    found, _, every = map_samples(frame.evaluator(), (problems, x))
     # The bounds come back from scaled coordinates with the rounding of a division.
     for bound in limits.bounds[0]:
-        found[x[:, -1] == bound] = bound * (frame.courses.units[0, -1])
+        found[x[:, -1] == bound] = bound * (frame.problems.units[0, -1])
     orbits = [
         jax.tree.map(lambda leaf, b=b: leaf[owners == b], every)
         for b in range(len(branches))
@@ -240,7 +240,7 @@ def crossings_along(frame: Frame, branches, orbits, events):
         crossings += crossings_of(b, points, multipliers, contacts, watched)
     crossings.sort(key=lambda crossing: crossing[:2])
     both = frame.corrector(), frame.evaluator()
-    located = locate(*both, frame.courses, branches, crossings, frame.path, events)
+    located = locate(*both, frame.problems, branches, crossings, frame.path, events)
     found: list[list[tuple]] = [[] for _ in branches]
     for crossing, point in zip(crossings, located, strict=True):
         if point is not None:
