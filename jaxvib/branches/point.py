@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..dynamics.flow import flow
+from ..orbits.motion_kernels import Told, told_of
 from ..orbits.periodic_orbit import GRAZING, PeriodicOrbit, orbit_of_shot
 from ..orbits.shooting import Shot, revolve, scales
-from ..orbits.stages import Told, told_of
 from ..systems.parameters import replace
 
 

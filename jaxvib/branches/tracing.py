@@ -11,9 +11,9 @@ import numpy as np
 
 from ..ensemble import Reason, compile_ahead, map_samples
 from ..kernels.library import library_kernel
+from ..orbits.motion_kernels import by_events
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..orbits.shooting import is_field, scales
-from ..orbits.stages import by_events
 from ..systems.parameters import unit_at
 from .arclength import both_ways, correct_some, lane_of, run_tracers, together
 from .branch import Branch, BranchEvent, branch_of

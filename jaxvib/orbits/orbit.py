@@ -22,10 +22,10 @@ from ..ensemble.result import Result
 from ..systems.system import System
 from .evidence import evidence_of_shot, multiplier_bar
 from .implicit import implicit_root, with_derivative_of
+from .motion_kernels import Told
 from .motion_pictures import multipliers_chart, orbit_motion
 from .multipliers import VERDICTS, floquet_multipliers, modulus, verdict
 from .shooting import Shot
-from .stages import Told
 
 # Without evidence multipliers nearer to the unit circle than this are undecided: far more
 # than what an onset of contact adds to the tolerance (`evidence.multiplier_bar`).

@@ -8,9 +8,9 @@ import numpy as np
 from .._arrays import library_of, on_host
 from ..ensemble import InParts, compile_ahead, map_samples
 from .evidence import evidence_factor
+from .motion_kernels import shot_kernel
 from .orbit import PeriodicOrbit, orbit_of_shot
 from .settings import SettlingSettings
-from .stages import shot_stage
 
 
 class OrbitFinder:
@@ -32,10 +32,10 @@ class OrbitFinder:
         self._settings = float(rtol), float(factor)
         settings = np.asarray(1, np.int32), np.asarray(rtol), np.asarray(factor)
         lane = (leaves, np.asarray(state), *settings)
-        by_events = shot_stage(static, "event")
+        by_events = shot_kernel(static, "event")
         go = engine == "event" or (quick and not by_events.why_not(lane))
         steps = "diffrax" if engine == "diffrax" else "auto"
-        self._shots = by_events if go else shot_stage(static, steps)
+        self._shots = by_events if go else shot_kernel(static, steps)
         compile_ahead(self._shots, lane, chunk=chunk)
         if few and not self._shots.why_not(lane):
             finish = functools.partial(_evidence, static)

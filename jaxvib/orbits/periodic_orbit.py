@@ -20,13 +20,13 @@ from ..systems.autonomous import AutonomousSystem, is_autonomous
 from ..systems.periods import check_period
 from .evidence import evidence_factor as evidence_factor
 from .limit_cycle import LimitCycle, limit_cycle
+from .motion_kernels import beginning, by_events, shot_kernel, told_of
 from .multipliers import UNSTABLE
 from .orbit import PeriodicOrbit as PeriodicOrbit
 from .orbit import failed_if, orbit_of_shot
 from .orbit import unknown_orbits as unknown_orbits
 from .settling import GRAZING as GRAZING
 from .shooting import scales, shoot
-from .stages import beginning, by_events, shot_stage, told_of
 from .transient import LONGEST_PERIOD as LONGEST_PERIOD
 from .transient import settle
 
@@ -184,7 +184,7 @@ def orbit_from_guess(
     if known and by_events(system, engine):
         leaves, static = eqx.partition(system, eqx.is_inexact_array)
         lane = leaves, guess, periods, rtol, factor
-        found = on_host(shot_stage(static, engine)(lane))
+        found = on_host(shot_kernel(static, engine)(lane))
         periods, rtol, factor = on_host((periods, rtol, factor))
         return orbit_of_shot(system, *found, periods, rtol * factor, factor < 1)
     return _orbit_by_xla(system, guess, periods, rtol, factor, engine, blocks)
@@ -196,7 +196,7 @@ def _orbit_by_xla(system, guess, periods, rtol, factor, engine, blocks) -> Perio
     guess, tight = jax.lax.stop_gradient(guess), rtol * factor
     if blocks is None and by_events(system, engine):
         leaves, static = eqx.partition(followed, eqx.is_inexact_array)
-        shot, told = shot_stage(static, engine)((leaves, guess, periods, rtol, factor))
+        shot, told = shot_kernel(static, engine)((leaves, guess, periods, rtol, factor))
     else:
         shot = shoot(followed, guess, periods, rtol, tight, GRAZING, engine)
         told = told_of(followed, shot, guess, periods)

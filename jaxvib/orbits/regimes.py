@@ -22,11 +22,11 @@ from .linear_end import (
     stays_apart,
     transient_periods,
 )
+from .motion_kernels import strobe_kernel
 from .multipliers import UNSTABLE
 from .orbit import PeriodicOrbit, unknown_orbits
 from .orbit_finder import OrbitFinder
 from .settings import USUAL, SettlingSettings
-from .stages import strobe_stage
 from .transient import LONGEST_PERIOD
 
 # A motion has settled on a period where it recurs this closely, in units of its own
@@ -129,7 +129,7 @@ def transient_engine(
     quick = engine_for(system, engine, MANY)
     if quick[0] == "event":
         leaves, static = eqx.partition(system, eqx.is_inexact_array)
-        stage = strobe_stage(static, _SEGMENT, longest, "event")
+        stage = strobe_kernel(static, _SEGMENT, longest, "event")
         if not stage.why_not((leaves, system.rest())):
             return quick
     return chosen
@@ -232,7 +232,7 @@ def _settled(run, leaves, static, start: _Start, settings: SettlingSettings, eng
     limit = np.full(number, least)
     if start.end is not None:
         limit = run(_limit_stage, (start.end, start.period, limit))
-    settle_stage = strobe_stage(static, _SEGMENT, longest, engine)
+    settle_stage = strobe_kernel(static, _SEGMENT, longest, engine)
     waiting = np.arange(number)
     for segment in range(1, -(-int(limit.max()) // _SEGMENT) + 1):
         if start.end is not None:

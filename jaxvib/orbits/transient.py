@@ -14,7 +14,7 @@ from .linear_end import (
     stays_apart,
     transient_periods,
 )
-from .stages import Beginning, beginning, by_events, strobe_stage, strobed
+from .motion_kernels import Beginning, beginning, by_events, strobe_kernel, strobed
 
 # Of the load's periods in one of a motion: three doublings.
 LONGEST_PERIOD = 8
@@ -51,7 +51,7 @@ def settle(system: System) -> tuple[Any, Any, Any]:
     if linear_but_for_contacts(system):
         end = linear_end_of(begin.equation, begin.period)
         most = transient_periods(end, begin.period, LEAST_TRANSIENT)
-    stage = strobe_stage(static, count, LONGEST_PERIOD, "auto")
+    stage = strobe_kernel(static, count, LONGEST_PERIOD, "auto")
     xp = library_of(begin)
 
     def segment(state):

@@ -52,7 +52,7 @@ def told_of(system, shot: Shot, guess, periods) -> Told:
 
 
 @functools.lru_cache(maxsize=64)
-def shot_stage(static, engine) -> Kernel:
+def shot_kernel(static, engine) -> Kernel:
     """Return the kernel of lanes (leaves, guess, periods, rtol, factor) to `shot_of`."""
 
     def stage(lane):
@@ -65,7 +65,7 @@ def shot_stage(static, engine) -> Kernel:
 
 
 @functools.lru_cache(maxsize=64)
-def strobe_stage(static, count: int, longest: int, engine) -> Kernel:
+def strobe_kernel(static, count: int, longest: int, engine) -> Kernel:
     """Return the kernel of lanes (leaves, state) to what is `strobed` of them."""
 
     def stage(lane):
