@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..dynamics.flow import flow
-from ..orbits.motion_kernels import Told, told_of
+from ..orbits.motion_kernels import ShotDetails, details_of
 from ..orbits.periodic_orbit import GRAZING, PeriodicOrbit, orbit_of_shot
 from ..orbits.shooting import Shot, revolve, scales
 from ..systems.parameters import replace
@@ -65,7 +65,7 @@ def orbit_at(system, state, found, periods, rtol, tight) -> PeriodicOrbit:
     return eqx.tree_at(lambda orbit: orbit.state, orbit, state)
 
 
-def shot_at(system, state, periods, rtol, tight) -> tuple[Shot, Told]:
+def shot_at(system, state, periods, rtol, tight) -> tuple[Shot, ShotDetails]:
     """Return what a state does in its periods, as a shot that hits where it began."""
     shallow = GRAZING * scales(system, state)[0]
     identity = jnp.eye(state.shape[0])
@@ -87,4 +87,4 @@ def shot_at(system, state, periods, rtol, tight) -> tuple[Shot, Told]:
     nothing, none = jnp.asarray(0.0), jnp.asarray(0, jnp.int32)
     missed = coarse.monodromy, correction, nothing, none
     shot = Shot(state, seen, *missed, seen.result)
-    return shot, told_of(system, shot, state, periods)
+    return shot, details_of(system, shot, state, periods)

@@ -18,7 +18,7 @@ from .settling import GRAZING, TRANSIENT_RTOL, recurrences, strobe
 from .shooting import Shot, scales, shoot
 
 
-class Told(NamedTuple):
+class ShotDetails(NamedTuple):
     """What a system says of a shot's motion.
 
     `units`: what each component of the state is measured in; `start_units`: those of the
@@ -34,14 +34,14 @@ class Told(NamedTuple):
     determinant: Float[Array, ""]
 
 
-def told_of(system, shot: Shot, guess, periods) -> Told:
+def details_of(system, shot: Shot, guess, periods) -> ShotDetails:
     """Return what a system says of a shot's motion, and of its guess."""
     equation, watched = system.equation(), shot.revolution.watched
     period = system.period()
     span = periods.astype(float) * period
     expected = jnp.exp(equation.divergence() * span) * equation.contraction(watched.onsets)
     held = expected > jnp.finfo(float).tiny  # a determinant that underflows says nothing
-    return Told(
+    return ShotDetails(
         scales(system, shot.state),
         scales(system, guess),
         period,
@@ -59,7 +59,7 @@ def shot_kernel(static, engine) -> Kernel:
         leaves, guess, periods, rtol, factor = lane
         system = eqx.combine(leaves, static)
         shot = shoot(system, guess, periods, rtol, rtol * factor, GRAZING, engine)
-        return shot, told_of(system, shot, guess, periods)
+        return shot, details_of(system, shot, guess, periods)
 
     return library_kernel(stage, static, engine)
 

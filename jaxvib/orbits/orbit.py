@@ -22,7 +22,7 @@ from ..ensemble.result import Result
 from ..systems.system import System
 from .evidence import evidence_of_shot, multiplier_bar
 from .implicit import implicit_root, with_derivative_of
-from .motion_kernels import Told
+from .motion_kernels import ShotDetails
 from .motion_pictures import multipliers_chart, orbit_motion
 from .multipliers import VERDICTS, floquet_multipliers, modulus, verdict
 from .shooting import Shot
@@ -156,17 +156,17 @@ def unknown_orbits(system, number: int) -> PeriodicOrbit:
 
 
 def orbit_of_shot(
-    system, shot: Shot, told: Told, periods, tight, evidenced
+    system, shot: Shot, details: ShotDetails, periods, tight, evidenced
 ) -> PeriodicOrbit:
     """Return a shot's orbit, with the evidence for it if it is `evidenced`.
 
     A differentiable function of the system's parameters; with a shot in numpy's arrays
     one of numpy's, which has no derivatives.
     """
-    xp = library_of(shot, told, periods, tight, evidenced)
-    evidence = evidence_of_shot(shot, told.units, evidenced)
+    xp = library_of(shot, details, periods, tight, evidenced)
+    evidence = evidence_of_shot(shot, details.units, evidenced)
     seen, onsets = shot.revolution, shot.revolution.watched.onsets
-    given = _Values(evidence.converged, seen.monodromy, told, seen.watched)
+    given = _Values(evidence.converged, seen.monodromy, details, seen.watched)
     values = given if xp is HOST else _differentiable(system, given, periods, tight)
     multipliers = floquet_multipliers(values.monodromy)
     largest = modulus(multipliers)
@@ -176,7 +176,7 @@ def orbit_of_shot(
     contacts = xp.sum(onsets, dtype=np.int32)
     whole = {
         "state": values.state,
-        "period": periods.astype(float) * values.told.period,
+        "period": periods.astype(float) * values.details.period,
         "periods": periods,
         "monodromy": values.monodromy,
         "floquet_multipliers": multipliers,
@@ -184,7 +184,7 @@ def orbit_of_shot(
         "stable": verdict(frozen(largest), band),
         "contacts": contacts,
         "contacts_per_period": (contacts / periods).astype(np.float32),
-        "max_contact_force": xp.max(values.told.forces, initial=0.0),
+        "max_contact_force": xp.max(values.details.forces, initial=0.0),
         "contact_duration": xp.sum(values.watched.duration),
         "grazing_margin": nearest,
         "amplitude": (values.watched.highest - values.watched.lowest) / 2,
@@ -194,7 +194,7 @@ def orbit_of_shot(
         "state_error": evidence.state_error,
         "monodromy_error": evidence.monodromy_error,
         "multiplier_error": error,
-        "determinant_defect": xp.linalg.det(seen.monodromy) / told.determinant - 1,
+        "determinant_defect": xp.linalg.det(seen.monodromy) / details.determinant - 1,
         "condition": evidence.condition,
         "newton_quotient": evidence.quotient,
         "result": evidence.result.astype(np.int32),
@@ -210,7 +210,7 @@ class _Values(NamedTuple):
 
     state: Float[Array, " n"]
     monodromy: Float[Array, "n n"]
-    told: Told
+    details: ShotDetails
     watched: Watched
 
 
@@ -226,7 +226,7 @@ def _differentiable(system, given: _Values, periods, tight) -> _Values:
     return _Values(
         state,
         with_derivative_of(maps.monodromy, given.monodromy, where),
-        given.told._replace(forces=forces, period=system.period()),
+        given.details._replace(forces=forces, period=system.period()),
         given.watched._replace(
             highest=highest,
             lowest=lowest,
@@ -281,11 +281,11 @@ def _peaks(function, given: _Values, where):
     All are one mapped flow to the times where they were seen, which is compiled once; of
     each time's vector one component counts.
     """
-    watched, told = given.watched, given.told
-    contacts, size = told.forces.shape[0], watched.highest.shape[0]
+    watched, details = given.watched, given.details
+    contacts, size = details.forces.shape[0], watched.highest.shape[0]
     places = np.concatenate([np.arange(contacts), contacts + np.arange(2 * size) % size])
-    values = jnp.concatenate([told.forces, watched.highest, watched.lowest])
-    times = jnp.concatenate([told.times, watched.highest_time, watched.lowest_time])
+    values = jnp.concatenate([details.forces, watched.highest, watched.lowest])
+    times = jnp.concatenate([details.times, watched.highest_time, watched.lowest_time])
 
     def every(state, arguments, times):
         rows = jax.vmap(lambda time: function(state, arguments, time))(times)

@@ -20,7 +20,7 @@ from ..systems.autonomous import AutonomousSystem, is_autonomous
 from ..systems.periods import check_period
 from .evidence import evidence_factor as evidence_factor
 from .limit_cycle import LimitCycle, limit_cycle
-from .motion_kernels import beginning, by_events, shot_kernel, told_of
+from .motion_kernels import beginning, by_events, details_of, shot_kernel
 from .multipliers import UNSTABLE
 from .orbit import PeriodicOrbit as PeriodicOrbit
 from .orbit import failed_if, orbit_of_shot
@@ -196,11 +196,11 @@ def _orbit_by_xla(system, guess, periods, rtol, factor, engine, blocks) -> Perio
     guess, tight = jax.lax.stop_gradient(guess), rtol * factor
     if blocks is None and by_events(system, engine):
         leaves, static = eqx.partition(followed, eqx.is_inexact_array)
-        shot, told = shot_kernel(static, engine)((leaves, guess, periods, rtol, factor))
+        shot, details = shot_kernel(static, engine)((leaves, guess, periods, rtol, factor))
     else:
         shot = shoot(followed, guess, periods, rtol, tight, GRAZING, engine)
-        told = told_of(followed, shot, guess, periods)
-    return orbit_of_shot(system, shot, told, periods, tight, factor < 1)
+        details = details_of(followed, shot, guess, periods)
+    return orbit_of_shot(system, shot, details, periods, tight, factor < 1)
 
 
 def _stopped(leaf):
