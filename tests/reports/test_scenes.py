@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from jaxvib import cli
-from jaxvib.studies.pictures.stages import beam_layout, chain_layout, row_layout
+from jaxvib.studies.pictures.layouts import beam_layout, chain_layout, row_layout
 from jaxvib.studies.run import ready
 from jaxvib.studies.store.finished import read_run
 

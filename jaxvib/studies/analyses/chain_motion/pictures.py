@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...pictures.layouts import chain_layout
 from ...pictures.motion import coarse
 from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale, Scene
 from ...pictures.planes import sample_text
-from ...pictures.stages import chain_layout
 from ...store.finished import Run
 
 _MOST_BODIES = 192  # on the stage

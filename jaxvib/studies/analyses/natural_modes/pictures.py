@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...pictures.layouts import beam_layout, row_layout
 from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale, Scene
 from ...pictures.planes import axis, long_paths, sample_text, value_text
-from ...pictures.stages import beam_layout, row_layout
 from ...store.finished import Run
 
 _MOST_SAMPLES = 33  # whose modes can be looked at
