@@ -16,8 +16,8 @@ import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
 from jaxvib.studies.pictures.motion import stored_motions
-from jaxvib.studies.pictures.planes import planes
 from jaxvib.studies.pictures.regimes import sort_by_regime
+from jaxvib.studies.pictures.swept_planes import planes
 from jaxvib.studies.store.finished import read_run
 
 SCENE = 4.0  # s

@@ -7,8 +7,8 @@ import numpy as np
 from ...drawing import colours
 from ..store.finished import Run
 from .picture import Chart, Classes, Picture, Scale, Share
-from .planes import planes
 from .regimes import sort_by_regime
+from .swept_planes import planes
 
 _CLASSES = Classes(
     ("same regime", "another regime", "failed in one"),

@@ -7,8 +7,8 @@ import numpy as np
 from ...ensemble import undecided
 from ..store.finished import Run
 from .picture import Axis, Chart, Choice, Line, Picture, Points
-from .planes import Plane, axis, long_paths, planes
 from .regimes import periodic, sort_by_regime
+from .swept_planes import Plane, axis, long_paths, planes
 
 AMPLITUDE = "amplitude, half peak to peak (m)"
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from ..store.finished import Run
 from .picture import Axis, Chart, Line, Picture
-from .planes import value_text
 from .regimes import periodic
+from .swept_planes import value_text
 
 _MOST_TRACES = 400
 _KEPT_BITS = 14  # of a float32's 23 mantissa bits: 1e-4 of a value, more than a screen has

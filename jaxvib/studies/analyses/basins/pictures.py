@@ -6,7 +6,7 @@ import numpy as np
 
 from ....drawing import colours
 from ...pictures.picture import Axis, Cells, Chart, Classes, Notes, Picture, Scale, Share
-from ...pictures.planes import MOST_CELLS
+from ...pictures.swept_planes import MOST_CELLS
 from ...store.finished import Run
 from .compute import attractor_names
 

@@ -23,7 +23,7 @@ from ...pictures.picture import (
     Scale,
     Scene,
 )
-from ...pictures.planes import axis, sample_text
+from ...pictures.swept_planes import axis, sample_text
 from ...store.finished import Run
 
 _MOST_ROWS = 64  # of neighbouring samples

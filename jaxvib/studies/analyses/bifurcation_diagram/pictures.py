@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...pictures.picture import Axis, Chart, Line, Picture, Points
-from ...pictures.planes import axis
 from ...pictures.regimes import Sorting, sort_by_regime
+from ...pictures.swept_planes import axis
 from ...store.finished import Run
 from .kind import SWEEPS
 

@@ -7,7 +7,7 @@ import numpy as np
 from ...pictures.layouts import chain_layout
 from ...pictures.motion import coarse
 from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale, Scene
-from ...pictures.planes import sample_text
+from ...pictures.swept_planes import sample_text
 from ...store.finished import Run
 
 _MOST_BODIES = 192  # on the stage

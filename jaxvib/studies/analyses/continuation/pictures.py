@@ -7,7 +7,7 @@ import numpy as np
 from ....ensemble import reason
 from ...pictures.curves import AMPLITUDE
 from ...pictures.picture import Axis, Chart, Followers, Line, Notes, Picture
-from ...pictures.planes import axis
+from ...pictures.swept_planes import axis
 from ...store.finished import Run
 from .curves import KINDS
 from .stability_chart import stability_charts

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...pictures.picture import Axis, Chart, Choice, Line, Notes, Picture, Points, Scale
-from ...pictures.planes import axis, long_paths, value_text
+from ...pictures.swept_planes import axis, long_paths, value_text
 from ...store.finished import Run
 
 _GRAZING = {1: "grazing crossed", 2: "at grazing"}

@@ -7,7 +7,7 @@ import numpy as np
 
 from ....transients import Fragility
 from ...pictures.picture import Axis, Chart, Line, Notes, Picture
-from ...pictures.planes import axis, long_paths, sample_text
+from ...pictures.swept_planes import axis, long_paths, sample_text
 from ...store.finished import Run
 
 _MOST_SAMPLES = 6  # curves in one picture

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...pictures.picture import Axis, Chart, Choice, Line, Picture
-from ...pictures.planes import value_text
+from ...pictures.swept_planes import value_text
 from ...store.finished import Run
 
 _MOST_SAMPLES = 33

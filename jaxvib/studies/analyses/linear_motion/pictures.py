@@ -7,7 +7,7 @@ import numpy as np
 from ...pictures.layouts import beam_layout, row_layout
 from ...pictures.motion import coarse
 from ...pictures.picture import Axis, Chart, Choice, Line, Picture, Scene
-from ...pictures.planes import sample_text
+from ...pictures.swept_planes import sample_text
 from ...store.finished import Run
 
 _MOST_SAMPLES = 8  # that can be looked at

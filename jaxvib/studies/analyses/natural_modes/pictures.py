@@ -6,7 +6,7 @@ import numpy as np
 
 from ...pictures.layouts import beam_layout, row_layout
 from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale, Scene
-from ...pictures.planes import axis, long_paths, sample_text, value_text
+from ...pictures.swept_planes import axis, long_paths, sample_text, value_text
 from ...store.finished import Run
 
 _MOST_SAMPLES = 33  # whose modes can be looked at

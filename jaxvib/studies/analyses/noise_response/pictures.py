@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...pictures.picture import Axis, Chart, Line, Picture
-from ...pictures.planes import axis, long_paths, walked
+from ...pictures.swept_planes import axis, long_paths, slider_samples
 from ...store.finished import Run
 
 _MOST_POINTS = 400  # of a curve
@@ -15,7 +15,7 @@ _WIDTH = 1.96  # standard errors
 def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return peaks and passages, and how they change along a path that is swept."""
     run = runs[0]
-    samples, choice = walked(run)
+    samples, choice = slider_samples(run)
     found = [_peaks(runs, samples, choice)]
     if run.has("first_passage"):
         found.append(_passages(runs, samples, choice))

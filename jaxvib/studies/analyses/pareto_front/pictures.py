@@ -7,7 +7,7 @@ import numpy as np
 
 from ....ensemble import reason
 from ...pictures.picture import Axis, Chart, Choice, Line, Notes, Picture
-from ...pictures.planes import sample_text
+from ...pictures.swept_planes import sample_text
 from ...store.finished import Run
 
 _PREFIX = "objective."

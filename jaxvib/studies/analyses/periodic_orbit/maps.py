@@ -7,8 +7,8 @@ import numpy as np
 from ....drawing import colours
 from ...pictures.changes import change_maps
 from ...pictures.picture import Chart, Classes, Picture, Scale, Share
-from ...pictures.planes import Plane, planes
 from ...pictures.regimes import Sorting, periodic, sort_by_regime, sort_by_verdict
+from ...pictures.swept_planes import Plane, planes
 from ...store.finished import Run
 
 _NO_CONTACT = ("no contact", colours.NO_CONTACT)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ...pictures.curves import amplitude_curves, sweep_curves
 from ...pictures.motion import motion
 from ...pictures.picture import Picture
-from ...pictures.planes import long_paths
+from ...pictures.swept_planes import long_paths
 from ...store.finished import Run
 from .maps import maps
 from .scatter import scatters

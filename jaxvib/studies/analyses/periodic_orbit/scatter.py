@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...pictures.picture import Chart, Picture, Points, Scale
-from ...pictures.planes import axis
 from ...pictures.regimes import periodic, sort_by_regime
+from ...pictures.swept_planes import axis
 from ...store.finished import Run
 
 _MOST_PATHS = 4  # the pairs of more would be too many to look at

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...pictures.picture import Axis, Chart, Line, Picture
-from ...pictures.planes import walked
+from ...pictures.swept_planes import slider_samples
 from ...store.finished import Run
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return the spectra; a slider walks through samples."""
     run = runs[0]
-    samples, choice = walked(run)
+    samples, choice = slider_samples(run)
     chosen = choice is not None
     x = Axis("natural frequency (rad/s)", log=True)
     return [

@@ -10,7 +10,7 @@ import numpy as np
 from ..store.finished import Run
 from .picture import Axis, Cells, Choice
 
-_MOST_WALKED = 33  # samples of a slider: as many steps as a hand can tell apart
+_MOST_OF_A_SLIDER = 33  # samples of a slider: as many steps as a hand can tell apart
 MOST_CELLS = 256  # along one axis; a finer grid is thinned, which its text says
 
 
@@ -109,9 +109,9 @@ def value_text(run: Run, path: str, value: float) -> str:
     return f"{path} {value:.4g} {run.unit(path)}".rstrip()
 
 
-def walked(run: Run) -> tuple[list[int], Choice | None]:
+def slider_samples(run: Run) -> tuple[list[int], Choice | None]:
     """Return evenly chosen samples, and what a slider through them shows; None of one."""
-    count = min(run.size, _MOST_WALKED)
+    count = min(run.size, _MOST_OF_A_SLIDER)
     samples = np.linspace(0, run.size - 1, count).round().astype(int).tolist()
     if count < 2:
         return samples, None

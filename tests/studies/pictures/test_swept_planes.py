@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxvib.studies.pictures.picture import Scale
-from jaxvib.studies.pictures.planes import MOST_CELLS, planes
+from jaxvib.studies.pictures.swept_planes import MOST_CELLS, planes
 from jaxvib.studies.store.finished import Run
 
 PAINT = Scale("value", "sea", 0.0, 1.0)
