@@ -2,8 +2,8 @@
 
 A config is checked in a fraction of the second that importing JAX takes, so what
 systems declare of their parameters (`quantity`) is kept beside this file, in
-`catalogue.json`. `python -m jaxvib.studies.run.declaring` writes it anew, and a test holds
-it against the declarations.
+`catalogue.json`. `python -m jaxvib.studies.run.write_catalogue` writes it anew, and a test
+holds it against the declarations.
 """
 
 import dataclasses

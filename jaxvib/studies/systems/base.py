@@ -24,9 +24,9 @@ class SystemKind(abc.ABC):
     """A kind of system: what a config may set in it, and how it is built.
 
     **To write one**, subclass this class in a file of its own and give it a line in
-    `analyses/kinds.py`; `python -m jaxvib.studies.run.declaring` then writes down what
-    its parameters declare. The file is imported when any config is read, so that it must
-    not import JAX: what it needs of `jaxvib.systems` it gets by `library`.
+    `analyses/kinds.py`; `python -m jaxvib.studies.run.write_catalogue` then writes down
+    what its parameters declare. The file is imported when any config is read, so that it
+    must not import JAX: what it needs of `jaxvib.systems` it gets by `library`.
 
     **Fields:** `name`: as a config gives it; `options`: the table that a config gives,
     whose defaults are the usual values; `roles`: which analyses go with it;

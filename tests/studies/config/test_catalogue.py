@@ -8,13 +8,13 @@ import pytest
 
 from jaxvib.studies.analyses.kinds import SYSTEMS
 from jaxvib.studies.config import catalogue
-from jaxvib.studies.run.declaring import declared_now
+from jaxvib.studies.run.write_catalogue import declared_now
 from jaxvib.studies.systems.assembly import module_tables
 from jaxvib.studies.systems.impact_assembly import part_tables
 
 
 def test_the_catalogue_is_what_the_systems_declare():
-    # If not: python -m jaxvib.studies.run.declaring
+    # If not: python -m jaxvib.studies.run.write_catalogue
     assert json.loads(catalogue.FILE.read_text()) == declared_now()
 
 

@@ -1,4 +1,4 @@
-"""Writes `catalogue.json`: python -m jaxvib.studies.run.declaring."""
+"""Writes `catalogue.json`: python -m jaxvib.studies.run.write_catalogue."""
 
 import dataclasses
 import json
