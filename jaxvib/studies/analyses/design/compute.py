@@ -8,14 +8,14 @@ import numpy as np
 from ....design import LostError, Problem, entry_at, evaluated, optimal_absorber, optimise
 from ....systems import parameters, replace
 from ...store.fields import Variable
-from ..measures import build_measure, described, unit_of
-from ..searching import (
+from ..design_problem import (
     limits,
     scaled,
     settings_of,
     systems,
     without,
 )
+from ..measures import build_measure, described, unit_of
 from .kind import OneDesign
 
 _LONGEST = 1000  # steps that are stored of a course; of more, evenly chosen ones

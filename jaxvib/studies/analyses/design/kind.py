@@ -8,12 +8,12 @@ from pydantic import Field
 
 from ...config.tables import Table
 from ..base import AnalysisKind
-from ..measures import MeasureOptions, check_measure
-from ..searches import (
+from ..design_options import (
     COMBINED,
     SearchOptions,
     check_search,
 )
+from ..measures import MeasureOptions, check_measure
 
 _METHODS = Literal[
     "adam", "slsqp", "trust_constr", "quasi_newton", "least_squares", "nelder_mead",

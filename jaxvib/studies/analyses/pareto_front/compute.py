@@ -6,14 +6,14 @@ import numpy as np
 
 from ....design import Goal, LostError, Problem, entry_at, net, pareto_front
 from ...store.fields import Variable
-from ..measures import MeasureOptions, build_measure, unit_of
-from ..searching import (
+from ..design_problem import (
     limits,
     scaled,
     settings_of,
     systems,
     without,
 )
+from ..measures import MeasureOptions, build_measure, unit_of
 
 
 def compute(system, samples, options, run, progress, remember=None) -> dict[str, Variable]:

@@ -7,12 +7,12 @@ import pydantic
 from pydantic import Field
 
 from ..base import AnalysisKind
-from ..measures import MeasureOptions
-from ..searches import (
+from ..design_options import (
     COMBINED,
     SearchOptions,
     check_search,
 )
+from ..measures import MeasureOptions
 
 
 class GoalOptions(MeasureOptions):

@@ -7,8 +7,8 @@ import numpy as np
 from ...design import Limit, SearchSettings
 from ...systems import replace
 from ..store.fields import Variable
+from .design_options import SearchOptions
 from .measures import build_measure
-from .searches import SearchOptions
 
 
 def systems(system, samples) -> Iterator:
