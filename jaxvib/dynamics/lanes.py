@@ -10,9 +10,9 @@ from jax.flatten_util import ravel_pytree
 from ..ensemble import Reason
 from .barrier import Barrier
 from .breaks import just_after, just_before
-from .looks import longest_of
 from .scales import base, begun
 from .solve import Steps
+from .step_limits import longest_of
 
 _TABLEAU = diffrax.Dopri8.tableau
 _ORDER = 8  # of the tableau

@@ -6,9 +6,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .looks import LOOKS_OF_A_LANE, has_jump, longest_step
 from .scales import scales_of
 from .solve import Problem
+from .step_limits import PROBES_OF_A_LANE, has_jump, longest_step
 
 
 def in_float32(problem: Problem, period: Callable[[Any], Any]) -> Problem:
@@ -38,7 +38,7 @@ def in_float32(problem: Problem, period: Callable[[Any], Any]) -> Problem:
             return field(time, state, prepared)
 
         wide = jax.tree.map(_widen, prepared[0])
-        return longest_step(wide, narrow, t0, t1, state, LOOKS_OF_A_LANE)
+        return longest_step(wide, narrow, t0, t1, state, PROBES_OF_A_LANE)
 
     def jumps(scales, time, first, last, prepared):
         if not prepared[0].may_jump():

@@ -12,9 +12,9 @@ import numpy as np
 
 from ..ensemble import Reason
 from .breaks import just_before
-from .looks import longest_of
 from .scales import Scales, base, begun
 from .sensitivities import MOST_SENSITIVITIES, basis_of, contracted, is_zero
+from .step_limits import longest_of
 from .stepper import Controller, Stepper
 
 PyTree = Any
@@ -192,7 +192,7 @@ def integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
     controller = diffrax.PIDController(
         0.0, 1.0, norm=problem.norm, dtmin=least, dtmax=longest
     )
-    looks = jumps if problem.has_sensitivities else None
+    jumped = jumps if problem.has_sensitivities else None
 
     def next_break(time, arrays):
         return problem.next_break(time, eqx.combine(arrays, static))
@@ -205,7 +205,7 @@ def integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
     skip = skips if problem.skips else None
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(field),
-        Stepper(problem.method, relative, skip, watch, least, looks, cross),
+        Stepper(problem.method, relative, skip, watch, least, jumped, cross),
         t0,
         end,
         dt0=None,

@@ -173,7 +173,7 @@ def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShot:
         progress = last.progress
         begins, at = progress.iterations == 0, progress.tried
         state, span = at[:size], at[size]
-        tolerance = jnp.where(progress.looking, tight, rtol)
+        tolerance = jnp.where(progress.checking, tight, rtol)
         inside = (span < _LONGER * period) & (span > period / _LONGER)
         end = jnp.where(inside, span, 0.0)
         seen = observe(system, state, 0.0, end, rtol=tolerance, grazing=0.0, engine=engine)

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from ..dynamics.flow import observe
-from ..dynamics.looks import FINE, LOOKS_AT_AN_ORBIT, longest_step
 from ..dynamics.observables import Watched, start_watching
 from ..dynamics.scales import field_scales
+from ..dynamics.step_limits import FINE, PROBES_OF_AN_ORBIT, longest_step
 from ..ensemble import Reason
 from ..systems.periods import period_of
 from .newton import newton
@@ -23,7 +23,7 @@ _SMALLEST_DAMPING = 1 / 64
 # that misses its start by so many, times how far neighbours part, is on the orbit.
 _NOISE, _EXACT = 30, 3
 # Revolutions at the tighter tolerance, each a step of Newton's method from the last one.
-_LOOKS, _MOST_LOOKS = 2, 4
+_CHECKS, _MOST_CHECKS = 2, 4
 # A motion has come back if it is nearer to its start than this part of its size, and
 # Newton's next step is to be as short as this.
 _RETURNS, _CLOSE = 1e-3, 1e-4
@@ -153,13 +153,13 @@ def _not_begun(system, state) -> Revolution:
 
 
 def _longest_steps(system, state):
-    """Return the longest step of the iteration and that of the last look, None for any.
+    """Return the longest step of the iteration and that of the last check, None for any.
 
-    The last look takes other steps, which do not jump over what the first ones did.
+    The last check takes other steps, which do not jump over what the first ones did.
     """
     equation, period = system.equation(), system.period()
     field = equation.vector_field
-    longest = longest_step(equation, field, 0.0, period, state, LOOKS_AT_AN_ORBIT)
+    longest = longest_step(equation, field, 0.0, period, state, PROBES_OF_AN_ORBIT)
     return None if longest is None else (longest, jnp.minimum(longest, FINE * period))
 
 
@@ -167,7 +167,7 @@ class Progress(NamedTuple):
     """How far damped Newton's method has come: the best unknowns, and the step from there.
 
     `least`: the residual there, per size; `monodromy`: of the last motion that was better,
-    and `step` from there, to be taken times `damping`. `correction`: see `Shot`. `looks`:
+    and `step` from there, to be taken times `damping`. `correction`: see `Shot`. `checks`:
     revolutions at the tighter tolerance, 0 while the method has not converged; `result`:
     a reason code, -1 while it goes on.
     """
@@ -179,18 +179,18 @@ class Progress(NamedTuple):
     damping: Float[Array, ""]
     correction: Float[Array, " unknowns"]
     iterations: Int[Array, ""]
-    looks: Int[Array, ""]
+    checks: Int[Array, ""]
     result: Int[Array, ""]
 
     @property
-    def looking(self) -> Bool[Array, ""]:
+    def checking(self) -> Bool[Array, ""]:
         """Whether it has converged, and goes on at the tighter tolerance."""
-        return self.looks > 0
+        return self.checks > 0
 
     @property
     def tried(self) -> Float[Array, " unknowns"]:
         """The unknowns that it tries next."""
-        return self.best + jnp.where(self.looking, 1.0, self.damping) * self.step
+        return self.best + jnp.where(self.checking, 1.0, self.damping) * self.step
 
 
 class _Iteration(NamedTuple):
@@ -235,11 +235,11 @@ def judged(last: Progress, trial: Trial, rtol, tight):
     shrinks = trial.length < last.least / 2
     shrinks = shrinks | (miss < _NOISE * tight * trial.growth)
     settles = returns & shrinks & (stride < _CLOSE)
-    enough = settles & (last.looks >= jnp.where(tight < rtol, _LOOKS, 1))
-    late = jnp.where(last.looks < _MOST_LOOKS, -1, Reason.ITERATION_LIMIT)
+    enough = settles & (last.checks >= jnp.where(tight < rtol, _CHECKS, 1))
+    late = jnp.where(last.checks < _MOST_CHECKS, -1, Reason.ITERATION_LIMIT)
     late = jnp.where(enough, Reason.SUCCESS, late)
     late = jnp.where(failed, trial.result, late)
-    return done, jnp.where(last.looking, late, code).astype(jnp.int32)
+    return done, jnp.where(last.checking, late, code).astype(jnp.int32)
 
 
 def advanced(last: Progress, trial: Trial, verdict, step, full, monodromy) -> Progress:
@@ -247,18 +247,18 @@ def advanced(last: Progress, trial: Trial, verdict, step, full, monodromy) -> Pr
 
     `step`: the next one, and `full`: where it is not cut.
     """
-    (done, code), looking = verdict, last.looking
-    moves = trial.better | looking
+    (done, code), checking = verdict, last.checking
+    moves = trial.better | checking
     return Progress(
         jnp.where(moves, last.tried, last.best),
         # The residuals of another tolerance are compared among themselves.
-        jnp.where(looking | ~done, jnp.where(moves, trial.length, last.least), jnp.inf),
-        jnp.where(trial.better & ~looking, monodromy, last.monodromy),
-        jnp.where(moves, jnp.where(looking | done, full, step), last.step),
+        jnp.where(checking | ~done, jnp.where(moves, trial.length, last.least), jnp.inf),
+        jnp.where(trial.better & ~checking, monodromy, last.monodromy),
+        jnp.where(moves, jnp.where(checking | done, full, step), last.step),
         jnp.where(trial.better, 1.0, last.damping / 2),
-        jnp.where(last.looks == 1, full, last.correction),
+        jnp.where(last.checks == 1, full, last.correction),
         last.iterations + 1,
-        jnp.where(looking | done, last.looks + 1, 0),
+        jnp.where(checking | done, last.checks + 1, 0),
         code,
     )
 
@@ -298,16 +298,18 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
 
     def body(last: _Iteration) -> _Iteration:
         progress = last.progress
-        active, looking, state = progress.result < 0, progress.looking, progress.tried
+        active, checking, state = progress.result < 0, progress.checking, progress.tried
         seen = revolve(
             system,
             state,
             periods,
-            rtol=jnp.where(looking, tight, rtol),
+            rtol=jnp.where(checking, tight, rtol),
             grazing=grazing * last.units[0],
             active=active,
             engine=engine,
-            longest=None if reaches is None else jnp.where(looking, reaches[1], reaches[0]),
+            longest=None
+            if reaches is None
+            else jnp.where(checking, reaches[1], reaches[0]),
         )
         # A guess may be at rest, or nearly, where the motion is not.
         image = jnp.where(jnp.isfinite(seen.state), seen.state, state)
@@ -323,7 +325,7 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
         travelled = jnp.max(jnp.abs(progress.damping * progress.step) / units)
         turned = jnp.max(jnp.abs(seen.monodromy - progress.monodromy)) / travelled
         notable = better & (travelled > jnp.sqrt(rtol)) & ~begins
-        notable = notable & ~looking
+        notable = notable & ~checking
         bend = jnp.where(notable, jnp.maximum(last.bend, turned), last.bend)
 
         # In what this state is measured in: the guess may have been far larger.
@@ -335,7 +337,7 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
         new = _Iteration(
             advanced(progress, trial, verdict, new_step, new_step, seen.monodromy),
             bend,
-            jnp.where(verdict[0] & ~looking, own, units),
+            jnp.where(verdict[0] & ~checking, own, units),
             seen,
         )
         return jax.tree.map(lambda n, o: jnp.where(active, n, o), new, last)

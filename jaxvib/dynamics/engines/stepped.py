@@ -9,10 +9,10 @@ import jax.numpy as jnp
 from ..._environment import require_float64
 from ..breaks import crossed
 from ..events import why_only
-from ..looks import LOOKS, has_jump, longest_step
 from ..observables import start_watching, steps_over_contact, watch_step
 from ..scales import scales_of
 from ..solve import Problem, Steps, Tolerance, augmented, solve
+from ..step_limits import PROBES, has_jump, longest_step
 from .engine import Engine, Observation
 
 
@@ -22,7 +22,7 @@ class SteppedEngine(Engine):
     To add one, write `steps`; sensitivities, what is watched and derivatives follow.
     """
 
-    looks = LOOKS  # evaluations in one period, for what a step could pass
+    probes = PROBES  # evaluations in one period, for what a step could pass
 
     @abc.abstractmethod
     def steps(
@@ -53,7 +53,7 @@ class SteppedEngine(Engine):
             return scales_of(equation, equation.vector_field, t0, t1, state)
 
         def longest(t0, t1, state, equation):
-            return longest_step(equation, equation.vector_field, t0, t1, state, self.looks)
+            return longest_step(equation, equation.vector_field, t0, t1, state, self.probes)
 
         def jumps(scales, time, first, last, equation):
             if not equation.may_jump():

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 
 from ..._quantity import Range, check_range
 from ..lanes import step_lanes
-from ..looks import LOOKS_OF_A_LANE
 from ..single import in_float32
 from ..solve import Steps, Tolerance
+from ..step_limits import PROBES_OF_A_LANE
 from .stepped import SteppedEngine
 
 PRECISIONS = ("float32", "float64")
@@ -24,7 +24,7 @@ class SteppingEngine(SteppedEngine):
 
     precision: str = eqx.field(static=True, default="float64")
 
-    looks = LOOKS_OF_A_LANE
+    probes = PROBES_OF_A_LANE
 
     def __check_init__(self):
         check_precision(self.precision)

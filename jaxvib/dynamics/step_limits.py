@@ -1,4 +1,4 @@
-"""What a step could jump over: a field is looked at where no step has been yet."""
+"""What a step could jump over: a field is probed where no step has been yet."""
 
 import jax
 import jax.numpy as jnp
@@ -8,9 +8,9 @@ from .scales import base
 
 # Evaluations in one period, no farther apart than 1.5 of their mean distance: what lasts a
 # 340th of it is seen; a lane that steps with others takes fewer.
-LOOKS, LOOKS_OF_A_LANE = 512, 64
+PROBES, PROBES_OF_A_LANE = 512, 64
 # Before an orbit is believed in: what lasts a 1300th of a period.
-LOOKS_AT_AN_ORBIT = 2048
+PROBES_OF_AN_ORBIT = 2048
 # The longest step of the evidence for an orbit, in periods.
 FINE = 1 / 64
 # Twelve stages leave no more than 0.27 of a step between two of them.
@@ -23,7 +23,7 @@ _JUMP = 1e-6  # of the rates' size: a smaller jump does no more harm than a coar
 _ROUNDING = 1e-12  # of the rates that would make the motion's size
 
 
-def longest_step(equation, field, t0, t1, state, looks: int):
+def longest_step(equation, field, t0, t1, state, probes: int):
     """Return the longest step, s, that does not pass what `field` does in a period.
 
     It is twice the time in which a component of the rates, in one `state`, goes through
@@ -36,15 +36,15 @@ def longest_step(equation, field, t0, t1, state, looks: int):
     if equation.largest_step is not None:
         return equation.largest_step * period
     span = jnp.minimum(span, period)
-    rough = 0.25 * (2 * ((np.arange(looks) * 0.6180339887498949) % 1.0) - 1)
-    parts = (np.arange(looks) + 0.5 + rough) / looks
+    rough = 0.25 * (2 * ((np.arange(probes) * 0.6180339887498949) % 1.0) - 1)
+    parts = (np.arange(probes) + 0.5 + rough) / probes
     rates = jax.vmap(lambda part: field(t0 + span * part, state))(jnp.asarray(parts))
     rates = jnp.where(jnp.isfinite(rates), rates, 0.0)
     extent = jnp.max(rates, axis=0) - jnp.min(rates, axis=0)
     change = jnp.max(jnp.abs(jnp.diff(rates, axis=0)), axis=0)
     notable = extent > _NOTABLE * jnp.max(jnp.abs(rates), axis=0)
     cells = jnp.where(notable, extent / jnp.where(notable, change, 1.0), jnp.inf)
-    return jax.lax.stop_gradient(_WIDTHS * span / looks * jnp.min(cells))
+    return jax.lax.stop_gradient(_WIDTHS * span / probes * jnp.min(cells))
 
 
 def longest_of(problem, tolerance, t0, t1, state, prepared):
