@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
-from .late import late_changes
+from .deferred import deferred_changes
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
@@ -79,7 +79,7 @@ def _function_rule(function, primals, tangents):
 
         return [jax.jvp(moved, ([leaves[i] for i in moving],), (changes,))[1]]
 
-    (change,) = late_changes(along, leaves, [changes[i] for i in moving], [value])
+    (change,) = deferred_changes(along, leaves, [changes[i] for i in moving], [value])
     return value, change
 
 

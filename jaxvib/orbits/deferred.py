@@ -21,7 +21,7 @@ class _Linear(NamedTuple):
     results: tuple
 
 
-def late_changes(function: Callable, values: Sequence, changes: Sequence, results):
+def deferred_changes(function: Callable, values: Sequence, changes: Sequence, results):
     """Return `function(values, changes)`, arrays of shapes `results`, linear in `changes`.
 
     To JAX it is one operation, whose function is traced when a program with it is
@@ -34,28 +34,28 @@ def late_changes(function: Callable, values: Sequence, changes: Sequence, result
         len(values),
         tuple(jax.ShapeDtypeStruct(r.shape, r.dtype) for r in results),
     )
-    return _LATE.bind(*map(jnp.asarray, (*values, *changes)), linear=linear)
+    return _DEFERRED.bind(*map(jnp.asarray, (*values, *changes)), linear=linear)
 
 
-_LATE = core.Primitive("late_changes")
-_LATE.multiple_results = True
+_DEFERRED = core.Primitive("deferred_changes")
+_DEFERRED.multiple_results = True
 
 
 def _called(*arrays, linear):
     return linear.function(*arrays)
 
 
-@_LATE.def_abstract_eval
+@_DEFERRED.def_abstract_eval
 def _shapes(*arrays, linear):
     return [jax.core.ShapedArray(r.shape, r.dtype) for r in linear.results]
 
 
-@_LATE.def_impl
+@_DEFERRED.def_impl
 def _now(*arrays, linear):
     return jax.jit(linear.function)(*arrays)
 
 
-mlir.register_lowering(_LATE, mlir.lower_fun(_called, multiple_results=True))
+mlir.register_lowering(_DEFERRED, mlir.lower_fun(_called, multiple_results=True))
 
 
 def _slope(primals, tangents, *, linear):
@@ -83,7 +83,7 @@ def _transposed(cotangents, *arrays, linear):
 
         return jax.linear_transpose(forward, shapes)(given)[0]
 
-    found = late_changes(back, values, given, shapes)
+    found = deferred_changes(back, values, given, shapes)
     return [None] * linear.known + list(found)
 
 
@@ -99,10 +99,12 @@ def _mapped(arrays, axes, *, linear):
         return mapped(*values, *changes)
 
     results = [jax.ShapeDtypeStruct((size, *r.shape), r.dtype) for r in linear.results]
-    found = late_changes(function, arrays[: linear.known], arrays[linear.known :], results)
+    found = deferred_changes(
+        function, arrays[: linear.known], arrays[linear.known :], results
+    )
     return found, [0] * len(found)
 
 
-ad.primitive_jvps[_LATE] = _slope
-ad.primitive_transposes[_LATE] = _transposed
-batching.primitive_batchers[_LATE] = _mapped
+ad.primitive_jvps[_DEFERRED] = _slope
+ad.primitive_transposes[_DEFERRED] = _transposed
+batching.primitive_batchers[_DEFERRED] = _mapped
