@@ -71,7 +71,7 @@ class Session:
         say(f"{self.study.title}: {self.study.described()}", err=self._as_json)
         from .studies.run import execute  # from here on JAX is imported
         from .studies.run.device import choose
-        from .studies.run.room import too_large
+        from .studies.run.memory import too_large
 
         device, line = choose(self.study.run.device)
         where = f"{line}, {os.cpu_count()} cores; results go to {self.directory}"

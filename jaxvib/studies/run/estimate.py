@@ -13,7 +13,7 @@ from ..store.store import has_study
 from ..store.times import read_times
 from .chunk import build, number_of_chunks
 from .device import choose
-from .room import needed, size, too_large
+from .memory import needed, size, too_large
 from .study import Study
 
 _TAKEN = "holds a study already"

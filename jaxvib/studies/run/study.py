@@ -19,7 +19,7 @@ from ..config.samples import Sampling
 from ..config.tables import Table, flattened, shown, validated
 from ..config.values import Values
 from ..systems.base import Role
-from .room import MOST_SAMPLES, fitting_chunk
+from .memory import MOST_SAMPLES, fitting_chunk
 
 SECTIONS = ("title", "system", "analysis", "sweep", "run", "output")
 

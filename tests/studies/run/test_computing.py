@@ -11,7 +11,7 @@ from jaxvib import cli
 from jaxvib.ensemble import Reason
 from jaxvib.studies.analyses.periodic_orbit import compute
 from jaxvib.studies.analyses.periodic_orbit.kind import PeriodicOrbitKind
-from jaxvib.studies.run import room
+from jaxvib.studies.run import memory
 from jaxvib.studies.run.computing import compute_part
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
@@ -161,20 +161,20 @@ def test_a_study_that_needs_more_memory_than_there_is_is_refused(
     config, tmp_path, monkeypatch
 ):
     needed = 1e9 + 4 * 12 * 24
-    monkeypatch.setattr(room, "memory", lambda: needed - 1.0)
+    monkeypatch.setattr(memory, "memory", lambda: needed - 1.0)
     done = run(config, tmp_path / "study")
     assert done.exit_code == 2
     assert "12 samples need about 1 GB" in done.output
     assert "allowed here: 11 samples" in done.output
     assert not (tmp_path / "study").exists()
-    monkeypatch.setattr(room, "memory", lambda: needed)
+    monkeypatch.setattr(memory, "memory", lambda: needed)
     assert run(config, tmp_path / "study").exit_code == 0
 
 
 def test_fewer_samples_go_into_a_chunk_where_memory_is_short(config, monkeypatch):
     config.write_text(pushed.CONFIG.replace("chunk = 5", ""))
     assert load(config).run.chunk == 1024
-    monkeypatch.setattr(room, "memory", lambda: 1024 * 24 * 16 * 8 / 4)
+    monkeypatch.setattr(memory, "memory", lambda: 1024 * 24 * 16 * 8 / 4)
     assert load(config).run.chunk == 256
     assert load(config, ["run.chunk=700"]).run.chunk == 700
 
