@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection, Pipe
 from typing import Any, Protocol, runtime_checkable
 
 from .executors import Failure, Fields, Worker
-from .shares import Share, shares
+from .worker_shares import Share, worker_shares
 from .working import unlike
 
 PATIENCE = 60.0  # s without a sign of life, after which a chunk is given to another
@@ -90,7 +90,7 @@ class Processes:
         self._progress = progress
         self._patience = patience
         self._start = start or _Command
-        self._shares = shares(count, record["fingerprint"]["device"])
+        self._shares = worker_shares(count, record["fingerprint"]["device"])
         self._said: queue.SimpleQueue[tuple[_Running, tuple]] = queue.SimpleQueue()
         self._running: list[_Running] = []
         self._waiting: collections.deque[int] = collections.deque()

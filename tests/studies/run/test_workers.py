@@ -19,8 +19,8 @@ from jaxvib.studies.run.chunk import compute_chunk
 from jaxvib.studies.run.driving import drive, set_aside
 from jaxvib.studies.run.executors import Failure, Here
 from jaxvib.studies.run.processes import Processes, _Command
-from jaxvib.studies.run.shares import Share, shares
 from jaxvib.studies.run.study import load
+from jaxvib.studies.run.worker_shares import Share, worker_shares
 from jaxvib.studies.run.working import unlike
 from jaxvib.studies.store.dataset import open_study
 from jaxvib.studies.store.fields import Variable
@@ -244,9 +244,9 @@ def test_who_is_at_work_on_what_is_told():
 
 def test_cores_are_dealt_out_and_gpus_in_turn(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 2, 4, 6, 8}, raising=False)
-    dealt = [share.cores for share in shares(2, "cpu")]
+    dealt = [share.cores for share in worker_shares(2, "cpu")]
     assert dealt == [(0, 2), (4, 6, 8)]
-    assert [share.cores for share in shares(6, "cpu")] == [
+    assert [share.cores for share in worker_shares(6, "cpu")] == [
         (0,),
         (2,),
         (4,),
@@ -255,10 +255,13 @@ def test_cores_are_dealt_out_and_gpus_in_turn(monkeypatch):
         (0,),
     ]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
-    given = [share.environment for share in shares(3, "NVIDIA H200")]
+    given = [share.environment for share in worker_shares(3, "NVIDIA H200")]
     assert [each["CUDA_VISIBLE_DEVICES"] for each in given] == ["3", "5", "3"]
     assert all(each["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false" for each in given)
-    assert "XLA_PYTHON_CLIENT_PREALLOCATE" not in shares(2, "NVIDIA H200")[0].environment
+    assert (
+        "XLA_PYTHON_CLIENT_PREALLOCATE"
+        not in worker_shares(2, "NVIDIA H200")[0].environment
+    )
 
 
 @pytest.fixture

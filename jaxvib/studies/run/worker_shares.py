@@ -17,7 +17,7 @@ class Share:
     environment: Mapping[str, str]
 
 
-def shares(count: int, device: str) -> list[Share]:
+def worker_shares(count: int, device: str) -> list[Share]:
     """Return the shares of so many workers that compute on a device, by its name.
 
     As many cores for each as there are, without one that two have if that can be; on GPUs
