@@ -75,12 +75,12 @@ def _located(correct, ends, after: int, kind: str, test) -> Change:
     chord = last.x - first.x
     length = np.linalg.norm(chord)
 
-    def corrected(shares):
-        shares = np.atleast_1d(shares)[:, None]
+    def corrected(fractions):
+        fractions = np.atleast_1d(fractions)[:, None]
         bend, twist = length * first.tangent - chord, length * last.tangent - chord
-        rest = shares * (1 - shares) * ((1 - shares) * bend - shares * twist)
-        predicted = first.x + shares * chord + rest
-        return correct(predicted, np.tile(chord / length, (len(shares), 1)))
+        rest = fractions * (1 - fractions) * ((1 - fractions) * bend - fractions * twist)
+        predicted = first.x + fractions * chord + rest
+        return correct(predicted, np.tile(chord / length, (len(fractions), 1)))
 
     def tested(found):
         values = np.linalg.eigvals(np.nan_to_num(found.monodromy))
@@ -91,16 +91,16 @@ def _located(correct, ends, after: int, kind: str, test) -> Change:
     crossing = kind == "branch_point"
     accuracy = _OF_BRANCH_POINTS if crossing else _ACCURACY
     root = elementwise.find_root(
-        lambda shares: tested(corrected(shares.ravel())).reshape(shares.shape),
+        lambda fractions: tested(corrected(fractions.ravel())).reshape(fractions.shape),
         (np.zeros(1), np.ones(1)),
         tolerances={"xatol": accuracy, "xrtol": 0.0, "fatol": 0.0, "frtol": 0.0},
         maxiter=60,
     )
-    share = np.nan_to_num(root.x, nan=0.5)
-    there = corrected(share)
+    fraction = np.nan_to_num(root.x, nan=0.5)
+    there = corrected(fraction)
     x = there.x[0]
     if crossing:
-        x = _between(corrected(share + _BESIDE), tested, x)
+        x = _between(corrected(fraction + _BESIDE), tested, x)
     values = np.linalg.eigvals(np.nan_to_num(there.monodromy[0]))
     if not root.success[0]:
         x = first.x  # a jump between two points: told where the branch was last known

@@ -97,9 +97,9 @@ def locate(correct, evaluate, problems, branches, crossings, path: str, events):
     every = np.arange(len(crossings))
     zeros = _zeros(search, every)
     success = zeros.success
-    x = search.points(zeros.shares, every)
+    x = search.points(zeros.fractions, every)
     for i in every[(search.kinds == "grazing") & ~search.corners]:
-        where = float(zeros.shares[i]), int(i)
+        where = float(zeros.fractions[i]), int(i)
         success[i] = search.touch(x, *where) or (success[i] and search.parts(*where))
     found = search.evaluated(x, every)
     return [
@@ -111,14 +111,14 @@ def locate(correct, evaluate, problems, branches, crossings, path: str, events):
 class _Zeros(NamedTuple):
     """Where on the chords of crossings the test functions are 0."""
 
-    shares: np.ndarray
+    fractions: np.ndarray
     success: np.ndarray
     evaluations: np.ndarray
 
 
 def _zeros(search: "_Search", every: np.ndarray) -> _Zeros:
     """Return the zeros of the test functions of all crossings but the corners."""
-    shares, success = np.zeros(len(every)), search.corners.copy()
+    fractions, success = np.zeros(len(every)), search.corners.copy()
     evaluations = np.zeros(len(every), int)
     accuracies = np.array([_ACCURACY.get(kind, 1e-13) for kind in search.kinds])
     for accuracy in np.unique(accuracies):
@@ -132,9 +132,9 @@ def _zeros(search: "_Search", every: np.ndarray) -> _Zeros:
                 tolerances={"xatol": accuracy, "xrtol": 0.0, "fatol": 0.0, "frtol": 0.0},
                 maxiter=60,
             )
-            shares[which] = np.nan_to_num(found.x, nan=0.5)
+            fractions[which] = np.nan_to_num(found.x, nan=0.5)
             success[which], evaluations[which] = found.success, found.nfev
-    return _Zeros(shares, success, evaluations)
+    return _Zeros(fractions, success, evaluations)
 
 
 def _made(kind: str, path: str, found, zeros: _Zeros, i: int, events):
@@ -182,30 +182,30 @@ class _Search:
         self.contacts = self.evaluated(self.starts, every)[2].contacts
         self.after = self.evaluated(self.starts + self.chords, every)[2].contacts
 
-    def corrected(self, share, which):
-        """Return the points of the branch at shares of the chords of `which` crossings."""
+    def corrected(self, fraction, which):
+        """Return points of the branch at fractions of the chords of `which` crossings."""
         problems = jax.tree.map(lambda leaf: leaf[which], self.problems)
         chords = self.chords[which]
         normals = chords / np.linalg.norm(chords, axis=-1, keepdims=True)
-        predicted = self.paths(share[:, None], which)
+        predicted = self.paths(fraction[:, None], which)
         return self.correct((problems, predicted, normals))
 
-    def paths(self, share, which):
+    def paths(self, fraction, which):
         """Return the cubics through both ends of chords, along the tangents there."""
         chords = self.chords[which]
         lengths = np.linalg.norm(chords, axis=-1, keepdims=True)
         first, last = (lengths * ends[which] for ends in self.tangents)
         bend, twist = first - chords, last - chords
-        rest = share * (1 - share) * ((1 - share) * bend - share * twist)
-        return self.starts[which] + share * chords + rest
+        rest = fraction * (1 - fraction) * ((1 - fraction) * bend - fraction * twist)
+        return self.starts[which] + fraction * chords + rest
 
-    def test(self, share, which):
+    def test(self, fraction, which):
         """Return the test functions; NaN where there is no point."""
         which = which.astype(int)
-        shape, share, which = share.shape, share.ravel(), which.ravel()
-        return self._tested(share, which, self.corrected(share, which)).reshape(shape)
+        shape, fraction, which = fraction.shape, fraction.ravel(), which.ravel()
+        return self._tested(fraction, which, self.corrected(fraction, which)).reshape(shape)
 
-    def _tested(self, share, which, found):
+    def _tested(self, fraction, which, found):
         multipliers = np.linalg.eigvals(np.nan_to_num(found.monodromy))
         values = [test(found.tangent[:, -1], multipliers) for test in _TESTS.values()]
         kinds = self.kinds[which]
@@ -224,40 +224,40 @@ class _Search:
         lost = np.where(kinds == "branch_point", 0.0, np.nan)
         return np.where(found.found, test, lost)
 
-    def points(self, share, which):
+    def points(self, fraction, which):
         """Return the scaled points at zeros of the test functions.
 
         A branch point is that between its neighbours where the test is 0.
         """
-        x = np.array(self.corrected(share, which).x)
+        x = np.array(self.corrected(fraction, which).x)
         for i in np.flatnonzero(self.kinds[which] == "branch_point"):
             same = np.full(len(_BESIDE), which[i])
-            found = self.corrected(share[i] + _BESIDE, same)
-            tests = self._tested(share, same, found)
+            found = self.corrected(fraction[i] + _BESIDE, same)
+            tests = self._tested(fraction, same, found)
             if np.any(np.diff(np.sort(tests)) == 0) or not found.found.all():
                 continue  # a jump, not a crossing of two branches
             at_zero = interpolate.BarycentricInterpolator(tests, _BESIDE)(0.0)
             x[i] = interpolate.BarycentricInterpolator(_BESIDE, found.x)(at_zero)
         return x
 
-    def touch(self, x, share: float, i: int) -> bool:
-        """Set the point of a grazing near a share, and return whether it was found.
+    def touch(self, x, fraction: float, i: int) -> bool:
+        """Set the point of a grazing near a fraction of its chord; return if it was found.
 
         The height of the gap that is about to close, where it does not yet, is followed
         to 0: beyond, a touch counts from some depth on, and stiffness jumps at first.
         """
         way = -1 if self.contacts[i] < self.after[i] else 1
         for before in _BEFORE:
-            shares = share + way * before
-            same = np.full(len(shares), i)
-            found = self.corrected(shares, same)
+            fractions = fraction + way * before
+            same = np.full(len(fractions), i)
+            found = self.corrected(fractions, same)
             orbits = self.evaluated(found.x, same)[2]
             heights = np.asarray(orbits.grazing_margin)
             apart = orbits.contacts == min(self.contacts[i], self.after[i])
             if not (found.found.all() and apart.all() and (np.diff(heights) > 0).all()):
                 continue
-            at_zero = interpolate.BarycentricInterpolator(heights, shares)(0.0)
-            if abs(at_zero - share) > before[0]:
+            at_zero = interpolate.BarycentricInterpolator(heights, fractions)(0.0)
+            if abs(at_zero - fraction) > before[0]:
                 continue
             touching = self.corrected(np.atleast_1d(at_zero), same[:1])
             if touching.found[0]:
@@ -265,12 +265,12 @@ class _Search:
                 return True
         return False
 
-    def parts(self, share: float, i: int) -> bool:
-        """Return whether a contact parts in two at a share: no gap closes, nothing jumps.
+    def parts(self, fraction: float, i: int) -> bool:
+        """Return whether a contact parts in two there: no gap closes, nothing jumps.
 
         Where the motion jumps, the chord leads over a corner of the branch.
         """
-        beside = self.corrected(share + _SIDES, np.full(2, i))
+        beside = self.corrected(fraction + _SIDES, np.full(2, i))
         jump = np.linalg.norm(beside.x[1] - beside.x[0])
         smooth = jump < _SMOOTH * np.linalg.norm(self.chords[i])
         return bool(beside.found.all() and smooth)

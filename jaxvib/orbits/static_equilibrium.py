@@ -115,7 +115,7 @@ class _Rest(NamedTuple):
 
     place: Float[Array, " n"]
     forces: Float[Array, " hard"]
-    bearing: Bool[Array, " hard"]
+    active: Bool[Array, " hard"]
     damping: Float[Array, ""]
     left: Float[Array, ""]
     moved: Float[Array, ""]
@@ -156,10 +156,10 @@ class _Statics:
         """Return the penetrations of the hard stops, m."""
         return self.directions @ place - self.gaps
 
-    def balance(self, place, forces, bearing):
+    def balance(self, place, forces, active):
         """Return what must be 0: accelerations, and z or the force of each stop."""
         left = self.free(place) - forces @ self.responses
-        return jnp.concatenate([left, jnp.where(bearing, self.depths(place), forces)])
+        return jnp.concatenate([left, jnp.where(active, self.depths(place), forces)])
 
 
 def _apart(pairs):
@@ -177,11 +177,11 @@ def _found(system) -> StaticEquilibrium:
     size = last.place.shape[0]
 
     def residual(root, known):
-        leaves, bearing = known
-        return statics_of(leaves).balance(root[:size], root[size:], bearing > 0)
+        leaves, active = known
+        return statics_of(leaves).balance(root[:size], root[size:], active > 0)
 
     root = jnp.concatenate([last.place, last.forces])
-    root = implicit_root(residual, root, (leaves, last.bearing.astype(float)))
+    root = implicit_root(residual, root, (leaves, last.active.astype(float)))
     good = last.left <= _BALANCED**0.5 * scale
     finite = jnp.all(jnp.isfinite(root))
     code = jnp.where(good, Reason.SUCCESS, Reason.ITERATION_LIMIT)
@@ -221,23 +221,23 @@ def _solved(statics: _Statics):
         depths = statics.depths(rest.place)
         # A force and the depth that a stiffness of the bodies' own would take it to.
         held = jnp.sum(statics.directions * statics.responses, axis=1)
-        bearing = depths + rest.forces * held / rest.damping > 0
+        active = depths + rest.forces * held / rest.damping > 0
         matrix = jnp.zeros((size + count, size + count))
         matrix = matrix.at[:size, :size].set(rest.damping * jnp.eye(size) - slope)
         matrix = matrix.at[:size, size:].set(statics.responses.T)
-        rows = jnp.where(bearing[:, None], statics.directions, 0.0)
+        rows = jnp.where(active[:, None], statics.directions, 0.0)
         matrix = matrix.at[size:, :size].set(rows)
-        matrix = matrix.at[size:, size:].set(jnp.diag(jnp.where(bearing, 0.0, 1.0)))
-        wanted = jnp.concatenate([free, jnp.where(bearing, -depths, 0.0)])
+        matrix = matrix.at[size:, size:].set(jnp.diag(jnp.where(active, 0.0, 1.0)))
+        wanted = jnp.concatenate([free, jnp.where(active, -depths, 0.0)])
         found = jnp.linalg.solve(matrix, wanted)
         place, forces = rest.place + found[:size], found[size:]
         left = jnp.max(jnp.abs(statics.free(place) - forces @ statics.responses))
         grown = jnp.clip(left / jnp.maximum(rest.left, 1e-300), _SHRINKS, _GROWS)
         moved = jnp.max(jnp.abs(found[:size]), initial=0.0)
-        changed = jnp.any(bearing != rest.bearing)
+        changed = jnp.any(active != rest.active)
         moved = jnp.where(changed, jnp.inf, moved)
         count_now = rest.iterations + 1
-        return _Rest(place, forces, bearing, rest.damping * grown, left, moved, count_now)
+        return _Rest(place, forces, active, rest.damping * grown, left, moved, count_now)
 
     def unfinished(rest: _Rest):
         still = rest.moved <= _BALANCED * jnp.max(jnp.abs(rest.place), initial=0.0)

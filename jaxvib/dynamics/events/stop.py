@@ -199,7 +199,7 @@ def _shaken(strikes, speeds, size):
 class _Choice(NamedTuple):
     """Which contacts bear a force by now, which of them is wrong, and the turns so far."""
 
-    bearing: list
+    active: list
     wrong: list
     turns: Any
 
@@ -220,28 +220,28 @@ def _active_set(motion: Motion, free, candidates) -> list:
     ]
     rounding = _ROUNDING * largest(sizes)
 
-    def wrong(bearing):
-        left, forces = constrained(motion, _active(motion, bearing), free)
+    def wrong(active):
+        left, forces = constrained(motion, _active(motion, active), free)
         return first_of(
             [
                 candidate & jnp.where(bears, force < 0, along(contact, left) > rounding)
                 for candidate, bears, force, contact in zip(
-                    candidates, bearing, forces, contacts, strict=True
+                    candidates, active, forces, contacts, strict=True
                 )
             ]
         )
 
     def turn(choice: _Choice) -> _Choice:
-        pairs = zip(choice.bearing, choice.wrong, strict=True)
-        bearing = [bears ^ flag for bears, flag in pairs]
-        return _Choice(bearing, wrong(bearing), choice.turns + 1)
+        pairs = zip(choice.active, choice.wrong, strict=True)
+        active = [bears ^ flag for bears, flag in pairs]
+        return _Choice(active, wrong(active), choice.turns + 1)
 
     # Where bodies are jammed, forces are not known one by one, and it may go round.
     most = 2 ** len(contacts)
     start = _Choice(list(candidates), wrong(candidates), jnp.zeros((), jnp.int32))
     return jax.lax.while_loop(
         lambda choice: any_of(choice.wrong) & (choice.turns < most), turn, start
-    ).bearing
+    ).active
 
 
 def _resting(motion: Motion, free, speeds, candidates, strikes, size, slight):
