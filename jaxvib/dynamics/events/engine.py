@@ -15,9 +15,9 @@ from .flight import ONSET, flight_step
 from .friction import after_frictions, start_sliding
 from .motion import ORDER, Motion, along, from_now_on, gap, is_smooth, motion_of
 from .onset import at_onset, later
-from .pull import pulling_rate
 from .rates import contact_rate, impact_size, longest_turn, motion_rate, motion_speed
 from .series import any_of, largest, slope, value, value_and_slope
+from .springs import spring_rate
 from .stop import accelerations, impact, start_holding
 from .touch import contact_step
 from .watching import seen_in_contact, seen_in_flight
@@ -245,7 +245,7 @@ def _paced(context: _Context, lane: Lane):
     springs, rate, longest = context.motion.springs, context.rate, context.longest
     if not springs:
         return rate, longest
-    added = pulling_rate(springs, lane.position, lane.velocity, rate)
+    added = spring_rate(springs, lane.position, lane.velocity, rate)
     faster = rate + jax.lax.stop_gradient(added)
     return faster, longest * rate / faster
 
@@ -259,7 +259,7 @@ def _flight(context: _Context, lane: Lane) -> Lane:
     rows, depths, length, meets, ends = flight_step(
         motion, lane, end, accuracy, rate, longest
     )
-    meets, grips = meets[: len(motion.contacts)], meets[len(motion.contacts) :]
+    meets, slips = meets[: len(motion.contacts)], meets[len(motion.contacts) :]
     ends_of_rows = [value_and_slope(row, length) for row in rows]
     position, velocity = motion.once(
         ([x for x, _ in ends_of_rows], [v for _, v in ends_of_rows])
@@ -271,7 +271,7 @@ def _flight(context: _Context, lane: Lane) -> Lane:
         motion, _closed_again(motion, lane, meets, position), *moved, meets, ends, end
     )
     new, impacts = _after_impacts(motion, lane, new, meets, rtol, rate)
-    new = after_frictions(motion, lane.sliding, new, grips, ends)
+    new = after_frictions(motion, lane.sliding, new, slips, ends)
     if integrand is not None:
 
         def at(x):
@@ -314,7 +314,7 @@ def _contact(context: _Context, lane: Lane) -> Lane:
     series, depths, length, meets, ends = contact_step(
         motion, lane, end, *settings, *scales
     )
-    meets, grips = meets[: len(motion.contacts)], meets[len(motion.contacts) :]
+    meets, slips = meets[: len(motion.contacts)], meets[len(motion.contacts) :]
     kinds = series.position, series.velocity, [series.time], series.roots
     position, velocity, (time,), roots = motion.once(
         [[value(row, length) for row in rows] for rows in kinds]
@@ -332,7 +332,7 @@ def _contact(context: _Context, lane: Lane) -> Lane:
         motion, lane._replace(roots=roots), position, velocity, time, meets, ends, end
     )
     new, impacts = _after_impacts(motion, lane, new, meets, rtol, rate)
-    new = after_frictions(motion, lane.sliding, new, grips, ends)
+    new = after_frictions(motion, lane.sliding, new, slips, ends)
     if integrand is not None:
 
         def at(x):

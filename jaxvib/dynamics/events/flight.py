@@ -5,7 +5,6 @@ import jax.numpy as jnp
 
 from .damped import closes, damped_signal
 from .friction import friction_signals
-from .grip import Rubbing
 from .motion import (
     Motion,
     acceleration_term,
@@ -15,8 +14,9 @@ from .motion import (
     load_accelerations,
     push_terms,
 )
-from .pull import Pulling
 from .series import any_of, first_root, first_to_meet, largest, radius, refined
+from .sliding import FrictionSeries
+from .springs import SpringSeries
 from .stop import active_contacts, constrained, signal_of
 
 # Depths below this part of the motion's size are none: one that grows from rest on a
@@ -36,8 +36,8 @@ def flight_series(motion: Motion, lane, pushing) -> tuple[list[list], list[list]
     angles = [load.frequency * lane.time + load.phase for load in motion.loads]
     waves = motion.once([cosine_and_sine(angle) for angle in angles])
     rows = [[x, v] for x, v in zip(lane.position, lane.velocity, strict=True)]
-    pulling = Pulling(motion.springs)
-    rubbing = Rubbing(motion.frictions, lane.sliding)
+    spring_series = SpringSeries(motion.springs)
+    friction_series = FrictionSeries(motion.frictions, lane.sliding)
     for k in range(motion.order - 1):
         forces = []
         for contact, push in zip(motion.contacts, pushing, strict=True):
@@ -64,8 +64,8 @@ def flight_series(motion: Motion, lane, pushing) -> tuple[list[list], list[list]
                 *push_terms(motion, k),
             ],
         )
-        terms = pulling.pulled(terms, [row[k] for row in rows])
-        terms = rubbing.slid(terms, [row[k + 1] * (k + 1.0) for row in rows])
+        terms = spring_series.pulled(terms, [row[k] for row in rows])
+        terms = friction_series.slid(terms, [row[k + 1] * (k + 1.0) for row in rows])
         terms, holds = constrained(motion, held, terms)
         for row, force in zip(holding, holds, strict=True):
             row.append(force)

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .grip import Grip, slid
 from .motion import Motion, along
 from .series import any_of, first_of, largest, square_term
+from .sliding import DryFriction, slid
 from .stop import active_contacts, constrained, free_accelerations, taken_away
 
 # Speeds and forces below this part of their sizes are rounding.
@@ -29,8 +29,8 @@ def friction_signals(motion: Motion, lane, velocity, forces, size, rate) -> list
     as long as the series of the velocity.
     """
     signals = []
-    for grip, sign, force in zip(motion.frictions, lane.sliding, forces, strict=True):
-        speed = _speed_series(grip, velocity)
+    for friction, sign, force in zip(motion.frictions, lane.sliding, forces, strict=True):
+        speed = _speed_series(friction, velocity)
         none = jnp.zeros_like(speed[0])
         signed = [sign * term for term in [*speed, none, none]]
         near = jnp.abs(signed[0]) <= _ROUNDING * size
@@ -44,18 +44,18 @@ def friction_signals(motion: Motion, lane, velocity, forces, size, rate) -> list
             sliding = jnp.where(near, signed[k + 1], signed[k])
             sliding = -jnp.where(slow, signed[k + 2], sliding)
             sliding = jnp.where(turned, 1.0 if k == 1 else 0.0, sliding)
-            sticking = square_term(force, k) - (grip.limit**2 if k == 0 else 0.0)
+            sticking = square_term(force, k) - (friction.limit**2 if k == 0 else 0.0)
             signal.append(jnp.where(sign == 0, sticking, sliding))
         signals.append(signal)
     return signals
 
 
-def _speed_series(grip: Grip, velocity) -> list:
+def _speed_series(friction: DryFriction, velocity) -> list:
     rows = zip(*velocity, strict=True)
     first, *others = [
-        sum(d * x for d, x in zip(grip.direction, row, strict=True)) for row in rows
+        sum(d * x for d, x in zip(friction.direction, row, strict=True)) for row in rows
     ]
-    return [first - grip.speed, *others]
+    return [first - friction.speed, *others]
 
 
 def start_sliding(motion: Motion, lane, size):
@@ -105,19 +105,19 @@ def _settled(motion: Motion, lane, sliding: list, rests: list) -> list:
     still = _still(motion, lane)
     motion, _, free, _ = still
     sizes = [
-        sum(jnp.abs(d * a) for d, a in zip(grip.direction, free, strict=True))
-        for grip in motion.frictions
+        sum(jnp.abs(d * a) for d, a in zip(friction.direction, free, strict=True))
+        for friction in motion.frictions
     ]
     rounding = _ROUNDING * largest(sizes)
 
     def looked_at(sliding):
         left, forces = _held(*still, sliding)
         wrong = []
-        for grip, sign, force, rest in zip(
+        for friction, sign, force, rest in zip(
             motion.frictions, sliding, forces, rests, strict=True
         ):
-            slips = jnp.abs(force) > grip.limit * (1 + _ROUNDING)
-            sticks = sign * along(grip, left) < -rounding
+            slips = jnp.abs(force) > friction.limit * (1 + _ROUNDING)
+            sticks = sign * along(friction, left) < -rounding
             wrong.append(rest & jnp.where(sign == 0, slips, sticks))
         return forces, first_of(wrong)
 
@@ -162,22 +162,24 @@ def _stuck(motion: Motion, lane):
     """Return a lane whose frictions that stick have no speed, to the last digit."""
     held = active_contacts(motion, lane.touching, lane.sliding)
     still = [jnp.zeros_like(lane.time) for _ in motion.hard]
-    speeds = [along(grip, lane.velocity) - grip.speed for grip in motion.frictions]
+    speeds = [
+        along(friction, lane.velocity) - friction.speed for friction in motion.frictions
+    ]
     velocity = taken_away(motion, lane.velocity, held, [*still, *speeds])
     # One moves what another has set, where several hold the same bodies.
     for _ in motion.frictions:
-        for grip, sign in zip(motion.frictions, lane.sliding, strict=True):
-            velocity = _exactly(grip, velocity, sign == 0)
+        for friction, sign in zip(motion.frictions, lane.sliding, strict=True):
+            velocity = _exactly(friction, velocity, sign == 0)
     return lane._replace(velocity=velocity)
 
 
-def _exactly(grip: Grip, velocity: list, sticks) -> list:
+def _exactly(friction: DryFriction, velocity: list, sticks) -> list:
     """Return velocities whose first one along a friction makes its speed 0."""
-    chosen = first_of([d != 0 for d in grip.direction])
+    chosen = first_of([d != 0 for d in friction.direction])
     new = []
     for i, (mine, v) in enumerate(zip(chosen, velocity, strict=True)):
-        pairs = enumerate(zip(grip.direction, velocity, strict=True))
+        pairs = enumerate(zip(friction.direction, velocity, strict=True))
         others = sum(d * x for k, (d, x) in pairs if k != i)
-        by = jnp.where(mine, grip.direction[i], 1.0)
-        new.append(jnp.where(sticks & mine, (grip.speed - others) / by, v))
+        by = jnp.where(mine, friction.direction[i], 1.0)
+        new.append(jnp.where(sticks & mine, (friction.speed - others) / by, v))
     return new

@@ -16,9 +16,9 @@ from ...systems.impact import EquationOfMotion
 from ...systems.loads import ConstantLoad, HarmonicLoad, Load
 from ...systems.springs import PiecewiseLinearLaw, PolynomialLaw
 from ..barrier import Barrier
-from .grip import Grip, grips_of
-from .pull import pulls_of
 from .series import Series, combination
+from .sliding import DryFriction, frictions_of
+from .springs import springs_of
 
 ORDER = 18  # of the series in flight, unless another one is asked for
 _HALF_PI = 1.57079632673412561417, 6.07710050650619224932e-11  # high and low part
@@ -181,8 +181,8 @@ def motion_of(
     contacts, pushes = [*contacts, *pieces], [*pushes, *constants]
     rows = [[list(row) for row in m] for m in (equation.damping, equation.stiffness)]
     scalars = once((*rows, contacts, waves, pushes))
-    grips, springs = once((grips_of(equation), pulls_of(equation)))
-    return Motion(*scalars, [], once, steady, grips, springs, order)
+    frictions, springs = once((frictions_of(equation), springs_of(equation)))
+    return Motion(*scalars, [], once, steady, frictions, springs, order)
 
 
 def _pieces(equation: EquationOfMotion) -> tuple[list[Touch], list[Push]]:
@@ -279,7 +279,7 @@ def gap(contact: Touch, position: list):
     return along(contact, position) - contact.gap
 
 
-def along(contact: Touch | Grip, vector: list):
+def along(contact: Touch | DryFriction, vector: list):
     """Return the component of a vector along a contact's or a friction's direction."""
     return sum(d * x for d, x in zip(contact.direction, vector, strict=True))
 

@@ -28,10 +28,10 @@ def motion_rate(motion: Motion, span):
             stops.append(jnp.sqrt(stiffness * jax.lax.stop_gradient(compliance)))
             if contact.damped:
                 stops.append(contact.damping * compliance)
-    for grip in motion.frictions:
-        if grip.stribeck is not None:
-            excess = (grip.limit - grip.force) / grip.stribeck
-            stops.append(excess * along(grip, grip.response))
+    for friction in motion.frictions:
+        if friction.stribeck is not None:
+            excess = (friction.limit - friction.force) / friction.stribeck
+            stops.append(excess * along(friction, friction.response))
     rate = jnp.sqrt(largest(stiff)) + largest(damped) + loads + sum(stops)
     return jnp.maximum(rate, 1 / jnp.where(span > 0, span, 1.0))
 
@@ -55,7 +55,7 @@ def motion_speed(motion: Motion, lane, rate):
     loads = [acceleration / rate for acceleration in load_accelerations(motion)]
     shifts = [rate * jnp.abs(x) for x in lane.position]
     speeds = [jnp.abs(v) for v in lane.velocity]
-    belts = [jnp.abs(grip.speed) for grip in motion.frictions]
+    belts = [jnp.abs(friction.speed) for friction in motion.frictions]
     return jnp.maximum(largest([*loads, *shifts, *speeds, *belts]), jnp.finfo(float).tiny)
 
 

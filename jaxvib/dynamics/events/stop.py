@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .grip import slid
 from .motion import Motion, acceleration_term, along, cosine_and_sine, gap, push_forces
-from .pull import Pulling
 from .series import any_of, first_of, largest
+from .sliding import slid
+from .springs import SpringSeries
 
 # Speeds below this part of the motion's are rounding.
 _ROUNDING = 1e-13
@@ -384,7 +384,7 @@ def free_accelerations(motion: Motion, lane) -> list:
     ]
     loads += push_forces(motion, lane.time)
     terms = acceleration_term(motion, lane.position, lane.velocity, forces, loads)
-    return Pulling(motion.springs).pulled(terms, lane.position)
+    return SpringSeries(motion.springs).pulled(terms, lane.position)
 
 
 def _at_rest(contact, rebound, pressing, size, slight):

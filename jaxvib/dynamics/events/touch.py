@@ -12,7 +12,6 @@ from .clock import Clock
 from .damped import closes, damped_signal, grip_of
 from .flight import ONSET, onset_signal, pushes
 from .friction import friction_signals
-from .grip import Rubbing
 from .motion import (
     Motion,
     acceleration_term,
@@ -20,7 +19,6 @@ from .motion import (
     cosine_and_sine,
     gap_series,
 )
-from .pull import Pulling
 from .series import (
     first_of,
     first_root,
@@ -30,6 +28,8 @@ from .series import (
     refined,
     square_term,
 )
+from .sliding import FrictionSeries
+from .springs import SpringSeries
 from .stop import active_contacts, constrained, signal_of
 
 
@@ -57,8 +57,8 @@ class TouchSeries:
         self.speeds: list[list] = [[] for _ in lane.roots]
         self.held = active_contacts(motion, lane.touching, lane.sliding)
         self.sliding = lane.sliding
-        self.pulling = Pulling(motion.springs)
-        self.rubbing = Rubbing(motion.frictions, lane.sliding)
+        self.spring_series = SpringSeries(motion.springs)
+        self.friction_series = FrictionSeries(motion.frictions, lane.sliding)
         self.holding: list[list] = [[] for _ in motion.holders]
         self.pace: list = []
         self.cosines, self.sines, self.angles = [], [], []
@@ -81,8 +81,8 @@ class TouchSeries:
             self._forces(k),
             [*self._waves(k), *self.clock.terms(self.time, k)],
         )
-        terms = self.pulling.pulled(terms, [row[k] for row in self.position])
-        terms = self.rubbing.slid(terms, [row[k] for row in self.velocity])
+        terms = self.spring_series.pulled(terms, [row[k] for row in self.position])
+        terms = self.friction_series.slid(terms, [row[k] for row in self.velocity])
         terms, holds = constrained(motion, self.held, terms)
         for row, force in zip(self.holding, holds, strict=True):
             row.append(force)
