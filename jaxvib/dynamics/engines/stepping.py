@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 from ..._quantity import Range, check_range
 from ..lanes import step_lanes
-from ..single import in_float32
+from ..single_precision import in_float32
 from ..solve import Steps, Tolerance
 from ..step_limits import PROBES_OF_A_LANE
 from .stepped import SteppedEngine
