@@ -7,8 +7,9 @@ from typing import Any
 
 from ._nearest import nearest
 
-_LONGEST = 500  # characters
-_MOST_NODES = 200
+# Characters, and parts of the parsed text: far more than a formula that somebody reads has,
+# few enough that a hostile one costs nothing.
+_LONGEST, _MOST_NODES = 500, 200
 CONSTANTS = {"pi": math.pi}
 FUNCTIONS = {
     "sqrt": math.sqrt, "exp": math.exp, "log": math.log, "abs": abs, "sin": math.sin,

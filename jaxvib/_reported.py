@@ -7,7 +7,7 @@ import numpy as np
 
 from ._shown import Shown
 
-_MOST_LINES = 8
+_MOST_LINES = 8  # of a result: what is read at a glance
 _MOST_NUMBERS = 4  # that are listed; of more their number and range are told
 
 

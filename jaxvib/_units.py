@@ -55,7 +55,7 @@ _NAMED = {
     for name, unit in _BASE.items()
     for prefix, factor in _PREFIXES.items()
 } | _OTHERS
-_ACCELERATION = (1, 0, -2, 0)
+_ACCELERATION = (1, 0, -2, 0)  # powers of m, kg, s and rad
 _KINDS = {
     (0, 0, 0, 0): "a number without unit",
     (1, 0, 0, 0): "a length",

@@ -14,6 +14,7 @@ from ._environment import forget_kept, use_compilation_cache
 from ._terminal import say, tell
 from ._words import plain, printable
 
+# Exit codes: 2 is that of wrong words on a command line, 130 a shell's of the signal 2.
 BAD_INPUT, BROKEN_OFF, INTERRUPTED = 2, 3, 130
 _TRACEBACK = "JAXVIB_TRACEBACK"
 

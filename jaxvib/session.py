@@ -12,7 +12,7 @@ from .studies.analyses.kinds import SYSTEMS
 from .studies.run.study import Study
 from .studies.store.lock import Lock
 
-DONE, SAMPLES_FAILED = 0, 1
+DONE, SAMPLES_FAILED = 0, 1  # exit codes; the others are in `cli`
 _TICK = 0.2  # s, from one look at the clock to the next
 
 

@@ -36,6 +36,7 @@ ROOMS_OF_STUDIES = (
 LONGEST_MODULE = 500  # lines
 LONGEST_FUNCTION = 80  # lines
 MOST_ARGUMENTS = 8
+FEWEST_WORDS = 3  # of a reason; fewer name a unit, or repeat the name
 
 LONGER_FUNCTIONS = {
     "kernels.large_angle.large_angle_text": 87,
@@ -126,6 +127,13 @@ def test_functions_take_few_arguments():
 def test_imports_inside_functions_grow_no_more():
     found = Counter(sources.folder(module) for module in sources.lazy_statements())
     assert not {name: n for name, n in found.items() if n > LAZY_IMPORTS.get(name, 0)}
+
+
+def test_every_number_that_a_module_names_has_its_reason_beside_it():
+    found = {number.place: number.reason for number in sources.numbers()}
+    assert len(found) > 300
+    assert found["dynamics.chains.motion.FINE"].startswith("a step times the highest")
+    assert not [place for place, why in found.items() if len(why.split()) < FEWEST_WORDS]
 
 
 def test_the_imports_are_drawn_as_they_are():

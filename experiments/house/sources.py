@@ -1,11 +1,14 @@
 """The package as its own sources tell it: modules, imports, functions; nothing is run."""
 
 import ast
+import io
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 PACKAGE = Path(__file__).parents[2] / "jaxvib"
+_OF_NUMBERS = {"np", "jnp", "math", "range", "int", "float", "complex"}
 
 
 class Import(NamedTuple):
@@ -22,6 +25,13 @@ class Function(NamedTuple):
     place: str
     lines: int
     arguments: int
+
+
+class Number(NamedTuple):
+    """A number, or several, that a module names; what the comments beside it say."""
+
+    place: str
+    reason: str
 
 
 def modules() -> dict[str, Path]:
@@ -58,6 +68,19 @@ def functions() -> list[Function]:
         Function(".".join([module, *names, node.name]), _lines(node), _arguments(node.args))
         for module, path in modules().items()
         for node, names in _definitions(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+
+
+def numbers() -> list[Number]:
+    """Return every constant of numbers of the package, with the words of its comments."""
+    return [
+        Number(f"{module}.{ast.unparse(target)}", _reason(node, comments))
+        for module, path in modules().items()
+        for text in [path.read_text(encoding="utf-8")]
+        for comments in [_comments(text)]
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and _is_number(node.value)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
     ]
 
 
@@ -121,3 +144,33 @@ def _arguments(given: ast.arguments) -> int:
     named = [*given.posonlyargs, *given.args]
     bound = named[:1] and named[0].arg in ("self", "cls")
     return len(named) + len(given.kwonlyargs) - bool(bound)
+
+
+def _is_number(node: ast.AST | None) -> bool:
+    # Of literals, arithmetic and functions of numbers alone, one literal at least.
+    if node is None or isinstance(node, ast.Lambda | ast.Dict | ast.ListComp):
+        return False
+    literals = [each.value for each in ast.walk(node) if isinstance(each, ast.Constant)]
+    names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    known = all(type(value) in (int, float, complex) for value in literals)
+    return bool(literals) and known and names <= _OF_NUMBERS
+
+
+def _comments(text: str) -> dict[int, tuple[str, bool]]:
+    # Of each line its comment, and whether the line is nothing else.
+    return {
+        token.start[0]: (token.string.lstrip("# "), token.line.lstrip().startswith("#"))
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type == tokenize.COMMENT
+    }
+
+
+def _reason(node: ast.Assign | ast.AnnAssign, comments: dict[int, tuple[str, bool]]) -> str:
+    # On its own lines, or on those directly above that are comments and nothing else.
+    lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    found = [comments[line][0] for line in lines if line in comments]
+    above = node.lineno - 1
+    while comments.get(above, ("", False))[1]:
+        found.insert(0, comments[above][0])
+        above -= 1
+    return " ".join(found)

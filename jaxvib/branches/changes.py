@@ -17,6 +17,8 @@ from .tracer import BranchPoint
 
 # Beside a branch point its neighbours are taken, at these parts of the chord.
 _BESIDE = np.array([-0.01, -0.005, 0.005, 0.01])
+# Of the chord, to which a change is known: its rounding; of branch points, beside which no
+# plane has one point only, as much as finding the point between its neighbours takes.
 _ACCURACY, _OF_BRANCH_POINTS = 1e-14, 1e-3
 # Where no test is told: a value this small is rounding, per largest of the branch.
 _NOISE = 1e-13

@@ -27,7 +27,7 @@ from .point import at
 
 _SAMPLES = 1001  # of a period, among which the highest points of gaps are looked for
 _TOP_STEPS = 4  # of Newton's method from the highest sample, whose digits each doubles
-_NEAR = 1e-2  # to a corner, in scaled coordinates
+_NEAR = 1e-2  # to a corner, in scaled coordinates: a farther one is not this branch's
 
 
 class Corner(NamedTuple):

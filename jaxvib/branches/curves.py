@@ -28,7 +28,7 @@ from .tracer import Limits, Surroundings
 # A step of Newton's method this short, per size, is the last one: the equations are
 # integrated at 1e-11. One below 30 times the other is, if steps no longer become shorter.
 _CLOSE, _RTOL = 1e-11, 1e-8
-_GRAZES = 1e-6  # height above a contact, per amplitude
+_GRAZES = 1e-6  # height above a contact, per amplitude: nearer, the touch is what ends it
 _SAME = 5e-3  # of a parameter's range, between a curve's points
 _NOT_OF_CURVES = ("segments", "correct", "rtol", "evidence", "events", "stop_at")
 

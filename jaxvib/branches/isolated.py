@@ -26,7 +26,7 @@ from .point import at
 from .settings import USUAL, ContinuationSettings
 
 _ONE = 1e-6  # of a motion's size: orbits that are nearer are one
-_SAME = 0.02  # of a branch's size, between its points
+_SAME = 0.02  # of a branch's size, between its points: a smaller part takes one for two
 
 
 def find_branches(

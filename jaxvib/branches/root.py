@@ -11,9 +11,8 @@ from ..orbits.newton import newton
 
 # Steps, of which the longest goes a fifth of the motion's size: from a guess that is wrong
 # by twice its size to where the method converges, and the few steps of that.
-_MOST_ITERATIONS = 20
-_LONGEST = 0.2
-_GOING = -1
+_MOST_ITERATIONS, _LONGEST = 20, 0.2
+_GOING = -1  # no reason code: it is not at its end
 # A step this short, per size, is one of the last; one shorter than the other is rounding.
 _CLOSE, _CLOSEST = 1e-9, 1e-13
 

@@ -21,8 +21,8 @@ CORRECTION = 3e-3
 ANGLE = np.radians(10.0)
 _TOO_FAR = 10 * CORRECTION
 _TURN = np.cos(2.5 * ANGLE)
-GOING = -1
-# Points that are corrected together, at most.
+GOING = -1  # no reason code: it is not at its end
+# Points that are corrected together, at most: one that fails wastes those behind it.
 _TOGETHER = 32
 # A branch may turn by any angle in a step shorter than this, if it has corners.
 _SHORT = 1e-3

@@ -13,7 +13,7 @@ from ..dynamics.flow import flow
 from ..systems.system import System
 
 _WINDOW = 0.02  # of the span, before and after the touch
-_FAR = 10.0  # times the motion's size
+_FAR = 10.0  # times the motion's size: moved so far, a contact is never touched
 
 
 def without_contact(system, contact, time, state, begin, end, size, rtol):

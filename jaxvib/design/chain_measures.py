@@ -7,10 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..dynamics import energy_field, step_chain, wave_packet
+from ..dynamics.chains.motion import FINE
 from ..systems import BeamChain
 from .measure import Direct, Measure
-
-_FINE = 0.1  # a step times the highest frequency
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +106,7 @@ def energy_share_measure(kind: str, split: RandomSplit) -> Measure:
 def _moved(chain, start, duration):
     """Return the state at the end, by symplectic steps: differentiable in the chain."""
     waves = chain.bands(jnp.linspace(0.0, jnp.pi, 33))
-    steps = jnp.ceil(duration * 2 * jnp.max(waves.upper) / _FINE)
+    steps = jnp.ceil(duration * 2 * jnp.max(waves.upper) / FINE)
     return step_chain(chain, start, duration, steps, order=4)
 
 

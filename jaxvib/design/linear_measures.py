@@ -12,8 +12,8 @@ from ..modes import frequency_response, natural_frequencies
 from ..modes.linear_part import linear_part
 from .measure import Direct, Measure
 
-_GRID = 801
-_STEPS = 6  # of Newton's method, to a peak's place
+_GRID = 801  # frequencies of the band: peaks closer than two of its steps are seen as one
+_STEPS = 6  # of Newton's method from there, none longer than a step of the grid
 
 
 def response_measure(force, at, frequencies) -> Measure:

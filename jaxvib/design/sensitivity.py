@@ -28,7 +28,7 @@ from .measure import Direct, Measure, as_measure
 from .problem import Problem
 from .variables import Bounds, values_at, variables_of
 
-_LEVEL = 0.95
+_LEVEL = 0.95  # of the confidence intervals: the customary one
 _RESAMPLES = 99  # of which the level leaves out two or three on either side
 
 

@@ -5,6 +5,7 @@ import html
 import io
 import re
 
+# A picture of 460 by 290 dots, as high as some dozen lines of the table above it.
 _INCHES, _DOTS = (4.6, 2.9), 100
 _STYLE = "font-family:monospace;padding:1px 10px 1px 0;text-align:left;vertical-align:top"
 

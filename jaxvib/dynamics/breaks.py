@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 _ROUNDING = 8 * jnp.finfo(float).eps  # of a time, on either side of a break
-_TINY = 1e-290
+_TINY = 1e-290  # s: where a break is at 0, of which a part is none; no denormal number
 
 
 def just_before(time):

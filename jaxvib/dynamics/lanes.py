@@ -15,7 +15,7 @@ from .solve import Steps
 from .step_limits import longest_of
 
 _TABLEAU = diffrax.Dopri8.tableau
-_ORDER = 8  # of the tableau
+_ORDER = 8  # of that pair: errors grow with this power of a step
 # Steps per turn of the loop: what a turn costs is shared by them.
 _UNROLLED = 2
 # What the next step is of the one that the error asks for, and of this one at least and at

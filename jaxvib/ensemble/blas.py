@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 _lock = threading.Lock()
 _held = contextlib.ExitStack()
-_inside = 0
+_inside = 0  # calls that hold BLAS to one thread now
 
 
 @contextlib.contextmanager

@@ -19,9 +19,7 @@ _LN2_HIGH = float.fromhex("0x1.62e42fefa3800p-1")
 _LN2_LOW = float.fromhex("0x1.ef35793c76730p-45")
 # Beyond it, k pi/2 in three parts is not exact enough, and `far_angle` takes over.
 _FAR = 2.0**17
-_SMALLEST_NORMAL = (
-    2.0**-1022
-)  # of a double: below it, exponents cannot be read off its bits
+_SMALLEST_NORMAL = 2.0**-1022  # below it exponents cannot be read off a double's bits
 
 
 def _inverse_factorials(first: int, last: int, step: int = 1) -> list[float]:

@@ -16,9 +16,7 @@ from scipy.sparse.linalg import splu
 from ..ensemble.blas import one_blas_thread
 
 _BLOCK = 8  # vectors; values that repeat more often take another round
-_LEAST_BASIS = (
-    120  # vectors: a space of 15 blocks before it begins again from its best ones
-)
+_LEAST_BASIS = 120  # vectors: 15 blocks before it begins again from its best ones
 # Each finds one eigenvalue or more, or begins again with a better block: only against a
 # pencil that never converges.
 _ROUNDS = 300

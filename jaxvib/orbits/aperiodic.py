@@ -23,14 +23,13 @@ WATCHED_RTOL = 1e-9
 # a chaotic motion must not have come to rest in so many.
 LOOKS = ((2, 2), (6, 4), (14, 8), (30, 16))
 _USUAL = 14  # windows, after which what is open stays so
-_DECAY_TIMES = 80.0
+_DECAY_TIMES = 80.0  # that a linear system is watched: e^-80 is below any double's digits
 # Averages of the two halves of a quasi-periodic motion agree this closely, in standard
 # deviations; those of chaotic ones by one over the root of their points.
 _CONVERGED = 1e-3
 # ... and its largest exponent, per period of the load, is 0 within three of its errors,
 # which are no larger than this and not known to be smaller than that.
-_LARGEST_ERROR = 3e-4
-_LEAST_ERROR = 5e-6
+_LARGEST_ERROR, _LEAST_ERROR = 3e-4, 5e-6
 # The exponent of a chaotic motion is above 0 by four of its errors and by this, a period.
 _CLEAR = 4e-3
 # States that come back this closely, period after period, are those of one orbit, ...

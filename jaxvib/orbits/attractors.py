@@ -14,9 +14,9 @@ from .periodic_orbit import PeriodicOrbit, unknown_orbits
 # A motion is an attractor's where it is this near, in units of the motion's size.
 CLOSE = 1e-4
 _SAME = 1e-5  # two orbits that are nearer are one
-# ... and, of motions without a period, where it is as near as its points to each other.
-_CLOUD = 1e-2
-_WITHIN = 4.0
+# ... and, of motions without a period, where it is as near as its points to each other,
+# times 4, as these lie at random; where they lie closer than that, nearer than this.
+_CLOUD, _WITHIN = 1e-2, 4.0
 
 
 class Attractors(eqx.Module):

@@ -43,15 +43,14 @@ from .settings import USUAL, SettlingSettings
 from .settling import recurrences, strobe
 from .shooting import scales
 
-_TRANSIENT = 512  # periods, unless others are given
+_TRANSIENT = 512  # periods: 12 decay times at a damping ratio of 0.4 %
 _SEGMENT = 16  # periods after which it is seen who has settled
 _LIKELY = 4  # what has not settled after these segments may have no period
-_MOST_ORBITS = 64  # that are looked for in one segment
+_MOST_ORBITS = 64  # that are looked for in one segment: the others wait for the next one
 _MOST_FAILED = 4  # motions that turn out to be on their way still
 # A motion that recurs this closely is one that Newton's method is tried on, in units of
 # its size; one that comes this near to an orbit is on its way to it or past it.
-_RECURRED = 1e-5
-_NEARBY = 1e-3
+_RECURRED, _NEARBY = 1e-5, 1e-3
 _PLAUSIBLE = 1e-2  # ... and one with which its period may be found
 
 

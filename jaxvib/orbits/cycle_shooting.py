@@ -37,7 +37,7 @@ _TRANSIENTS = (5.0, 20.0, 80.0, 320.0)
 # Samples of a period, or of a longer window: a multiple of 2, 3, 5 and 7.
 _SAMPLES = 420
 _WINDOW = 3.0  # periods that a return is looked for in, twice as many at each start
-_PARTS = (2, 3, 5, 7)
+_PARTS = (2, 3, 5, 7)  # whole parts of a guess that may be the cycle's own period
 # A return comes this close, per extent, after the motion was this far away.
 _RETURNS, _NEARLY, _AWAY = 0.02, 0.2, 0.5
 

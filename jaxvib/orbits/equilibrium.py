@@ -28,10 +28,11 @@ from .multipliers import (
 )
 from .newton import newton
 
+# Ten halvings and doublings of the damping, several times over.
 _MOST_ITERATIONS = 100
 # A step this short, per size, is one of the last; one shorter than the other is rounding.
 _CLOSE, _CLOSEST = 1e-9, 1e-15
-_SMALLEST_DAMPING = 1 / 1024
+_SMALLEST_DAMPING = 1 / 1024  # no smaller at a thousandth of a step: it leads nowhere
 # What a field is rounded by, per size of its terms.
 FIELD_ROUNDING = 16 * float(jnp.finfo(float).eps)
 # A condition of the Jacobian beyond this leaves three of a double's digits at most.

@@ -12,8 +12,7 @@ from ..systems.system import System, equation_shape
 
 # Decay times after which what is left of a transient, e^-12, is as small as a motion
 # has to recur; and the most periods of the load that are spent on it.
-DECAY_TIMES = 12.0
-LONGEST_TRANSIENT = 8192
+DECAY_TIMES, LONGEST_TRANSIENT = 12.0, 8192
 # A damping ratio below this is rounding.
 _UNDAMPED = 1e-10
 # Of the bound that tells whether a gap closes, what rounding may have taken.

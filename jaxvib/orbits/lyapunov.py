@@ -20,7 +20,7 @@ from ..systems.system import System
 from .settling import strobe
 from .shooting import no_period, ratios
 
-_BLOCKS = 8  # whose means give the standard error
+_BLOCKS = 8  # whose means give the standard error: it is known to a quarter by as many
 
 
 class LyapunovExponents(Result):

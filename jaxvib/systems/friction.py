@@ -10,7 +10,8 @@ from .._quantity import check_range, quantity
 from .._range import Range
 from .printed import Printed
 
-# Of frictions that stick together, how often each is asked.
+# Of frictions that stick together, how often each is asked, by Gauss and Seidel: where a
+# round leaves half of the error, 53 of them reach rounding.
 _SWEEPS = 60
 
 

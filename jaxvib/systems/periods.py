@@ -16,6 +16,7 @@ from .loads import Load, changing, never_repeats
 MOST_WHOLE = 64
 _COMMENSURATE = 1e-10  # of a ratio of periods
 _REPEATS = 1e-8  # of the largest rate: a period is given to nine digits or more
+# Where f(t + T, x) = f(t, x) is tried: what holds there by chance is no law of motion.
 _TIMES, _STATES = 8, 6
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from .._shown import Shown
 from .parameters import parameters
 
-_MOST_LINES = 8
+_MOST_LINES = 8  # of a system: what is read at a glance
 
 
 class Printed(Shown):

@@ -11,7 +11,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 from .._quantity import Range, check_range, reported
 from ..ensemble import Reason
 
-_TURNS = 100
+_TURNS = 100  # of Newton's method, none longer than 2: data span a few of these
 _SETTLED = 1e-9  # what Newton's last step leaves, per size of the parameters
 _STEEPEST = 1e3  # of a curve that has no end, per width of the data
 

@@ -13,10 +13,9 @@ from ..systems.loads import FourierLoad, Load, PolynomialLoad, RecordLoad
 
 # Series of more terms than these are tabled: their cost in each step would be theirs.
 FEW_TERMS = 8
-_ORDERS = 17
-# Of a piece half the length times the highest frequency: the last of the orders left out,
-# relative to the sum of all amplitudes, is 2^17/17! = 4e-10, and mostly far less.
-_HALF_TURN = 2.0
+# Orders of a piece, and half its length times the highest frequency: the first order left
+# out, relative to the sum of all amplitudes, is 2^17/17! = 4e-10, and mostly far less.
+_ORDERS, _HALF_TURN = 17, 2.0
 
 
 class Pieces(eqx.Module):

@@ -19,7 +19,7 @@ from ..systems.loads import Load, RecordLoad
 # is wrong by (1/2)^6/46080, 3e-7 of the extreme.
 _LOOK = 0.5
 _FREE = 16  # looks at one turn of the free motion that is left
-_MOST_PIECES = 1_000_000
+_MOST_PIECES = 1_000_000  # of a law: against breaks without end
 
 
 class ShockSpectrum(eqx.Module):

@@ -13,6 +13,8 @@ from .._quantity import Range, check_range, floats
 from ..systems.loads import FilteredNoise
 from ..systems.roles import Linear
 
+# The first step is 6e-8 of the time: neither exp(A h) nor its inverse grows in it, where
+# rates are below 1e7 of that time's.
 _DOUBLINGS = 24
 
 

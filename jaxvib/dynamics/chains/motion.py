@@ -21,7 +21,7 @@ _WAVES = 129
 # Frames in the shortest period: the sampling theorem asks for more than two, the eye for as
 # many as show which way a wave goes.
 _PER_PERIOD = 6
-_FINE = 0.1  # a step times the highest frequency: of order 4, an error of some 1e-6
+FINE = 0.1  # a step times the highest frequency: of order 4, an error of some 1e-6
 
 
 class EnergyStatistics(eqx.Module):
@@ -166,7 +166,7 @@ def chain_fields(
 def _moved(chain, state, times, forces, step):
     if not forces:
         return propagate(chain, state, times)
-    longest = _FINE / _highest(chain) if step is None else step
+    longest = FINE / _highest(chain) if step is None else step
 
     def on(state, interval):
         steps = jnp.maximum(jnp.ceil(interval / longest), 1.0)

@@ -22,7 +22,7 @@ from .stop import active_contacts, constrained, signal_of
 # Depths below this part of the motion's size are none: one that grows from rest on a
 # contact, as the fifth power of time or so, would be followed for ever.
 ONSET = 1e-14
-_PUSHED = 1e-3
+_PUSHED = 1e-3  # of what loads would move if no stop held: the least size of a motion
 
 
 def flight_series(motion: Motion, lane, pushing) -> tuple[list[list], list[list]]:

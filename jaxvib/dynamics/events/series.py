@@ -16,7 +16,7 @@ _LOOKS = 4
 _NEAR = 1e-6
 # That part of the reach is looked at where the first step is short.
 _PART = 1 / 32
-_FAR = 1e-3
+_FAR = 1e-3  # of the reach: a step that leads farther from a root leads to another one
 # A signal that rests on zero is looked at again this part of the reach later.
 _NUDGE = 1e-7
 

@@ -16,8 +16,7 @@ from .roots import coefficients, evaluate
 _LARGEST_JUMP = np.pi / 2
 # Turns this small are told by the mean of both ends' rates: a jump that aliases is 2 pi off
 # and would have to agree with it to 0.4, or one of the phases is not what it seems.
-_LARGEST_TURN = 1.2
-_AGREEMENT = 0.4
+_LARGEST_TURN, _AGREEMENT = 1.2, 0.4
 # A sum of jumps is a whole number but for rounding: farther off, the digits are gone.
 _INTEGER = 0.05
 # Steps of the half circle to begin with: those too long are halved.

@@ -9,7 +9,7 @@ from pydantic import Field
 from ..config.tables import Table, flattened, shown
 from ..library import library
 
-_MOST_SEEDS = 1_000_000
+_MOST_SEEDS = 1_000_000  # a probability of a half is then known to 0.1 % of itself
 
 
 class Noise(Table):

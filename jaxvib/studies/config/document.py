@@ -10,8 +10,8 @@ from typing import Any
 
 from ..._words import check_name
 
-MAX_BYTES = 1 << 20
-MAX_KEYS = 10_000
+MAX_BYTES = 1 << 20  # of a config: hundreds of times the longest ready one
+MAX_KEYS = 10_000  # that are checked one by one: hundreds of times those of a long one
 MAX_DOTS = 64  # in one key: `tomllib` needs minutes and gigabytes for thousands
 MAX_DEPTH = 64  # of brackets: `tomllib` recurses into each; of tables in tables likewise
 _SECTION_OF_PARAMETERS = "system"

@@ -10,7 +10,7 @@ from ..._nearest import nearest
 from .document import Document
 from .tables import shown
 
-_MOST_BYTES = 16 << 20
+_MOST_BYTES = 16 << 20  # of a file: half a million rows of two numbers
 _MOST_ROWS = 20_000  # that are written into the study's own config
 # What one of each is in SI units.
 UNITS = {

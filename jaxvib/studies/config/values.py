@@ -10,8 +10,8 @@ from pydantic import Field
 
 from .tables import Table
 
-MAX_SAMPLES = 1_000_000_000
-_MAX_LIST = 100_000
+MAX_SAMPLES = 1_000_000_000  # of a study: their numbers are checked before any is made
+_MAX_LIST = 100_000  # numbers of a list: about as many as the bytes of a config hold
 
 _Listed = Annotated[list[float], Field(min_length=1, max_length=_MAX_LIST, fail_fast=True)]
 _Numbers = Annotated[list[float], Field(min_length=1, max_length=10_000)]

@@ -9,7 +9,7 @@ from .picture import Axis, Chart, Line, Picture
 from .regimes import periodic
 from .swept_planes import value_text
 
-_MOST_TRACES = 400
+_MOST_TRACES = 400  # that the page holds: a megabyte or so of it for two bodies
 _KEPT_BITS = 14  # of a float32's 23 mantissa bits: 1e-4 of a value, more than a screen has
 
 

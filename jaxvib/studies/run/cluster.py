@@ -15,7 +15,9 @@ from .worker import task
 PATIENCE = 60.0  # s without a sign of life, after which a chunk is given to another
 _SLOW = 4.0  # times as long as others: so late is a chunk that a second worker is given
 _LOOK = 2.0  # s from one look at the cluster to the next
-_ANSWER = 20.0  # s that a scheduler has to answer
+_ANSWER = (
+    20.0  # s that a scheduler has to answer: nobody wants to wait longer for a wrong one
+)
 _AHEAD = 2  # chunks for each thread of the cluster, at work or next
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from .executors import Executor, Failure, Fields
 
-TRIES = 3
+TRIES = 3  # of a chunk: what fails thrice does not do so by chance
 _PAUSE = 1.0  # s before the second try, four times as long before the third
 
 

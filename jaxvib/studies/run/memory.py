@@ -8,9 +8,11 @@ _BASE = 1.0e9  # bytes, of Python, JAX and its compiler
 _HELD = 4.0  # times what is stored: while it is gathered, summed up and drawn
 _COMPUTED = 16.0  # times what is stored of a sample: while it is computed
 _OF_ALL = 0.125  # of the memory, for one chunk
-MOST_SAMPLES = 1024
-_LARGEST_CHUNK = 1 << 19  # samples
-_MOST_CHUNKS = 8192
+MOST_SAMPLES = (
+    1024  # of a chunk: a stopped run loses no more, and a call is worth its start
+)
+# Larger chunks are for studies that would have more of them, each a few files of its own.
+_LARGEST_CHUNK, _MOST_CHUNKS = 1 << 19, 8192
 
 
 def needed(study) -> float:

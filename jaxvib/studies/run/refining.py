@@ -18,7 +18,7 @@ from ..store.fields import Variable
 from .computing import compute_part
 from .study import Study
 
-FILLED, COMPUTED, RIGHT, WRONG = range(4)
+FILLED, COMPUTED, RIGHT, WRONG = range(4)  # as the field `computed` stores them
 HOW = "computed"  # the field that says which of the four a sample is
 ERROR = "filling_error"
 

@@ -21,7 +21,7 @@ from .refining import words as refined
 from .study import Study
 
 FAILURES = "failed.csv"
-_MOST_LISTED = 100_000  # samples
+_MOST_LISTED = 100_000  # samples that failed: nobody reads on, and a list costs memory
 
 
 def summary(study: Study, directory: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from ..store.folder import Folder
 from .executors import Worker
 
 FILE = "running.json"
-_EVERY = 2.0  # s
+_EVERY = 2.0  # s from one `running.json` to the next: as fresh as a reader needs it
 _KEPT = 5  # of the lines that were said
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..._environment import use_compilation_cache
 
-BEAT = 1.0  # s
+BEAT = 1.0  # s from one sign of life to the next, of 60 that are waited for one
 
 
 def main() -> None:

@@ -17,8 +17,8 @@ import numpy as np
 from .folder import json_table
 
 METADATA = "zarr.json"
-_LEVEL = 3  # of zstd
-_MOST_AXES = 16
+_LEVEL = 3  # of zstd: its own default, between size and time
+_MOST_AXES = 16  # of an array: results have a few, hostile metadata may have any number
 _MOST_METADATA = 1 << 20  # bytes of an array's, some 1000 of which are used
 _TYPES = {
     np.dtype(name).name: np.dtype(name)

@@ -16,7 +16,7 @@ import numpy as np
 from .folder import NO_LINK, Folder, json_table, write_all
 
 FILE = "evaluations.jsonl"
-_LARGEST = 1 << 32  # bytes
+_LARGEST = 1 << 32  # bytes of a file that is read: no design tries as much
 _APPEND = os.O_WRONLY | os.O_APPEND | NO_LINK
 _SYNC = 1.0  # s: what a killed machine loses at most
 

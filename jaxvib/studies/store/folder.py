@@ -10,7 +10,7 @@ from pathlib import Path
 from ..._words import check_name
 
 _LONGEST = 240  # bytes of a name: 255 fit, and ".new" goes behind it
-_MEBIBYTE = 1 << 20
+_MEBIBYTE = 1 << 20  # bytes, in which limits are given
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # nothing on systems that have no such flag
 
 

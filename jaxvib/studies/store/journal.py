@@ -13,8 +13,8 @@ from ..._words import check_name
 from .folder import NO_LINK, Folder, check_path, json_table, write_all
 
 _LARGEST = 1 << 28  # bytes: 10^5 chunks of 30 arrays have 2e8
-_BLOCK = 1 << 20  # bytes
-_CRC = range(1 << 32)
+_BLOCK = 1 << 20  # bytes that are read at a time
+_CRC = range(1 << 32)  # what a checksum of 32 bits can be
 _SIDE_BY_SIDE = 8  # files that are put on the disk at a time
 _GUARD = re.compile(rb"[0-9a-f]{8}")
 

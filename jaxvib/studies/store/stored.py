@@ -19,7 +19,7 @@ from .journal import Commit
 
 RESULTS = "results.zarr"
 RECORD = "study.json"
-MOST_SAMPLES = 1_000_000_000
+MOST_SAMPLES = 1_000_000_000  # as many as a config may ask for
 _LEAST_SUSPECT = 1 << 28  # bytes of arrays that are read however small their files are
 _MOST_PACKED = 4000  # times: what zstd makes of samples that differ by one number alone
 _ROOM = 1 << 12  # bytes that zstd may take beyond those of its content

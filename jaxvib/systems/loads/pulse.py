@@ -143,4 +143,4 @@ class PulseLoad(Load):
         return jnp.where(self.every >= self.duration, self.amplitude, jnp.nan)
 
 
-_NEAR = np.array([-1.0, 0.0, 1.0])
+_NEAR = np.array([-1.0, 0.0, 1.0])  # the pulse before, this one, and the next

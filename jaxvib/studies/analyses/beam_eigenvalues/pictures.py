@@ -26,7 +26,7 @@ from ...pictures.picture import (
 from ...pictures.swept_planes import axis, sample_text
 from ...store.finished import Run
 
-_MOST_ROWS = 64  # of neighbouring samples
+_MOST_ROWS = 64  # of neighbouring samples, each a table that the page holds
 _WIDE = 30.0  # a wider range of moduli is drawn on a logarithmic axis
 _RE, _IM = Axis("Re (1/s)"), Axis("Im (rad/s)")
 _IN_FILES = 6  # modes that the picture files show

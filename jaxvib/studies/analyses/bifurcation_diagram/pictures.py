@@ -11,7 +11,7 @@ from ...store.finished import Run
 from .kind import SWEEPS
 
 _WORDS = {"rest": "from rest", "up": "followed up", "down": "followed down"}
-_MOST_COMPONENTS = 3
+_MOST_COMPONENTS = 3  # of the state, a chart each: three fill a screen
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:

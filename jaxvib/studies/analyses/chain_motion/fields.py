@@ -13,9 +13,9 @@ from ...store.rows import Rows
 from ...store.thinned import evenly_chosen
 from ..stacking import stacked
 
-_MOST_SAMPLES = 4
-_MOST_TIMES = 257
-_MOST_FRAMES = 480  # of all samples together
+_MOST_SAMPLES = 4  # whose fields are stored: each is bodies times instants
+_MOST_TIMES = 257  # of the space-time picture, one more than cells along its other axis
+_MOST_FRAMES = 480  # of a film, all samples together: 20 s at 24 a second
 
 
 def fields_of_chains(

@@ -10,10 +10,10 @@ from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale
 from ...pictures.swept_planes import sample_text
 from ...store.finished import Run
 
-_MOST_BODIES = 192  # on the stage
+_MOST_BODIES = 192  # on the stage: of more, none is wider than some dots of a screen
 _MOST_CELLS = 256  # along one axis of the space-time picture
 _MOMENTS = 31  # instants at which moments and shears are shown
-_IN_FILES = 4
+_IN_FILES = 4  # samples and instants that the picture files show
 _KINDS = ("translational", "rotational", "potential")
 
 

@@ -11,7 +11,7 @@ from ...pictures.swept_planes import axis, long_paths, sample_text
 from ...store.finished import Run
 
 _MOST_SAMPLES = 6  # curves in one picture
-_POINTS = 200
+_POINTS = 200  # of a fitted curve: no corner of it is seen on a screen
 _FIELDS = ("median", "dispersion", "median_error", "dispersion_error", "covariance",
            "log_likelihood", "result")  # fmt: skip
 

@@ -8,7 +8,7 @@ from ...pictures.picture import Axis, Chart, Choice, Line, Picture
 from ...pictures.swept_planes import value_text
 from ...store.finished import Run
 
-_MOST_SAMPLES = 33
+_MOST_SAMPLES = 33  # of a slider: as many steps as a hand can tell apart
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:

@@ -11,7 +11,7 @@ from ...pictures.swept_planes import sample_text
 from ...store.finished import Run
 
 _MOST_SAMPLES = 8  # that can be looked at
-_MOST_FRAMES = 480
+_MOST_FRAMES = 480  # of a film: 20 s at 24 a second
 _IN_FILES = 4  # instants that the picture files show
 
 

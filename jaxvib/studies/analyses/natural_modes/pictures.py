@@ -10,7 +10,7 @@ from ...pictures.swept_planes import axis, long_paths, sample_text, value_text
 from ...store.finished import Run
 
 _MOST_SAMPLES = 33  # whose modes can be looked at
-_MOST_MODES = 24
+_MOST_MODES = 24  # lines and shapes of more cannot be told apart
 _IN_FILES = 6  # modes that the picture files show
 
 

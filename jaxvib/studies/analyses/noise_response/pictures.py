@@ -8,8 +8,8 @@ from ...pictures.picture import Axis, Chart, Line, Picture
 from ...pictures.swept_planes import axis, long_paths, slider_samples
 from ...store.finished import Run
 
-_MOST_POINTS = 400  # of a curve
-_WIDTH = 1.96  # standard errors
+_MOST_POINTS = 400  # of a curve: as many as a chart is dots wide
+_WIDTH = 1.96  # standard errors: the band that holds 95 % of normal errors
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:

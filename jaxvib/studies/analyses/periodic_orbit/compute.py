@@ -18,7 +18,7 @@ from ...config import samples
 from ...store.fields import Variable, variables
 from ...store.thinned import evenly_chosen
 
-_TRACE_POINTS = 128
+_TRACE_POINTS = 128  # of a motion's picture, chosen where it bends
 
 
 def compute(system, samples, options, run, progress, number=None) -> dict[str, Variable]:
