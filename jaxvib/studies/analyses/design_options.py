@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import pydantic
-from pydantic import Field
 
 from ..config.bounds import BoundsByPath, check_variables
-from ..config.tables import Table
+from ..config.tables import Table, option
 from .measures import MeasureOptions, check_measure
 
 COMBINED = Literal[
@@ -19,14 +18,8 @@ COMBINED = Literal[
 class LimitOptions(MeasureOptions):
     """A constraint: a measure and the bounds of all its numbers."""
 
-    at_least: float | None = Field(
-        default=None, description="lower bound",
-        json_schema_extra={"allowed": "a number"},
-    )  # fmt: skip
-    at_most: float | None = Field(
-        default=None, description="upper bound",
-        json_schema_extra={"allowed": "a number"},
-    )  # fmt: skip
+    at_least: float | None = option("lower bound", None, allowed="a number")
+    at_most: float | None = option("upper bound", None, allowed="a number")
 
     @pydantic.model_validator(mode="after")
     def _has_a_bound(self):
@@ -38,20 +31,18 @@ class LimitOptions(MeasureOptions):
 class SearchOptions(Table):
     """What moves, and what must hold."""
 
-    kind: str = Field(description="the kind of analysis")
-    variables: BoundsByPath = Field(
-        min_length=1,
-        max_length=100,
-        description="path of each parameter that is moved, and its bounds",
-        json_schema_extra={"allowed": "path = [lowest, highest] for one path or more"},
-    )
-    log: list[str] = Field(
-        default=[], max_length=100, description="paths that are moved on a log scale",
-        json_schema_extra={"allowed": "a list of paths in variables"},
+    kind: str = option("the kind of analysis")
+    variables: BoundsByPath = option(
+        "path of each parameter that is moved, and its bounds", min_length=1,
+        max_length=100, allowed="path = [lowest, highest] for one path or more",
     )  # fmt: skip
-    constraints: dict[str, LimitOptions] = Field(
-        default={}, max_length=100, description="what must hold, by any name",
-        json_schema_extra={"allowed": "tables with measure, at_least and at_most"},
+    log: list[str] = option(
+        "paths that are moved on a log scale", [], max_length=100,
+        allowed="a list of paths in variables",
+    )  # fmt: skip
+    constraints: dict[str, LimitOptions] = option(
+        "what must hold, by any name", {}, max_length=100,
+        allowed="tables with measure, at_least and at_most",
     )  # fmt: skip
 
     @pydantic.model_validator(mode="after")

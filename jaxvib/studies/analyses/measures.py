@@ -8,7 +8,7 @@ import pydantic
 from pydantic import Field
 
 from ..._nearest import unknown_key
-from ..config.tables import Table
+from ..config.tables import Table, option
 from ..config.values import Over, OverByPath, scenarios
 from ..library import library
 
@@ -16,7 +16,6 @@ _Pair = Annotated[list[float], Field(min_length=2, max_length=2)]
 _Places = Annotated[
     list[Annotated[int, Field(ge=0, le=1000)]], Field(min_length=1, max_length=100)
 ]
-_FREQUENCY: dict[str, Any] = {"unit": "rad/s"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,124 +125,113 @@ class MeasureOptions(Table):
     Which keys go with which `measure` is in `KEYS`.
     """
 
-    measure: Literal[tuple(KEYS)] = Field(description="what is measured")  # ty: ignore
-    field: Literal[
-        "amplitude", "largest_multiplier", "max_contact_force", "state",
-        "stability_margin", "damping_ratio", "decay", "frequency", "modulus", "gap",
-    ] | None = Field(
-        default=None,
-        description="the field of an orbit or of eigenvalues",
-        json_schema_extra={
-            "allowed": '"amplitude", "largest_multiplier", "max_contact_force", "state", '
-            '"stability_margin" of orbits; "damping_ratio", "decay", "frequency", '
-            '"modulus", "gap" of beams'
-        },
-    )  # fmt: skip
-    component: int | None = Field(
-        default=None,
-        ge=0,
-        le=1000,
-        description="which component of the field, which contact",
-        json_schema_extra={"allowed": "whole numbers in [0, 1000]"},
+    measure: Literal[tuple(KEYS)] = option("what is measured")  # ty: ignore
+    field: (
+        Literal[
+            "amplitude",
+            "largest_multiplier",
+            "max_contact_force",
+            "state",
+            "stability_margin",
+            "damping_ratio",
+            "decay",
+            "frequency",
+            "modulus",
+            "gap",
+        ]
+        | None
+    ) = option(
+        "the field of an orbit or of eigenvalues",
+        None,
+        allowed='"amplitude", "largest_multiplier", "max_contact_force", "state", '
+        '"stability_margin" of orbits; "damping_ratio", "decay", "frequency", '
+        '"modulus", "gap" of beams',
     )
-    periods: int | None = Field(
-        default=None,
-        ge=1,
-        le=8,
-        description="load periods in one of the motion",
-        json_schema_extra={"allowed": "whole numbers in [1, 8]"},
+    component: int | None = option(
+        "which component of the field, which contact", None, ge=0, le=1000,
+        allowed="whole numbers in [0, 1000]",
+    )  # fmt: skip
+    periods: int | None = option(
+        "load periods in one of the motion", None, ge=1, le=8,
+        allowed="whole numbers in [1, 8]",
+    )  # fmt: skip
+    bifurcation: (
+        Literal["fold", "period_doubling", "neimark_sacker", "grazing"] | None
+    ) = option(
+        "the kind of bifurcation", None,
+        allowed='"fold", "period_doubling", "neimark_sacker", "grazing"',
+    )  # fmt: skip
+    path: str | None = option(
+        "the parameter in which a bifurcation is found", None, allowed="a parameter's path"
     )
-    bifurcation: Literal[
-        "fold", "period_doubling", "neimark_sacker", "grazing"
-    ] | None = Field(
-        default=None,
-        description="the kind of bifurcation",
-        json_schema_extra={
-            "allowed": '"fold", "period_doubling", "neimark_sacker", "grazing"'
-        },
-    )  # fmt: skip
-    path: str | None = Field(
-        default=None,
-        description="the parameter in which a bifurcation is found",
-        json_schema_extra={"allowed": "a parameter's path"},
+    paths: Annotated[list[str], Field(min_length=1, max_length=1000)] | None = option(
+        "parameters whose sum is measured", None, allowed="a list of parameters' paths"
     )
-    paths: Annotated[list[str], Field(min_length=1, max_length=1000)] | None = Field(
-        default=None,
-        description="parameters whose sum is measured",
-        json_schema_extra={"allowed": "a list of parameters' paths"},
+    bounds: _Pair | None = option(
+        "between which a branch is searched for the bifurcation", None,
+        allowed="[lowest, highest]",
+    )  # fmt: skip
+    force: str | int | None = option(
+        "the degree of freedom on which the force acts", None,
+        allowed="name or position of a degree of freedom",
+    )  # fmt: skip
+    at: str | int | None = option(
+        "the degree of freedom whose motion is measured", None,
+        allowed="name or position of a degree of freedom",
+    )  # fmt: skip
+    frequencies: Over | None = option(
+        "frequencies of a response", None, unit="rad/s",
+        allowed="a table such as { linspace = ... }",
+    )  # fmt: skip
+    low: float | None = option(
+        "lowest frequency", None, ge=0.0, unit="rad/s", allowed="[0, inf) rad/s"
     )
-    bounds: _Pair | None = Field(
-        default=None,
-        description="between which a branch is searched for the bifurcation",
-        json_schema_extra={"allowed": "[lowest, highest]"},
+    high: float | None = option(
+        "highest frequency; modes beyond it do not count", None, gt=0.0, unit="rad/s",
+        allowed="(0, inf) rad/s",
+    )  # fmt: skip
+    count: int | None = option(
+        "how many peaks or eigenvalues", None, ge=1, le=200,
+        allowed="whole numbers in [1, 200]",
+    )  # fmt: skip
+    modes: _Places | None = option(
+        "positions of eigenvalues or natural frequencies", None,
+        allowed="whole numbers in [0, 1000]",
+    )  # fmt: skip
+    targets: Annotated[list[_Pair], Field(min_length=1, max_length=100)] | None = option(
+        "where eigenvalues are asked to be", None, unit="1/s",
+        allowed="pairs [real, imaginary] in 1/s",
+    )  # fmt: skip
+    centre: float | None = option(
+        "middle of a packet", None, unit="bodies", allowed="a number"
     )
-    force: str | int | None = Field(
-        default=None,
-        description="the degree of freedom on which the force acts",
-        json_schema_extra={"allowed": "name or position of a degree of freedom"},
+    width: float | None = option(
+        "of a packet", None, gt=0.0, unit="bodies", allowed="(0, inf)"
     )
-    at: str | int | None = Field(
-        default=None,
-        description="the degree of freedom whose motion is measured",
-        json_schema_extra={"allowed": "name or position of a degree of freedom"},
+    wave_number: float | None = option(
+        "of the waves in a packet", None, unit="rad/body", allowed="a number"
     )
-    frequencies: Over | None = Field(
-        default=None,
-        description="frequencies of a response",
-        json_schema_extra={**_FREQUENCY, "allowed": "a table such as { linspace = ... }"},
+    duration: float | None = option(
+        "time after which energy is looked for", None, gt=0.0, unit="s",
+        allowed="(0, inf) s",
+    )  # fmt: skip
+    body: int | None = option(
+        "energy before it counts as reflected", None, ge=0,
+        allowed="whole numbers in [0, inf)",
+    )  # fmt: skip
+    share: (
+        Literal["reflected", "transmitted", "translational", "rotational", "potential"]
+        | None
+    ) = option(
+        "which share of the energy",
+        None,
+        allowed='"reflected", "transmitted" of a packet; '
+        '"translational", "rotational", "potential" of a chain',
     )
-    low: float | None = Field(
-        default=None, ge=0.0, description="lowest frequency",
-        json_schema_extra={**_FREQUENCY, "allowed": "[0, inf) rad/s"},
+    over: OverByPath | None = option(
+        "values of parameters by path: one scenario for each combination", None,
+        allowed="tables such as load.frequency = { linspace = .. }",
     )  # fmt: skip
-    high: float | None = Field(
-        default=None, gt=0.0, description="highest frequency; modes beyond it do not count",
-        json_schema_extra={**_FREQUENCY, "allowed": "(0, inf) rad/s"},
-    )  # fmt: skip
-    count: int | None = Field(
-        default=None, ge=1, le=200, description="how many peaks or eigenvalues",
-        json_schema_extra={"allowed": "whole numbers in [1, 200]"},
-    )  # fmt: skip
-    modes: _Places | None = Field(
-        default=None, description="positions of eigenvalues or natural frequencies",
-        json_schema_extra={"allowed": "whole numbers in [0, 1000]"},
-    )  # fmt: skip
-    targets: Annotated[list[_Pair], Field(min_length=1, max_length=100)] | None = Field(
-        default=None, description="where eigenvalues are asked to be",
-        json_schema_extra={"unit": "1/s", "allowed": "pairs [real, imaginary] in 1/s"},
-    )  # fmt: skip
-    centre: float | None = Field(
-        default=None, description="middle of a packet",
-        json_schema_extra={"unit": "bodies", "allowed": "a number"},
-    )  # fmt: skip
-    width: float | None = Field(
-        default=None, gt=0.0, description="of a packet",
-        json_schema_extra={"unit": "bodies", "allowed": "(0, inf)"},
-    )  # fmt: skip
-    wave_number: float | None = Field(
-        default=None, description="of the waves in a packet",
-        json_schema_extra={"unit": "rad/body", "allowed": "a number"},
-    )  # fmt: skip
-    duration: float | None = Field(
-        default=None, gt=0.0, description="time after which energy is looked for",
-        json_schema_extra={"unit": "s", "allowed": "(0, inf) s"},
-    )  # fmt: skip
-    body: int | None = Field(
-        default=None, ge=0, description="energy before it counts as reflected",
-        json_schema_extra={"allowed": "whole numbers in [0, inf)"},
-    )  # fmt: skip
-    share: Literal[
-        "reflected", "transmitted", "translational", "rotational", "potential"
-    ] | None = Field(
-        default=None, description="which share of the energy",
-        json_schema_extra={"allowed": '"reflected", "transmitted" of a packet; '
-                           '"translational", "rotational", "potential" of a chain'},
-    )  # fmt: skip
-    over: OverByPath | None = Field(
-        default=None,
-        description="values of parameters by path: one scenario for each combination",
-        json_schema_extra={"allowed": "tables such as load.frequency = { linspace = .. }"},
-    )
 
     @pydantic.model_validator(mode="after")
     def _keys_go_with_measure(self):

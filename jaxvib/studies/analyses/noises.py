@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 from pydantic import Field
 
-from ..config.tables import Table, flattened, shown
+from ..config.tables import Table, flattened, option, shown
 from ..library import library
 
 _MOST_SEEDS = 1_000_000  # a probability of a half is then known to 0.1 % of itself
@@ -15,26 +15,18 @@ _MOST_SEEDS = 1_000_000  # a probability of a half is then known to 0.1 % of its
 class Noise(Table):
     """Filtered white noise, each seed a sample of it."""
 
-    filter: Literal["low_pass", "kanai_tajimi"] = Field(
-        description="what the white noise passes: S falls as w^-4 above the frequency, or "
+    filter: Literal["low_pass", "kanai_tajimi"] = option(
+        "what the white noise passes: S falls as w^-4 above the frequency, or "
         "is that of the soil over shaken rock"
     )
-    density: float = Field(
-        gt=0.0,
-        description="one-sided density of the white noise, of base motions in "
-        "(m/s^2)^2 s/rad",
-        json_schema_extra={"unit": "N^2 s/rad"},
-    )
-    frequency: float = Field(
-        gt=0.0,
-        description="angular frequency of the filter",
-        json_schema_extra={"unit": "rad/s"},
-    )
-    damping_ratio: float = Field(gt=0.0, description="damping ratio of the filter")
-    highest: float = Field(
-        gt=0.0,
-        description="highest angular frequency that the samples hold",
-        json_schema_extra={"unit": "rad/s"},
+    density: float = option(
+        "one-sided density of the white noise, of base motions in (m/s^2)^2 s/rad", gt=0.0,
+        unit="N^2 s/rad",
+    )  # fmt: skip
+    frequency: float = option("angular frequency of the filter", gt=0.0, unit="rad/s")
+    damping_ratio: float = option("damping ratio of the filter", gt=0.0)
+    highest: float = option(
+        "highest angular frequency that the samples hold", gt=0.0, unit="rad/s"
     )
 
     def process(self):
@@ -62,8 +54,8 @@ class Level(Table):
         pydantic.BeforeValidator(_place),
         Field(description="a freedom, or freedoms with coefficients"),
     ]
-    level: float = Field(gt=0.0, description="from rest", json_schema_extra={"unit": "m"})
-    both: bool = Field(default=True, description="whether on both sides of rest")
+    level: float = option("from rest", gt=0.0, unit="m")
+    both: bool = option("whether on both sides of rest", True)
 
     def limit(self, system):
         """Return the limit of a system. **Raises:** `ValueError` for another's freedom."""
@@ -75,21 +67,15 @@ class Level(Table):
 class Shaken(Table):
     """Options of all studies in which one load of a system is noise."""
 
-    load: str = Field(
-        default="load",
-        description="the load that is noise instead of its own law",
-        json_schema_extra={"allowed": "a load's name"},
+    load: str = option(
+        "the load that is noise instead of its own law", "load", allowed="a load's name"
     )
-    noise: Noise = Field(description="the noise")
-    duration: float = Field(
-        gt=0.0, description="of each motion, from rest", json_schema_extra={"unit": "s"}
-    )
-    seeds: int = Field(
-        default=1000, ge=2, le=_MOST_SEEDS, description="samples of the noise"
-    )
-    first_seed: int = Field(default=0, ge=0, lt=1 << 31, description="the first seed")
-    engine: Literal["auto", "event", "diffrax", "stepping"] = Field(
-        default="auto", description="how motions are computed"
+    noise: Noise = option("the noise")
+    duration: float = option("of each motion, from rest", gt=0.0, unit="s")
+    seeds: int = option("samples of the noise", 1000, ge=2, le=_MOST_SEEDS)
+    first_seed: int = option("the first seed", 0, ge=0, lt=1 << 31)
+    engine: Literal["auto", "event", "diffrax", "stepping"] = option(
+        "how motions are computed", "auto"
     )
 
 

@@ -12,7 +12,7 @@ from ..._expression import FUNCTIONS, Expression
 from ..._units import is_quantity, plain_si
 from .catalogue import Declared
 from .document import Document
-from .tables import Range, Table
+from .tables import Range, Table, option
 
 VARIABLES = "variables"
 
@@ -20,8 +20,8 @@ VARIABLES = "variables"
 class Variable(Table):
     """A number that formulas use, and its unit."""
 
-    value: float = Field(description="the number")
-    unit: str = Field(default="", max_length=40, description="its unit, for axes")
+    value: float = option("the number")
+    unit: str = option("its unit, for axes", "", max_length=40)
 
 
 def _variable(given):
@@ -42,8 +42,8 @@ class WithFormulas(Table):
     """A system's table whose numbers may be formulas, which it is written with again."""
 
     variables: VariablesByName
-    formulas: dict[str, str] = Field(
-        default={}, description="formulas by the path of what follows, beside their values"
+    formulas: dict[str, str] = option(
+        "formulas by the path of what follows, beside their values", {}
     )
 
     @pydantic.model_serializer(mode="wrap")

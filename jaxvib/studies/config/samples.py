@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from .catalogue import Declared
-from .tables import Table
+from .tables import Table, option
 from .values import MAX_SAMPLES, Values
 
 _GRIDS = ("grid", "refine")
@@ -18,28 +18,24 @@ _Count = Annotated[int, Field(ge=1, le=MAX_SAMPLES)]
 class Sampling(Table):
     """How the values of the swept paths make up samples."""
 
-    method: Literal["grid", "refine", "paired", "random", "sobol"] = Field(
-        default="grid",
-        description="grid crosses the lists, refine computes only that of a grid where "
+    method: Literal["grid", "refine", "paired", "random", "sobol"] = option(
+        "grid crosses the lists, refine computes only that of a grid where "
         "neighbours differ, paired walks the lists together",
+        "grid",
     )
-    count: _Count | None = Field(
-        default=None,
-        description="how many samples are drawn",
-        json_schema_extra={"allowed": f"whole numbers in [1, {MAX_SAMPLES}]"},
+    count: _Count | None = option(
+        "how many samples are drawn", None, allowed=f"whole numbers in [1, {MAX_SAMPLES}]"
     )
-    coarsest: int | None = Field(
-        default=None,
-        ge=2,
+    coarsest: int | None = option(
+        "refine begins with every so-many-th line of the grid; 8 by default", None, ge=2,
         le=1024,
-        description="refine begins with every so-many-th line of the grid; 8 by default",
-    )
-    checked: int | None = Field(
-        default=None,
+    )  # fmt: skip
+    checked: int | None = option(
+        "about how many of the samples that refine leaves out are computed, to "
+        "tell how often filling them is wrong; 10000 by default",
+        None,
         ge=0,
         le=MAX_SAMPLES,
-        description="about how many of the samples that refine leaves out are computed, to "
-        "tell how often filling them is wrong; 10000 by default",
     )
 
     @model_validator(mode="after")

@@ -23,6 +23,25 @@ class Table(pydantic.BaseModel):
     )
 
 
+def option(
+    description: str,
+    default: Any = ...,
+    *,
+    unit: str | None = None,
+    allowed: str | None = None,
+    **limits,
+) -> Any:
+    """Return the field of a key: what it is, its default if it has one, and its `limits`.
+
+    `unit` and `allowed`: as messages and the schema say them.
+    """
+    said = {"unit": unit, "allowed": allowed}
+    extra = {name: text for name, text in said.items() if text is not None}
+    if extra:  # else what the annotation says would be lost
+        limits["json_schema_extra"] = extra
+    return pydantic.Field(default, description=description, **limits)
+
+
 def number(entry: Declared, **default) -> tuple[Any, Any]:
     """Return a field for a declared parameter, as `pydantic.create_model` takes it.
 

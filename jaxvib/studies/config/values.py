@@ -8,7 +8,7 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
-from .tables import Table
+from .tables import Table, option
 
 MAX_SAMPLES = 1_000_000_000  # of a study: their numbers are checked before any is made
 _MAX_LIST = 100_000  # numbers of a list: about as many as the bytes of a config hold
@@ -22,9 +22,7 @@ _Bounds = Annotated[tuple[float, float], Field(strict=False)]
 
 
 def _described(description: str, allowed: str):
-    return Field(
-        default=None, description=description, json_schema_extra={"allowed": allowed}
-    )
+    return option(description, None, allowed=allowed)
 
 
 class OneKey(Table):

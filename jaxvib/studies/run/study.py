@@ -16,7 +16,7 @@ from ..config.catalogue import Declared
 from ..config.document import Document, parse, read
 from ..config.quantities import in_units, of_parameters
 from ..config.samples import Sampling
-from ..config.tables import Table, flattened, shown, validated
+from ..config.tables import Table, flattened, option, shown, validated
 from ..config.values import Values
 from ..systems.base import Role
 from .memory import MOST_SAMPLES, fitting_chunk
@@ -33,33 +33,26 @@ _Address = Annotated[
 class Run(Table):
     """How a study is computed."""
 
-    device: Literal["auto", "cpu", "gpu"] = Field(
-        default="auto", description="auto takes a GPU where there is one"
+    device: Literal["auto", "cpu", "gpu"] = option(
+        "auto takes a GPU where there is one", "auto"
     )
-    evidence: Literal["quick", "checked", "strict"] = Field(
-        default="checked", description="how much each result proves about itself"
+    evidence: Literal["quick", "checked", "strict"] = option(
+        "how much each result proves about itself", "checked"
     )
-    rtol: float = Field(
-        default=1e-8, ge=1e-13, le=1e-2, description="relative tolerance of the solver"
-    )
-    chunk: int = Field(
-        default=MOST_SAMPLES,
+    rtol: float = option("relative tolerance of the solver", 1e-8, ge=1e-13, le=1e-2)
+    chunk: int = option(
+        "samples that are stored at a time; fewer by default where many need "
+        "too much memory",
+        MOST_SAMPLES,
         ge=2,
         le=1_000_000,
-        description="samples that are stored at a time; fewer by default where many need "
-        "too much memory",
     )
-    seed: int = Field(
-        default=0, ge=0, lt=1 << 32, description="of random and Sobol samples"
-    )
-    workers: int = Field(
-        default=1, ge=1, le=1024, description="processes of this machine that compute"
-    )
-    cluster: _Address | None = Field(
-        default=None,
-        description="the Dask scheduler whose workers compute, instead of this machine",
-        json_schema_extra={"allowed": "an address such as tcp://10.0.0.1:8786"},
-    )
+    seed: int = option("of random and Sobol samples", 0, ge=0, lt=1 << 32)
+    workers: int = option("processes of this machine that compute", 1, ge=1, le=1024)
+    cluster: _Address | None = option(
+        "the Dask scheduler whose workers compute, instead of this machine", None,
+        allowed="an address such as tcp://10.0.0.1:8786",
+    )  # fmt: skip
 
     @model_validator(mode="after")
     def _one_kind_of_workers(self):
@@ -96,25 +89,21 @@ _Units = Annotated[
 class Output(Table):
     """Where the results go."""
 
-    directory: _FolderName | None = Field(
-        default=None,
-        description="the folder; results/<name of the config> by default",
-        json_schema_extra={"allowed": "a folder's name"},
-    )
-    report: bool = Field(default=True, description="whether report.html is drawn")
-    units: _Units = Field(
-        default=[],
-        description="units of the picture files, of each kind the first that fits",
-        json_schema_extra={"allowed": 'units such as ["Hz", "mm", "kN"]'},
-    )
+    directory: _FolderName | None = option(
+        "the folder; results/<name of the config> by default", None,
+        allowed="a folder's name",
+    )  # fmt: skip
+    report: bool = option("whether report.html is drawn", True)
+    units: _Units = option(
+        "units of the picture files, of each kind the first that fits", [],
+        allowed='units such as ["Hz", "mm", "kN"]',
+    )  # fmt: skip
 
 
 class Title(Table):
     """The key outside all tables."""
 
-    title: Annotated[str, Field(max_length=200)] = Field(
-        default="", description="stands above the report"
-    )
+    title: Annotated[str, Field(max_length=200)] = option("stands above the report", "")
 
 
 @dataclasses.dataclass(frozen=True)

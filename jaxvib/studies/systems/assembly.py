@@ -11,7 +11,7 @@ from pydantic import Field
 from ..._nearest import nearest
 from ..config.catalogue import Declared, catalogue
 from ..config.document import Document
-from ..config.tables import Table, nested_model, number, shown, validated
+from ..config.tables import Table, nested_model, number, option, shown, validated
 from ..library import library
 from .base import Role, SystemKind
 
@@ -63,21 +63,19 @@ _KEYS = {
 class Modules(Table):
     """The modules by their names, which say what they join: `ground-cart`, `tip.y`."""
 
-    modules: dict[str, pydantic.SerializeAsAny[Table]] = Field(
-        description="tables of modules; their names say what they join",
-        json_schema_extra={"allowed": "a table of modules, such as modules.ground-cart"},
+    modules: dict[str, pydantic.SerializeAsAny[Table]] = option(
+        "tables of modules; their names say what they join",
+        allowed="a table of modules, such as modules.ground-cart",
     )
-    fixed: list[str] = Field(
-        default=[],
-        description="freedoms that are held, as the ground is",
-        json_schema_extra={"allowed": "names of freedoms"},
+    fixed: list[str] = option(
+        "freedoms that are held, as the ground is", [], allowed="names of freedoms"
     )
 
 
 class AssemblyOptions(Modules):
     """A system of modules alone."""
 
-    kind: Literal["assembly"] = Field(description="the kind of system")
+    kind: Literal["assembly"] = option("the kind of system")
 
 
 class AssemblyKind(SystemKind):

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ..._range import Range
 from ..config.catalogue import Declared, catalogue
-from ..config.tables import Table, flattened, nested_model
+from ..config.tables import Table, flattened, nested_model, option
 from ..library import library
 from .base import Role, SystemKind
 
@@ -17,17 +17,11 @@ from .base import Role, SystemKind
 class Defect(Table):
     """A body or a beam that is not like the others."""
 
-    body: int | None = Field(default=None, ge=0, description="number of the body")
-    beam: int | None = Field(default=None, ge=0, description="number of the beam")
-    mass: float | None = Field(
-        default=None, gt=0.0, description="its mass over the others'"
-    )
-    inertia: float | None = Field(
-        default=None, gt=0.0, description="its inertia over the others'"
-    )
-    stiffness: float | None = Field(
-        default=None, gt=0.0, description="of the beam, over the others'"
-    )
+    body: int | None = option("number of the body", None, ge=0)
+    beam: int | None = option("number of the beam", None, ge=0)
+    mass: float | None = option("its mass over the others'", None, gt=0.0)
+    inertia: float | None = option("its inertia over the others'", None, gt=0.0)
+    stiffness: float | None = option("of the beam, over the others'", None, gt=0.0)
 
     @pydantic.model_validator(mode="after")
     def _one_thing(self):

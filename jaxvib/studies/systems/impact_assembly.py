@@ -14,7 +14,7 @@ from ..._nearest import nearest
 from ..config.catalogue import Declared, catalogue
 from ..config.document import Document
 from ..config.formulas import WithFormulas, evaluated, with_formulas_for_numbers
-from ..config.tables import Table, flattened, number, shown, validated
+from ..config.tables import Table, flattened, number, option, shown, validated
 from ..library import library
 from .assembly import (
     AssemblyKind,
@@ -164,26 +164,21 @@ _At = Annotated[
 class ImpactAssemblyOptions(WithFormulas):
     """Modules, and contacts and loads by names of their own."""
 
-    kind: Literal["impact_assembly"] = Field(description="the kind of system")
-    linear: Modules = Field(description="the system between its contacts")
-    contacts: dict[str, pydantic.SerializeAsAny[Table]] = Field(
-        default={},
-        description="tables of contacts",
-        json_schema_extra={"allowed": "a table of contacts, such as contacts.stop"},
+    kind: Literal["impact_assembly"] = option("the kind of system")
+    linear: Modules = option("the system between its contacts")
+    contacts: dict[str, pydantic.SerializeAsAny[Table]] = option(
+        "tables of contacts", {}, allowed="a table of contacts, such as contacts.stop"
     )
-    frictions: dict[str, pydantic.SerializeAsAny[Table]] = Field(
-        default={},
-        description="tables of dry frictions",
-        json_schema_extra={"allowed": "a table of frictions, such as frictions.pad"},
+    frictions: dict[str, pydantic.SerializeAsAny[Table]] = option(
+        "tables of dry frictions", {}, allowed="a table of frictions, such as frictions.pad"
     )
-    springs: dict[str, pydantic.SerializeAsAny[Table]] = Field(
-        default={},
-        description="tables of springs and dampers of other laws than the linear one",
-        json_schema_extra={"allowed": "a table of springs, such as springs.mount"},
-    )
-    loads: dict[str, pydantic.SerializeAsAny[Table]] = Field(
-        description="tables of loads and of base motions",
-        json_schema_extra={"allowed": "a table of loads, such as loads.push"},
+    springs: dict[str, pydantic.SerializeAsAny[Table]] = option(
+        "tables of springs and dampers of other laws than the linear one", {},
+        allowed="a table of springs, such as springs.mount",
+    )  # fmt: skip
+    loads: dict[str, pydantic.SerializeAsAny[Table]] = option(
+        "tables of loads and of base motions",
+        allowed="a table of loads, such as loads.push",
     )
 
 

@@ -7,7 +7,7 @@ import pydantic
 from pydantic import Field
 
 from ..config.catalogue import catalogue
-from ..config.tables import Table, flattened, nested_model
+from ..config.tables import Table, flattened, nested_model, option
 from ..library import library
 from .base import Role, SystemKind
 
@@ -22,48 +22,31 @@ _Poisson = Annotated[float, Field(gt=-1.0, le=0.5)]
 class Contact(Table):
     """Hertz contact, by its stiffness or by the materials and shapes that meet."""
 
-    stiffness: float | None = Field(
-        default=None,
-        gt=0.0,
-        description="Hertz stiffness K of the contact",
-        json_schema_extra={"unit": "N/m^1.5", "allowed": "(0, inf) N/m^1.5"},
-    )
-    youngs_moduli: list[_Positive] | None = Field(
-        default=None,
-        min_length=2,
-        max_length=2,
-        description="Young's moduli of the two bodies",
-        json_schema_extra={"unit": "Pa", "allowed": "two numbers in (0, inf) Pa"},
-    )
-    poissons_ratios: list[_Poisson] | None = Field(
-        default=None,
-        min_length=2,
-        max_length=2,
-        description="Poisson's ratios of the two bodies",
-        json_schema_extra={"unit": "", "allowed": "two numbers in (-1, 0.5]"},
-    )
-    curvature_sum: float | None = Field(
-        default=None,
-        gt=0.0,
-        description="A + B of the local gap A x^2 + B y^2",
-        json_schema_extra={"unit": "1/m", "allowed": "(0, inf) 1/m"},
-    )
-    shape_factor: float | None = Field(
-        default=None,
-        gt=0.0,
-        description="q of the contact, 1/pi where it is a circle",
-        json_schema_extra={"unit": "", "allowed": "(0, inf)"},
-    )
-    curvatures: list[_Positive] | None = Field(
-        default=None,
-        min_length=2,
-        max_length=2,
-        description="A and B of the local gap A x^2 + B y^2, A <= B: an elliptic contact",
-        json_schema_extra={
-            "unit": "1/m",
-            "allowed": "two ascending numbers in (0, inf) 1/m",
-        },
-    )
+    stiffness: float | None = option(
+        "Hertz stiffness K of the contact", None, gt=0.0, unit="N/m^1.5",
+        allowed="(0, inf) N/m^1.5",
+    )  # fmt: skip
+    youngs_moduli: list[_Positive] | None = option(
+        "Young's moduli of the two bodies", None, min_length=2, max_length=2, unit="Pa",
+        allowed="two numbers in (0, inf) Pa",
+    )  # fmt: skip
+    poissons_ratios: list[_Poisson] | None = option(
+        "Poisson's ratios of the two bodies", None, min_length=2, max_length=2, unit="",
+        allowed="two numbers in (-1, 0.5]",
+    )  # fmt: skip
+    curvature_sum: float | None = option(
+        "A + B of the local gap A x^2 + B y^2", None, gt=0.0, unit="1/m",
+        allowed="(0, inf) 1/m",
+    )  # fmt: skip
+    shape_factor: float | None = option(
+        "q of the contact, 1/pi where it is a circle", None, gt=0.0, unit="",
+        allowed="(0, inf)",
+    )  # fmt: skip
+    curvatures: list[_Positive] | None = option(
+        "A and B of the local gap A x^2 + B y^2, A <= B: an elliptic contact", None,
+        min_length=2, max_length=2, unit="1/m",
+        allowed="two ascending numbers in (0, inf) 1/m",
+    )  # fmt: skip
 
     @pydantic.model_validator(mode="after")
     def _one_way(self):

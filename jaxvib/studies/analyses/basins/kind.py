@@ -3,32 +3,25 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import Field
-
 from ...._nearest import unknown_key
 from ...config.bounds import BoundsByPath
-from ...config.tables import Table
+from ...config.tables import Table, option
 from ..base import AnalysisKind, Role
 
 
 class BasinsOptions(Table):
     """Which initial states are tried, and for how long."""
 
-    kind: Literal["basins"] = Field(description="the kind of analysis")
-    grid: BoundsByPath = Field(
-        min_length=2, max_length=2,
-        description="two components of the state at t = 0, the others being at rest",
-        json_schema_extra={"allowed": "component = [lowest, highest] for two components"},
+    kind: Literal["basins"] = option("the kind of analysis")
+    grid: BoundsByPath = option(
+        "two components of the state at t = 0, the others being at rest", min_length=2,
+        max_length=2, allowed="component = [lowest, highest] for two components",
     )  # fmt: skip
-    points: int = Field(
-        default=64, ge=2, le=2000, description="initial states along each component"
-    )
-    max_periods: int = Field(
-        default=8, ge=1, le=8, description="longest period tried, in load periods"
-    )
-    transient: int = Field(
-        default=512, ge=16, le=1_000_000,
-        description="load periods after which a motion is undecided or has no period",
+    points: int = option("initial states along each component", 64, ge=2, le=2000)
+    max_periods: int = option("longest period tried, in load periods", 8, ge=1, le=8)
+    transient: int = option(
+        "load periods after which a motion is undecided or has no period", 512, ge=16,
+        le=1_000_000,
     )  # fmt: skip
 
 

@@ -2,25 +2,17 @@
 
 from typing import ClassVar, Literal
 
-from pydantic import Field
-
-from ...config.tables import Table
+from ...config.tables import Table, option
 from ..base import AnalysisKind, Role
 
 
 class BeamEigenvaluesOptions(Table):
     """How many eigenvalues, and for how many samples the mode shapes."""
 
-    kind: Literal["beam_eigenvalues"] = Field(description="the kind of analysis")
-    count: int = Field(
-        default=10, ge=1, le=200, description="eigenvalues of each sample, by modulus"
-    )
-    shapes: int = Field(
-        default=16, ge=0, le=256, description="samples whose mode shapes are stored"
-    )
-    points: int = Field(
-        default=101, ge=2, le=10_000, description="points of a mode shape along the beam"
-    )
+    kind: Literal["beam_eigenvalues"] = option("the kind of analysis")
+    count: int = option("eigenvalues of each sample, by modulus", 10, ge=1, le=200)
+    shapes: int = option("samples whose mode shapes are stored", 16, ge=0, le=256)
+    points: int = option("points of a mode shape along the beam", 101, ge=2, le=10_000)
 
 
 class BeamEigenvaluesKind(AnalysisKind):

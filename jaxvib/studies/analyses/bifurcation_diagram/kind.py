@@ -3,10 +3,8 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import Field
-
 from ...config.bounds import Bounds, check_allowed
-from ...config.tables import Table
+from ...config.tables import Table, option
 from ..base import AnalysisKind, Role
 
 SWEEPS = ("rest", "up", "down")
@@ -15,23 +13,17 @@ SWEEPS = ("rest", "up", "down")
 class BifurcationDiagramOptions(Table):
     """Along which parameter, how finely, and from where each motion starts."""
 
-    kind: Literal["bifurcation_diagram"] = Field(description="the kind of analysis")
-    path: str = Field(
-        description="the parameter", json_schema_extra={"allowed": "a parameter's path"}
+    kind: Literal["bifurcation_diagram"] = option("the kind of analysis")
+    path: str = option("the parameter", allowed="a parameter's path")
+    bounds: Bounds = option("lowest and highest value of the parameter")
+    values: int = option("values, evenly spaced", 201, ge=2, le=100_000)
+    sweep: Literal["rest", "up", "down", "both"] = option(
+        "from rest at each value, or from the motion at the value before", "rest"
     )
-    bounds: Bounds = Field(description="lowest and highest value of the parameter")
-    values: int = Field(default=201, ge=2, le=100_000, description="values, evenly spaced")
-    sweep: Literal["rest", "up", "down", "both"] = Field(
-        default="rest",
-        description="from rest at each value, or from the motion at the value before",
-    )
-    transient: int = Field(
-        default=256, ge=1, le=1_000_000, description="load periods that are left out"
-    )
-    points: int = Field(
-        default=64, ge=16, le=4096, multiple_of=8,
-        description="load periods that are looked at, a multiple of 8",
-        json_schema_extra={"allowed": "multiples of 8 in [16, 4096]"},
+    transient: int = option("load periods that are left out", 256, ge=1, le=1_000_000)
+    points: int = option(
+        "load periods that are looked at, a multiple of 8", 64, ge=16, le=4096,
+        multiple_of=8, allowed="multiples of 8 in [16, 4096]",
     )  # fmt: skip
 
 

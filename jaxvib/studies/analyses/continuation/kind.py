@@ -3,50 +3,33 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import Field
-
 from ...config.bounds import Bounds, check_bounds
-from ...config.tables import Table
+from ...config.tables import Table, option
 from ..base import AnalysisKind, Role
 
 
 class ContinuationOptions(Table):
     """Along which parameter, how far and how."""
 
-    kind: Literal["continuation"] = Field(description="the kind of analysis")
-    path: str = Field(
-        description="the parameter", json_schema_extra={"allowed": "a parameter's path"}
+    kind: Literal["continuation"] = option("the kind of analysis")
+    path: str = option("the parameter", allowed="a parameter's path")
+    bounds: Bounds = option("values of the parameter to stop at")
+    method: Literal["natural", "arclength"] = option(
+        "steps in the parameter itself, or along the branch round its folds", "arclength"
     )
-    bounds: Bounds = Field(description="values of the parameter to stop at")
-    method: Literal["natural", "arclength"] = Field(
-        default="arclength",
-        description="steps in the parameter itself, or along the branch round its folds",
-    )
-    correct: bool = Field(
-        default=True, description="whether Newton's method corrects each step"
-    )
-    periods: int = Field(
-        default=1, ge=1, le=8, description="load periods in one of the motion"
-    )
-    most_points: int = Field(
-        default=500, ge=2, le=100_000, description="orbits at which to stop"
-    )
-    events: dict[str, float] = Field(
-        default={},
-        description="values of an orbit's quantities to be found on the way",
-        json_schema_extra={"allowed": "numbers by quantity, as max_contact_force"},
-    )
-    stop_at: list[str] = Field(
-        default=[], description="the events that end the branch, by arclength"
-    )
-    second_path: str = Field(
-        default="",
-        description="a second parameter, to follow the bifurcations found in both",
-        json_schema_extra={"allowed": "a parameter's path, or nothing"},
-    )
-    second_bounds: Bounds | None = Field(
-        default=None, description="values of the second parameter to stop at"
-    )
+    correct: bool = option("whether Newton's method corrects each step", True)
+    periods: int = option("load periods in one of the motion", 1, ge=1, le=8)
+    most_points: int = option("orbits at which to stop", 500, ge=2, le=100_000)
+    events: dict[str, float] = option(
+        "values of an orbit's quantities to be found on the way", {},
+        allowed="numbers by quantity, as max_contact_force",
+    )  # fmt: skip
+    stop_at: list[str] = option("the events that end the branch, by arclength", [])
+    second_path: str = option(
+        "a second parameter, to follow the bifurcations found in both", "",
+        allowed="a parameter's path, or nothing",
+    )  # fmt: skip
+    second_bounds: Bounds | None = option("values of the second parameter to stop at", None)
 
 
 class ContinuationKind(AnalysisKind):

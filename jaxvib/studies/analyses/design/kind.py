@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Literal
 
 import pydantic
-from pydantic import Field
 
-from ...config.tables import Table
+from ...config.tables import Table, option
 from ..base import AnalysisKind
 from ..design_options import (
     COMBINED,
@@ -24,69 +23,52 @@ _METHODS = Literal[
 class OneDesign(Table):
     """What one of several designs does otherwise than the analysis says."""
 
-    objective: MeasureOptions | None = Field(
-        default=None, description="what becomes best",
-        json_schema_extra={"allowed": "a table with measure = ..."},
-    )  # fmt: skip
-    goal: Literal["minimise", "maximise"] | None = Field(
-        default=None, description="what best means",
-        json_schema_extra={"allowed": '"minimise", "maximise"'},
-    )  # fmt: skip
-    combine: COMBINED | None = Field(
-        default=None, description="how several numbers become one",
-        json_schema_extra={"allowed": "as analysis.combine"},
-    )  # fmt: skip
-    method: _METHODS | None = Field(
-        default=None, description="the optimiser",
-        json_schema_extra={"allowed": "as analysis.method"},
-    )  # fmt: skip
-    formula: Literal["h2", "h_infinity", "den_hartog"] | None = Field(
-        default=None,
-        description="a closed form of the attached body instead of a search",
-        json_schema_extra={"allowed": '"h2", "h_infinity", "den_hartog"'},
+    objective: MeasureOptions | None = option(
+        "what becomes best", None, allowed="a table with measure = ..."
     )
+    goal: Literal["minimise", "maximise"] | None = option(
+        "what best means", None, allowed='"minimise", "maximise"'
+    )
+    combine: COMBINED | None = option(
+        "how several numbers become one", None, allowed="as analysis.combine"
+    )
+    method: _METHODS | None = option("the optimiser", None, allowed="as analysis.method")
+    formula: Literal["h2", "h_infinity", "den_hartog"] | None = option(
+        "a closed form of the attached body instead of a search", None,
+        allowed='"h2", "h_infinity", "den_hartog"',
+    )  # fmt: skip
 
 
 class DesignOptions(SearchOptions):
     """What moves, what is to become best, what must hold, and how it is sought."""
 
-    kind: Literal["design"] = Field(description="the kind of analysis")
-    objective: MeasureOptions | None = Field(
-        default=None,
-        description="what becomes best; a text is a field of the periodic motion",
-        json_schema_extra={"allowed": "a table with measure = ..., or a field's name"},
-    )
-    component: int | None = Field(
-        default=None, ge=0, le=1000, description="of an objective that is given as a text",
-        json_schema_extra={"allowed": "whole numbers in [0, 1000]"},
+    kind: Literal["design"] = option("the kind of analysis")
+    objective: MeasureOptions | None = option(
+        "what becomes best; a text is a field of the periodic motion", None,
+        allowed="a table with measure = ..., or a field's name",
     )  # fmt: skip
-    periods: int | None = Field(
-        default=None, ge=1, le=8, description="of an objective that is given as a text",
-        json_schema_extra={"allowed": "whole numbers in [1, 8]"},
+    component: int | None = option(
+        "of an objective that is given as a text", None, ge=0, le=1000,
+        allowed="whole numbers in [0, 1000]",
     )  # fmt: skip
-    goal: Literal["minimise", "maximise"] = Field(
-        default="minimise", description="what best means"
-    )
-    combine: COMBINED = Field(default="value", description="how several numbers become one")
-    weight: float = Field(
-        default=1.0, ge=0.0, description="of the deviation in mean_and_deviation"
-    )
-    method: _METHODS = Field(default="adam", description="the optimiser")
-    steps: int = Field(default=20, ge=1, le=100_000, description="steps of the optimiser")
-    starts: int = Field(
-        default=1, ge=1, le=100_000, description="starts: the own values, then Sobol points"
-    )
-    tolerance: float = Field(
-        default=1e-10, gt=0.0, lt=1.0, description="relative, on objective and variables"
-    )
-    designs: dict[str, OneDesign] = Field(
-        default={}, max_length=100, description="several designs, by any name",
-        json_schema_extra={"allowed": "tables of what each does otherwise"},
+    periods: int | None = option(
+        "of an objective that is given as a text", None, ge=1, le=8,
+        allowed="whole numbers in [1, 8]",
     )  # fmt: skip
-    quantities: dict[str, list[str]] = Field(
-        default={}, max_length=100,
-        description="numbers stored of the best design: a parameter, or the ratio of two",
-        json_schema_extra={"allowed": "name = [path] or [path, path]"},
+    goal: Literal["minimise", "maximise"] = option("what best means", "minimise")
+    combine: COMBINED = option("how several numbers become one", "value")
+    weight: float = option("of the deviation in mean_and_deviation", 1.0, ge=0.0)
+    method: _METHODS = option("the optimiser", "adam")
+    steps: int = option("steps of the optimiser", 20, ge=1, le=100_000)
+    starts: int = option("starts: the own values, then Sobol points", 1, ge=1, le=100_000)
+    tolerance: float = option("relative, on objective and variables", 1e-10, gt=0.0, lt=1.0)
+    designs: dict[str, OneDesign] = option(
+        "several designs, by any name", {}, max_length=100,
+        allowed="tables of what each does otherwise",
+    )  # fmt: skip
+    quantities: dict[str, list[str]] = option(
+        "numbers stored of the best design: a parameter, or the ratio of two", {},
+        max_length=100, allowed="name = [path] or [path, path]",
     )  # fmt: skip
 
     @pydantic.model_validator(mode="before")

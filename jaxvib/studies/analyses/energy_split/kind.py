@@ -2,29 +2,18 @@
 
 from typing import ClassVar, Literal
 
-from pydantic import Field
-
-from ...config.tables import Table
+from ...config.tables import Table, option
 from ..base import AnalysisKind, Role
 
 
 class EnergySplitOptions(Table):
     """How many chains, from what, and when they are looked at."""
 
-    kind: Literal["energy_split"] = Field(description="the kind of analysis")
-    chains: int = Field(
-        default=256, ge=2, le=1_000_000, description="random chains for each sample"
-    )
-    rotational: float = Field(
-        default=0.0, ge=0.0, le=1.0, description="share of the energy given to rotation"
-    )
-    duration: float = Field(
-        default=64.0,
-        gt=0.0,
-        description="last time that is looked at",
-        json_schema_extra={"unit": "s"},
-    )
-    points: int = Field(default=65, ge=2, le=10_000, description="times, evenly spaced")
+    kind: Literal["energy_split"] = option("the kind of analysis")
+    chains: int = option("random chains for each sample", 256, ge=2, le=1_000_000)
+    rotational: float = option("share of the energy given to rotation", 0.0, ge=0.0, le=1.0)
+    duration: float = option("last time that is looked at", 64.0, gt=0.0, unit="s")
+    points: int = option("times, evenly spaced", 65, ge=2, le=10_000)
 
 
 class EnergySplitKind(AnalysisKind):

@@ -7,7 +7,7 @@ import pydantic
 from pydantic import Field
 
 from ...config.bounds import BoundsByPath, check_variables
-from ...config.tables import Table
+from ...config.tables import Table, option
 from ..base import AnalysisKind
 from ..measures import MeasureOptions, check_measure
 
@@ -15,36 +15,29 @@ from ..measures import MeasureOptions, check_measure
 class FitOptions(Table):
     """What was measured, what it is a measure of, and which parameters are sought."""
 
-    kind: Literal["fit"] = Field(description="the kind of analysis")
-    measure: MeasureOptions = Field(
-        description="what was measured",
-        json_schema_extra={"allowed": "a table with measure = ..."},
+    kind: Literal["fit"] = option("the kind of analysis")
+    measure: MeasureOptions = option(
+        "what was measured", allowed="a table with measure = ..."
     )
-    data: Annotated[list[float], Field(min_length=2, max_length=100_000)] = Field(
-        description="the measured numbers, in the unit and order of the measure",
-        json_schema_extra={"allowed": "2 to 100000 numbers"},
+    data: Annotated[list[float], Field(min_length=2, max_length=100_000)] = option(
+        "the measured numbers, in the unit and order of the measure",
+        allowed="2 to 100000 numbers",
     )
-    deviations: list[float] | None = Field(
-        default=None,
-        description="standard deviations of the data, where they are known",
-        json_schema_extra={"allowed": "as many numbers above 0 as data, or one"},
-    )
-    variables: BoundsByPath = Field(
-        min_length=1, max_length=100,
-        description="path of each parameter that is sought, and its bounds",
-        json_schema_extra={"allowed": "path = [lowest, highest] for one path or more"},
+    deviations: list[float] | None = option(
+        "standard deviations of the data, where they are known", None,
+        allowed="as many numbers above 0 as data, or one",
     )  # fmt: skip
-    log: list[str] = Field(
-        default=[], max_length=100, description="paths that are moved on a log scale",
-        json_schema_extra={"allowed": "a list of paths in variables"},
+    variables: BoundsByPath = option(
+        "path of each parameter that is sought, and its bounds", min_length=1,
+        max_length=100, allowed="path = [lowest, highest] for one path or more",
     )  # fmt: skip
-    starts: int = Field(
-        default=1, ge=1, le=1000, description="starts: the own values, then Sobol points"
-    )
-    steps: int = Field(default=200, ge=1, le=100_000, description="evaluations at most")
-    tolerance: float = Field(
-        default=1e-12, gt=0.0, lt=1.0, description="relative, on data and parameters"
-    )
+    log: list[str] = option(
+        "paths that are moved on a log scale", [], max_length=100,
+        allowed="a list of paths in variables",
+    )  # fmt: skip
+    starts: int = option("starts: the own values, then Sobol points", 1, ge=1, le=1000)
+    steps: int = option("evaluations at most", 200, ge=1, le=100_000)
+    tolerance: float = option("relative, on data and parameters", 1e-12, gt=0.0, lt=1.0)
 
     @pydantic.model_validator(mode="after")
     def _goes_together(self):

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from ...config.tables import option
 from ..base import AnalysisKind, Role
 from ..noises import Level, Shaken, check_levels, check_shaken
 
@@ -14,17 +15,15 @@ _Positive = Annotated[float, Field(gt=0.0)]
 class FragilityOptions(Shaken):
     """What noise at which intensities, and which limit."""
 
-    kind: Literal["fragility"] = Field(description="the kind of analysis")
-    seeds: int = Field(
-        default=500, ge=2, le=1_000_000,
-        description="samples of the noise at each intensity, others at each",
+    kind: Literal["fragility"] = option("the kind of analysis")
+    seeds: int = option(
+        "samples of the noise at each intensity, others at each", 500, ge=2, le=1_000_000
+    )
+    intensities: list[_Positive] = option(
+        "factors of the noise's amplitude, ascending", min_length=2, max_length=1000,
+        unit="", allowed="two or more ascending numbers above 0",
     )  # fmt: skip
-    intensities: list[_Positive] = Field(
-        min_length=2, max_length=1000,
-        description="factors of the noise's amplitude, ascending",
-        json_schema_extra={"unit": "", "allowed": "two or more ascending numbers above 0"},
-    )  # fmt: skip
-    limit: Level = Field(description="the level that is a failure where it is reached")
+    limit: Level = option("the level that is a failure where it is reached")
 
 
 class FragilityKind(AnalysisKind):

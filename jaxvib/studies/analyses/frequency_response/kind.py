@@ -1,30 +1,24 @@
 """The study of an assembled system under a harmonic force."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from ...._nearest import unknown_key
-from ...config.tables import Table
+from ...config.tables import Table, option
 from ..base import AnalysisKind, Role
-
-_FREQUENCY: dict[str, Any] = {"unit": "rad/s"}
 
 
 class FrequencyResponseOptions(Table):
     """Where the force acts, and the frequencies that are looked at."""
 
-    kind: Literal["frequency_response"] = Field(description="the kind of analysis")
-    force: str = Field(
-        description="the freedom on which a unit force or moment acts",
-        json_schema_extra={"allowed": "the name of a degree of freedom"},
+    kind: Literal["frequency_response"] = option("the kind of analysis")
+    force: str = option(
+        "the freedom on which a unit force or moment acts",
+        allowed="the name of a degree of freedom",
     )
-    low: float = Field(ge=0.0, description="lowest frequency", json_schema_extra=_FREQUENCY)
-    high: float = Field(
-        gt=0.0, description="highest frequency", json_schema_extra=_FREQUENCY
-    )
-    points: int = Field(default=501, ge=2, le=100_000, description="frequencies")
+    low: float = option("lowest frequency", ge=0.0, unit="rad/s")
+    high: float = option("highest frequency", gt=0.0, unit="rad/s")
+    points: int = option("frequencies", 501, ge=2, le=100_000)
 
 
 class FrequencyResponseKind(AnalysisKind):

@@ -1,60 +1,40 @@
 """The study of an assembled system in free or forced motion."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from ...._nearest import unknown_key
-from ...config.tables import Table
+from ...config.tables import Table, option
 from ..base import AnalysisKind, Role
 
-_PLACES: dict[str, Any] = {"allowed": "a table of degrees of freedom with numbers"}
+_PLACES = "a table of degrees of freedom with numbers"
 
 
 class Harmonic(Table):
     """The force F_0 cos(w t + phase), or moment, on one freedom."""
 
-    at: str | None = Field(
-        default=None,
-        description="the freedom that it acts on; none without a force",
-        json_schema_extra={"allowed": "the name of a degree of freedom"},
-    )
-    amplitude: float = Field(
-        default=1.0, description="0-peak", json_schema_extra={"unit": "N"}
-    )
-    frequency: float = Field(
-        default=1.0,
-        gt=0.0,
-        description="angular frequency",
-        json_schema_extra={"unit": "rad/s"},
-    )
-    phase: float = Field(
-        default=0.0, description="phase at t = 0", json_schema_extra={"unit": "rad"}
-    )
+    at: str | None = option(
+        "the freedom that it acts on; none without a force", None,
+        allowed="the name of a degree of freedom",
+    )  # fmt: skip
+    amplitude: float = option("0-peak", 1.0, unit="N")
+    frequency: float = option("angular frequency", 1.0, gt=0.0, unit="rad/s")
+    phase: float = option("phase at t = 0", 0.0, unit="rad")
 
 
 class LinearMotionOptions(Table):
     """What the system starts from, what pushes it, and when it is looked at."""
 
-    kind: Literal["linear_motion"] = Field(description="the kind of analysis")
-    displacement: dict[str, float] = Field(
-        default={},
-        description="of freedoms at t = 0, m or rad",
-        json_schema_extra=_PLACES,
+    kind: Literal["linear_motion"] = option("the kind of analysis")
+    displacement: dict[str, float] = option(
+        "of freedoms at t = 0, m or rad", {}, allowed=_PLACES
     )
-    velocity: dict[str, float] = Field(
-        default={},
-        description="of freedoms at t = 0, m/s or rad/s",
-        json_schema_extra=_PLACES,
+    velocity: dict[str, float] = option(
+        "of freedoms at t = 0, m/s or rad/s", {}, allowed=_PLACES
     )
-    force: Harmonic = Field(default=Harmonic(), description="a harmonic force")
-    duration: float = Field(
-        gt=0.0,
-        description="last time that is looked at",
-        json_schema_extra={"unit": "s"},
-    )
-    points: int = Field(default=481, ge=2, le=10_000, description="times, evenly spaced")
+    force: Harmonic = option("a harmonic force", Harmonic())
+    duration: float = option("last time that is looked at", gt=0.0, unit="s")
+    points: int = option("times, evenly spaced", 481, ge=2, le=10_000)
 
 
 class LinearMotionKind(AnalysisKind):

@@ -2,16 +2,14 @@
 
 from typing import Literal
 
-from pydantic import Field
-
-from ...config.tables import Table
+from ...config.tables import Table, option
 from ..base import AnalysisKind, Role
 
 
 class NaturalModesOptions(Table):
     """Nothing is to be chosen: all modes are found."""
 
-    kind: Literal["natural_modes"] = Field(description="the kind of analysis")
+    kind: Literal["natural_modes"] = option("the kind of analysis")
 
 
 class NaturalModesKind(AnalysisKind):

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import Field
-
+from ...config.tables import option
 from ..base import AnalysisKind, Role
 from ..noises import Level, Shaken, check_levels, check_shaken
 
@@ -12,12 +11,11 @@ from ..noises import Level, Shaken, check_levels, check_shaken
 class NoiseResponseOptions(Shaken):
     """What noise, how many samples of it, and which levels are watched."""
 
-    kind: Literal["noise_response"] = Field(description="the kind of analysis")
-    limits: dict[str, Level] = Field(
-        default={},
-        description="tables of levels whose first passages are looked for",
-        json_schema_extra={"allowed": "a table of limits, such as limits.stroke"},
-    )
+    kind: Literal["noise_response"] = option("the kind of analysis")
+    limits: dict[str, Level] = option(
+        "tables of levels whose first passages are looked for", {},
+        allowed="a table of limits, such as limits.stroke",
+    )  # fmt: skip
 
 
 class NoiseResponseKind(AnalysisKind):

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Literal
 
 import pydantic
-from pydantic import Field
 
+from ...config.tables import option
 from ..base import AnalysisKind
 from ..design_options import (
     COMBINED,
@@ -18,36 +18,30 @@ from ..measures import MeasureOptions
 class GoalOptions(MeasureOptions):
     """One of several objectives: what is measured, and what best means of it."""
 
-    goal: Literal["minimise", "maximise"] = Field(
-        default="minimise", description="what best means"
-    )
-    combine: COMBINED = Field(default="value", description="how several numbers become one")
-    weight: float = Field(
-        default=1.0, ge=0.0, description="of the deviation in mean_and_deviation"
-    )
+    goal: Literal["minimise", "maximise"] = option("what best means", "minimise")
+    combine: COMBINED = option("how several numbers become one", "value")
+    weight: float = option("of the deviation in mean_and_deviation", 1.0, ge=0.0)
 
 
 class FrontOptions(SearchOptions):
     """What moves, which objectives are weighed, what must hold, and how it is sought."""
 
-    kind: Literal["pareto_front"] = Field(description="the kind of analysis")
-    objectives: dict[str, GoalOptions] = Field(
-        min_length=2, max_length=8, description="two objectives or more, by any name",
-        json_schema_extra={"allowed": "tables with measure = ..."},
+    kind: Literal["pareto_front"] = option("the kind of analysis")
+    objectives: dict[str, GoalOptions] = option(
+        "two objectives or more, by any name", min_length=2, max_length=8,
+        allowed="tables with measure = ...",
     )  # fmt: skip
-    points: int = Field(default=21, ge=2, le=1000, description="points of the front")
-    method: Literal["slsqp", "trust_constr"] = Field(
-        default="slsqp", description="the optimiser of each point"
+    points: int = option("points of the front", 21, ge=2, le=1000)
+    method: Literal["slsqp", "trust_constr"] = option(
+        "the optimiser of each point", "slsqp"
     )
-    starts: int = Field(
-        default=1, ge=1, le=1000,
-        description="starts for the best by each objective alone: own values, Sobol points",
+    starts: int = option(
+        "starts for the best by each objective alone: own values, Sobol points", 1, ge=1,
+        le=1000,
     )  # fmt: skip
-    steps: int = Field(
-        default=200, ge=1, le=100_000, description="steps of the optimiser for each point"
-    )
-    tolerance: float = Field(
-        default=1e-10, gt=0.0, lt=1.0, description="relative, on objectives and variables"
+    steps: int = option("steps of the optimiser for each point", 200, ge=1, le=100_000)
+    tolerance: float = option(
+        "relative, on objectives and variables", 1e-10, gt=0.0, lt=1.0
     )
 
     @pydantic.model_validator(mode="after")

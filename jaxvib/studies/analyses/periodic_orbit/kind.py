@@ -2,25 +2,19 @@
 
 from typing import ClassVar, Literal
 
-from pydantic import Field
-
-from ...config.tables import Table
+from ...config.tables import Table, option
 from ..base import AnalysisKind, Role
 
 
 class PeriodicOrbitOptions(Table):
     """Which motions are looked for, and of how many the course is stored."""
 
-    kind: Literal["periodic_orbit"] = Field(description="the kind of analysis")
-    max_periods: int = Field(
-        default=8, ge=1, le=8, description="longest period tried, in load periods"
+    kind: Literal["periodic_orbit"] = option("the kind of analysis")
+    max_periods: int = option("longest period tried, in load periods", 8, ge=1, le=8)
+    engine: Literal["auto", "diffrax", "event"] = option(
+        "what motions are computed by", "auto"
     )
-    engine: Literal["auto", "diffrax", "event"] = Field(
-        default="auto", description="what motions are computed by"
-    )
-    traces: int = Field(
-        default=256, ge=0, le=4096, description="motions stored over one period"
-    )
+    traces: int = option("motions stored over one period", 256, ge=0, le=4096)
 
 
 class PeriodicOrbitKind(AnalysisKind):

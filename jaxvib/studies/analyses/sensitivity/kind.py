@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Literal
 
 import pydantic
-from pydantic import Field
 
 from ...config.bounds import BoundsByPath, check_bounds
-from ...config.tables import Table
+from ...config.tables import Table, option
 from ..base import AnalysisKind
 from ..measures import MeasureOptions, check_measure
 
@@ -15,20 +14,18 @@ from ..measures import MeasureOptions, check_measure
 class SensitivityOptions(Table):
     """What is measured, of which parameters, and how many samples are taken."""
 
-    kind: Literal["sensitivity"] = Field(description="the kind of analysis")
-    measures: dict[str, MeasureOptions] = Field(
-        min_length=1, max_length=100, description="what is measured, by any name",
-        json_schema_extra={"allowed": "tables with measure = ..."},
+    kind: Literal["sensitivity"] = option("the kind of analysis")
+    measures: dict[str, MeasureOptions] = option(
+        "what is measured, by any name", min_length=1, max_length=100,
+        allowed="tables with measure = ...",
     )  # fmt: skip
-    variables: BoundsByPath = Field(
-        min_length=1, max_length=100,
-        description="path of each parameter, and the range in which it is uncertain",
-        json_schema_extra={"allowed": "path = [lowest, highest] for one path or more"},
+    variables: BoundsByPath = option(
+        "path of each parameter, and the range in which it is uncertain", min_length=1,
+        max_length=100, allowed="path = [lowest, highest] for one path or more",
     )  # fmt: skip
-    samples: int = Field(
-        default=0, ge=0, le=1 << 20,
-        description="of Sobol's indices, a power of 2; 0 for derivatives alone",
-    )  # fmt: skip
+    samples: int = option(
+        "of Sobol's indices, a power of 2; 0 for derivatives alone", 0, ge=0, le=1 << 20
+    )
 
     @pydantic.model_validator(mode="after")
     def _power_of_two(self):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ...config.tables import Table
+from ...config.tables import Table, option
 from ...library import library
 from ..base import AnalysisKind, Role
 
@@ -15,34 +15,24 @@ _Ratio = Annotated[float, Field(ge=0.0, lt=1.0)]
 class ShockSpectrumOptions(Table):
     """Whose spectrum, at which frequencies, with how much damping."""
 
-    kind: Literal["shock_spectrum"] = Field(description="the kind of analysis")
-    load: str = Field(
-        description="the base motion whose spectrum it is",
-        json_schema_extra={"allowed": "a base motion's name"},
+    kind: Literal["shock_spectrum"] = option("the kind of analysis")
+    load: str = option(
+        "the base motion whose spectrum it is", allowed="a base motion's name"
     )
-    low: float = Field(
-        gt=0.0, description="lowest frequency", json_schema_extra={"unit": "rad/s"}
-    )
-    high: float = Field(
-        gt=0.0, description="highest frequency", json_schema_extra={"unit": "rad/s"}
-    )
-    points: int = Field(
-        default=121, ge=2, le=10_000, description="frequencies, of equal ratios"
-    )
-    damping_ratios: list[_Ratio] = Field(
-        default=[0.05], min_length=1, max_length=20,
-        description="damping ratios of the oscillators",
-        json_schema_extra={"unit": "", "allowed": "one or more numbers in [0, 1)"},
+    low: float = option("lowest frequency", gt=0.0, unit="rad/s")
+    high: float = option("highest frequency", gt=0.0, unit="rad/s")
+    points: int = option("frequencies, of equal ratios", 121, ge=2, le=10_000)
+    damping_ratios: list[_Ratio] = option(
+        "damping ratios of the oscillators", [0.05], min_length=1, max_length=20, unit="",
+        allowed="one or more numbers in [0, 1)",
     )  # fmt: skip
-    duration: float | None = Field(
-        default=None, gt=0.0,
-        description="of the shock; up to its last break by default",
-        json_schema_extra={"unit": "s", "allowed": "(0, inf) s"},
+    duration: float | None = option(
+        "of the shock; up to its last break by default", None, gt=0.0, unit="s",
+        allowed="(0, inf) s",
     )  # fmt: skip
-    resolution: int = Field(
-        default=1024, ge=2, le=100_000,
-        description="points of each piece of a law that is no record",
-    )  # fmt: skip
+    resolution: int = option(
+        "points of each piece of a law that is no record", 1024, ge=2, le=100_000
+    )
 
 
 class ShockSpectrumKind(AnalysisKind):
