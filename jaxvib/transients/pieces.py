@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..systems.loads import FourierLoad, Load, PolynomialLoad, RecordLoad
+from ..systems.loads import FourierLoad, PolynomialLoad, RecordLoad
 
 # Series of more terms than these are tabled: their cost in each step would be theirs.
 FEW_TERMS = 8
@@ -90,9 +90,3 @@ def pieces_of(law) -> Pieces | None:
     if isinstance(law, RecordLoad):
         return RecordPieces(law)
     return None
-
-
-def has_pieces(law: Load) -> bool:
-    """Return whether a load is one of pieces."""
-    long = isinstance(law, FourierLoad) and law.cosine.shape[0] > FEW_TERMS
-    return long or isinstance(law, RecordLoad)

@@ -1,23 +1,11 @@
-"""What a search of a config is built of: systems, bounds and constraints."""
-
-from collections.abc import Iterator
+"""What a search of a config is built of: bounds and constraints."""
 
 import numpy as np
 
 from ...design import Limit, SearchSettings
-from ...systems import replace
 from ..store.fields import Variable
 from .design_options import SearchOptions
 from .measures import build_measure
-
-
-def systems(system, samples) -> Iterator:
-    """Yield the system of each sample, or the system alone."""
-    if not samples:
-        yield system
-        return
-    for values in zip(*samples.values(), strict=True):
-        yield replace(system, dict(zip(samples, map(float, values), strict=True)))
 
 
 def scaled(options) -> dict[str, tuple[float, float, str]]:

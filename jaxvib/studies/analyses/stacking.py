@@ -1,11 +1,20 @@
-"""Systems of many samples as one pytree, and many results as one."""
+"""Systems of samples, one by one or as one pytree, and many results as one."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import jax
 import numpy as np
 
 from ...systems import replace
+
+
+def systems(system, samples: Mapping[str, np.ndarray]) -> Iterator:
+    """Yield the system of each sample, or the system alone."""
+    if not samples:
+        yield system
+        return
+    for values in zip(*samples.values(), strict=True):
+        yield replace(system, dict(zip(samples, map(float, values), strict=True)))
 
 
 def each_system(system, samples: Mapping[str, np.ndarray]):

@@ -12,10 +12,10 @@ from ..design_problem import (
     limits,
     scaled,
     settings_of,
-    systems,
     without,
 )
 from ..measures import build_measure, described, unit_of
+from ..stacking import systems
 from .kind import OneDesign
 
 _LONGEST = 1000  # steps that are stored of a course; of more, evenly chosen ones

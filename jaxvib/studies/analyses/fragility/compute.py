@@ -6,10 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ....ensemble import Reason
-from ....systems import replace
 from ....transients import fragility_curve, responses, scaled
 from ...store.fields import Variable, variables
-from ..stacking import stacked
+from ..said import where
+from ..stacking import stacked, systems
 
 _AXES = ("sample", "intensity")
 
@@ -21,11 +21,8 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     laws = noise.loads(options.noise.highest, options.duration, seeds)
     laws = scaled(laws, jnp.repeat(jnp.asarray(levels), options.seeds))
     limits = [options.limit.limit(system)]
-    count = len(next(iter(samples.values()))) if samples else 1
     curves, extremes, errors, failed = [], [], [], []
-    for sample in range(count):
-        here = {path: values[sample] for path, values in samples.items()}
-        each = replace(system, here) if here else system
+    for each in systems(system, samples):
         found = responses(each, options.load, laws, options.duration, limits=limits,
                           rtol=run.rtol, engine=options.engine)  # fmt: skip
         shape = levels.size, options.seeds
@@ -40,7 +37,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     passed, trials = (np.stack([each[k] for each in failed]) for k in (0, 1))
     share = passed / np.maximum(trials, 1)
     spread = np.sqrt(share * (1 - share) / np.maximum(trials, 1))
-    wide = np.broadcast_to(levels, (count, levels.size)).copy()
+    wide = np.broadcast_to(levels, (len(curves), levels.size)).copy()
     return {
         **variables(stacked(curves), ("sample",)),
         "intensities": Variable(_AXES, wide, "", "factor of the noise"),
@@ -61,14 +58,14 @@ def summary(read: Callable, study) -> list[str]:
     """Return the curve of each sample, at most five."""
     lines = []
     for sample in range(min(5, len(read("median")))):
-        where = "".join(f", {p} = {read(p)[sample]:.5g}" for p in study.paths)
+        here = where(read, study, sample)
         if read("result")[sample]:
-            lines.append(f"curve      none fits best{where}")
+            lines.append(f"curve      none fits best{here}")
             continue
         median, beta = read("median")[sample], read("dispersion")[sample]
         errors = read("median_error")[sample], read("dispersion_error")[sample]
         lines.append(
             f"curve      median {median:.4g} +- {errors[0]:.1g}, dispersion "
-            f"{beta:.4g} +- {errors[1]:.1g}{where}"
+            f"{beta:.4g} +- {errors[1]:.1g}{here}"
         )
     return lines

@@ -7,6 +7,7 @@ import numpy as np
 from ....ensemble import Reason, map_samples
 from ....modes import frequency_response
 from ...store.fields import Variable
+from ..said import highest, where
 from ..stacking import each_system
 
 
@@ -37,14 +38,8 @@ def summary(read: Callable, study) -> list[str]:
     """Return the highest peak of each freedom over all samples, at most five."""
     names = study.axes["freedom"]
     amplitude, frequencies = read("amplitude"), read("frequencies")[0]
-    lines = []
-    for position, name in enumerate(names[:5]):
-        sample, at = np.unravel_index(
-            np.nanargmax(amplitude[:, :, position]), amplitude.shape[:2]
-        )
-        where = "".join(f", {p} = {read(p)[sample]:.5g}" for p in study.paths)
-        lines.append(
-            f"peak       {name} {amplitude[sample, at, position]:.4g} per unit force "
-            f"at {frequencies[at]:.5g} rad/s{where}"
-        )
-    return lines
+    return [
+        f"peak       {name} {amplitude[sample, at, i]:.4g} per unit force at "
+        f"{frequencies[at]:.5g} rad/s{where(read, study, sample)}"
+        for i, (name, sample, at) in enumerate(highest(amplitude, names))
+    ]

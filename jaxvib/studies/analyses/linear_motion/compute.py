@@ -9,6 +9,7 @@ from ....dynamics.assembly_motion import assembly_motion
 from ....ensemble import map_samples
 from ....systems import AppliedLoad, HarmonicLoad
 from ...store.fields import Variable, variables
+from ..said import highest, where
 from ..stacking import each_system
 
 
@@ -36,14 +37,8 @@ def summary(read: Callable, study) -> list[str]:
     """Return how far each freedom goes at most, over all samples; at most five."""
     names = study.axes["freedom"]
     places, times = np.abs(read("places")), read("instants")[0]
-    lines = []
-    for position, name in enumerate(names[:5]):
-        sample, at = np.unravel_index(
-            np.nanargmax(places[:, :, position]), places.shape[:2]
-        )
-        where = "".join(f", {p} = {read(p)[sample]:.5g}" for p in study.paths)
-        lines.append(
-            f"furthest   {name} {places[sample, at, position]:.4g} at "
-            f"t = {times[at]:.4g} s{where}"
-        )
-    return lines
+    return [
+        f"furthest   {name} {places[sample, at, i]:.4g} at t = {times[at]:.4g} s"
+        f"{where(read, study, sample)}"
+        for i, (name, sample, at) in enumerate(highest(places, names))
+    ]

@@ -6,11 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ....ensemble import Reason
-from ....systems import replace
 from ....transients import response_covariance, responses, statistics
 from ....transients.ensemble import load_place
 from ...store.fields import Variable, variables
-from ..stacking import stacked
+from ..said import where
+from ..stacking import stacked, systems
 
 # Of each seed: fields, with the axes that follow those of the sample and the seed.
 _OF_SEEDS = ("peak", "peak_error", "mean_square", "max_contact_force", "contacts",
@@ -23,11 +23,8 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     seeds = np.arange(options.first_seed, options.first_seed + options.seeds)
     laws = noise.loads(options.noise.highest, options.duration, seeds)
     limits = [level.limit(system) for level in options.limits.values()]
-    count = len(next(iter(samples.values()))) if samples else 1
     every, known, linear, codes = [], [], [], []
-    for sample in range(count):
-        here = {path: values[sample] for path, values in samples.items()}
-        each = replace(system, here) if here else system
+    for each in systems(system, samples):
         found = responses(each, options.load, laws, options.duration, limits=limits,
                           rtol=run.rtol, engine=options.engine)  # fmt: skip
         every.append(found)
@@ -76,10 +73,10 @@ def summary(read: Callable, study) -> list[str]:
     names, options = study.axes["freedom"], study.analysis
     peak, error = read("mean_peak"), read("mean_peak_error")
     at = int(np.nanargmax(peak[:, 0])) if np.isfinite(peak[:, 0]).any() else 0
-    where = "".join(f", {p} = {read(p)[at]:.5g}" for p in study.paths)
+    here = where(read, study, at)
     lines = [
         f"peak       {name} {peak[at, i]:.4g} +- {error[at, i]:.1g} m in the mean, root "
-        f"mean square {read('root_mean_square')[at, i]:.4g} m{where}"
+        f"mean square {read('root_mean_square')[at, i]:.4g} m{here}"
         for i, name in enumerate(names[:2])
     ]
     apart = (read("variance") - read("linear_variance"))[at] / read("variance_error")[at]

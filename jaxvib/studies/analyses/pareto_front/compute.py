@@ -10,10 +10,10 @@ from ..design_problem import (
     limits,
     scaled,
     settings_of,
-    systems,
     without,
 )
 from ..measures import MeasureOptions, build_measure, unit_of
+from ..stacking import systems
 
 
 def compute(system, samples, options, run, progress, remember=None) -> dict[str, Variable]:

@@ -5,22 +5,20 @@ from collections.abc import Callable
 import numpy as np
 
 from ....ensemble import Reason
-from ....systems import replace
 from ....transients import shock_spectrum
 from ....transients.ensemble import load_place
 from ...store.fields import Variable, variables
-from ..stacking import stacked
+from ..said import where
+from ..stacking import stacked, systems
 
 
 def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     """Return the spectra of samples, for each damping ratio."""
     frequencies = np.geomspace(options.low, options.high, options.points)
     place = load_place(system, options.load)
-    count = len(next(iter(samples.values()))) if samples else 1
     found = []
-    for sample in range(count):
-        here = {path: values[sample] for path, values in samples.items()}
-        law = (replace(system, here) if here else system).loads[place].law
+    for each in systems(system, samples):
+        law = each.loads[place].law
         spectra = [
             shock_spectrum(law, frequencies, ratio, duration=options.duration,
                            points=options.resolution)
@@ -43,9 +41,9 @@ def summary(read: Callable, study) -> list[str]:
     lines = []
     for i, ratio in enumerate(study.analysis.damping_ratios[:5]):
         sample, at = np.unravel_index(np.nanargmax(maximax[:, i]), maximax[:, i].shape)
-        where = "".join(f", {p} = {read(p)[sample]:.5g}" for p in study.paths)
         lines.append(
             f"highest    {maximax[sample, i, at]:.5g} +- {error[sample, i, at]:.1g} m/s^2 "
-            f"at {frequencies[sample, i, at]:.5g} rad/s, damping {ratio:g}{where}"
+            f"at {frequencies[sample, i, at]:.5g} rad/s, damping {ratio:g}"
+            f"{where(read, study, sample)}"
         )
     return lines
