@@ -164,15 +164,12 @@ def sobol_indices(
     if lost:
         return _without_indices(paths, numbers.shape[1], lost)
     parts = numbers.T.reshape(-1, number + 2, samples)
-    found = scipy.stats.sobol_indices(
-        func={"f_A": parts[:, 0], "f_B": parts[:, 1],
-              "f_AB": np.moveaxis(parts[:, 2:], 1, 0)},
-        n=samples,
-    )  # fmt: skip
-    # Not by `found.bootstrap`, which draws from a generator that nobody has seeded.
+    first_order, total_order = shares_of_variance(parts)
+    # Not by `scipy.stats.sobol_indices`, which knows no single parameter, and whose
+    # bootstrap draws from a generator that nobody has seeded.
     spread = scipy.stats.bootstrap(
         [np.arange(samples)],
-        lambda chosen: _shares(parts[..., chosen]),
+        lambda chosen: shares_of_variance(parts[..., chosen]),
         method="BCa",
         confidence_level=_LEVEL,
         n_resamples=_RESAMPLES,
@@ -185,8 +182,8 @@ def sobol_indices(
         paths,
         jnp.asarray(both.mean(axis=1)),
         jnp.asarray(both.var(axis=1)),
-        jnp.asarray(np.atleast_2d(found.first_order)),
-        jnp.asarray(np.atleast_2d(found.total_order)),
+        jnp.asarray(first_order),
+        jnp.asarray(total_order),
         jnp.asarray(first_bounds),
         jnp.asarray(total_bounds),
         jnp.asarray(0, jnp.int32),
@@ -194,7 +191,7 @@ def sobol_indices(
     )
 
 
-def _shares(parts: np.ndarray) -> np.ndarray:
+def shares_of_variance(parts: np.ndarray) -> np.ndarray:
     """Return both orders, (2, numbers, variables), of parts (numbers, rows, samples)."""
     parts = parts - parts[:, :2].mean(axis=(1, 2), keepdims=True)
     one, other, mixed = parts[:, 0, None], parts[:, 1, None], parts[:, 2:]

@@ -5,10 +5,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.stats
 
 import jaxvib as jv
 from jaxvib._quantity import quantity
-from jaxvib.design import local_sensitivity, sobol_indices, white_noise_measure
+from jaxvib.design import (
+    local_sensitivity,
+    sensitivity,
+    sobol_indices,
+    white_noise_measure,
+)
 
 A, B = 7.0, 0.1
 PI = np.pi
@@ -39,6 +45,24 @@ def test_sobol_indices_of_ishigamis_function():
     np.testing.assert_allclose(found.total_order[0], expected, atol=0.02)
     low, high = np.moveaxis(found.total_order_bounds[0], -1, 0)
     assert np.all((low <= found.total_order[0]) & (found.total_order[0] <= high))
+
+
+def test_indices_are_those_of_scipy():
+    drawn = np.random.default_rng(3).normal(size=(2, 5, 64)).cumsum(axis=1)
+    mixed = np.moveaxis(drawn[:, 2:], 1, 0)
+    values = {"f_A": drawn[:, 0], "f_B": drawn[:, 1], "f_AB": mixed}
+    expected = scipy.stats.sobol_indices(func=values, n=64)
+    first, total = sensitivity.shares_of_variance(drawn)
+    np.testing.assert_allclose(first, expected.first_order, rtol=1e-12)
+    np.testing.assert_allclose(total, expected.total_order, rtol=1e-12)
+
+
+def test_one_parameter_has_all_of_the_variance():
+    found = sobol_indices(lambda p: p.x**2, Three(1.0, 1.0, 1.0), {"x": (0.0, 1.0)})
+    np.testing.assert_allclose(found.variance, [4 / 45], rtol=1e-2)
+    np.testing.assert_allclose(found.first_order, [[1.0]], atol=0.02)
+    np.testing.assert_allclose(found.total_order, [[1.0]], atol=0.02)
+    assert found.first_order_bounds.shape == (1, 1, 2)
 
 
 def test_local_sensitivities_are_the_derivatives_by_hand():
