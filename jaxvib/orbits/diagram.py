@@ -133,10 +133,10 @@ def bifurcation_diagram(
     refuse_autonomous(system)
     settings.refuse("bifurcation_diagram", "evidence", "chunk")
     max_periods = settings.max_periods
-    check_range("max_periods", max_periods, "", Range(at_least=1, at_most=points - 1))
     check_range("points", points, "", Range(at_least=16))
     if points % 8:
         raise ValueError(f"points = {points} is not a multiple of 8")
+    check_range("max_periods", max_periods, "", Range(at_least=1, at_most=points - 1))
     engine, _ = engine_for(system, settings.engine, 1 if follow else len(values))
     transient = settings.transient_or(_TRANSIENT)
     stage = _stage(static, transient, points, max_periods, engine)
