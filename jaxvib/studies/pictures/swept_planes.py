@@ -10,7 +10,7 @@ import numpy as np
 from ..store.finished import Run
 from .picture import Axis, Cells, Choice
 
-_MOST_OF_A_SLIDER = 33  # samples of a slider: as many steps as a hand can tell apart
+MOST_OF_A_SLIDER = 33  # samples of a slider: as many steps as a hand can tell apart
 MOST_CELLS = 256  # along one axis; a finer grid is thinned, which its text says
 
 
@@ -109,9 +109,11 @@ def value_text(run: Run, path: str, value: float) -> str:
     return f"{path} {value:.4g} {run.unit(path)}".rstrip()
 
 
-def slider_samples(run: Run) -> tuple[list[int], Choice | None]:
+def slider_samples(
+    run: Run, most: int = MOST_OF_A_SLIDER
+) -> tuple[list[int], Choice | None]:
     """Return evenly chosen samples, and what a slider through them shows; None of one."""
-    count = min(run.size, _MOST_OF_A_SLIDER)
+    count = min(run.size, most)
     samples = np.linspace(0, run.size - 1, count).round().astype(int).tolist()
     if count < 2:
         return samples, None
@@ -119,9 +121,7 @@ def slider_samples(run: Run) -> tuple[list[int], Choice | None]:
     return samples, Choice(", ".join(run.paths), labels)
 
 
-def sample_text(
-    run: Run, sample: int | np.integer, paths: Sequence[str] | None = None
-) -> str:
+def sample_text(run: Run, sample: int, paths: Sequence[str] | None = None) -> str:
     """Return paths with their values at a sample, all swept ones unless some are named."""
     chosen = run.paths if paths is None else paths
     return ", ".join(value_text(run, path, run.field(path)[sample]) for path in chosen)

@@ -4,31 +4,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...pictures.picture import Axis, Chart, Choice, Line, Picture
-from ...pictures.swept_planes import value_text
+from ...pictures.picture import Axis, Chart, Line, Picture
+from ...pictures.swept_planes import slider_samples
 from ...store.finished import Run
-
-_MOST_SAMPLES = 33  # of a slider: as many steps as a hand can tell apart
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return amplitude and phase over frequency, the slider walks through samples."""
     run = runs[0]
-    samples = np.linspace(0, run.size - 1, min(run.size, _MOST_SAMPLES)).round().astype(int)
-    chosen = len(samples) > 1
-    amplitude = [*_lines(runs, samples, "amplitude", chosen)]
-    phase = [*_lines(runs, samples, "phase", chosen)]
+    samples, choice = slider_samples(run)
+    amplitude = [*_lines(runs, samples, "amplitude", choice is not None)]
+    phase = [*_lines(runs, samples, "phase", choice is not None)]
     positive = np.concatenate([line.y[line.y > 0] for line in amplitude])
     low = float(max(positive.min(), 1e-6 * positive.max()))
     x = Axis("frequency (rad/s)")
     force = run.study["config"]["analysis"]["force"]
-    choice = None
-    if chosen:
-        labels = [
-            ", ".join(value_text(run, path, run.field(path)[i]) for path in run.paths)
-            for i in samples
-        ]
-        choice = Choice(", ".join(run.paths), tuple(labels))
     return [
         Picture(
             "frequency_response",

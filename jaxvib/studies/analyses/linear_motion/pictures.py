@@ -7,7 +7,7 @@ import numpy as np
 from ...pictures.layouts import beam_layout, row_layout
 from ...pictures.motion import coarse
 from ...pictures.picture import Axis, Chart, Choice, Line, Picture, Scene
-from ...pictures.swept_planes import sample_text
+from ...pictures.swept_planes import slider_samples
 from ...store.finished import Run
 
 _MOST_SAMPLES = 8  # that can be looked at
@@ -18,10 +18,8 @@ _IN_FILES = 4  # instants that the picture files show
 def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return freedoms and energies over time, and the motion of the first study."""
     run = runs[0]
-    samples = np.linspace(0, run.size - 1, min(run.size, _MOST_SAMPLES)).round().astype(int)
-    labels = tuple(sample_text(run, sample) for sample in samples)
-    choice = Choice(", ".join(run.paths), labels) if len(samples) > 1 else None
-    return [_freedoms(runs, samples, choice), _moving(run, samples, labels),
+    samples, choice = slider_samples(run, _MOST_SAMPLES)
+    return [_freedoms(runs, samples, choice), _moving(run, samples, choice),
             _energies(run, samples, choice)]  # fmt: skip
 
 
@@ -90,7 +88,7 @@ def _energies(run: Run, samples, choice: Choice | None) -> Picture:
     )
 
 
-def _moving(run: Run, samples, labels) -> Picture:
+def _moving(run: Run, samples, choice: Choice | None) -> Picture:
     turns = run.field("rotations")[0] > 0
     names = run.names("freedom", len(turns))
     table = run.study["config"]["system"]["modules"]
@@ -111,7 +109,7 @@ def _moving(run: Run, samples, labels) -> Picture:
     scene = Scene(
         "motion",
         layout,
-        {"sample": labels} if len(samples) > 1 else {},
+        {"sample": choice.options} if choice else {},
         places=coarse(both[0]),
         rates=coarse(both[1]),
         duration=float(times[-1]),

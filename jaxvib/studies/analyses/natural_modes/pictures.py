@@ -6,10 +6,15 @@ import numpy as np
 
 from ...pictures.layouts import beam_layout, row_layout
 from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale, Scene
-from ...pictures.swept_planes import axis, long_paths, sample_text, value_text
+from ...pictures.swept_planes import (
+    axis,
+    long_paths,
+    sample_text,
+    slider_samples,
+    value_text,
+)
 from ...store.finished import Run
 
-_MOST_SAMPLES = 33  # whose modes can be looked at
 _MOST_MODES = 24  # lines and shapes of more cannot be told apart
 _IN_FILES = 6  # modes that the picture files show
 
@@ -17,8 +22,7 @@ _IN_FILES = 6  # modes that the picture files show
 def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return the pictures of a study of modes; of two, the curves of both."""
     run = runs[0]
-    samples = np.unique(np.linspace(0, run.size - 1, min(run.size, _MOST_SAMPLES)).round())
-    samples = samples.astype(int)
+    samples, _ = slider_samples(run)
     swept = [] if run.size == 1 else [
         _over_path(runs, "frequencies", "natural frequency (rad/s)", "Natural frequencies"),
         _over_path(runs, "damping_ratios", "damping ratio", "Damping ratios"),
@@ -26,7 +30,7 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
     return [_shapes(run, samples), *swept, _energies(run, samples)]
 
 
-def _shapes(run: Run, samples: np.ndarray) -> Picture:
+def _shapes(run: Run, samples: list[int]) -> Picture:
     modes = slice(0, _MOST_MODES)
     frequencies = run.field("frequencies")[samples, modes]
     shapes = np.moveaxis(run.field("shapes")[samples], 1, 2)[:, modes]
@@ -146,7 +150,7 @@ def _sheets(run: Run, path: str) -> tuple[list[np.ndarray], Choice | None]:
     return list(lines), Choice(", ".join(others), tuple(labels))
 
 
-def _energies(run: Run, samples: np.ndarray) -> Picture:
+def _energies(run: Run, samples: list[int]) -> Picture:
     charts = []
     for field, along, title in (
         ("potential_shares", "module", "potential energy, by module"),
