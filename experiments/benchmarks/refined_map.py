@@ -1,16 +1,18 @@
 """The regime map refined where regimes change, beside all of its samples.
 
-    python -m experiments.benchmarks.refined_map [--side 256] [--coarsest 8 16]
+    python -m experiments.benchmarks.refined_map [--side 256] [--coarsest 8 16] [--in DIR]
 
 Runs `configs/regime_map.toml` on a grid of side x side samples, once with every sample and
 once for each `coarsest` with `method = "refine"`, each in a process of its own. A sample is
 wrong if its reason code, verdict or numbers of periods and contacts are not those of the
 whole map (of motions without a period the code alone). Writes
 `experiments/benchmarks/refined_map-<device>-<cores>.json`: processor seconds, computed
-samples, wrong ones among all, and what the refined run says of itself.
+samples, wrong ones among all, and what the refined run says of itself. With `--in` the
+studies stay in a folder, and the same command, given again after Ctrl-C, goes on there.
 """
 
 import argparse
+import contextlib
 import json
 import resource
 import subprocess
@@ -29,17 +31,26 @@ SMOOTH = ("largest_multiplier", "max_contact_force")
 
 
 def run(folder: Path, side: int, *more: str) -> float:
-    """Run the study in a process of its own; return its processor seconds."""
+    """Run the study in a process of its own, or go on; return its processor seconds."""
     text = CONFIG.read_text().replace(", 64]", f", {side}]").replace("chunk = 1024", "")
     config = folder.with_suffix(".toml")
     config.write_text(text)
     settings = [part for each in more for part in ("--set", each)]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "jaxvib", "run", str(config), "--out", str(folder)]
     options = [*settings, "--set", "output.report=false", "--set", "analysis.traces=0"]
-    subprocess.run([*command, *options], check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return sum(getattr(after, k) - getattr(before, k) for k in ("ru_utime", "ru_stime"))
+    note = folder.with_suffix(".seconds")  # of all its sessions
+    seconds = float(note.read_text()) if note.exists() else 0.0
+    if (folder / "results.zarr" / "zarr.json").exists():
+        return seconds
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    try:
+        subprocess.run([*command, *options, "--resume"], check=True)
+    finally:
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        for name in ("ru_utime", "ru_stime"):
+            seconds += getattr(after, name) - getattr(before, name)
+        note.write_text(f"{seconds}\n")
+    return seconds
 
 
 def compared(whole, refined) -> dict:
@@ -74,9 +85,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--side", type=int, default=256)
     parser.add_argument("--coarsest", type=int, nargs="*", default=[8, 16])
+    parser.add_argument("--in", dest="folder", type=Path, help="where the studies stay")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+    with contextlib.ExitStack() as stack:
+        if arguments.folder is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        else:
+            folder = arguments.folder
+            folder.mkdir(parents=True, exist_ok=True)
         found = {"core_seconds": run(folder / "whole", arguments.side)}
         whole = jv.open_study(folder / "whole")
         rows = {}
