@@ -2,6 +2,7 @@
 
 import collections
 import concurrent.futures
+import importlib.util
 import logging
 import queue
 import statistics
@@ -21,6 +22,15 @@ _ANSWER = (
 _AHEAD = 2  # chunks for each thread of the cluster, at work or next
 
 
+def require_dask(address: str) -> None:
+    """Raise `ValueError` where Dask is not installed, which a cluster needs."""
+    if importlib.util.find_spec("distributed") is None:
+        raise ValueError(
+            f'run.cluster = "{address}" needs Dask, which is not installed: '
+            'pip install "jaxvib[cluster]"'
+        )
+
+
 class Cluster:
     """Computes on a Dask cluster: each of its threads a chunk at a time.
 
@@ -30,8 +40,7 @@ class Cluster:
 
     **Arguments:** `address`: of the scheduler; `config`: the text of the resolved config;
     `record`: of the study, which workers must be like; `progress`: told of samples done
-    and of what happens. **Raises:** `RuntimeError` where Dask is not installed;
-    `OSError` where no scheduler answers.
+    and of what happens. **Raises:** `OSError` where no scheduler answers.
     """
 
     def __init__(
@@ -42,12 +51,8 @@ class Cluster:
         progress,
         patience: float = PATIENCE,
     ):
-        try:
-            import distributed
-        except ImportError:
-            raise RuntimeError(
-                f'run.cluster = "{address}" needs Dask: pip install "jaxvib[cluster]"'
-            ) from None
+        import distributed
+
         try:
             self._client = distributed.Client(
                 address, timeout=_ANSWER, set_as_default=False

@@ -8,7 +8,6 @@ from click.testing import CliRunner
 
 from jaxvib import cli
 from jaxvib.studies.run import cluster
-from jaxvib.studies.run.cluster import Cluster
 from tests.studies.pushed import CONFIG, PushedKind
 from tests.studies.store.test_store import array_files
 
@@ -84,7 +83,10 @@ def test_where_no_scheduler_answers_it_is_said(config, monkeypatch):
     assert "go on with: jaxvib run pushed.toml" in done.output
 
 
-def test_without_dask_it_is_said_how_to_get_it(monkeypatch):
+def test_without_dask_it_is_said_how_to_get_it(config, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(RuntimeError, match=r'pip install "jaxvib\[cluster\]"'):
-        Cluster("tcp://127.0.0.1:9", "", {}, None)
+    done = run("--out", "there", "--cluster", "tcp://127.0.0.1:9")
+    assert done.exit_code == 2
+    assert 'run.cluster = "tcp://127.0.0.1:9" needs Dask' in done.output
+    assert 'pip install "jaxvib[cluster]"' in done.output
+    assert not Path("there").exists()
