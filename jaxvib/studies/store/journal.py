@@ -15,7 +15,7 @@ from .folder import NO_LINK, Folder, check_path, json_table, write_all
 _LARGEST = 1 << 28  # bytes: 10^5 chunks of 30 arrays have 2e8
 _BLOCK = 1 << 20  # bytes that are read at a time
 _CRC = range(1 << 32)  # what a checksum of 32 bits can be
-_SIDE_BY_SIDE = 8  # files that are put on the disk at a time
+SIDE_BY_SIDE = 8  # files that are put on the disk at a time
 _GUARD = re.compile(rb"[0-9a-f]{8}")
 
 
@@ -40,6 +40,8 @@ class Journal:
         self.path = path
         self._folder = Folder(path.parent)
         self._guard: int | None = None  # of the last line, once that is known
+        # Kept: on a busy machine, starting threads takes longer than what they do here.
+        self._pool = concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE)
 
     def read(self) -> list[Commit]:
         """Return the commits so far, oldest first; none if there is no journal."""
@@ -74,9 +76,8 @@ class Journal:
         """
         folder, files = Folder(directory), list(files)
         # Side by side: a disk that is told of many files at once writes them in one go.
-        with concurrent.futures.ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-            each = pool.map(lambda file: checksum(folder.path(file), sync=True), files)
-            sums = dict(zip(files, each, strict=True))
+        each = self._pool.map(lambda file: checksum(folder.path(file), sync=True), files)
+        sums = dict(zip(files, each, strict=True))
         for file, expected in (written or {}).items():
             if sums[file] != expected:
                 raise OSError(f"{directory / file} was written and is read back otherwise")

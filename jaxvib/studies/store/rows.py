@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .journal import checksum
-from .stored import chunk_files, layout_of, read_array, read_chunk
+from .stored import chunk_file, chunk_files, layout_of, read_array, read_chunk
 
 
 class Rows:
@@ -66,14 +66,14 @@ class Rows:
         if places.size and not (places.min() >= 0 and places.max() < len(self)):
             raise IndexError(f"samples are 0 to {len(self) - 1}")
         found = np.empty((len(places), *self.shape[1:]), self.dtype)
-        files = chunk_files(self._name, self._layout)
+        if not found.size:
+            return found
         order = np.argsort(places, kind="stable")
         numbers = places[order] // self._width
         for mine in np.split(order, np.flatnonzero(np.diff(numbers)) + 1):
-            if files and mine.size:
-                number = int(places[mine[0]]) // self._width
-                rows = self._chunk(number, files[number])
-                found[mine] = rows[places[mine] - number * self._width]
+            number = int(places[mine[0]]) // self._width
+            rows = self._chunk(number, chunk_file(self._name, self._layout, number))
+            found[mine] = rows[places[mine] - number * self._width]
         return found
 
     def _chunk(self, number: int, file: str) -> np.ndarray:

@@ -37,6 +37,7 @@ Nothing in the folder is trusted: what is read is checked first (`stored`, `arra
 and no name or link in it leads to anything outside (`folder`).
 """
 
+import concurrent.futures
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -47,7 +48,7 @@ from .arrays import METADATA, Layout, group_metadata
 from .explaining import about, flags
 from .fields import Variable
 from .folder import Folder
-from .journal import Commit, Journal
+from .journal import SIDE_BY_SIDE, Commit, Journal
 from .mending import has_study, mended, record_text
 from .rows import Rows
 from .stored import RECORD, RESULTS, array_names, chunk_file, layout_of
@@ -77,6 +78,7 @@ class Store:
         self._folder = Folder(directory)
         self._journal = Journal(directory / "journal.jsonl")
         self._written: dict[str, int] = {}  # since the last commit: file, crc32
+        self._pool = concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE)
 
     @classmethod
     def create(cls, directory: Path, record: Mapping, config: str) -> "Store":
@@ -128,8 +130,14 @@ class Store:
                 self._write(f"{RESULTS}/{name}/{METADATA}", layout.metadata())
         elif other := self._unlike(layouts):
             raise OSError(f"{other} of chunk {chunk} is not as in the chunks before")
-        for name, layout in layouts.items():
-            self._write_chunk(name, layout, chunk, fields[name].values)
+        # Side by side: a file system that is far away, or busy, lets each wait for itself.
+        written = [
+            self._pool.submit(self._write_chunk, name, layout, chunk, fields[name].values)
+            for name, layout in layouts.items()
+        ]
+        concurrent.futures.wait(written)
+        for each in written:
+            each.result()
         self._commit(f"chunk {chunk}")
         self._layouts = self._layouts or layouts
 

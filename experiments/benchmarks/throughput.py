@@ -1,0 +1,227 @@
+"""What store and engine cost beside the computation, by the number of workers.
+
+    python -m experiments.benchmarks.throughput [--rows ...] [--repeats 3]
+
+Studies of N and of 2 N chunks are run; the slope of the time between them is that of a
+chunk, and what is left of the first is the start-up, told on its own. Two kinds of work:
+
+- "waiting": a chunk is a second in which nothing is computed, so that many workers fit on
+  one machine. Workers are processes forked from the run, or threads of a Dask cluster; the
+  overhead is that of the wall time over the ideal one, chunks x 1 s / workers.
+- "computing": chunks of the real regime map, of about a second, by the real command. The
+  overhead is that of the processor time of all processes over that of the bare loop, which
+  calls `compute_chunk` in one process and stores nothing. Both run on as many cores as a
+  worker has.
+
+Rows are repeated in turn and the median counts; those that are not run anew stay in
+`experiments/benchmarks/throughput-<device>-<cores>.json`.
+"""
+
+import argparse
+import contextlib
+import functools
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from experiments.benchmarks.many_samples import Instant
+from experiments.benchmarks.regime_map import machine
+
+WAIT = 1.0  # s, of a chunk
+WAITING = """
+[system]
+kind = "two_body_impact"
+[analysis]
+kind = "periodic_orbit"
+[run]
+device = "cpu"
+chunk = 256
+[sweep]
+load.amplitude = {{ linspace = [10.0, 900.0, {chunks}] }}
+load.frequency = {{ linspace = [5.0, 8.0, 256] }}
+[output]
+report = false
+"""
+# Row: work, who computes, workers, chunks of the shorter run.
+ROWS = {
+    "waiting, this process": ("waiting", "here", 1, 10),
+    "waiting, 2 processes": ("waiting", "processes", 2, 20),
+    "waiting, 16 processes": ("waiting", "processes", 16, 160),
+    "waiting, 16 of a Dask cluster": ("waiting", "dask", 16, 160),
+    "computing, bare": ("computing", "bare", 1, 10),
+    "computing, this process": ("computing", "here", 1, 10),
+    "computing, 2 processes": ("computing", "processes", 2, 10),
+}
+
+
+class Waiting(Instant):
+    """The study of regimes with a solver that waits, on a core that is free meanwhile."""
+
+    def compute(self, system, samples, options, run, progress, number=None):
+        """Return numbers that look like regimes of a grid, after a second."""
+        time.sleep(WAIT)
+        return super().compute(system, samples, options, run, progress, number)
+
+
+def config(work: str, chunks: int) -> str:
+    """Return the text of a study of so many chunks."""
+    if work == "waiting":
+        return WAITING.format(chunks=chunks)
+    text = Path("configs/regime_map.toml").read_text()
+    text = text.replace("1000.0, 64]", f"1000.0, {chunks}]")
+    text = text.replace("8.0, 64]", "8.0, 256]").replace("chunk = 1024", "chunk = 256")
+    return text.replace("report = true", "report = false").replace(
+        "traces = 256", "traces = 0"
+    )
+
+
+def wait(folder: Path, who: str, workers: int) -> None:
+    """Run the study of a folder with work that waits, in this process."""
+    from experiments.faulting.workers import Forked
+    from jaxvib import cli
+    from jaxvib.studies.analyses.kinds import ANALYSES
+    from jaxvib.studies.run import execute
+    from jaxvib.studies.run.processes import Processes
+
+    ANALYSES["periodic_orbit"] = Waiting()
+    execute.Processes = functools.partial(Processes, start=Forked)
+    words = ["run", str(folder / "study.toml"), "--out", str(folder / "out")]
+    with contextlib.ExitStack() as stack:
+        if who == "processes":
+            words += ["--workers", str(workers)]
+        if who == "dask":
+            from distributed import LocalCluster
+
+            cluster = LocalCluster(
+                n_workers=workers, threads_per_worker=1, processes=False,
+                dashboard_address=":0", memory_limit=None,
+            )  # fmt: skip
+            words += ["--cluster", stack.enter_context(cluster).scheduler_address]
+        stack.enter_context(contextlib.suppress(SystemExit))
+        cli.main(words, standalone_mode=False)
+
+
+def bare(folder: Path) -> None:
+    """Compute the chunks of a folder's study in this process, and store nothing."""
+    from jaxvib._environment import use_compilation_cache
+
+    use_compilation_cache()
+    from jaxvib.studies.config.writing import to_toml
+    from jaxvib.studies.run.chunk import compute_chunk, number_of_chunks
+    from jaxvib.studies.run.study import load
+
+    study = load(folder / "study.toml")
+    text = to_toml(study.resolved())
+    for number in range(number_of_chunks(study)):
+        compute_chunk(text, number)
+
+
+def measured(work: str, who: str, workers: int, chunks: int) -> dict[str, float]:
+    """Return wall and processor time of a run of so many chunks, start-up included."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "study.toml").write_text(config(work, chunks))
+        command = [sys.executable, "-m"]
+        if work == "waiting" or who == "bare":
+            command += ["experiments.benchmarks.throughput", "--inside", str(folder)]
+            command += ["--who", who, "--workers", str(workers)]
+        else:
+            command += ["jaxvib", "run", str(folder / "study.toml")]
+            command += ["--out", str(folder / "out"), "--workers", str(workers)]
+        # A worker among several has one core, so that it is beside a loop on one core.
+        alone = {min(os.sched_getaffinity(0))} if who in ("bare", "here") else None
+        pin = functools.partial(os.sched_setaffinity, 0, alone) if alone else None
+        spent, began = _processor_time(), time.perf_counter()
+        subprocess.run(
+            command, check=True, stdout=subprocess.DEVNULL, preexec_fn=pin,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        found = {
+            "wall": time.perf_counter() - began, "processor": _processor_time() - spent
+        }  # fmt: skip
+        file = folder / "out" / "times.json"
+        if file.exists():
+            session = json.loads(file.read_text())["sessions"][-1]
+            # Without what is imported before: seconds that differ from run to run.
+            found["wall"] = session["seconds"] - session["startup_seconds"]
+            found["before"] = session["startup_seconds"]
+    return found
+
+
+def _processor_time() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def row(name: str, repeats: list[tuple[dict, dict]]) -> dict:
+    """Return the slopes of a row and what they mean."""
+    work, who, workers, chunks = ROWS[name]
+
+    def median(key: str, which: int) -> float:
+        return statistics.median(pair[which].get(key, 0.0) for pair in repeats)
+
+    slope = {
+        key: (median(key, 1) - median(key, 0)) / chunks for key in ("wall", "processor")
+    }
+    key = "wall" if work == "waiting" else "processor"
+    found = {
+        "workers": workers,
+        "chunks": [chunks, 2 * chunks],
+        "wall time of a chunk, ms": round(1000 * slope["wall"], 2),
+        "processor time of a chunk, ms": round(1000 * slope["processor"], 2),
+        f"start-up, {key} time, s": round(
+            median("before", 0) * (key == "wall") + median(key, 0) - chunks * slope[key], 2
+        ),
+        "all": repeats,
+    }
+    if work == "waiting":
+        found["overhead, %"] = round(100 * (slope["wall"] * workers / WAIT - 1), 2)
+    return found
+
+
+def main() -> None:
+    """Measure rows, or be one of their runs."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rows", nargs="*", choices=list(ROWS), default=list(ROWS))
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--who", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--workers", type=int, default=1, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.inside is not None:
+        if given.who == "bare":
+            bare(given.inside)
+        else:
+            wait(given.inside, given.who, given.workers)
+        return
+    about = machine()
+    name = f"throughput-{about['device']}-{about['cores']}.json"
+    file = Path(__file__).with_name(name)
+    rows = json.loads(file.read_text())["rows"] if file.exists() else {}
+    found: dict[str, list] = {name: [] for name in given.rows}
+    for _ in range(given.repeats):
+        for each, pairs in found.items():
+            work, who, workers, chunks = ROWS[each]
+            pair = [measured(work, who, workers, many) for many in (chunks, 2 * chunks)]
+            pairs.append(pair)
+            print(each, json.dumps(pair), flush=True)
+    rows |= {each: row(each, pairs) for each, pairs in found.items()}
+    rows = {each: rows[each] for each in ROWS if each in rows}
+    if alone := rows.get("computing, bare"):
+        key = "processor time of a chunk, ms"
+        for each, line in rows.items():
+            if each.startswith("computing") and line is not alone:
+                line["overhead, %"] = round(100 * (line[key] / alone[key] - 1), 2)
+    text = json.dumps({"machine": about, "rows": rows}, indent=1) + "\n"
+    file.write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
