@@ -107,6 +107,7 @@ _json = click.option(
 @click.option("--resume", is_flag=True, help="Continue a run that was stopped.")
 @click.option("--workers", metavar="N", help="Compute on N processes of this machine.")
 @click.option("--cluster", metavar="ADDRESS", help="Compute on a Dask cluster.")
+@click.option("--distributed", is_flag=True, help="Be one process of a job of several.")
 @_json
 def run(
     config: str,
@@ -115,18 +116,26 @@ def run(
     resume: bool,
     workers: str | None,
     cluster: str | None,
+    distributed: bool,
     as_json: bool,
 ) -> None:
     """Run a study: results and report in one folder."""
     started = time.monotonic()
-    for key, value in (("workers", workers), ("cluster", cluster)):
+    together = "true" if distributed else None
+    given = {"workers": workers, "cluster": cluster, "distributed": together}
+    for key, value in given.items():
         assignments += () if value is None else (f"run.{key}={value}",)
     study = _loaded(config, assignments)
     use_compilation_cache()
     from .session import Session
 
     place = out or study.directory
-    with Session(study, config, assignments, place, started, as_json=as_json) as session:
+    with contextlib.ExitStack() as stack:
+        if study.run.distributed and not _drives(study, stack):
+            return
+        session = stack.enter_context(
+            Session(study, config, assignments, place, started, as_json=as_json)
+        )
         again = f"; what is done stays; go on with: {session.command('--resume')}"
         try:
             system, store = _prepare(session, resume)
@@ -332,6 +341,24 @@ def _reading():
         raise Refusal(str(error)) from None
     except OSError as error:
         raise BrokenOff(error) from None
+
+
+def _drives(study, stack: contextlib.ExitStack) -> bool:
+    """Join the job of this process; return whether it is the one that writes.
+
+    Any other has done its part by then. The one that writes dismisses them at the latest
+    when the stack ends.
+    """
+    from .studies.config.writing import to_toml
+    from .studies.run.hosts import dismiss, join, serve
+
+    with _reading():
+        first = join(study.run.device) == 0
+    if first:
+        stack.callback(dismiss)
+    else:
+        serve(to_toml(study.resolved()))
+    return first
 
 
 def _prepare(session, resume: bool):

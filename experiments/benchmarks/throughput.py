@@ -161,7 +161,7 @@ def _processor_time() -> float:
 
 def row(name: str, repeats: list[tuple[dict, dict]]) -> dict:
     """Return the slopes of a row and what they mean."""
-    work, who, workers, chunks = ROWS[name]
+    work, _, workers, chunks = ROWS[name]
 
     def median(key: str, which: int) -> float:
         return statistics.median(pair[which].get(key, 0.0) for pair in repeats)

@@ -17,6 +17,7 @@ from .chunk import chunk_fields, chunk_part, number_of_chunks
 from .cluster import Cluster
 from .driving import drive, set_aside
 from .executors import Executor, Fields, Here
+from .hosts import Hosts
 from .processes import Processes
 from .record import record
 from .study import Study
@@ -101,6 +102,8 @@ def _run_samples(study, system, store, progress: Watch, times: Times) -> None:
 
 def _executor(study, system, store, progress, missing: int) -> Executor:
     config = to_toml(study.resolved())
+    if missing and study.run.distributed:
+        return Hosts(config, store.record, progress)
     if missing and study.run.cluster is not None:
         return Cluster(study.run.cluster, config, store.record, progress)
     if missing > 1 and study.run.workers > 1:

@@ -24,7 +24,7 @@ from .memory import MOST_SAMPLES, fitting_chunk
 SECTIONS = ("title", "system", "analysis", "sweep", "run", "output")
 
 
-_HOW = frozenset({"workers", "cluster"})  # who computes: no byte hangs on it
+_HOW = frozenset({"workers", "cluster", "distributed"})  # who computes: no byte hangs on it
 _Address = Annotated[
     str, Field(max_length=300, pattern=r"^(tcp|tls|ucx|ws|wss|inproc)://[!-~]+$")
 ]
@@ -54,13 +54,22 @@ class Run(Table):
         allowed="an address such as tcp://10.0.0.1:8786",
     )  # fmt: skip
 
+    distributed: bool = Field(
+        default=False,
+        description="whether this is one of several processes of jax.distributed, which "
+        "all run this study, and compute it together",
+    )
+
     @model_validator(mode="after")
     def _one_kind_of_workers(self):
-        if self.cluster and self.workers > 1:
-            raise ValueError(
-                f"cluster = {self.cluster} stands beside workers = {self.workers}; "
-                "allowed: one of the two"
-            )
+        given = {
+            "cluster": self.cluster,
+            "workers": self.workers if self.workers > 1 else None,
+            "distributed": "true" if self.distributed else None,
+        }
+        both = [f"{key} = {value}" for key, value in given.items() if value]
+        if len(both) > 1:
+            raise ValueError(f"{' stands beside '.join(both[:2])}; allowed: one of the two")
         return self
 
 
