@@ -349,15 +349,14 @@ def _drives(study, stack: contextlib.ExitStack) -> bool:
     Any other has done its part by then. The one that writes dismisses them at the latest
     when the stack ends.
     """
-    from .studies.config.writing import to_toml
-    from .studies.run.hosts import dismiss, join, serve
+    from .studies.run import hosts
 
     with _reading():
-        first = join(study.run.device) == 0
+        first = hosts.join(study.run.device) == 0
+        if not first:
+            hosts.serve(study)
     if first:
-        stack.callback(dismiss)
-    else:
-        serve(to_toml(study.resolved()))
+        stack.callback(hosts.dismiss)
     return first
 
 
@@ -371,10 +370,9 @@ def _prepare(session, resume: bool):
 
 
 def _loaded(config: str, assignments: tuple[str, ...]):
-    from .studies.run import ready
-    from .studies.run.study import load
+    from .studies.run import ready, study
 
     try:
-        return load(ready.find(config), assignments)
+        return study.load(ready.find(config), assignments)
     except ValueError as error:
         raise Refusal(str(error)) from None

@@ -68,15 +68,13 @@ class Session:
             )
         else:
             self._lock.take()
-        if self.study.run.cluster is not None:
-            from .studies.run.cluster import require_dask
-
-            require_dask(self.study.run.cluster)
         say(f"{self.study.title}: {self.study.described()}", err=self._as_json)
         from .studies.run import execute  # from here on JAX is imported
         from .studies.run.device import choose
         from .studies.run.memory import too_large
 
+        if self.study.run.cluster is not None:
+            execute.require_dask(self.study.run.cluster)
         device, line = choose(self.study.run.device)
         where = f"{line}, {os.cpu_count()} cores; results go to {self.directory}"
         say(where, err=self._as_json)

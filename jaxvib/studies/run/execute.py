@@ -15,6 +15,7 @@ from ..store.times import Times
 from .chunk import build as build
 from .chunk import chunk_fields, chunk_part, number_of_chunks
 from .cluster import Cluster
+from .cluster import require_dask as require_dask
 from .driving import drive, set_aside
 from .executors import Executor, Fields, Here
 from .hosts import Hosts

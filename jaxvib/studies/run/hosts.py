@@ -5,19 +5,23 @@ store, and it says which chunk each of them computes next. A round of chunks las
 as the slowest of them, and then their results are gathered.
 """
 
+import atexit
 import os
 import pickle
+import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 from jax.experimental import multihost_utils
 
+from ..config.writing import to_toml
 from .device import choose
 from .executors import Failure, Fields, Worker
+from .study import Study
 from .working import identity, outcome, unlike
 
 _END, _WHO, _NOTHING = -3, -2, -1  # beside the numbers of chunks
@@ -51,11 +55,12 @@ def join(device: str) -> int:
     return jax.process_index()
 
 
-def serve(config: str) -> None:
+def serve(study: Study) -> None:
     """Compute what the first process says, until it dismisses this one.
 
-    **Arguments:** `config`: the text of the resolved config.
+    **Raises:** `OSError` where another process is lost.
     """
+    config = to_toml(study.resolved())
     while _round(config) is not None:
         pass
 
@@ -73,7 +78,8 @@ class Hosts:
 
     **Arguments:** `config`: the text of the resolved config; `record`: of the study, which
     the others must be like; `progress`: told of samples done. **Raises:** `RuntimeError`
-    where a process cannot compute the study, or would get other bytes.
+    where a process cannot compute the study, or would get other bytes; `OSError`, here and
+    later, where one is lost.
     """
 
     def __init__(self, config: str, record: Mapping[str, Any], progress):
@@ -123,7 +129,7 @@ def _round(config: str, asked: Sequence[int] | None = None) -> list[Any] | None:
     `None` once that is the end. **Arguments:** `asked`: given by the first one alone.
     """
     told = np.asarray([_NOTHING] * jax.process_count() if asked is None else asked)
-    here = int(multihost_utils.broadcast_one_to_all(told)[jax.process_index()])
+    here = int(_together(multihost_utils.broadcast_one_to_all, told)[jax.process_index()])
     if here == _END:
         jax.distributed.shutdown()
         return None
@@ -141,15 +147,36 @@ def _round(config: str, asked: Sequence[int] | None = None) -> list[Any] | None:
 def _gathered(found: Any) -> list[Any]:
     """Return what each process has found, in each of them."""
     packed = np.frombuffer(pickle.dumps(found), np.uint8)
-    sizes = multihost_utils.process_allgather(np.asarray(packed.size))
+    sizes = _together(multihost_utils.process_allgather, np.asarray(packed.size))
     width = 1 << int(sizes.max() - 1).bit_length()  # few widths: each is compiled for
     filled = np.zeros(width, np.uint8)
     filled[: packed.size] = packed
-    every = np.asarray(multihost_utils.process_allgather(filled)).reshape(-1, width)
+    every = _together(multihost_utils.process_allgather, filled).reshape(-1, width)
     return [
         pickle.loads(row[:size].tobytes())
         for row, size in zip(every, sizes.ravel(), strict=True)
     ]
+
+
+def _together(exchange: Callable[[np.ndarray], Any], value: np.ndarray) -> np.ndarray:
+    """Return what an exchange among all processes gives. **Raises:** `OSError` if one died.
+
+    JAX tells of that by errors of several types.
+    """
+    global _waited_for
+    try:
+        return np.asarray(exchange(value))
+    except (RuntimeError, ValueError) as error:
+        _waited_for = False
+        atexit.register(_end_at_once)
+        words = " ".join(str(error).split())
+        raise OSError(f"another process of the job is lost: {words}") from None
+
+
+def _end_at_once() -> None:
+    """End as a broken run does. JAX would wait for the lost process, and then abort."""
+    sys.stdout.flush()
+    os._exit(3)
 
 
 def _whole(name: str) -> int | None:

@@ -53,11 +53,10 @@ class Run(Table):
         "the Dask scheduler whose workers compute, instead of this machine", None,
         allowed="an address such as tcp://10.0.0.1:8786",
     )  # fmt: skip
-
-    distributed: bool = Field(
-        default=False,
-        description="whether this is one of several processes of jax.distributed, which "
-        "all run this study, and compute it together",
+    distributed: bool = option(
+        "whether this is one of several processes of jax.distributed, which all run this "
+        "study, and compute it together",
+        False,
     )
 
     @model_validator(mode="after")

@@ -23,6 +23,14 @@ from tests.studies.pushed import PushedKind
 ANALYSES["pushed"] = PushedKind()
 main()
 """
+# One that dies at its first chunk.
+DYING = """
+import os
+
+from jaxvib.studies.run import hosts
+
+hosts.outcome = lambda *_: os._exit(9)
+"""
 NAMES = ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
 
 
@@ -38,25 +46,28 @@ def run(*words):
     return CliRunner().invoke(cli.main, ["run", "pushed.toml", *words])
 
 
-def process(*words: str, **more: str) -> subprocess.Popen:
+def process(*words: str, before: str = "", **more: str) -> subprocess.Popen:
     """Start the command as one process of a job that the environment tells of."""
     root = str(Path(__file__).parents[3])
     paths = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, "-c", before + COMMAND, "run", "pushed.toml"]
     return subprocess.Popen(
-        [sys.executable, "-c", COMMAND, "run", "pushed.toml", "--distributed", *words],
+        [*command, "--distributed", *words],
         env={**os.environ, "PYTHONPATH": paths, **more},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
 
 
-def together(*words: str, count: int = 2) -> list[tuple[int, str]]:
-    """Run the command in each process of a job; return how each ended and what it said."""
+def together(*words: str, second: str = "") -> list[tuple[int, str]]:
+    """Run the command in both processes of a job; return their codes and words."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     job = [
-        process(*words, **dict(zip(NAMES, (address, str(count), str(place)), strict=True)))
-        for place in range(count)
+        process(
+            *words, before=before, **dict(zip(NAMES, (address, "2", place), strict=True))
+        )
+        for place, before in (("0", ""), ("1", second))
     ]
     said = [each.communicate()[0] for each in job]
     return [(each.returncode, text) for each, text in zip(job, said, strict=True)]
@@ -73,6 +84,17 @@ def test_two_processes_of_a_job_give_the_same_bytes(config):
     (again, text), (other, _) = together("--out", "there")
     assert (again, other) == (2, 0), "what the first refuses keeps nobody waiting"
     assert "there holds a study already" in text
+
+
+@pytest.mark.slow
+def test_where_one_dies_the_run_ends_and_is_gone_on_with(config):
+    first, second = together("--out", "there", second=DYING)
+    assert (first[0], second[0]) == (3, 9), first[1] + second[1]
+    assert "another process of the job is lost" in first[1]
+    assert "go on with: jaxvib run pushed.toml" in first[1]
+    assert run("--out", "there", "--resume").exit_code == 0
+    assert run("--out", "here").exit_code == 0
+    assert array_files(Path("there")) == array_files(Path("here"))
 
 
 def test_a_process_of_no_job_is_told_what_makes_one(config):
