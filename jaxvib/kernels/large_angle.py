@@ -23,8 +23,44 @@ def large_angle_text() -> str:
 
     **Source:** Payne and Hanek, *SIGNUM Newsletter* 18 (1983) 19.
     """
+    return f"""{_declared()}
+define internal {{ double, i64 }} @far_angle(double %x) noinline {{
+{_mantissa_and_place()}
+{_digits_from_there()}
+{_product_in_quadrants()}
+{_angle_of_the_rest()}
+{_signs()}
+}}
+"""
+
+
+def _declared() -> str:
     digits = [0, *_words(_two_over_pi(64 * (_WORDS - 1)), _WORDS - 1)]
     table = ", ".join(f"i64 {word - 2**64 if word >= 2**63 else word}" for word in digits)
+    return f"""@two_over_pi = private constant [{_WORDS} x i64] [{table}]
+declare i256 @llvm.ctlz.i256(i256, i1)
+declare i256 @llvm.abs.i256(i256, i1)
+declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.smin.i64(i64, i64)
+declare double @llvm.fma.f64(double, double, double)
+"""
+
+
+def _mantissa_and_place() -> str:
+    """Return the lines to m, and to the first digit of 2/pi that matters, by e."""
+    return """  %raw = bitcast double %x to i64
+  %field = lshr i64 %raw, 52
+  %biased = and i64 %field, 2047
+  %fraction = and i64 %raw, 4503599627370495
+  %m = or i64 %fraction, 4503599627370496
+  %place = sub i64 %biased, 1013
+  %least = call i64 @llvm.smax.i64(i64 %place, i64 0)
+  %from = call i64 @llvm.smin.i64(i64 %least, i64 1033)
+  %word = lshr i64 %from, 6"""
+
+
+def _digits_from_there() -> str:
+    """Return the lines to the 256 digits: of the five words that hold them, shifted."""
     fetch = "\n".join(
         f"""  %i{n} = add i64 %word, {n}
   %p{n} = getelementptr i64, ptr @two_over_pi, i64 %i{n}
@@ -34,39 +70,30 @@ def large_angle_text() -> str:
   %t{n} = or i320 {f"%t{n - 1}" if n else "0"}, %s{n}"""
         for n in range(5)
     )
-    first, second = (literal(part, KIND) for part in HALF_PI[:2])
-    return f"""@two_over_pi = private constant [{_WORDS} x i64] [{table}]
-declare i256 @llvm.ctlz.i256(i256, i1)
-declare i256 @llvm.abs.i256(i256, i1)
-declare i64 @llvm.smax.i64(i64, i64)
-declare i64 @llvm.smin.i64(i64, i64)
-declare double @llvm.fma.f64(double, double, double)
-
-define internal {{ double, i64 }} @far_angle(double %x) noinline {{
-  %raw = bitcast double %x to i64
-  %field = lshr i64 %raw, 52
-  %biased = and i64 %field, 2047
-  %fraction = and i64 %raw, 4503599627370495
-  %m = or i64 %fraction, 4503599627370496
-  %place = sub i64 %biased, 1013
-  %least = call i64 @llvm.smax.i64(i64 %place, i64 0)
-  %from = call i64 @llvm.smin.i64(i64 %least, i64 1033)
-  %word = lshr i64 %from, 6
-{fetch}
+    return f"""{fetch}
   %inside = and i64 %from, 63
   %aside = zext i64 %inside to i320
   %moved = shl i320 %t4, %aside
   %top = lshr i320 %moved, 64
-  %digits = trunc i320 %top to i256
-  %wide = zext i64 %m to i256
+  %digits = trunc i320 %top to i256"""
+
+
+def _product_in_quadrants() -> str:
+    """Return the lines to the number of quarter turns, the nearest, and what is left."""
+    return """  %wide = zext i64 %m to i256
   %product = mul i256 %digits, %wide
   %above = lshr i256 %product, 254
   %quadrant = trunc i256 %above to i64
   %rest = shl i256 %product, 2
   %under = icmp slt i256 %rest, 0
   %one = zext i1 %under to i64
-  %turns = add i64 %quadrant, %one
-  %size = call i256 @llvm.abs.i256(i256 %rest, i1 false)
+  %turns = add i64 %quadrant, %one"""
+
+
+def _angle_of_the_rest() -> str:
+    """Return the lines to the rest times pi/2: its first 106 bits, to twice a double's."""
+    first, second = (literal(part, KIND) for part in HALF_PI[:2])
+    return f"""  %size = call i256 @llvm.abs.i256(i256 %rest, i1 false)
   %zeros = call i256 @llvm.ctlz.i256(i256 %size, i1 false)
   %normal = shl i256 %size, %zeros
   %upper = lshr i256 %normal, 203
@@ -87,19 +114,21 @@ define internal {{ double, i64 }} @far_angle(double %x) noinline {{
   %power = sub i64 970, %zeros64
   %bits = shl i64 %power, 52
   %scale = bitcast i64 %bits to double
-  %r = fmul double %sum, %scale
-  %turned = fneg double %r
+  %r = fmul double %sum, %scale"""
+
+
+def _signs() -> str:
+    """Return the lines to the signs of the angle and of the turns, those of x."""
+    return """  %turned = fneg double %r
   %signed = select i1 %under, double %turned, double %r
   %opposite = fneg double %signed
   %back = sub i64 0, %turns
   %negative = icmp slt i64 %raw, 0
   %angle = select i1 %negative, double %opposite, double %signed
   %number = select i1 %negative, i64 %back, i64 %turns
-  %pair = insertvalue {{ double, i64 }} undef, double %angle, 0
-  %both = insertvalue {{ double, i64 }} %pair, i64 %number, 1
-  ret {{ double, i64 }} %both
-}}
-"""
+  %pair = insertvalue { double, i64 } undef, double %angle, 0
+  %both = insertvalue { double, i64 } %pair, i64 %number, 1
+  ret { double, i64 } %both"""
 
 
 def _two_over_pi(bits: int) -> int:
