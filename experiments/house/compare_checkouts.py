@@ -1,4 +1,4 @@
-"""Two checkouts side by side: the same bytes, and the same pages, of the same configs.
+"""Two checkouts side by side: the same bytes or values, and pages, of the same configs.
 
     python -m experiments.house.compare_checkouts OLD NEW [CONFIG...]
 
@@ -11,9 +11,16 @@ study in a process of its own, the larger ones with fewer samples, and compares
 - what the terminal said, but for the times,
 - `jaxvib schema`.
 
-It prints a line for each and writes `compared.json` beside this file. Runs of a checkout
-without changes are kept in `results/compared/<commit>` and not done again. Ends with 1
-where anything differs.
+It prints a line for each and writes `compared.json` beside this file, where what was
+compared before stays, with its commits. Runs of a checkout without changes are kept in
+`results/compared/<commit>` and not done again. Ends with 1 where anything differs.
+
+Where numbers have changed on purpose the question is by how much. Of results that are not
+the same bytes each field has the largest difference `of_size`, per largest finite value of
+the field, and, where the results say an error of it, `of_error`, per sum of the errors
+that both say there; `known_once`: how many values are finite in one of them alone. Whole
+numbers have the share that differs. A field is `within` if it differs by no more than those
+errors, or by 1e-6 of its size. What was never compared is listed.
 """
 
 import json
@@ -22,6 +29,8 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+
+import numpy as np
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "results" / "compared"
@@ -68,6 +77,22 @@ SMALLER = {
         "sweep.load.frequency={ linspace = [5.0, 8.0, 2] }", "analysis.max_periods=2",
     ],
 }  # fmt: skip
+# What a difference may be of a field's size that says no error of its own.
+TOLERANCE = 1e-6
+# Errors that results say, under another name than that of the field.
+_ERRORS = {
+    "states": "state_error",
+    "state": "state_error",
+    "floquet_multipliers": "multiplier_error",
+    "largest_multiplier": "multiplier_error",
+    "monodromy": "monodromy_error",
+}
+_READ = """
+import sys, numpy, jaxvib
+found = jaxvib.open_study(sys.argv[1]).reset_coords()
+numpy.savez(sys.argv[2], **{name: one.values for name, one in found.items()
+                            if one.dtype.kind in "iufcb"})
+"""
 _OWN = ("versions", "git")  # keys of study.json that may differ
 _TIMES = (
     (re.compile(r"in \d+ s, \d+ s of it compiling"), "in time"),
@@ -81,16 +106,77 @@ def main() -> int:
     """Compare the checkouts that the command line names."""
     old, new, *names = sys.argv[1:]
     checkouts = [Path(old).resolve(), Path(new).resolve()]
-    names = names or sorted(file.stem for file in (checkouts[0] / "configs").glob("*.toml"))
+    every = sorted(file.stem for file in (checkouts[0] / "configs").glob("*.toml"))
+    commits = [_commit(checkout) for checkout in checkouts]
     schemas = [_said(checkout, KEPT, "schema") for checkout in checkouts]
-    found = {"schema": _line("schema", {"schema": schemas[0] == schemas[1]})}
-    for name in names:
+    table = json.loads(RESULT.read_bytes()) if RESULT.exists() else {"compared": {}}
+    found = table["compared"]
+    found["schema"] = {"commits": commits, "equal": {"schema": schemas[0] == schemas[1]}}
+    _line("schema", found["schema"]["equal"])
+    for name in names or every:
         folders = [_run(checkout, name) for checkout in checkouts]
-        found[name] = _line(name, _equal(*folders, name))
-    equal = all(all(each.values()) for each in found.values())
-    table = {"commits": [_commit(each) for each in checkouts], "equal": found}
-    RESULT.write_text(json.dumps(table, indent=2) + "\n")
+        found[name] = {"commits": commits, "equal": _equal(*folders, name)}
+        _line(name, found[name]["equal"])
+        if not found[name]["equal"]["results.zarr"]:
+            pair = [_values(*each, name) for each in zip(checkouts, folders, strict=True)]
+            found[name]["values"] = _told(name, differences(*pair))
+        table["never_compared"] = [each for each in every if each not in found]
+        RESULT.write_text(json.dumps(table, indent=2) + "\n")
+    equal = all(all(found[name]["equal"].values()) for name in names or every)
     return 0 if equal else 1
+
+
+def differences(old: dict[str, np.ndarray], new: dict[str, np.ndarray]) -> dict[str, dict]:
+    """Return how far the fields of two results are apart, as this file's head says."""
+    found: dict[str, dict] = {name: {"only": "old"} for name in old.keys() - new.keys()}
+    found |= {name: {"only": "new"} for name in new.keys() - old.keys()}
+    for name in old.keys() & new.keys():
+        one, other = old[name], new[name]
+        if one.shape != other.shape:
+            found[name] = {"shapes": [list(one.shape), list(other.shape)], "within": False}
+        elif one.dtype.kind not in "fc":
+            share = float(np.mean(one != other)) if one.size else 0.0
+            found[name] = {"differs": share, "within": share == 0}
+        else:
+            bar = _ERRORS.get(name, f"{name}_error")
+            bars = [each[bar] for each in (old, new) if bar in each]
+            found[name] = _apart(one, other, bars if len(bars) == 2 else None)
+    return dict(sorted(found.items()))
+
+
+def _apart(one: np.ndarray, other: np.ndarray, bars: list[np.ndarray] | None) -> dict:
+    known, also = np.isfinite(one), np.isfinite(other)
+    apart = np.where(known & also, np.abs(one - other), 0.0)
+    size = np.max(np.abs(one[known]), initial=0.0)
+    largest = float(np.max(apart, initial=0.0))
+    of_size = largest / float(size) if size > 0 else float(largest > 0)
+    found = {"of_size": of_size, "known_once": int(np.sum(known != also))}
+    within = of_size <= TOLERANCE
+    if bars is not None and bars[0].shape == one.shape[: bars[0].ndim]:
+        bar = sum(np.nan_to_num(each) for each in bars)
+        bar = np.reshape(bar, bar.shape + (1,) * (one.ndim - bar.ndim))
+        ratio = np.divide(apart, bar, out=np.zeros_like(apart), where=bar > 0)
+        found["of_error"] = float(np.max(ratio, initial=0.0))
+        within = within or bool(np.all((apart <= bar) | (apart <= TOLERANCE * size)))
+    return found | {"within": within and not found["known_once"]}
+
+
+def _values(checkout: Path, folder: Path, name: str) -> dict[str, np.ndarray]:
+    """Return the numbers of a study, read by the checkout that wrote them."""
+    target = folder / f"{name}.npz"
+    command = [sys.executable, "-c", _READ, str(folder / name), str(target)]
+    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    subprocess.run(command, env=environment, check=True)
+    with np.load(target) as stored:
+        return dict(stored)
+
+
+def _told(name: str, found: dict[str, dict]) -> dict[str, dict]:
+    for field, each in found.items():
+        if not each.get("within", False):
+            words = ", ".join(f"{key} {value}" for key, value in each.items())
+            print(f"{name:24}   {field}: {words}", flush=True)
+    return found
 
 
 def _line(name: str, equal: dict[str, bool]) -> dict[str, bool]:
