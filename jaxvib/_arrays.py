@@ -8,6 +8,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -56,6 +57,15 @@ def loop(goes_on: Callable, step: Callable, first):
 def frozen(value):
     """Return a value without derivatives."""
     return value if library_of(value) is HOST else jax.lax.stop_gradient(value)
+
+
+def frozen_tree(tree):
+    """Return a pytree whose real numbers have no derivatives."""
+
+    def stopped(leaf):
+        return jax.lax.stop_gradient(leaf) if eqx.is_inexact_array(leaf) else leaf
+
+    return jax.tree.map(stopped, tree)
 
 
 def _nan_where_it_fails(function: Callable) -> Callable:

@@ -19,8 +19,9 @@ import numpy as np
 
 from experiments.benchmarks.kernels import PROGRAMS, loads
 from experiments.benchmarks.regime_map import machine
+from jaxvib._machine import usable_cores
 from jaxvib.kernels import gpu
-from jaxvib.kernels.cpu import Native, default_threads, host_width
+from jaxvib.kernels.cpu import Native, host_width
 from jaxvib.kernels.printer import print_lanes, trace
 
 
@@ -29,7 +30,7 @@ def measure(name: str, lanes: int, repeats: int, processor: str) -> dict:
     function, periods = PROGRAMS[name]
     closed, _ = trace(function, (jax.ShapeDtypeStruct((), float),) * 2)
     arrays = loads(lanes)
-    wanted = Native(print_lanes(closed, host_width()))(arrays, default_threads())
+    wanted = Native(print_lanes(closed, host_width()))(arrays, usable_cores())
     begin = time.perf_counter()
     program = gpu.device_program(closed, processor)
     run = jax.jit(lambda *arrays: gpu.launched(program, arrays))

@@ -2,12 +2,12 @@
 
 import dataclasses
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._arrays import frozen_tree
 from ..modes import frequency_response, natural_frequencies
 from ..modes.linear_part import linear_part
 from .measure import Direct, Measure
@@ -110,7 +110,7 @@ def response_peaks(system, force, at, low, high, count: int) -> Float[Array, " c
         return response.real**2 + response.imag**2
 
     # The place of a peak moves its height to second order only: it has no derivatives.
-    frozen = jax.tree.map(_stopped, system)
+    frozen = frozen_tree(system)
     slope = jax.grad(height, 1)
     bend = jax.grad(slope, 1)
     grid = jnp.linspace(low, high, _GRID)
@@ -134,10 +134,6 @@ def response_peaks(system, force, at, low, high, count: int) -> Float[Array, " c
     end = jnp.where(values[0] > values[-1], grid[0], grid[-1])
     best = jnp.where(turns[highest_first[0]], peaks[0], jnp.sqrt(height(system, end)))
     return jnp.where(turns[highest_first], peaks, best)
-
-
-def _stopped(leaf):
-    return jax.lax.stop_gradient(leaf) if eqx.is_inexact_array(leaf) else leaf
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 
 from .._environment import kernel_folder
-from .._machine import usable_cores
 from .handler import handler_text, run_text
 from .printer import Program
 
@@ -109,11 +108,6 @@ def host_width() -> int:
 @functools.lru_cache(maxsize=1)
 def _pool(threads: int) -> concurrent.futures.ThreadPoolExecutor:
     return concurrent.futures.ThreadPoolExecutor(threads)
-
-
-def default_threads() -> int:
-    """Return how many threads lanes are shared out to."""
-    return usable_cores()
 
 
 def _pointers(arrays: Sequence[np.ndarray]) -> np.ndarray:

@@ -12,8 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
+from .._machine import usable_cores
 from .assembler import NotPrintedError
-from .cpu import Native, default_threads, host_width
+from .cpu import Native, host_width
 from .printer import Program, Traced, print_lanes, trace
 from .tangents import printing
 
@@ -227,7 +228,7 @@ class _Form:
         width = self._native.program.width
         whole = -(-lanes // width) * width
         padded = [_padded(_moved(np.asarray(leaf), 0, -1), whole) for leaf in leaves]
-        results = self._native(padded, threads or default_threads())
+        results = self._native(padded, threads or usable_cores())
         return [_moved(result, -1, 0)[:lanes] for result in results]
 
     # The same inside JAX's programs.

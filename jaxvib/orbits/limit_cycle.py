@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
+from .._arrays import frozen_tree
 from .._environment import require_float64
 from .._quantity import Range, check_range, reported
 from ..drawing import Drawn, Labels, draw
@@ -139,7 +140,7 @@ def limit_cycle(system, guess, period, *, engine, rtol, evidence) -> LimitCycle:
 @eqx.filter_jit
 def cycle_near(system, guess, period, rtol, factor, engine="auto") -> LimitCycle:
     """Return the cycle that Newton's method finds, from the guess or its transient."""
-    frozen = jax.tree.map(_stopped, system)
+    frozen = frozen_tree(system)
     guess, period = jax.lax.stop_gradient((guess, period))
     shot = shoot_cycle(frozen, guess, period, rtol, rtol * factor, engine)
     return cycle_of_shot(system, shot, rtol * factor, factor < 1)
@@ -305,7 +306,3 @@ def _bars(shot: CycleShot, parts, evidenced) -> _Bars:
         bar,
     )
     return jax.tree.map(lambda bar: jnp.where(evidenced, bar, jnp.nan), bars)
-
-
-def _stopped(leaf):
-    return jax.lax.stop_gradient(leaf) if eqx.is_inexact_array(leaf) else leaf

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Real
 
-from .._arrays import as_array, is_known, on_host
+from .._arrays import as_array, frozen_tree, is_known, on_host
 from .._environment import require_float64
 from .._quantity import Range, check_range
 from ..dynamics.engines import engine_for
@@ -102,7 +102,7 @@ def periodic_orbit(
 
 def _found(system, guess, periods, engine, rtol, evidence) -> PeriodicOrbit:
     require_float64()
-    blocks = decoupled(jax.tree.map(_stopped, system)) if engine == "auto" else None
+    blocks = decoupled(frozen_tree(system)) if engine == "auto" else None
     events = blocks is None and by_events(system, engine)
     # By XLA this division alone would take longer to compile than the rest takes.
     check_period(system, beginning(system).period if events else None)
@@ -142,7 +142,7 @@ def _settled(system):
 
 @eqx.filter_jit
 def _settled_by_xla(system):
-    return settle(jax.tree.map(_stopped, system))
+    return settle(frozen_tree(system))
 
 
 def _shortest(system, guess, *settings) -> PeriodicOrbit:
@@ -192,7 +192,7 @@ def orbit_from_guess(
 
 @eqx.filter_jit
 def _orbit_by_xla(system, guess, periods, rtol, factor, engine, blocks) -> PeriodicOrbit:
-    followed = jax.tree.map(_stopped, system) if blocks is None else blocks
+    followed = frozen_tree(system) if blocks is None else blocks
     guess, tight = jax.lax.stop_gradient(guess), rtol * factor
     if blocks is None and by_events(system, engine):
         leaves, static = eqx.partition(followed, eqx.is_inexact_array)
@@ -201,7 +201,3 @@ def _orbit_by_xla(system, guess, periods, rtol, factor, engine, blocks) -> Perio
         shot = shoot(followed, guess, periods, rtol, tight, GRAZING, engine)
         details = details_of(followed, shot, guess, periods)
     return orbit_of_shot(system, shot, details, periods, tight, factor < 1)
-
-
-def _stopped(leaf):
-    return jax.lax.stop_gradient(leaf) if eqx.is_inexact_array(leaf) else leaf

@@ -41,7 +41,9 @@ def page(pictures: Sequence[Picture], runs: Sequence[Run]) -> str:
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
-    figures = [_figure(picture, number, runs) for number, picture in enumerate(pictures)]
+    figures = [
+        _FIGURES[each.view](each, number, runs) for number, each in enumerate(pictures)
+    ]
     shown = list(zip(pictures, figures, strict=True))
     return string.Template(_inline("page/page.html")).substitute(
         policy=policy,
@@ -61,10 +63,6 @@ def page(pictures: Sequence[Picture], runs: Sequence[Run]) -> str:
         plotly=plotly,
         script=script,
     )
-
-
-def _figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
-    return _FIGURES[picture.view](picture, number, runs)
 
 
 def _charts_figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:

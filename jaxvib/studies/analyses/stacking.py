@@ -20,7 +20,8 @@ def systems(system, samples: Mapping[str, np.ndarray]) -> Iterator:
 def each_system(system, samples: Mapping[str, np.ndarray]):
     """Return the systems of samples as one, each leaf with a leading axis.
 
-    Without a swept path that is the system itself, once.
+    What is done with each can be mapped as it is, and its compiled form serves the next
+    ones as well. Without a swept path that is the system itself, once.
     """
     if not samples:
         return jax.tree.map(lambda leaf: np.asarray(leaf)[None], system)

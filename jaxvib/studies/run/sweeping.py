@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray
@@ -12,7 +11,8 @@ from ..._nearest import unknown_key
 from ..._progress import Report, telling
 from ..._quantity import check_range
 from ...ensemble import map_samples
-from ...systems import parameters, replace
+from ...systems import parameters
+from ..analyses.stacking import each_system
 from ..store.dataset import on_grid
 from ..store.fields import Variable, variables, with_coordinates
 
@@ -53,7 +53,7 @@ def sweep(
     coordinates = _checked(system, columns)
     number = len(next(iter(columns.values())))
     with telling(progress, number, "sweep", "samples") as report:
-        results = map_samples(analysis, _batch(system, columns), progress=report)
+        results = map_samples(analysis, each_system(system, columns), progress=report)
     labelled = with_coordinates(variables(results, ("sample",)), coordinates)
     dataset = xarray.Dataset(
         {name: _entry(field) for name, field in labelled.items() if name not in given},
@@ -91,12 +91,6 @@ def _checked(system, columns) -> dict[str, Variable]:
             raise ValueError(f"{path} is an array; allowed: paths of single numbers")
         coordinates[path] = Variable(("sample",), column, entry.unit, entry.description)
     return coordinates
-
-
-def _batch(system, columns):
-    # The system of every sample, as one pytree with a leading axis: the analysis is
-    # then mapped as it is, and its compiled form serves the next sweep as well.
-    return jax.jit(jax.vmap(lambda values: replace(system, values)))(dict(columns))
 
 
 def _entry(field: Variable):

@@ -65,16 +65,8 @@ def thinning(record: Mapping, most: int | None) -> np.ndarray | None:
     return evenly_chosen(record["samples"], record["grid"], most)
 
 
-def verify(directory: Path) -> None:
-    """Check that a study is complete and each of its bytes as it was written.
-
-    **Raises:** `ValueError` if it is not complete; `OSError` for damage.
-    """
-    verified(directory)
-
-
 def verified(directory: Path) -> tuple[dict, list[Commit]]:
-    """Return the record and the commits of a study, checked as by `verify`.
+    """Return the record and the commits of a study, each of its bytes checked.
 
     Of a study of very many files those of the samples are only there, and each is checked
     when it is read.
