@@ -8,6 +8,12 @@ import jax
 import jax.numpy as jnp
 
 from .breaks import just_after, just_before
+from .scales import base
+
+# Of steps that are taken whatever the error of their columns. Behind the onset of a Hertz
+# contact columns change as the square root of the time since then: steps of a ninth of it
+# are accurate again. Ones that grow as fast as that time itself would never be.
+_GROWTH = 1.125
 
 
 class Progress(NamedTuple):
@@ -32,8 +38,8 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
     pairs (state, rate) must be taken again, smaller; `watch`: a pair (what is known at
     the start, its `update(watched, t0, t1, start, end)` by an accepted step). What was
     watched ends in the solution's `solver_state`. `least`: a step as short as this is
-    taken whatever its error, and the next one may be four times as long: where a gap of a
-    linear contact is zero to the last digit, the stiffness jumps with every rounding.
+    taken whatever the error of its columns, and the next one may be an eighth longer: where
+    a gap is zero to the last digit, a linear contact's stiffness jumps with every rounding.
     `jumps(t, start, end, args)`: whether the field jumps between two states, or None if it
     cannot; whether it did is kept. `crossed(t, state, args)`: the state behind a break that
     is next after a time t, see `breaks`; None where the field never breaks.
@@ -86,9 +92,10 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
             # Without the barrier XLA computes each stage again in every later one.
             rates.append(_computed_once(terms.vf(t0 + node * length, y1, args)))
         error = self.relative(_combined(None, length, tableau.b_error, rates), y0, y1)
-        forced = length <= 1.1 * least  # the times are rounded
+        right = jnp.all(jnp.abs(base(error)) < 1)
+        forced = right & (length <= 1.1 * least)  # the times are rounded
         error = jax.tree.map(lambda e: jnp.where(forced & jnp.isfinite(e), 0.0, e), error)
-        least = jnp.maximum(self.least, jnp.where(forced, 4.0, 0.25) * least)
+        least = jnp.maximum(self.least, jnp.where(forced, _GROWTH, 0.25) * least)
         start, stop = (y0, rate), (y1, rates[-1])
         if self.skips is not None:
             again = self.skips(length, start, stop, args)
