@@ -137,6 +137,11 @@ def kernel_folder() -> str:
     return os.path.join(_cache_root(), "kernels")
 
 
+def study_times_file() -> str:
+    """Return this user's file of what studies took, kept as long as their programs are."""
+    return os.path.join(_cache_root(), "studies.json")
+
+
 def kept_files() -> list[str]:
     """Return this user's files of compiled programs and kernels, of all versions."""
     return [

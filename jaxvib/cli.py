@@ -1,6 +1,7 @@
 """The `jaxvib` command. Everything heavy is imported only by the command that needs it."""
 
 import contextlib
+import json
 import os
 import shlex
 import sys
@@ -155,15 +156,17 @@ def run(
 @main.command()
 @_config
 @_set
+@click.option("--measure", is_flag=True, help="Compute a few samples to tell the time.")
 @_json
-def check(config: str, assignments: tuple[str, ...], as_json: bool) -> None:
-    """Say what a study would cost; runs and writes nothing."""
+def check(config: str, assignments: tuple[str, ...], measure: bool, as_json: bool) -> None:
+    """Say what a study would cost; runs and stores nothing."""
+    started = time.monotonic()
     study = _loaded(config, assignments)
     use_compilation_cache()
     from .studies.run import estimate  # and JAX, after the config is checked
 
     try:
-        found = estimate.estimate(study, study.directory)
+        found = estimate.estimate(study, study.directory, started if measure else None)
     except ValueError as error:
         raise Refusal(str(error)) from None
     tell(found, estimate.lines, as_json=as_json)
@@ -186,7 +189,9 @@ def status(directory: Path, as_json: bool) -> None:
 @click.argument("other", type=click.Path(path_type=Path), required=False)
 def report(directory: Path, other: Path | None) -> None:
     """Draw a study's report anew, or compare two studies."""
-    both = [str(each) for each in (directory, other) if each is not None]
+    folders = [each for each in (directory, other) if each is not None]
+    _refuse_without_study(*folders)
+    both = list(map(str, folders))
     _ending.say(lambda: f"again: {shlex.join(['jaxvib', 'report', *both])}")
     from .reports import write_report
 
@@ -210,6 +215,7 @@ def report(directory: Path, other: Path | None) -> None:
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 def export(directory: Path, file: Path | None) -> None:
     """Write results as .nc (netCDF), .csv, .parquet or .mat, units included."""
+    _refuse_without_study(directory)
     from .studies.store.export import export as exported
 
     with _reading():
@@ -222,6 +228,7 @@ def export(directory: Path, file: Path | None) -> None:
 @click.option("--out", type=click.Path(path_type=Path), required=True)
 def merge(directories: tuple[Path, ...], out: Path) -> None:
     """Put studies of one config with different seeds together."""
+    _refuse_without_study(*directories)
     from .studies.store.merging import merge as merged
 
     with _reading():
@@ -299,8 +306,6 @@ def completion(shell: str) -> None:
 @main.command()
 def schema() -> None:
     """Print every key of a config as a JSON schema."""
-    import json
-
     from .studies.run.schema import schema
 
     click.echo(json.dumps(schema(), indent=2))
@@ -331,6 +336,14 @@ def cite() -> None:
     from .citation import citation
 
     click.echo(citation())
+
+
+def _refuse_without_study(*directories: Path) -> None:
+    from .studies.store.mending import has_study  # before what takes a second to import
+
+    for directory in directories:
+        if not has_study(directory):
+            raise Refusal(f"{directory} holds no study")
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 import concurrent.futures
 import os
 import shlex
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -108,7 +109,7 @@ class Session:
 
     def report(self) -> int:
         """Draw the report, print the summary and return the exit code."""
-        from .studies.run import summary
+        from .studies.run import past, summary
 
         found = summary.summary(self.study, self.directory)
         if self.study.output.report:
@@ -116,6 +117,7 @@ class Session:
 
             found["report"] = str(write_report(self.directory))
         found["next"] = self._next()
+        past.remember_run(self.study, self.directory, time.monotonic() - self._started)
 
         def lines(found: dict) -> list[str]:
             ends = [f"{key:10} {found[key]}" for key in ("report", "next") if key in found]

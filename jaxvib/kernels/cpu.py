@@ -12,11 +12,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import jax
 import numpy as np
 
 from .._environment import kernel_folder
 from .handler import handler_text, run_text
 from .printer import Program
+
+COMPILED = "/jaxvib/kernels/compile_duration"  # as JAX names its own
 
 # Lanes that one thread takes at a time: few enough to share out, enough to be worth it.
 _SHARE = 256
@@ -154,6 +157,7 @@ def _object(program: Program, features: str, level: int) -> bytes:
     known = _kept(program, features, level)
     if known is not None:
         return known
+    began = time.monotonic()
     llvm, text = bindings(), _text(program)
     kept = _path(text, features, level)
     module = llvm.parse_assembly(text)
@@ -166,6 +170,7 @@ def _object(program: Program, features: str, level: int) -> bytes:
         code = machine.emit_object(module)
     if kept is not None:
         write_kept(kept, code)
+    jax.monitoring.record_event_duration_secs(COMPILED, time.monotonic() - began)
     return code
 
 

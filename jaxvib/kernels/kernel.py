@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import logging
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -18,6 +19,7 @@ from .cpu import Native, host_width
 from .printer import Program, Traced, print_lanes, trace
 from .tangents import printing
 
+PRINTED = "/jaxvib/kernels/print_duration"  # as JAX names its own
 _LOG = logging.getLogger(__name__)
 
 
@@ -163,6 +165,13 @@ class Kept(Protocol):
 
 
 def _traced(flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]) -> Traced:
+    began = time.monotonic()
+    traced = _printed(flat, shapes)
+    jax.monitoring.record_event_duration_secs(PRINTED, time.monotonic() - began)
+    return traced
+
+
+def _printed(flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]) -> Traced:
     closed, results = trace(flat, shapes)
     if not shapes:
         return Traced(None, results, "it takes no arrays")

@@ -1,33 +1,38 @@
 """What a study would cost: samples, memory and time, before anything runs."""
 
 import os
-import platform
 from pathlib import Path
 from typing import Any
 
 from ..._machine import memory
 from ..._words import duration
 from ..analyses.kinds import ANALYSES
-from ..store.folder import Folder
 from ..store.store import has_study
-from ..store.times import read_times
 from .chunk import build, number_of_chunks
 from .device import choose
+from .measuring import measure
 from .memory import needed, size, too_large
+from .past import recall, remember
 from .study import Study
 
 _TAKEN = "holds a study already"
 
 
-def estimate(study: Study, directory: Path) -> dict[str, Any]:
-    """Return samples, memory and time of a study; nothing is run or written.
+def estimate(
+    study: Study, directory: Path, measured_from: float | None = None
+) -> dict[str, Any]:
+    """Return samples, memory and time of a study; nothing is stored.
 
-    The time is that of the last study of the same kinds on this machine, in the folder
-    of the results or beside it, taken to the number of samples; without one nothing is
-    known of it. **Raises:** `ValueError` for a study that could not be run here.
+    The time is that of the last run on this machine of the same structure, or else of the
+    same kinds, taken to the number of samples; without one nothing is known of it.
+    `measured_from`: when the command began, by `time.monotonic`, to compute a few samples
+    instead. **Raises:** `ValueError` for a study that could not be run here.
     """
     _, device = choose(study.run.device)
     build(study)
+    if measured_from is not None:
+        remember(study, measure(study, measured_from))
+    took = recall(study)
     return {
         "study": study.title,
         "described": study.described(),
@@ -44,7 +49,7 @@ def estimate(study: Study, directory: Path) -> dict[str, Any]:
         "fits": too_large(study) is None,
         "stored": study.samples
         * ANALYSES[study.analysis.kind].sample_bytes(study.analysis),
-        "time": _time(study, directory),
+        "time": _expected(study, took),
         "results": str(directory),
         "free": not has_study(directory),
     }
@@ -53,7 +58,7 @@ def estimate(study: Study, directory: Path) -> dict[str, Any]:
 def lines(found: dict[str, Any]) -> list[str]:
     """Return what `estimate` found for a person."""
     here = f": more than the {size(found['memory_here'])} here"
-    number, time = found["chunks"], found["time"]
+    number = found["chunks"]
     return [
         f"samples    {found['described']}",
         f"work       {found['analysis']}, evidence {found['evidence']}, rtol "
@@ -61,61 +66,38 @@ def lines(found: dict[str, Any]) -> list[str]:
         f"device     {found['device']}, {found['cores']} cores",
         f"memory     about {size(found['memory_needed'])}{'' if found['fits'] else here}, "
         f"and {size(found['stored'])} on disk",
-        f"time       {_unknown(found) if time is None else _told(time)}",
+        f"time       {_unknown(found) if found['time'] is None else _told(found)}",
         f"results    {found['results']} {'is free' if found['free'] else _TAKEN}",
     ]
 
 
-def _time(study: Study, directory: Path) -> dict[str, Any] | None:
-    sessions = {
-        folder: session
-        for folder in (directory, *sorted(directory.parent.glob("*")))
-        if (session := _last_session(study, folder)) is not None
-    }
-    if not sessions:
+def _expected(study: Study, took: dict[str, Any] | None) -> dict[str, Any] | None:
+    if took is None:
         return None
-    folder = max(sessions, key=lambda each: str(sessions[each]["started"]))
-    last = sessions[folder]
-    before = last["startup_seconds"] + last["compile_seconds"]
-    each = max(0.0, last["seconds"] - before) / last["samples"]
-    return {
-        "seconds": before + each * study.samples,
-        "before": before,
-        "each": each,
-        "of": last["samples"],
-        "in": str(folder),
-    }
+    others = took["startup"] + took["compile"] + took["after"]
+    return took | {"seconds": others + took["each"] * study.samples}
 
 
-def _told(time: dict[str, Any]) -> str:
+def _told(found: dict[str, Any]) -> str:
+    time = found["time"]
+    number = time["samples"]
+    some = f"{number} sample{'s' * (number > 1)}"
+    spread = ""
+    if "low" in time:
+        source = f"{some} were measured"
+        spread = f" ({time['low']:.2g} to {time['high']:.2g} s)"
+    elif time["same"]:
+        source = f"{some} took in the last run of this structure"
+    else:
+        source = f"{some} took in the last run of these kinds; another structure may differ"
+    made = "load or trace programs" if time["same"] else "compile"
     return (
-        f"about {duration(time['seconds'])}: {duration(time['before'])} to start and "
-        f"compile, {time['each']:.2g} s for each sample, as {time['of']} "
-        f"sample{'s' * (time['of'] > 1)} took in {time['in']}"
+        f"{'at least' if time['bound'] else 'about'} {duration(time['seconds'])}: "
+        f"{duration(time['startup'])} to start, {duration(time['compile'])} to {made}, "
+        f"{time['each']:.2g} s for each sample{spread}; as {source}"
     )
 
 
 def _unknown(found: dict[str, Any]) -> str:
     kinds = f"{found['analysis']} of {found['system']}"
-    return f"not known: none of the studies beside the results is one of {kinds}"
-
-
-def _last_session(study: Study, folder: Path) -> dict | None:
-    """Return the last session of a study of the same kinds that was run here."""
-    try:
-        record = Folder(folder).read_json("study.json")
-    except OSError:
-        return None
-    if [record.get(key) for key in ("analysis", "system")] != [
-        study.analysis.kind, study.system.kind,
-    ]:  # fmt: skip
-        return None
-    return next(
-        (
-            session
-            for session in reversed(read_times(folder)["sessions"])
-            if session["samples"] and session.get("host") == platform.node()
-            and "started" in session
-        ),
-        None,
-    )  # fmt: skip
+    return f"not known: no {kinds} was run here; --measure computes a few samples"

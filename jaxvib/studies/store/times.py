@@ -12,13 +12,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-import jax
-
+from .compiling import Compiling
 from .folder import Folder
 
 FILE = "times.json"
 _NUMBERS = ("samples", "seconds", "startup_seconds", "compile_seconds")
-_COMPILING = "/jax/core/compile/backend_compile_duration"
 
 
 def read_times(directory: Path) -> dict[str, list[dict]]:
@@ -55,16 +53,17 @@ class Times:
             "host": platform.node(),
             "cores": os.cpu_count(),
         }
-        session |= {"samples": 0, "compile_seconds": 0.0}
+        session |= {"samples": 0}
+        self._compiling = Compiling()
         self.sessions = [*before["sessions"], session]
 
     def __enter__(self) -> "Times":
-        jax.monitoring.register_event_duration_secs_listener(self._listen)
+        self._compiling.__enter__()
         self.note()
         return self
 
     def __exit__(self, *_) -> None:
-        jax.monitoring.unregister_event_duration_listener(self._listen)
+        self._compiling.__exit__()
         self.note()
 
     def note(self, samples: int = 0) -> None:
@@ -74,13 +73,9 @@ class Times:
         session["samples"] += samples
         session["seconds"] = round(now - self._started, 3)
         session["startup_seconds"] = round(self._computing - self._started, 3)
+        session["compile_seconds"] = round(self._compiling.seconds, 3)
+        session["backend_seconds"] = round(self._compiling.backend_seconds, 3)
+        session["cold"] = self._compiling.cold
         text = json.dumps({"sessions": self.sessions}, indent=2) + "\n"
         with contextlib.suppress(OSError):  # no result hangs on it
             self._folder.write(FILE, text.encode(), sync=False)
-
-    def _listen(self, event: str, duration_secs: float, **kwargs: str | int) -> None:
-        if event == _COMPILING:
-            session = self.sessions[-1]
-            session["compile_seconds"] = round(
-                session["compile_seconds"] + duration_secs, 3
-            )

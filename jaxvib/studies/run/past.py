@@ -1,0 +1,126 @@
+"""What studies took on this machine, kept beside the programs that were compiled for them.
+
+`jaxvib cache clear` removes both, so that what is known of a structure is known of one
+whose programs are kept. Nothing else needs the file: one that is damaged knows nothing.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ..._environment import study_times_file
+from ..store.provenance import versions
+from ..store.times import read_times
+from .study import Study
+
+_MOST = 500  # structures, the last ones
+_NUMBERS = ("samples", "startup", "compile", "backend", "each", "after")
+
+
+def remember(study: Study, took: dict[str, Any]) -> None:
+    """Keep what a study took: `_NUMBERS`, in seconds, and whether it was `cold`."""
+    found = _read()
+    key = _structure(study)
+    before = found.pop(key, {})
+    kinds = {"analysis": study.analysis.kind, "system": study.system.kind}
+    state = "cold" if took["cold"] else "warm"
+    found[key] = before | kinds | {state: took, "last": state}
+    text = json.dumps(dict(list(found.items())[-_MOST:]))
+    path = study_times_file()
+    with contextlib.suppress(OSError):  # no result hangs on it
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            "w", dir=os.path.dirname(path), delete=False
+        ) as file:
+            file.write(text)
+        os.replace(file.name, path)
+
+
+def remember_run(study: Study, directory: Path, seconds: float) -> None:
+    """Keep what a run took that has just ended, after so many seconds in all."""
+    last = read_times(directory)["sessions"][-1:]
+    if not last or not last[0]["samples"] or study.run.workers > 1 or study.run.cluster:
+        return  # what others compiled is not known here
+    startup, compiled = last[0]["startup_seconds"], last[0]["compile_seconds"]
+    computing = max(0.0, last[0]["seconds"] - startup - compiled)
+    took = {
+        "samples": last[0]["samples"],
+        "startup": startup,
+        "compile": compiled,
+        "backend": last[0]["backend_seconds"],
+        "each": computing / last[0]["samples"],
+        "after": max(0.0, seconds - last[0]["seconds"]),
+        "cold": last[0]["cold"],
+    }
+    remember(study, took)
+
+
+def recall(study: Study) -> dict[str, Any] | None:
+    """Return what such a study took last, and what of it to expect; `None` if unknown.
+
+    `same`: whether that was one of the same structure, whose programs are kept. Otherwise
+    it was the last one of the same kinds, and programs are to be compiled.
+    """
+    found = _read()
+    entry = found.get(_structure(study))
+    same = entry is not None
+    if entry is None:
+        kinds = [study.analysis.kind, study.system.kind]
+        alike = [e for e in found.values() if [e.get("analysis"), e.get("system")] == kinds]
+        entry = alike[-1] if alike else None
+    if entry is None:
+        return None
+    took = dict(entry[entry["last"]])
+    cold = entry.get("cold")
+    if same and took["cold"]:
+        took["compile"] -= took["backend"]  # loading takes next to nothing
+    if not same and cold is not None:
+        took["compile"] = cold["compile"]
+    return took | {"same": same, "bound": not same and cold is None}
+
+
+def _structure(study: Study) -> str:
+    """Return a name for what programs and the cost of a sample hang on."""
+    resolved = study.resolved()
+    parts = [
+        _without_numbers(resolved["system"]),
+        resolved["analysis"],
+        sorted(study.paths),
+        [study.run.rtol, study.run.evidence, study.run.device],
+        versions(),
+        os.environ.get("JAX_COMPILATION_CACHE_DIR"),
+    ]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _without_numbers(table: Any) -> Any:
+    if isinstance(table, dict):
+        return {key: _without_numbers(value) for key, value in table.items()}
+    if isinstance(table, list):
+        return [_without_numbers(value) for value in table]
+    return "real" if isinstance(table, float) else table
+
+
+def _read() -> dict[str, Any]:
+    try:
+        with open(study_times_file(), encoding="utf-8") as file:
+            found = json.load(file)
+        return {key: each for key, each in found.items() if _is_entry(each)}
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
+def _is_entry(found: Any) -> bool:
+    try:
+        known = [found[state] for state in ("cold", "warm") if state in found]
+        return found[found["last"]] in known and all(
+            type(took[key]) in (int, float) and 0 <= took[key] < 1e12
+            for took in known
+            for key in _NUMBERS
+        )
+    except (KeyError, TypeError):
+        return False
