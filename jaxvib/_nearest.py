@@ -1,11 +1,16 @@
-"""The message for a name that nobody knows: which known one is nearest."""
+"""Messages for names that nobody knows, with the nearest one, and for wrong arguments."""
 
+import collections.abc
 import difflib
 import functools
 import inspect
 import itertools
+import types
+import typing
 from collections.abc import Iterable
 from typing import Any
+
+from ._words import cut
 
 _MOST_COMPARED = 1000  # names: a second's work
 _LONGEST_COMPARED = 200  # characters: comparing takes their square
@@ -27,23 +32,101 @@ def unknown_key(kind: str, key: str, known: Iterable[str]) -> str:
 
 @functools.cache
 def with_nearest_arguments(found: Any) -> Any:
-    """Return a function that names the nearest argument of one that it does not have.
+    """Return a function that says what is wrong with the arguments of one.
 
     `two_body_impact(main_mas=1.0)` is then told of `main_mass` as a wrong key in a config
-    is. What is no plain function is returned as it is, and the same one each time.
+    is, and `periodic_orbit("quick")` that a system is asked for. What is no plain function
+    is returned as it is, and the same one each time.
     """
     if not inspect.isfunction(found):
         return found
     kinds = inspect.signature(found).parameters
-    if any(each.kind is each.VAR_KEYWORD for each in kinds.values()):
-        return found
-    known = [name for name, each in kinds.items() if each.kind is not each.POSITIONAL_ONLY]
+    annotations = {name: each.annotation for name, each in kinds.items()}
+    positional = [
+        name for name, each in kinds.items() if each.kind is not each.KEYWORD_ONLY
+    ]
 
     @functools.wraps(found)
     def called(*given, **named):
-        for name in named:
-            if name not in known:
-                raise TypeError(unknown_key(f"argument of {found.__name__}()", name, known))
+        refuse_unknown(found, named)
+        for name, value in [*zip(positional, given, strict=False), *named.items()]:
+            _check_kind(name, value, annotations[name])
         return found(*given, **named)
 
     return called
+
+
+def refuse_unknown(found: Any, named: Iterable[str]) -> None:
+    """Raise `TypeError` for names that no argument of a function or class has."""
+    for name in named:
+        known = _arguments(found)
+        if known is not None and name not in known:
+            raise TypeError(unknown_key(f"argument of {found.__name__}()", name, known))
+
+
+@functools.cache
+def _arguments(found: Any) -> list[str] | None:
+    """Return the arguments that can be named, `None` where any can."""
+    called = found.__init__ if isinstance(found, type) else found
+    kinds = inspect.signature(called).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in kinds.values()):
+        return None
+    named = [name for name, each in kinds.items() if each.kind is not each.POSITIONAL_ONLY]
+    return [name for name in named if name != "self"]
+
+
+def _check_kind(name: str, value: object, annotation: Any) -> None:
+    """Raise `TypeError` unless a value has one of the classes that are asked for.
+
+    Of what takes numbers, `ValueError` for text, and for a list in a number's place.
+    """
+    kinds, numbers, scalar = _kinds(annotation)
+    if kinds and not isinstance(value, kinds):
+        allowed = " or ".join(sorted(map(_named, kinds)))
+        what = f" = {cut(repr(value), 60)}" if isinstance(value, str | float) else ""
+        kind = type(value).__name__
+        raise TypeError(f"{name}{what} is of type {kind}; allowed: {allowed}")
+    listed = isinstance(value, list | tuple)
+    texts = value if listed else [value]
+    if numbers and any(isinstance(each, str) for each in texts):
+        shown = cut(repr(value), 60)
+        raise ValueError(f"{name} = {shown} is not a number; allowed: one in SI units")
+    shape = (len(value),) if listed else getattr(value, "shape", ())
+    if scalar and shape:
+        raise ValueError(f"{name} has shape {shape}; allowed: (), a number")
+
+
+@functools.cache
+def _kinds(annotation: Any) -> tuple[tuple[type, ...], bool, bool]:
+    """Return what is asked for: classes if all are ours, numbers, a single number."""
+    union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
+    parts = typing.get_args(annotation) if union else (annotation,)
+    kinds = tuple(typing.get_origin(part) or part for part in parts)
+    if all(map(_is_ours, kinds)):
+        return kinds, False, False
+    arrays = [kind for kind in kinds if _root(kind) in ("jaxtyping", "numpy")]
+    texts = str in kinds or any(str in typing.get_args(part) for part in parts)
+    numbers = not texts and bool(arrays or {float, int} & set(kinds))
+    plain = {float, int, type(None)}
+    scalar = numbers and all(
+        kind in plain or getattr(kind, "dim_str", None) == "" for kind in kinds
+    )
+    return (), numbers, scalar
+
+
+def _is_ours(kind: Any) -> bool:
+    callable_ = kind is collections.abc.Callable
+    ours = isinstance(kind, type) and (_root(kind) == "jaxvib" or _named(kind) == _SYSTEM)
+    return callable_ or kind is type(None) or ours
+
+
+def _root(kind: Any) -> str:
+    return getattr(kind, "__module__", "").partition(".")[0]
+
+
+def _named(kind: type) -> str:
+    names = {"Callable": "a function", "NoneType": "None", "Module": _SYSTEM}
+    return names.get(kind.__name__, kind.__name__)
+
+
+_SYSTEM = "a system"

@@ -129,6 +129,8 @@ def bifurcation_diagram(
     argument out of its.
     """
     values = np.asarray(values, float)
+    if values.ndim != 1 or not values.size:
+        raise ValueError(f"values have shape {values.shape}; allowed: (n,), one or more")
     leaves, static = batched(system, {path: values})
     refuse_autonomous(system)
     settings.refuse("bifurcation_diagram", "evidence", "chunk")

@@ -95,6 +95,11 @@ def periodic_orbit(
             f"period = {period} of a system whose loads repeat; allowed: periods, the "
             "number of the load's in one of the motion"
         )
+    if not hasattr(system, "rest"):
+        raise TypeError(
+            f"periodic_orbit of {type(system).__name__}, which has no loads; allowed: a "
+            "system that is moved, such as ImpactSystem with its loads"
+        )
     found = _found(system, guess, periods, engine, rtol, evidence)
     raise_if_empty("periodic_orbit", throw, found.result, found.largest_multiplier)
     return found

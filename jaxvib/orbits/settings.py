@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+from .._nearest import refuse_unknown
 from .._quantity import Range, check_range
 from .evidence import evidence_factor
 from .periodic_orbit import LONGEST_PERIOD
@@ -11,6 +12,11 @@ from .periodic_orbit import LONGEST_PERIOD
 @dataclasses.dataclass(frozen=True)
 class Settings:
     """Settings of several verbs, of which one may have no use for some."""
+
+    def __new__(cls, *given, **named):
+        """Return settings to be filled. **Raises:** `TypeError` for a misspelt one."""
+        refuse_unknown(cls, named)
+        return super().__new__(cls)
 
     def refuse(self, verb: str, *names: str) -> None:
         """Raise `ValueError` if a setting is given that a verb has no use for."""

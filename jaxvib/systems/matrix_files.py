@@ -1,5 +1,8 @@
 """Matrices read from files, and what was found in them."""
 
+import functools
+import struct
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -129,7 +132,14 @@ def _read(name: str, given: str | Path) -> np.ndarray:
     ending = Path(path).suffix
     if ending not in FORMATS:
         raise ValueError(f"{name} = {path!r}; allowed: files {', '.join(FORMATS)}")
-    matrix = _LOADERS[ending](Path(path), key)
+    try:
+        matrix = _LOADERS[ending](Path(path))
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{name} = {path!r}: no such file") from None
+    except _UNREADABLE as error:
+        raise ValueError(f"{name} = {path!r} cannot be read: {error}") from None
+    if isinstance(matrix, dict):
+        matrix = _chosen(path, key, matrix)
     if hasattr(matrix, "toarray"):
         matrix = matrix.toarray() if matrix.shape[0] <= MOST_FREEDOMS else matrix
     shape = np.shape(matrix)
@@ -144,23 +154,18 @@ def _read(name: str, given: str | Path) -> np.ndarray:
     return matrix.astype(float)
 
 
-def _of_market(path: Path, key: str):
-    return scipy.io.mmread(path)
+def _of_matlab(path: Path):
+    return {name: each for name, each in scipy.io.loadmat(path).items() if name[0] != "_"}
 
 
-def _of_matlab(path: Path, key: str):
-    held = {name: each for name, each in scipy.io.loadmat(path).items() if name[0] != "_"}
-    return _chosen(path, key, held)
-
-
-def _of_numpy(path: Path, key: str):
+def _of_numpy(path: Path):
     with np.load(path, allow_pickle=False) as held:
         if {"indptr", "format"} <= set(held.files):
             return scipy.sparse.load_npz(path)
-        return _chosen(path, key, {name: held[name] for name in held.files})
+        return {name: held[name] for name in held.files}
 
 
-def _chosen(path: Path, key: str, held: dict):
+def _chosen(path: str, key: str, held: dict):
     if not key and len(held) == 1:
         return next(iter(held.values()))
     if key not in held:
@@ -170,9 +175,14 @@ def _chosen(path: Path, key: str, held: dict):
     return held[key]
 
 
+# What is raised of files that are none of their kind, or damaged.
+_UNREADABLE = (
+    ValueError, TypeError, EOFError, OverflowError, NotImplementedError, struct.error,
+    zipfile.BadZipFile, scipy.io.matlab.MatReadError,
+)  # fmt: skip
 _LOADERS = {
-    ".mtx": _of_market,
+    ".mtx": scipy.io.mmread,
     ".mat": _of_matlab,
     ".npz": _of_numpy,
-    ".npy": lambda path, key: np.load(path, allow_pickle=False),
+    ".npy": functools.partial(np.load, allow_pickle=False),
 }

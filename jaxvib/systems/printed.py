@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 
+from .._nearest import refuse_unknown
 from .._shown import Shown
 from .parameters import parameters
 
@@ -11,6 +12,11 @@ _MOST_LINES = 8  # of a system: what is read at a glance
 
 class Printed(Shown):
     """A module that prints its physical parameters with their units."""
+
+    def __new__(cls, *given, **named):
+        """Return a module to be filled. **Raises:** `TypeError` for a misspelt argument."""
+        refuse_unknown(cls, named)
+        return super().__new__(cls)
 
     def __repr__(self) -> str:
         groups: dict[str, list[str]] = {}

@@ -70,13 +70,15 @@ def wave_packet(
     It travels with the branch's group velocity (see `BeamChain.bands`). **Arguments:**
     `centre` and `width` in bodies; `wave_number` in rad per body; `amplitude`: of the
     displacement, m, where it is the larger part of the wave. **Raises:** `ValueError`
-    for a width that is not positive or a chain with defects.
+    for a width that is not positive, a centre beyond the chain or a chain with defects.
 
     >>> state = jv.dynamics.wave_packet(chain, centre=16, width=3.0, wave_number=0.9)
     >>> state.shape
     (4, 32)
     """
     check_range("width", width, "bodies", Range(above=0.0))
+    last = chain.bodies - 1
+    check_range("body in the middle", centre, "", Range(at_least=0.0, at_most=last))
     if not chain.uniform:
         raise ValueError("the chain has defects; wave packets are those of a uniform one")
     numbers = jnp.arange(float(chain.bodies)) - centre

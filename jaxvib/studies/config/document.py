@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import functools
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,6 +52,23 @@ class Document:
             path = path.rpartition(".")[0]
         return self.name
 
+    def where_named(self, words: str, section: str = "") -> str:
+        """Return the place of the key that a message speaks of, or else of a section."""
+        most, best = 0, section
+        words = words.partition("did you mean")[0]
+        for path in self.origins:
+            if path.startswith(section):
+                steps = path.split(".")
+                ends = [".".join(steps[i:]) for i in range(1, len(steps))]
+                said = [e for e in ends if "." in e and e in words]
+                said += [e for e in ends if f"'{e}'" in words or words.startswith(f"{e} ")]
+                value = functools.reduce(_inside, steps, self.tables)
+                said += [value] if isinstance(value, str) and f"'{value}'" in words else []
+                longest = max(map(len, said), default=0)
+                if longest > most:
+                    most, best = longest, path
+        return self.where(best)
+
     def override(self, assignments: Iterable[str], sections: Sequence[str]) -> "Document":
         """Return the document with `path=value` put on some of its paths.
 
@@ -72,6 +90,10 @@ class Document:
         changed = Document(tables, self.name, origins)
         _check_keys(changed)
         return changed
+
+
+def _inside(table: object, step: str) -> object:
+    return table.get(step) if isinstance(table, Mapping) else None
 
 
 def read(path: Path) -> Document:

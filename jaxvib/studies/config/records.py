@@ -61,6 +61,11 @@ def with_records(table: dict, path: str, document: Document) -> dict:
         content = _content(Path(document.name).parent / given["data"])
         columns = _columns(content, given.get("time"), given["value"])
     except (OSError, ValueError) as error:
+        columns_ = (key for key in ("time", "value") if key in given)
+        of = next(
+            (k for k in columns_ if f"column {shown(given[k])} " in str(error)), "data"
+        )
+        where = document.where(f"{path}.{of}")
         raise ValueError(
             f"{where}: {path}.data = {shown(given['data'])}: {error}"
         ) from None

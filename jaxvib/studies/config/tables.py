@@ -123,7 +123,9 @@ def validated(model: type[Table], table, prefix: str, document: Document):
     try:
         return model.model_validate(table)
     except pydantic.ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        # A misspelt key is missing where it should be; it is what is to be told of.
+        faults = error.errors(include_url=False)
+        first = next((e for e in faults if e["type"] == "extra_forbidden"), faults[0])
         raise ValueError(_message(first, model, prefix, document)) from None
 
 

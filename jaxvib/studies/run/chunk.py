@@ -58,6 +58,14 @@ def chunk_part(study: Study, number: int) -> slice:
 
 def build(study: Study):
     """Return the system of a study. **Raises:** `ValueError` if it cannot be built."""
+    try:
+        return _built(study)
+    except ValueError as error:
+        place = study.document.where_named(str(error))
+        raise ValueError(f"{place}: {error}") from error
+
+
+def _built(study: Study):
     system = SYSTEMS[study.system.kind].build(study.system)
     values = {
         path: float(np.asarray(entry.value))

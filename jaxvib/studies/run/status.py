@@ -8,7 +8,7 @@ from ..._words import duration
 from ..store.folder import Folder
 from ..store.journal import Journal
 from ..store.lock import is_held
-from ..store.store import has_study
+from ..store.mending import has_study
 from ..store.stored import read_record
 from .watch import FILE
 

@@ -131,6 +131,7 @@ class Study:
     samples: int
     run: Run
     output: Output
+    document: Document = dataclasses.field(repr=False, compare=False)
 
     @property
     def directory(self) -> Path:
@@ -232,13 +233,15 @@ def _checked(document: Document, name: str) -> Study:
         number,
         run,
         validated(Output, tables.get("output", {}), "output", document),
+        document,
     )
     try:
         given = flattened(_given(system))
         known = {path: given[path] for path in declared if path in given}
         analysis_kind.check(analysis, known, declared)
     except ValueError as error:
-        raise ValueError(f"{document.where('analysis')}: analysis: {error}") from None
+        where = document.where_named(str(error), "analysis")
+        raise ValueError(f"{where}: analysis: {error}") from None
     return study
 
 

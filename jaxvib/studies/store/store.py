@@ -233,6 +233,8 @@ def check_free(directory: Path) -> None:
     """Raise `FileExistsError` for a folder in which a study would write over something."""
     if has_study(directory):
         raise FileExistsError(f"{directory} holds a study already")
+    if directory.exists() and not directory.is_dir():
+        raise FileExistsError(f"{directory} is a file; allowed: a folder by --out")
     folder = Folder(directory)
     for name in _WRITTEN:
         if folder.kind(name):

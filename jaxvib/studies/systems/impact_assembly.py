@@ -392,7 +392,7 @@ def _part(keys: tuple[str, ...], entry, path: str, document: Document) -> Table:
         found = f"is missing ({path} = {shown(entry)})" if kind is None else "is not known"
         said = "" if kind is None else f" = {shown(kind)}"
         raise ValueError(
-            f"{document.where(path)}: {path}.{key}{said} {found}; allowed: "
+            f"{document.where(f'{path}.{key}')}: {path}.{key}{said} {found}; allowed: "
             f"{', '.join(map(shown, kinds))}{hint}"
         )
     return validated(part_tables()[f"{key}_{kind}"], entry, path, document)
