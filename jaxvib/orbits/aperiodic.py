@@ -11,7 +11,7 @@ import numpy as np
 
 from ..ensemble import Reason, map_samples
 from ..kernels.library import library_kernel
-from .linear_end import attracts, linear_but_for_contacts, linear_end
+from .linear_steady_state import attracts, linear_but_for_contacts, linear_steady_state
 from .settling import Records, track_aperiodic
 from .shooting import scales
 
@@ -264,7 +264,7 @@ def _units_stage(static):
         system = eqx.combine(leaves, static)
         least = jnp.zeros(())
         if linear_but_for_contacts(system):
-            end = linear_end(system)
+            end = linear_steady_state(system)
             decays = _DECAY_TIMES * end.decay / system.period()
             least = jnp.where(attracts(end), decays, 0.0)
         return scales(system, state), least

@@ -30,9 +30,9 @@ from .attractors import (
     periodic_motion,
     same,
 )
-from .linear_end import (
+from .linear_steady_state import (
     linear_but_for_contacts,
-    linear_end,
+    linear_steady_state,
     never_settles,
     stays_apart,
     transient_periods,
@@ -226,7 +226,7 @@ class _Search:
         self.rtol, self.engine, self.transient = settings.rtol, engine, transient
         self.end = None
         if linear_but_for_contacts(system):
-            self.end = numbers(eqx.filter_jit(linear_end)(system))
+            self.end = numbers(eqx.filter_jit(linear_steady_state)(system))
             limit = transient_periods(self.end, self.period, transient)
             self.transient = int(limit)
         self.attractors: list[Found] = []

@@ -14,10 +14,10 @@ from ..ensemble import Reason, compile_ahead, map_samples
 from ..systems.parameters import parameters, replace
 from ..systems.periods import refuse_autonomous
 from .aperiodic import Watched, limit_of, track_stage, watch_out
-from .linear_end import (
-    LinearEnd,
+from .linear_steady_state import (
+    LinearSteadyState,
     linear_but_for_contacts,
-    linear_end,
+    linear_steady_state,
     never_settles,
     stays_apart,
     transient_periods,
@@ -203,18 +203,18 @@ def batched(system: eqx.Module, samples: Mapping[str, Sequence[float] | np.ndarr
 
 
 class _Start(NamedTuple):
-    """Where a sample begins: its state at rest, its period, its `LinearEnd` or None."""
+    """Where a sample begins: its state at rest, its period, its steady state or None."""
 
     state: np.ndarray
     period: np.ndarray
-    end: LinearEnd | None
+    end: LinearSteadyState | None
 
 
 @functools.lru_cache(maxsize=32)
 def _rest_stage(static):
     def stage(leaves):
         system = eqx.combine(leaves, static)
-        end = linear_end(system) if linear_but_for_contacts(system) else None
+        end = linear_steady_state(system) if linear_but_for_contacts(system) else None
         return _Start(system.rest(), system.period(), end)
 
     return stage

@@ -11,9 +11,9 @@ from ..dynamics.observables import largest_forces
 from ..ensemble import Reason
 from ..systems.periods import period_of
 from ..systems.system import System
-from .linear_end import (
+from .linear_steady_state import (
     linear_but_for_contacts,
-    linear_end,
+    linear_steady_state,
     stays_apart,
     transient_periods,
 )
@@ -80,7 +80,7 @@ def run_out(system: System, state, least: int, rtol, engine="auto"):
     or until no gap closes any more: it is then in its steady state.
     """
     period = system.period()
-    end = linear_end(system) if linear_but_for_contacts(system) else None
+    end = linear_steady_state(system) if linear_but_for_contacts(system) else None
     most = least if end is None else transient_periods(end, period, least)
 
     def go_on(last: _Transient):

@@ -8,9 +8,9 @@ from jaxtyping import Array, Float, Int
 from .._arrays import is_known, library_of, loop, on_host
 from ..ensemble import Reason
 from ..systems.system import System
-from .linear_end import (
+from .linear_steady_state import (
     linear_but_for_contacts,
-    linear_end_of,
+    linear_steady_state_of,
     stays_apart,
     transient_periods,
 )
@@ -49,7 +49,7 @@ def settle(system: System) -> tuple[Any, Any, Any]:
         begin = Beginning(system.equation(), system.rest(), system.period())
     end, most = None, LEAST_TRANSIENT
     if linear_but_for_contacts(system):
-        end = linear_end_of(begin.equation, begin.period)
+        end = linear_steady_state_of(begin.equation, begin.period)
         most = transient_periods(end, begin.period, LEAST_TRANSIENT)
     stage = strobe_kernel(static, count, LONGEST_PERIOD, "auto")
     xp = library_of(begin)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.orbits.linear_end import (
-    linear_end,
-    linear_end_of,
+from jaxvib.orbits.linear_steady_state import (
+    linear_steady_state,
+    linear_steady_state_of,
     stays_apart,
     transient_periods,
 )
@@ -91,12 +91,12 @@ def test_the_end_of_a_linear_transient_is_the_same(loads):
     )  # fmt: skip
 
     def end(system):
-        end = linear_end(system)
+        end = linear_steady_state(system)
         apart = stays_apart(end, system.rest())
         return end, apart, transient_periods(end, system.period(), 10)
 
     hosts = jax.tree.map(np.asarray, (system.equation(), system.period()))
-    known = linear_end_of(*hosts)
+    known = linear_steady_state_of(*hosts)
     found = known, stays_apart(known, np.zeros(4)), transient_periods(known, hosts[1], 10)
     for one, other in zip(
         jax.tree.leaves(found), jax.tree.leaves(jax.jit(end)(system)), strict=True

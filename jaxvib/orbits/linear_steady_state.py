@@ -20,7 +20,7 @@ _ROUNDING = 1e-6
 _POINTS = 512  # in one period, where several loads are added up
 
 
-class LinearEnd(NamedTuple):
+class LinearSteadyState(NamedTuple):
     r"""What a system that is linear but for its contacts does while no gap closes.
 
     From a state $s$ it moves as $s_0(t) + V e^{\Lambda t} V^{-1} (s - s_0(0))$.
@@ -48,12 +48,12 @@ def linear_but_for_contacts(system: System) -> bool:
     )
 
 
-def linear_end(system: System) -> LinearEnd:
-    """Return the linear end of a system, see `linear_end_of`."""
-    return linear_end_of(system.equation(), system.period())
+def linear_steady_state(system: System) -> LinearSteadyState:
+    """Return the linear end of a system, see `linear_steady_state_of`."""
+    return linear_steady_state_of(system.equation(), system.period())
 
 
-def linear_end_of(equation: Equation, period) -> LinearEnd:
+def linear_steady_state_of(equation: Equation, period) -> LinearSteadyState:
     r"""Return the linear end of an equation, by its modes and its frequency response.
 
     The steady state is $q = \mathrm{Re} \sum_l Q_l e^{i \omega_l t}$ with
@@ -95,12 +95,12 @@ def linear_end_of(equation: Equation, period) -> LinearEnd:
     decay = xp.where(finite, decay, xp.nan)
     if not equation.contacts:
         nothing = xp.zeros((0, 2 * size))
-        return LinearEnd(start, decay, modes, nothing, xp.zeros(0))
+        return LinearSteadyState(start, decay, modes, nothing, xp.zeros(0))
     directions = xp.stack([contact.direction for contact in equation.contacts])
     gaps = xp.stack([contact.gap for contact in equation.contacts])
     closing = xp.abs(directions.astype(complex) @ vectors[:size])
     peaks = _peaks(directions.astype(complex) @ response.T, frequency, period)
-    return LinearEnd(start, decay, modes, closing, gaps - peaks)
+    return LinearSteadyState(start, decay, modes, closing, gaps - peaks)
 
 
 def _peaks(closing: Complex[Any, "contacts loads"], frequency, period):
@@ -117,12 +117,12 @@ def _peaks(closing: Complex[Any, "contacts loads"], frequency, period):
     return xp.minimum(total, seen + unseen)
 
 
-def attracts(end: LinearEnd) -> Bool[Any, ""]:
+def attracts(end: LinearSteadyState) -> Bool[Any, ""]:
     """Return whether the steady state attracts: every free motion dies out."""
     return library_of(end).isfinite(end.decay) & (end.decay > 0)
 
 
-def stays_apart(end: LinearEnd, state: Float[Any, " state"]) -> Bool[Any, ""]:
+def stays_apart(end: LinearSteadyState, state: Float[Any, " state"]) -> Bool[Any, ""]:
     """Return whether no gap closes on the way from `state` at t = 0 to the steady state.
 
     Each mode can close a gap by no more than the modulus that it begins with.
@@ -130,7 +130,7 @@ def stays_apart(end: LinearEnd, state: Float[Any, " state"]) -> Bool[Any, ""]:
     return attracts(end) & _bounded(end, state)
 
 
-def never_settles(end: LinearEnd, state: Float[Any, " state"]) -> Bool[Any, ""]:
+def never_settles(end: LinearSteadyState, state: Float[Any, " state"]) -> Bool[Any, ""]:
     """Return whether no gap closes and the free motion goes on, or grows, for ever."""
     xp = library_of(end, state)
     free = end.margin.shape[0] == 0
@@ -145,7 +145,7 @@ def _bounded(end, state):
     return xp.all(most < end.margin)
 
 
-def transient_periods(end: LinearEnd, period, least):
+def transient_periods(end: LinearSteadyState, period, least):
     """Return for how many periods of the load a transient may run.
 
     12 of the slowest decay times of the linear system, but `least` periods at least and

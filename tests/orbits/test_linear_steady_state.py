@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.orbits.linear_end import (
+from jaxvib.orbits.linear_steady_state import (
     linear_but_for_contacts,
-    linear_end,
+    linear_steady_state,
     never_settles,
     stays_apart,
     transient_periods,
@@ -24,7 +24,7 @@ def body(*loads, damping=DAMPING, gap=GAP, law=None):
 
 
 def test_of_one_body_it_is_the_textbook_response():
-    end = linear_end(body((1.5, 7.0, 0.4)))
+    end = linear_steady_state(body((1.5, 7.0, 0.4)))
     response = 1.5 * np.exp(0.4j) / (STIFFNESS - MASS * 49 + 7j * DAMPING)
     np.testing.assert_allclose(end.state, [response.real, -7 * response.imag], rtol=1e-13)
     np.testing.assert_allclose(end.margin, GAP - abs(response), rtol=1e-12)
@@ -33,7 +33,7 @@ def test_of_one_body_it_is_the_textbook_response():
 
 def test_two_bodies_count_from_where_they_rest():
     system = jv.two_body_impact(load=jv.HarmonicLoad(amplitude=50.0, frequency=9.0))
-    end = linear_end(system)
+    end = linear_steady_state(system)
     times = np.linspace(0, float(system.period()), 3)
     moved = jv.flow(system, end.state, times[0], times[-1])
     np.testing.assert_allclose(moved, end.state, atol=1e-11)
@@ -42,7 +42,7 @@ def test_two_bodies_count_from_where_they_rest():
 
 def test_several_loads_close_a_gap_by_no_more_than_the_bound():
     loads = (1.5, 7.0, 0.4), (0.8, 14.0, 1.0), (0.5, 35.0, -2.0)
-    end = linear_end(body(*loads))
+    end = linear_steady_state(body(*loads))
     times = np.linspace(0, 2 * np.pi / 7, 20001)
     motion = sum(
         (
@@ -88,7 +88,7 @@ def test_what_stays_apart_closes_no_gap():
         ]
         load = jv.AppliedLoad(push, jv.HarmonicLoad(1.0, w))
         system = jv.ImpactSystem(linear, tuple(stops), (load,))
-        end = linear_end(system)
+        end = linear_steady_state(system)
         np.testing.assert_allclose(end.decay, slowest, rtol=1e-9)
         apart = bool(stays_apart(end, system.rest()))
         told += apart
@@ -98,16 +98,18 @@ def test_what_stays_apart_closes_no_gap():
 
 def test_without_damping_nothing_settles():
     system = body((0.1, 7.0), damping=0.0)
-    end = linear_end(system)
+    end = linear_steady_state(system)
     assert np.isposinf(end.decay)
     assert not stays_apart(end, system.rest())
     assert never_settles(end, system.rest())
-    assert not never_settles(linear_end(body((100.0, 7.0), damping=0.0)), system.rest())
+    assert not never_settles(
+        linear_steady_state(body((100.0, 7.0), damping=0.0)), system.rest()
+    )
 
 
 def test_a_gap_that_is_closed_at_rest_never_stays_apart():
     system = body((0.0, 7.0), gap=0.0)
-    assert not stays_apart(linear_end(system), system.rest())
+    assert not stays_apart(linear_steady_state(system), system.rest())
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,7 @@ def test_a_gap_that_is_closed_at_rest_never_stays_apart():
 )
 def test_transients_are_measured_in_decay_times(damping, periods):
     system = body((1.0, 7.0), damping=damping)
-    found = transient_periods(linear_end(system), system.period(), 384)
+    found = transient_periods(linear_steady_state(system), system.period(), 384)
     assert int(found) == periods
     if damping == 3e-2:
         assert periods == np.ceil(12 * 2 * MASS / damping * 7 / (2 * np.pi))
@@ -126,7 +128,9 @@ def test_it_works_under_vmap_and_jit():
     forces = np.array([0.5, 1.0, 4.0])
 
     def margin(force):
-        return linear_end(jv.replace(system, {"loads.0.law.amplitude": force})).margin
+        return linear_steady_state(
+            jv.replace(system, {"loads.0.law.amplitude": force})
+        ).margin
 
     each = [margin(force) for force in forces]
     np.testing.assert_allclose(jax.jit(jax.vmap(margin))(forces), each, rtol=1e-12)
