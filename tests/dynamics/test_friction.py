@@ -218,10 +218,6 @@ def test_what_friction_cannot_do_is_refused_with_its_reason():
             jv.flow(system, [0.0, 0.0], 0.0, 1.0, engine=engine)
     with pytest.raises(ValueError, match="exact motion is that of linear systems"):
         jv.propagate(system, [0.0, 0.0], [1.0])
-    stop = jv.Contact([1.0], 0.02, jv.RestitutionContact(0.5))
-    hard = jv.ImpactSystem(system.linear, (stop,), (), system.frictions)
-    with pytest.raises(ValueError, match="RestitutionContact beside CoulombFriction"):
-        jv.flow(hard, [0.0, 0.0], 0.0, 1.0)
     with pytest.raises(ValueError, match="static = 1 N is not in"):
         jv.CoulombFriction([1.0], 2.0, 1.0)
     with pytest.raises(ValueError, match="direction of a friction = 0"):

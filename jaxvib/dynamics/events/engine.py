@@ -18,7 +18,7 @@ from .onset import at_onset, later
 from .rates import contact_rate, impact_size, longest_turn, motion_rate, motion_speed
 from .series import any_of, largest, slope, value, value_and_slope
 from .springs import spring_rate
-from .stop import accelerations, impact, start_holding
+from .stop import accelerations, impact, speed_signs, start_holding
 from .touch import contact_step
 from .watching import seen_in_contact, seen_in_flight
 
@@ -215,14 +215,16 @@ def _start(motion: Motion, equation, state, t0, watched) -> Lane:
 def _start_held(motion: Motion, lane: Lane, end, finite, rtol, rate):
     """Return a start with all that holds, where it ends, and whether it is one."""
     speed, slight = _slight(motion, lane, rtol, rate)
-    if motion.frictions:  # beside which there are no hard contacts
-        return start_sliding(motion, lane, speed), end, finite
-    position, velocity, touching = start_holding(motion, lane, speed, slight)
-    deepest = largest([gap(motion.contacts[j], lane.position) for j in motion.hard])
-    outside = deepest <= _INSIDE * speed / rate
-    end = jnp.where(outside, end, lane.time)
-    lane = lane._replace(position=position, velocity=velocity, touching=touching)
-    return lane, end, finite & outside
+    depths = [gap(motion.contacts[j], lane.position) for j in motion.hard]
+    if motion.frictions:
+        lane = lane._replace(sliding=speed_signs(motion, lane.velocity, speed))
+    if motion.hard:
+        position, velocity, touching = start_holding(motion, lane, speed, slight)
+        lane = lane._replace(position=position, velocity=velocity, touching=touching)
+    if motion.frictions:
+        lane = start_sliding(motion, lane, speed, slight)
+    outside = largest([jnp.zeros(()), *depths]) <= _INSIDE * speed / rate
+    return lane, jnp.where(outside, end, lane.time), finite & outside
 
 
 def _slight(motion: Motion, lane: Lane, rtol, rate):
@@ -271,8 +273,7 @@ def _flight(context: _Context, lane: Lane) -> Lane:
     new = _after(
         motion, _closed_again(motion, lane, meets, position), *moved, meets, ends, end
     )
-    new, impacts = _after_impacts(motion, lane, new, meets, rtol, rate)
-    new = after_frictions(motion, lane.sliding, new, slips, ends)
+    new, impacts = _after_events(motion, lane, new, meets, slips, ends, rtol, rate)
     if integrand is not None:
 
         def at(x):
@@ -332,8 +333,7 @@ def _contact(context: _Context, lane: Lane) -> Lane:
     new = _after(
         motion, lane._replace(roots=roots), position, velocity, time, meets, ends, end
     )
-    new, impacts = _after_impacts(motion, lane, new, meets, rtol, rate)
-    new = after_frictions(motion, lane.sliding, new, slips, ends)
+    new, impacts = _after_events(motion, lane, new, meets, slips, ends, rtol, rate)
     if integrand is not None:
 
         def at(x):
@@ -364,10 +364,24 @@ def _integral(context: _Context, at, length):
     return length * jnp.tensordot(_WEIGHTS, jax.vmap(one)(jnp.asarray(nodes)), 1)
 
 
+def _after_events(motion: Motion, lane: Lane, new, meets, slips, ends, rtol, rate):
+    """Return the lane after impacts and turns of frictions, and what the impacts were."""
+    impacts = None
+    if motion.hard:
+        new, impacts = _after_impacts(motion, lane, new, meets, rtol, rate)
+    if not motion.frictions:
+        return new, impacts
+    struck = any_of([meets[j] for j in motion.hard])
+    new = after_frictions(
+        motion, new, slips, ends, struck, *_slight(motion, new, rtol, rate)
+    )
+    if impacts is not None:
+        impacts = impacts._replace(touching=new.touching)
+    return new, impacts
+
+
 def _after_impacts(motion: Motion, lane: Lane, new: Lane, meets, rtol, rate):
     """Return the lane after the impacts at its hard stops, and what these were."""
-    if not motion.hard:
-        return new, None
     # It lies on the stop that it meets, but for a rounding.
     position = new.position
     for j in motion.hard:

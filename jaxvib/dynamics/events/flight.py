@@ -122,7 +122,10 @@ def flight_step(motion: Motion, lane, end, accuracy, rate, longest):
             known = depths[j], rates, ONSET * size
             signals[j] = damped_signal(contact, *state, *known)
     if motion.frictions:
-        forces, speed = holds[len(motion.hard) :], size * rate
+        forces = holds[len(motion.hard) :]
+        rubs = [jnp.abs(g.limit * r) for g in motion.frictions for r in g.response]
+        pushed = [*load_accelerations(motion), *rubs]
+        speed = jnp.maximum(size * rate, largest(pushed) / rate)
         new = friction_signals(motion, lane, rates, forces, speed, rate)
         signals += [[*signal, jnp.zeros_like(size)] for signal in new]
     s, near = first_root(signals, motion.once(reach), motion.once)

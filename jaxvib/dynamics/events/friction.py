@@ -4,7 +4,9 @@ While a friction slides its force is constant, and its event is where its speed 
 0. There it sticks if the force R that keeps w at 0 is within its limit, and else slides on
 the other way. While it sticks it is a constraint like a hard stop that holds, but R may
 push and pull; its event is where |R| reaches the limit. Speeds that stick are 0 to the last
-digit: they are set so at the end of each step.
+digit: they are set so at the end of each step. Impacts at hard stops tear off those that
+stick, as their forces are finite; which of stops and frictions at rest hold is then one
+question.
 """
 
 from typing import Any, NamedTuple
@@ -12,10 +14,16 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .motion import Motion, along
+from .motion import Motion, along, gap
 from .series import any_of, first_of, largest, square_term
 from .sliding import DryFriction, slid
-from .stop import active_contacts, constrained, free_accelerations, taken_away
+from .stop import (
+    active_contacts,
+    constrained,
+    free_accelerations,
+    speed_signs,
+    taken_away,
+)
 
 # Speeds and forces below this part of their sizes are rounding.
 _ROUNDING = 1e-13
@@ -38,12 +46,15 @@ def friction_signals(motion: Motion, lane, velocity, forces, size, rate) -> list
         # Roots that it has now are divided out: one where it starts to slide, or two.
         ahead = jnp.where(slow, signed[2], signed[1])
         turned = near & (ahead < 0)
+        # At its limit, but what else holds its bodies keeps them from sliding.
+        waits = slow & (jnp.abs(signed[2]) <= _ROUNDING * size * rate**2)
         force = [*force, *[none] * (len(speed) - len(force))]
         signal = []
         for k in range(len(speed)):
             sliding = jnp.where(near, signed[k + 1], signed[k])
             sliding = -jnp.where(slow, signed[k + 2], sliding)
             sliding = jnp.where(turned, 1.0 if k == 1 else 0.0, sliding)
+            sliding = jnp.where(waits, -1.0 if k == 0 else 0.0, sliding)
             sticking = square_term(force, k) - (friction.limit**2 if k == 0 else 0.0)
             signal.append(jnp.where(sign == 0, sticking, sliding))
         signals.append(signal)
@@ -58,108 +69,183 @@ def _speed_series(friction: DryFriction, velocity) -> list:
     return [first - friction.speed, *others]
 
 
-def start_sliding(motion: Motion, lane, size):
-    """Return a lane at its start whose frictions slide or stick; `size`: m/s."""
-    speeds = [along(g, lane.velocity) - g.speed for g in motion.frictions]
-    rests = [jnp.abs(w) <= _ROUNDING * size for w in jax.lax.stop_gradient(speeds)]
-    signs = [jnp.sign(w) for w in jax.lax.stop_gradient(speeds)]
-    signs = [jnp.where(rest, 0.0, s) for rest, s in zip(rests, signs, strict=True)]
-    return _stuck(motion, lane._replace(sliding=_settled(motion, lane, signs, rests)))
+def start_sliding(motion: Motion, lane, size, slight):
+    """Return a lane at its start whose frictions slide or stick, and whose stops hold.
+
+    `size` (m/s) of the motion and what is `slight` (m) tell which contacts are at rest.
+    """
+    rests = [sign == 0 for sign in lane.sliding]
+    closed = _closed(motion, lane, size, slight)
+    return _stuck(motion, _settled(motion, lane, closed, closed, rests))
 
 
-def after_frictions(motion: Motion, before: list, lane, meets: list, ends):
+def after_frictions(motion: Motion, lane, meets: list, ends, struck, size, slight):
     """Return a lane after a step whose frictions are at an event where one `meets`.
 
-    So they are where the step `ends` at a break of a load. `before`: how they slid on the
-    step.
+    So they are where a hard stop is `struck` or lets go, and where the step `ends` at a
+    break of a load. The lane's signs are those of the step; `size` (m/s) of the motion
+    and what is `slight` (m) tell which contacts are at rest.
     """
-    if not motion.frictions:
-        return lane
-    _, forces = _held(*_still(motion, lane), before)
+    before = lane.sliding
+    still = _still(motion, lane)
+    _, forces = _held(*still, lane.touching, before)
     signs, rests = [], []
-    for sign, force, meet in zip(before, forces, meets, strict=True):
+    for sign, force, meet, now in zip(
+        before, forces, meets, speed_signs(motion, lane.velocity, size), strict=True
+    ):
         lets_go = meet & (sign == 0)
-        signs.append(jnp.where(lets_go, jnp.sign(force), jnp.where(meet, 0.0, sign)))
-        rests.append((sign == 0) | meet)
+        at_event = jnp.where(lets_go, jnp.sign(force), jnp.where(meet, 0.0, sign))
+        slides = struck & (now != 0)
+        signs.append(jnp.where(slides, now, at_event))
+        rests.append(((sign == 0) | meet | struck) & ~slides)
     breaks = any(push.law.breaks for push in motion.pushes)
-    event = any_of([*meets, ends]) if breaks else any_of(meets)
-    settled = _settled(motion, lane, signs, rests)
-    sliding = [jnp.where(event, s, b) for s, b in zip(settled, before, strict=True)]
-    return _stuck(motion, lane._replace(sliding=sliding))
+    event = any_of([*meets, struck, *([ends] if breaks else [])])
+    bearing = [lane.touching[j] for j in motion.hard]
+    started = lane._replace(sliding=signs)
+    settled = _settled(motion, started, bearing, _closed(motion, lane, size, slight), rests)
+    kept = lane.touching, before
+    chosen = settled.touching, settled.sliding
+    touching, sliding = jax.tree.map(lambda s, b: jnp.where(event, s, b), chosen, kept)
+    return _stuck(motion, lane._replace(touching=touching, sliding=sliding))
+
+
+def _closed(motion: Motion, lane, size, slight) -> list:
+    """Return which hard contacts are at rest on their stops."""
+    closed = []
+    for j in motion.hard:
+        contact = motion.contacts[j]
+        depth, speed = gap(contact, lane.position), along(contact, lane.velocity)
+        near = (depth >= -slight) & (jnp.abs(speed) <= _ROUNDING * size)
+        closed.append(jax.lax.stop_gradient(lane.touching[j] | near))
+    return closed
 
 
 class _Choice(NamedTuple):
-    """How frictions slide by now, which of them is wrong, and the turns so far."""
+    """Which stops bear a force and how frictions slide by now, what of it is wrong."""
 
+    bearing: list
     sliding: list
     wrong: list
     turns: Any
 
 
-def _settled(motion: Motion, lane, sliding: list, rests: list) -> list:
-    """Return how frictions slide on: those at rest stick where their limits allow it.
+def _settled(motion: Motion, lane, bearing: list, closed: list, rests: list):
+    """Return a lane whose frictions and stops at rest hold what their forces allow.
 
-    Of several the first that is wrong is turned round until none is: one that sticks with
-    a force beyond its limit, or slides against its own acceleration.
+    Of several the first that is wrong is turned round until none is: a friction that
+    sticks with a force beyond its limit, or slides against its own acceleration; a stop
+    that pulls, or one that is `closed` and would be entered. `bearing`: which stops are
+    taken to bear a force at first.
     """
     still = _still(motion, lane)
-    motion, _, free, _ = still
+    motion, free, _ = still
     sizes = [
-        sum(jnp.abs(d * a) for d, a in zip(friction.direction, free, strict=True))
-        for friction in motion.frictions
+        sum(jnp.abs(d * a) for d, a in zip(holder.direction, free, strict=True))
+        for holder in motion.holders
     ]
     rounding = _ROUNDING * largest(sizes)
+    count = len(motion.hard)
 
-    def looked_at(sliding):
-        left, forces = _held(*still, sliding)
+    def looked_at(bearing, sliding):
+        touching = _with(motion, lane.touching, bearing)
+        left, forces = _all_held(*still, touching, sliding)
         wrong = []
+        for j, bears, at_rest, force in zip(
+            motion.hard, bearing, closed, forces[:count], strict=True
+        ):
+            entered = along(motion.contacts[j], left) > rounding
+            wrong.append(at_rest & jnp.where(bears, force < 0, entered))
         for friction, sign, force, rest in zip(
-            motion.frictions, sliding, forces, rests, strict=True
+            motion.frictions, sliding, forces[count:], rests, strict=True
         ):
             slips = jnp.abs(force) > friction.limit * (1 + _ROUNDING)
             sticks = sign * along(friction, left) < -rounding
             wrong.append(rest & jnp.where(sign == 0, slips, sticks))
-        return forces, first_of(wrong)
+        return forces[count:], first_of(wrong)
 
     def turn(choice: _Choice) -> _Choice:
-        forces, wrong = looked_at(choice.sliding)
+        forces, _ = looked_at(choice.bearing, choice.sliding)
+        pairs = zip(choice.bearing, choice.wrong[:count], strict=True)
+        bearing = [bears ^ bad for bears, bad in pairs]
         sliding = [
             jnp.where(bad, jnp.where(sign == 0, jnp.sign(force), 0.0), sign)
-            for bad, sign, force in zip(wrong, choice.sliding, forces, strict=True)
+            for bad, sign, force in zip(
+                choice.wrong[count:], choice.sliding, forces, strict=True
+            )
         ]
-        return _Choice(sliding, looked_at(sliding)[1], choice.turns + 1)
+        return _Choice(bearing, sliding, looked_at(bearing, sliding)[1], choice.turns + 1)
 
-    if len(sliding) == 1:
-        forces, wrong = looked_at(sliding)
-        (sign,), (force,), (bad,) = sliding, forces, wrong
+    if len(motion.holders) == 1:
+        (sign,) = lane.sliding
+        (force,), (bad,) = looked_at([], [sign])
         # One that lets go slides on whatever its acceleration: that may begin at 0.
-        return [jnp.where(bad & (sign == 0), jnp.sign(force), sign)]
-    most = 3 ** len(sliding)
-    start = _Choice(sliding, looked_at(sliding)[1], jnp.zeros((), jnp.int32))
-    return jax.lax.while_loop(
+        return lane._replace(sliding=[jnp.where(bad & (sign == 0), jnp.sign(force), sign)])
+    most = 2**count * 3 ** len(rests)
+    first = bearing, lane.sliding
+    start = _Choice(*first, looked_at(*first)[1], jnp.zeros((), jnp.int32))
+    end = jax.lax.while_loop(
         lambda choice: any_of(choice.wrong) & (choice.turns < most), turn, start
-    ).sliding
+    )
+    touching = _with(motion, lane.touching, end.bearing)
+    sliding = [
+        jnp.where(rest & blocked, 0.0, sign)
+        for rest, blocked, sign in zip(
+            rests, _blocked(motion, touching), end.sliding, strict=True
+        )
+    ]
+    return lane._replace(touching=touching, sliding=sliding)
 
 
-def _still(motion: Motion, lane) -> tuple[Motion, list, list, list]:
-    """Return without derivatives a motion's frictions, contacts, accelerations, speeds."""
-    free = jax.lax.stop_gradient(free_accelerations(motion, lane))
-    frictions = jax.lax.stop_gradient(motion.frictions)
-    velocity = jax.lax.stop_gradient(lane.velocity)
-    return motion._replace(frictions=frictions), lane.touching, free, velocity
+def _with(motion: Motion, touching: list, bearing: list) -> list:
+    """Return which contacts are closed, of the hard ones those that bear a force."""
+    touching = list(touching)
+    for j, bears in zip(motion.hard, bearing, strict=True):
+        touching[j] = bears
+    return touching
 
 
-def _held(
-    motion: Motion, touching, free: list, velocity: list, sliding: list
+def _blocked(motion: Motion, touching: list) -> list:
+    """Return which frictions cannot move as stops hold: these sticks, whatever bears."""
+    if not motion.hard:
+        return [jnp.zeros((), bool) for _ in motion.frictions]
+    blocked = []
+    for i in range(len(motion.frictions)):
+        alone = [jnp.where(k == i, 0.0, 1.0) for k in range(len(motion.frictions))]
+        held = active_contacts(motion, touching, alone)
+        blocked.append(held.inverses[len(motion.hard) + i] == 0)
+    return blocked
+
+
+def _still(motion: Motion, lane) -> tuple[Motion, list, list]:
+    """Return without derivatives a motion, its free accelerations and its speeds."""
+    free = free_accelerations(motion, lane)
+    return jax.lax.stop_gradient((motion, free, lane.velocity))
+
+
+def _all_held(
+    motion: Motion, free: list, velocity: list, touching, sliding: list
 ) -> tuple[list, list]:
-    """Return the accelerations as frictions slide, and the forces of those that stick."""
+    """Return the accelerations as frictions slide, and the forces of all that holds."""
     held = active_contacts(motion, touching, sliding)
-    left, forces = constrained(motion, held, slid(motion, sliding, free, velocity))
+    return constrained(motion, held, slid(motion, sliding, free, velocity))
+
+
+def _held(motion: Motion, free: list, velocity: list, touching, sliding: list):
+    """Return the accelerations as frictions slide, and the forces of those that stick."""
+    left, forces = _all_held(motion, free, velocity, touching, sliding)
     return left, forces[len(motion.hard) :]
 
 
 def _stuck(motion: Motion, lane):
-    """Return a lane whose frictions that stick have no speed, to the last digit."""
+    """Return a lane whose frictions that stick have no speed, to the last digit.
+
+    And which lies on the stops that hold: these may have begun to with the frictions.
+    """
+    if motion.hard:
+        stops = motion._replace(frictions=[])
+        over = [gap(motion.contacts[j], lane.position) for j in motion.hard]
+        closed = active_contacts(stops, lane.touching)
+        lane = lane._replace(position=taken_away(stops, lane.position, closed, over))
     held = active_contacts(motion, lane.touching, lane.sliding)
     still = [jnp.zeros_like(lane.time) for _ in motion.hard]
     speeds = [

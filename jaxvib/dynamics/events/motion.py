@@ -137,8 +137,6 @@ def why_not(equation) -> str:
     for spring in equation.springs:
         if not isinstance(spring.law, PolynomialLaw | PiecewiseLinearLaw):
             return f"spring law {type(spring.law).__name__} has no event-driven form"
-    if equation.frictions and any(equation.hard_contacts()):
-        return "RestitutionContact beside CoulombFriction has no event-driven form"
     for load in equation.loads:
         if not isinstance(load.law, Load):
             return f"load law {type(load.law).__name__} has no event-driven form"

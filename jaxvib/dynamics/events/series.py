@@ -184,7 +184,7 @@ def first_to_meet(signals: Sequence[Series], s, near: Sequence, reach) -> list:
         height, rate = value_and_slope(near_one, root)
         root = root - height / rate
     known = any_of(first) & (jnp.abs(root - s) <= _FAR * reach)
-    root = jnp.where(known, root, s)
+    root = jnp.where(known, jnp.maximum(root, s), s)  # none has passed before now
     earliest, best = first, jnp.ones_like(s)
     for k, signal in enumerate(signals):
         before, after = value(signal, s), value(signal, root)

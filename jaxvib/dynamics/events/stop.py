@@ -9,7 +9,7 @@ the force that keeps its acceleration at 0, until that force would have to pull.
 Impacts come one after another, also at the same instant. Of contacts at rest on their
 stops, those hold that the forces ask for: no force pulls, and no other contact closes. A
 light body between two stops can be struck by both in turn for ever, in no time at all:
-see `_endless`.
+see `_endless`. The forces of dry frictions are finite, and have no part in impulses.
 """
 
 from typing import Any, NamedTuple
@@ -136,7 +136,7 @@ def impact(motion: Motion, lane, meets, size, slight, rate) -> Impacts:
         contact.restitution * jnp.maximum(speed, 0.0)
         for contact, speed in zip(contacts, speeds, strict=True)
     ]
-    free = free_accelerations(motion, lane)
+    motion, free = _without_frictions(motion, lane, strikes, size)
     under_stops, _ = constrained(motion, _active(motion, stays), free)
     pressing = [along(contact, under_stops) for contact in contacts]
     position = lane.position
@@ -185,6 +185,40 @@ def impact(motion: Motion, lane, meets, size, slight, rate) -> Impacts:
         depths.append(jnp.where(pressing[i] < 0, height, jnp.inf))
     struck = occurred, impulses, losses, depths, unrest
     return Impacts(position, velocity, touching, *struck)
+
+
+def _without_frictions(motion: Motion, lane, strikes, size) -> tuple[Motion, list]:
+    """Return a motion of hard contacts alone, and the accelerations without these.
+
+    Frictions slide as they do after the impacts: those that impacts tear off too.
+    """
+    free = free_accelerations(motion, lane)
+    stops = motion._replace(frictions=[])
+    if not motion.frictions:
+        return stops, free
+    velocity = lane.velocity
+    for j, hit in zip(motion.hard, strikes, strict=True):
+        contact = motion.contacts[j]
+        turned = (1 + contact.restitution) * along(contact, velocity)
+        turned = jnp.where(hit, turned, 0.0) / along(contact, contact.response)
+        pairs = zip(velocity, contact.response, strict=True)
+        velocity = [v - r * turned for v, r in pairs]
+    signs = [
+        jnp.where(slides == 0, sign, slides)
+        for slides, sign in zip(
+            speed_signs(motion, velocity, size), lane.sliding, strict=True
+        )
+    ]
+    none = [jnp.zeros((), bool) for _ in motion.contacts]
+    sliding = slid(motion, signs, free, velocity)
+    return stops, constrained(motion, active_contacts(motion, none, signs), sliding)[0]
+
+
+def speed_signs(motion: Motion, velocity: list, size) -> list:
+    """Return the signs of frictions' speeds, 0 of what is rounding; `size`: m/s."""
+    speeds = [along(friction, velocity) - friction.speed for friction in motion.frictions]
+    speeds = jax.lax.stop_gradient(speeds)
+    return [jnp.where(jnp.abs(w) > _ROUNDING * size, jnp.sign(w), 0.0) for w in speeds]
 
 
 def _shaken(strikes, speeds, size):
@@ -340,12 +374,13 @@ def start_holding(motion: Motion, lane, size, slight):
     contacts = [motion.contacts[j] for j in motion.hard]
     depths = [gap(contact, lane.position) for contact in contacts]
     speeds = [along(contact, lane.velocity) for contact in contacts]
-    fixed = jax.lax.stop_gradient((motion, free_accelerations(motion, lane), speeds))
+    none = [jnp.zeros((), bool) for _ in contacts]
+    motion, free = _without_frictions(motion, lane, none, size)
+    fixed = jax.lax.stop_gradient((motion, free, speeds))
     candidates = [
         jax.lax.stop_gradient((depth >= -slight) & (speed <= _ROUNDING * size))
         for depth, speed in zip(depths, speeds, strict=True)
     ]
-    none = [jnp.zeros((), bool) for _ in contacts]
     holding, _ = _resting(*fixed, candidates, none, size, slight)
     held, touching = _active(motion, holding), list(lane.touching)
     for j, holds in zip(motion.hard, holding, strict=True):
