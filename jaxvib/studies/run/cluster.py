@@ -93,8 +93,11 @@ class Cluster:
         left.update(waiting)
         looked = time.monotonic()
         while left:
-            while waiting and len(self._at_work) < max(_AHEAD, _AHEAD * self._threads):
+            # What is done, and was also given to one that is silent now, counts no more.
+            at_work = len(left.intersection(self._at_work.values()))
+            while waiting and at_work < max(_AHEAD, _AHEAD * self._threads):
                 self._give(waiting.popleft())
+                at_work += 1
             try:
                 future = self._ended.get(timeout=_LOOK / 4)
             except queue.Empty:
@@ -213,16 +216,19 @@ class Cluster:
     def _double(self, left: set[int], last: bool) -> None:
         """Set a second worker to chunks of one that is silent or takes very long."""
         late = _SLOW * statistics.median(self._seconds) if self._seconds else float("inf")
-        twice = collections.Counter(self._at_work.values())
+        held = collections.defaultdict(list)
+        for future, number in self._at_work.items():
+            held[number].append(self._places.get(future.key, ("", time.time())))
         able = self._able()
-        for future, number in list(self._at_work.items()):
-            worker, since = self._places.get(future.key, ("", time.time()))
-            silent = self._heard.get(worker, 0.0) > self._patience
-            slow = last and time.time() - since > max(self._patience, late)
-            others = [name for name in able if name != worker]
-            if number in left and twice[number] == 1 and others and (silent or slow):
+        for number in left.intersection(held):
+            names, since = zip(*held[number], strict=True)
+            silent = all(self._heard.get(name, 0.0) > self._patience for name in names)
+            taken = time.time() - min(since)
+            slow = last and len(names) == 1 and taken > max(self._patience, late)
+            others = [name for name in able if name not in names]
+            if others and (silent or slow):
                 why = "is not heard of" if silent else "takes long"
                 self._progress.say(
-                    f"worker {worker} {why}: another computes chunk {number} too"
+                    f"worker {names[-1]} {why}: another computes chunk {number} too"
                 )
                 self._give(number, others)
