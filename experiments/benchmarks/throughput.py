@@ -135,16 +135,15 @@ def measured(work: str, who: str, workers: int, chunks: int) -> dict[str, float]
             command += ["jaxvib", "run", str(folder / "study.toml")]
             command += ["--out", str(folder / "out"), "--workers", str(workers)]
         # A worker among several has one core, so that it is beside a loop on one core.
-        alone = {min(os.sched_getaffinity(0))} if who in ("bare", "here") else None
-        pin = functools.partial(os.sched_setaffinity, 0, alone) if alone else None
+        cores = os.sched_getaffinity(0)
+        if who in ("bare", "here"):
+            os.sched_setaffinity(0, {min(cores)})
         spent, began = _processor_time(), time.perf_counter()
-        subprocess.run(
-            command, check=True, stdout=subprocess.DEVNULL, preexec_fn=pin,
-            stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        found = {
-            "wall": time.perf_counter() - began, "processor": _processor_time() - spent
-        }  # fmt: skip
+        quiet = subprocess.DEVNULL
+        subprocess.run(command, check=True, stdout=quiet, stderr=quiet)
+        os.sched_setaffinity(0, cores)
+        wall = time.perf_counter() - began
+        found = {"wall": wall, "processor": _processor_time() - spent}
         file = folder / "out" / "times.json"
         if file.exists():
             session = json.loads(file.read_text())["sessions"][-1]
