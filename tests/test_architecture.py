@@ -50,6 +50,7 @@ LAZY_IMPORTS = {
     "_progress": 1,
     "cli": 14,
     "drawing": 7,
+    "dynamics": 2,
     "ensemble": 2,
     "kernels": 2,
     "reports": 5,

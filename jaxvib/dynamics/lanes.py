@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import diffrax
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
@@ -10,11 +9,11 @@ from jax.flatten_util import ravel_pytree
 from ..ensemble import Reason
 from .barrier import Barrier
 from .breaks import just_after, just_before
+from .pair import pair
 from .scales import base, begun
 from .solve import Steps
 from .step_limits import longest_of
 
-_TABLEAU = diffrax.Dopri8.tableau
 _ORDER = 8  # of that pair: errors grow with this power of a step
 # Steps per turn of the loop: what a turn costs is shared by them.
 _UNROLLED = 2
@@ -159,11 +158,12 @@ class _Stepping:
         """Return a step's end, its stages, and its error in parts of what it may be."""
         near, reach = tuple(x.astype(self.kind) for x in parts), length.astype(self.kind)
         stages, change = [rate], parts
-        for row, node in zip(_TABLEAU.a_lower, _TABLEAU.c, strict=True):
-            change = _change(reach, row, stages)
+        nodes, rows, weights = pair()
+        for row, node in zip(rows[1:], nodes[1:], strict=True):
+            change = _change(reach, row[: len(stages)], stages)
             stages.append(self.rates(time + float(node) * length, _sums(near, change)))
         new = _sums(parts, change)
-        errors = _change(reach, _TABLEAU.b_error, stages)
+        errors = _change(reach, weights, stages)
         allowed = self.scales.allowed_parts(self.tolerance.rtol, self.sizes, parts, new)
         pairs = zip(errors, allowed, strict=True)
         scaled = self.tree([e.astype(size.dtype) / size for e, size in pairs])

@@ -1,10 +1,10 @@
 """The engine that integrates by diffrax."""
 
-import diffrax
-import jax
-import jax.numpy as jnp
+from typing import Any
 
-from ..solve import Steps, Tolerance, ended, integrate, reason_of
+import jax
+
+from ..solve import Steps, Tolerance
 from .stepped import SteppedEngine
 
 
@@ -18,11 +18,10 @@ class DiffraxEngine(SteppedEngine):
     **Source:** Prince and Dormand, *J. Comp. Appl. Math.* 7 (1981) 67.
     """
 
-    solver: diffrax.AbstractSolver = diffrax.Dopri8()
+    solver: Any = None
 
     def __check_init__(self):
-        explicit = isinstance(self.solver, diffrax.AbstractERK)
-        if not explicit or not getattr(self.solver.tableau, "fsal", False):
+        if self.solver is not None and not _integration().repeats(self.solver):
             raise ValueError(
                 f"solver = {self.solver!r}; allowed: an explicit one of diffrax whose last "
                 "stage is the next step's first: Bosh3, Dopri5, Tsit5, Dopri8"
@@ -37,22 +36,20 @@ class DiffraxEngine(SteppedEngine):
         self, problem, state, prepared, t0, t1, tolerance: Tolerance, watch=None
     ) -> Steps:
         """Return where the steps of a problem end."""
-        kept = problem.has_sensitivities or watch is not None
-        saveat = diffrax.SaveAt(t1=True, solver_state=kept)
-        run = problem, state, prepared, t0, t1, tolerance, saveat, watch
-        solution, finite = integrate(*run)
-        final, result = ended(solution, finite)
-        watched = solution.solver_state.watched if kept else None
-        return Steps(final, result, solution.stats["num_steps"], watched)
+        run = problem, state, prepared, t0, t1, tolerance, watch
+        return _integration().steps(*run)
 
     def sampled(self, system, state, times, rtol):
         """Return states and contact forces at times, NaN from where a solve failed."""
         problem, parameters = self.problem(system)
         equation = problem.prepare(parameters)
-        solution, finite = integrate(
-            problem, state, equation, times[0], times[-1], Tolerance(rtol),
-            diffrax.SaveAt(ts=times),
-        )  # fmt: skip
-        states = jnp.where(jnp.isfinite(solution.ys), solution.ys, jnp.nan)
-        result = reason_of(solution.result, finite)
+        run = problem, state, equation, times, Tolerance(rtol)
+        states, result = _integration().sampled(*run)
         return states, jax.vmap(equation.forces_at)(states), result
+
+
+def _integration():
+    """Return what calls diffrax, whose import takes as long as all of the library's own."""
+    from .. import integration
+
+    return integration

@@ -2,7 +2,6 @@ r"""A linear system's motion in blocks of two, and the tables of its exact steps
 
 from typing import NamedTuple
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,6 +13,7 @@ from ...systems.impact import EquationOfMotion, equation_of_motion
 from ...systems.loads import HarmonicLoad
 from ...systems.roles import is_damped
 from ...systems.system import Mechanical
+from ..pair import pair
 
 # Freedoms up to which motions are integrated as they stand: faster for so few.
 FEW = 8
@@ -27,14 +27,6 @@ _ROUNDING = 1e-12
 LEVELS = 32
 # A mode may decay by exp(-this) in a step, so that its inverse is a number.
 MOST_DECAY = 60.0
-
-_TABLEAU = diffrax.Dopri8.tableau
-STAGES = len(_TABLEAU.c) + 1
-NODES = np.concatenate([[0.0], _TABLEAU.c])
-COEFFICIENTS = np.zeros((STAGES, STAGES))
-for _i, _row in enumerate(_TABLEAU.a_lower):
-    COEFFICIENTS[_i + 1, : len(_row)] = _row
-WEIGHTS, ERROR_WEIGHTS = COEFFICIENTS[-1], np.asarray(_TABLEAU.b_error)
 
 
 class Turn(NamedTuple):
@@ -306,7 +298,8 @@ def _steps_of(motion, period, to_state, to_blocks, decay, angular) -> Step:
 
 def step_of(decay, angular, rows, pushes, length) -> Step:
     """Return a step's matrices from the rows of gaps and the columns of forces."""
-    times = jnp.asarray(NODES) * length
+    steps = pair()
+    times = jnp.asarray(steps.nodes) * length
     after = jax.vmap(lambda t: _turn(decay, angular, t))(times)
     # A mode that decays by more has no inverse; a step as long is not taken.
     kept = jnp.maximum(decay, -MOST_DECAY / length)
@@ -316,12 +309,12 @@ def step_of(decay, angular, rows, pushes, length) -> Step:
     stages, count, size = gaps.shape
     flat = columns.transpose(1, 0, 2).reshape(size, stages * count)
     echo = (gaps.reshape(stages * count, size) @ flat).reshape(stages, count, stages, count)
-    weights = jnp.asarray(COEFFICIENTS) * length
+    weights = jnp.asarray(steps.coefficients) * length
     echo = echo * weights[:, None, :, None]
     last = Turn(*[part[-1] for part in after])
     ends = last(flat).reshape(size, stages, count)
-    push = ends * (jnp.asarray(WEIGHTS) * length)[None, :, None]
-    miss = ends * (jnp.asarray(ERROR_WEIGHTS) * length)[None, :, None]
+    push = ends * (jnp.asarray(steps.coefficients[-1]) * length)[None, :, None]
+    miss = ends * (jnp.asarray(steps.error) * length)[None, :, None]
     return Step(length, last, gaps, echo, push, miss)
 
 

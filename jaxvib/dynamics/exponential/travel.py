@@ -16,8 +16,9 @@ from jaxtyping import Array, Float, Int
 
 from ...ensemble import Reason
 from ..observables import start_watching, watch_step
+from ..pair import pair
 from ..step_polynomial import cubic_defect, step_polynomial
-from .decoupled import LEVELS, MOST_DECAY, NODES, STAGES, Decoupled, Step, step_of
+from .decoupled import LEVELS, MOST_DECAY, Decoupled, Step, step_of
 
 # Against motions that never end: a quarter of a period is a step unless contacts halve it.
 MOST_STEPS = 1_000_000
@@ -366,7 +367,7 @@ def _contact(context: _Context, lane: _Lane) -> tuple[_Lane, Any]:
 def _stage_forces(context: _Context, step: Step, y, time):
     """Return the contacts' forces and their slopes at all stages, (S, c) each."""
     motion = context.system.motion
-    times = time + jnp.asarray(NODES) * step.length
+    times = time + jnp.asarray(pair().nodes) * step.length
     carried = jax.vmap(lambda t: _carried_gaps(context, t)[0])(times)
     depths = step.gaps @ y + carried
 
@@ -377,7 +378,7 @@ def _stage_forces(context: _Context, step: Step, y, time):
         depth = depths[i] - jnp.tensordot(step.echo[i], forces, 2)
         return forces.at[i].set(elastic(depth))
 
-    forces = jax.lax.fori_loop(0, STAGES, stage, jnp.zeros_like(depths))
+    forces = jax.lax.fori_loop(0, len(depths), stage, jnp.zeros_like(depths))
     depths = depths - jnp.tensordot(step.echo, forces, 2)
     _, slopes = jax.jvp(jax.vmap(elastic), (depths,), (jnp.ones_like(depths),))
     return forces, slopes

@@ -1,0 +1,145 @@
+"""What diffrax does: the steps of an initial value problem, and how they ended.
+
+It takes a third of the time in which all else is imported: by those alone who call it.
+"""
+
+import functools
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..ensemble import Reason
+from .scales import base, begun
+from .solve import Steps
+from .step_limits import longest_of
+from .stepper import Controller, Stepper
+
+
+def repeats(solver) -> bool:
+    """Return whether a solver is an explicit pair whose last stage is the next's first."""
+    explicit = isinstance(solver, diffrax.AbstractERK)
+    return explicit and getattr(solver.tableau, "fsal", False)
+
+
+def steps(problem, state, prepared, t0, t1, tolerance, watch=None) -> Steps:
+    """Return where the steps of a problem end, and what was watched on the way."""
+    kept = problem.has_sensitivities or watch is not None
+    saveat = diffrax.SaveAt(t1=True, solver_state=kept)
+    run = problem, state, prepared, t0, t1, tolerance, saveat, watch
+    solution, finite = _integrate(*run)
+    final, result = _ended(solution, finite)
+    watched = solution.solver_state.watched if kept else None
+    return Steps(final, result, solution.stats["num_steps"], watched)
+
+
+def sampled(problem, state, prepared, times, tolerance) -> tuple[Any, Any]:
+    """Return states at times, NaN from where a solve failed, and its reason code."""
+    saveat = diffrax.SaveAt(ts=times)
+    run = problem, state, prepared, times[0], times[-1], tolerance, saveat
+    solution, finite = _integrate(*run)
+    states = jnp.where(jnp.isfinite(solution.ys), solution.ys, jnp.nan)
+    return states, _reason_of(solution.result, finite)
+
+
+def _ended(solution, finite) -> tuple[Any, Any]:
+    """Return the state at the end of diffrax's solution, and its reason code.
+
+    Where the field jumps the sensitivities are none, and the state is one still.
+    """
+    result = _reason_of(solution.result, finite)
+    good = known = result == Reason.SUCCESS
+    if solution.solver_state is not None:
+        jumped = solution.solver_state.jumped
+        good = good & ~jumped
+        result = jnp.where(known & jumped, Reason.FIELD_JUMPS, result).astype(jnp.int32)
+    first, *others = jax.tree.leaves(solution.ys)
+    leaves = [jnp.where(known, first[-1], jnp.nan)]
+    leaves += [jnp.where(good, leaf[-1], jnp.nan) for leaf in others]
+    return jax.tree.unflatten(jax.tree.structure(solution.ys), leaves), result
+
+
+def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
+    """Return diffrax's solution, and whether all that it started from was finite.
+
+    `watch`: a pair (what is known at the start, its `update(watched, t0, t1, start,
+    end)` by a step between two pairs (state, rate)); what it ends with is in the
+    solution's `solver_state` if `saveat` asks for that.
+    """
+    arrays, static = eqx.partition(prepared, eqx.is_array)
+    leaves = jax.tree.leaves((state, arrays, t0, t1))
+    finite = jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in leaves]))
+    # A lane that cannot be integrated takes no step, so that it holds up no other.
+    end = jnp.where(finite, t1, t0)
+
+    # Traced once, though a step evaluates it in each of its stages.
+    @functools.partial(jax.jit, inline=True)
+    def field(time, state, arrays):
+        return problem.field(time, state, eqx.combine(arrays, static))
+
+    scales = jax.lax.stop_gradient(problem.scales(t0, end, base(state), prepared))
+    sizes, first = begun(
+        lambda time, state: field(time, state, arrays),
+        scales,
+        t0,
+        end,
+        state,
+        tolerance.rtol,
+    )
+
+    def relative(error, first, last):
+        allowed = scales.allowed(tolerance.rtol, sizes, first, last)
+        return jax.tree.map(jnp.divide, error, allowed)
+
+    def skips(length, start, stop, arrays):
+        prepared = eqx.combine(arrays, static)
+        slack = scales.slack(tolerance.rtol, base(start[0]), base(stop[0]))
+        return problem.skips(length, slack, start, stop, prepared)
+
+    def jumps(time, start, stop, arrays):
+        prepared = eqx.combine(arrays, static)
+        return problem.jumps(scales, time, base(start), base(stop), prepared)
+
+    least = 1e-13 * jnp.abs(end - t0)
+    longest = longest_of(problem, tolerance, t0, end, state, prepared)
+    controller = diffrax.PIDController(
+        0.0, 1.0, norm=problem.norm, dtmin=least, dtmax=longest
+    )
+    jumped = jumps if problem.has_sensitivities else None
+
+    def next_break(time, arrays):
+        return problem.next_break(time, eqx.combine(arrays, static))
+
+    def crossed(time, state, arrays):
+        return problem.crossed(time, state, eqx.combine(arrays, static))
+
+    breaks = None if next_break(t0, arrays) is None else next_break
+    cross = None if breaks is None else crossed
+    skip = skips if problem.skips else None
+    method = problem.method or diffrax.Dopri8()
+    solution = diffrax.diffeqsolve(
+        diffrax.ODETerm(field),
+        Stepper(method, relative, skip, watch, least, jumped, cross),
+        t0,
+        end,
+        dt0=None,
+        y0=state,
+        args=arrays,
+        saveat=saveat,
+        stepsize_controller=Controller(inner=controller, first=first, next_break=breaks),
+        adjoint=diffrax.ForwardMode(),
+        max_steps=tolerance.max_steps,
+        throw=False,
+    )
+    return solution, finite
+
+
+def _reason_of(outcome: diffrax.RESULTS, finite) -> Any:
+    """Return the reason code of a diffrax result for a lane that was `finite` or not."""
+    code = jnp.where(
+        outcome == diffrax.RESULTS.successful, Reason.SUCCESS, Reason.STEP_UNDERFLOW
+    )
+    code = jnp.where(outcome == diffrax.RESULTS.max_steps_reached, Reason.STEP_LIMIT, code)
+    return jnp.where(finite, code, Reason.BAD_PARAMETER).astype(jnp.int32)
