@@ -49,6 +49,8 @@ def write_files(
                 figure.savefig(content, format=kind, dpi=150, metadata=metadata)
                 name = f"{directory.name}/{picture.name}.{kind}"
                 folder.write(name, content.getvalue(), sync=False)
+                # All has its place now: to find it again takes as long as to draw.
+                figure.set_layout_engine(None)
                 written.append(folder.root / name)
     return written
 

@@ -1,5 +1,6 @@
-"""A study's results as an xarray dataset, checked before they are read."""
+"""A study's results, checked before they are read: by name, or as an xarray dataset."""
 
+import functools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def open_study(directory: str | Path, group: str | None = None, most: int | None
     if group is not None and group not in groups(commits):
         raise FileNotFoundError(f"{directory} has no group {group!r}")
     some = None if group else thinning(record, most)
-    dataset = stored_dataset(directory, record, commits, group or "", some).load()
+    dataset = _dataset(directory, record, commits, group or "", some)
     named = {axis.removesuffix("_component"): axis for axis in dataset.dims}
     names = {named[axis]: names for axis, names in record["axes"].items() if axis in named}
     dataset = dataset.assign_coords(names)
@@ -56,6 +57,23 @@ def open_study(directory: str | Path, group: str | None = None, most: int | None
         grid = record["grid"]
         return on_grid(dataset, grid if some is None else kept(grid, most or 0))
     return dataset if some is None else dataset.assign_coords(sample=("sample", some))
+
+
+def _dataset(directory: Path, record: Mapping, commits, group: str, some):
+    import xarray
+
+    fields = stored_fields(directory, record, commits, group, some)
+    variables = {
+        name: xarray.Variable(field.dims, field.values, field.attrs)
+        for name, field in fields.items()
+    }
+    about = {} if group else {key: record[key] for key in _ABOUT}
+    try:
+        dataset = xarray.Dataset(variables, attrs=about)
+        wanted = _coordinates(directory, record, group)
+        return dataset.set_coords([name for name in wanted if name in dataset.variables])
+    except ValueError as error:
+        raise OSError(f"{directory / RESULTS / group} is damaged: {error}") from None
 
 
 def thinning(record: Mapping, most: int | None) -> np.ndarray | None:
@@ -122,21 +140,37 @@ def groups(commits: Iterable[Commit]) -> list[str]:
     return [step for kind, step in _steps(commits) if kind == "group" and step]
 
 
-def stored_dataset(
+class StoredField:
+    """One field of a study, its numbers read when they are asked for.
+
+    Its words are those of an `xarray.Variable`. **Arguments:** `some`: the samples that are
+    read, `None` for all of them.
+    """
+
+    def __init__(self, rows: Rows, layout: Layout, some: np.ndarray | None):
+        self._rows, self._some = rows, some
+        self.dims, self.attrs = layout.axes, dict(layout.attributes)
+        self.shape = rows.shape if some is None else (len(some), *rows.shape[1:])
+
+    @functools.cached_property
+    def values(self) -> np.ndarray:
+        """The numbers, read."""
+        return np.asarray(self._rows) if self._some is None else self._rows[self._some]
+
+
+def stored_fields(
     directory: Path,
     record: Mapping,
     commits: Iterable[Commit],
     group: str = "",
     some: np.ndarray | None = None,
-):
-    """Return the arrays of a verified study, or of a group of it, each read when asked for.
+) -> dict[str, StoredField]:
+    """Return the fields of a verified study, or of a group of it, by name.
 
     `some`: the samples that are read, all by default.
 
     **Raises:** `OSError` for arrays that are not as the record has them.
     """
-    import xarray
-
     commits = list(commits)
     paths = {name: f"{group}/{name}".lstrip("/") for name in array_names(commits, group)}
     layouts = {path: layout_of(directory, path) for path in paths.values()}
@@ -148,19 +182,19 @@ def stored_dataset(
         if (layout.shape[:1], layout.chunks[:1]) != rows if sampled else not whole:
             raise OSError(f"{directory / RESULTS / path} has not the samples of the study")
     sums = {file: crc for commit in commits for file, crc in commit.files.items()}
-    attributes = {} if group else {key: record[key] for key in _ABOUT}
-    try:
-        dataset = xarray.Dataset(
-            {
-                name: _variable(Rows(directory, path, sums), layouts[path], some)
-                for name, path in paths.items()
-            },
-            attrs=attributes,
-        )
-        wanted = _coordinates(directory, record, group)
-        return dataset.set_coords([name for name in wanted if name in dataset.variables])
-    except ValueError as error:
-        raise OSError(f"{directory / RESULTS / group} is damaged: {error}") from None
+    fields = {
+        name: StoredField(Rows(directory, path, sums), layouts[path], some)
+        for name, path in paths.items()
+    }
+    sizes: dict[str, int] = {}
+    for name, field in fields.items():
+        for axis, size in zip(field.dims, field.shape, strict=True):
+            if sizes.setdefault(axis, size) != size or field.dims.count(axis) > 1:
+                raise OSError(
+                    f"{directory / RESULTS / group} is damaged: {name} has {size} places "
+                    f"along {axis}, others have {sizes[axis]}"
+                )
+    return fields
 
 
 _ABOUT = ("title", "analysis", "system")
@@ -179,30 +213,6 @@ def _coordinates(directory: Path, record: Mapping, group: str) -> list[str]:
     attributes = Folder(directory).read_json(file).get("attributes")
     named = attributes.get("coordinates", "") if isinstance(attributes, dict) else ""
     return str(named).split(" ")
-
-
-def _variable(rows: Rows, layout: Layout, some: np.ndarray | None):
-    import xarray
-    from xarray.backends import BackendArray
-    from xarray.core import indexing
-
-    class Stored(BackendArray):
-        shape = rows.shape if some is None else (len(some), *rows.shape[1:])
-        dtype = rows.dtype
-        values = None
-
-        def __getitem__(self, key):
-            return indexing.explicit_indexing_adapter(
-                key, self.shape, indexing.IndexingSupport.BASIC, self._part
-            )
-
-        def _part(self, key) -> np.ndarray:
-            if self.values is None:
-                self.values = np.asarray(rows) if some is None else rows[some]
-            return np.asarray(self.values[key])
-
-    values = indexing.LazilyIndexedArray(Stored())
-    return xarray.Variable(layout.axes, values, dict(layout.attributes))
 
 
 def on_grid(dataset, grid: dict[str, int]):

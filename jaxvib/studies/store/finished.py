@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...ensemble import Reason
-from .dataset import groups, stored_dataset, thinning, verified
+from .dataset import groups, stored_fields, thinning, verified
 from .folder import Folder
 from .store import has_study
 from .thinned import MOST_SHOWN, kept
@@ -19,11 +19,12 @@ from .times import read_times
 class Run:
     """A study's results and the words about it, all from its folder.
 
-    **Fields:** `name`: of the folder; `results`: the xarray dataset, samples (or points)
-    along the leading axis; `traces`: stored orbits, `motion`: stored motions of chains,
-    `mode_shapes`: those of beams, each None if there are none; `study` and `times`: what
-    `study.json` and `times.json` say; `config`: the text of `config.toml`; `chosen`: which
-    samples these are where there are more than can be shown, `None` for all of them.
+    **Fields:** `name`: of the folder; `results`: fields by name, with `values`, `dims` and
+    `attrs` as xarray's have them, samples (or points) along the leading axis; `traces`:
+    stored orbits, `motion`: stored motions of chains, `mode_shapes`: those of beams, each
+    None if there are none; `study` and `times`: what `study.json` and `times.json` say;
+    `config`: the text of `config.toml`; `chosen`: which samples these are where there are
+    more than can be shown, `None` for all of them.
     """
 
     name: str
@@ -54,7 +55,7 @@ class Run:
     @property
     def tuned(self) -> list[str]:
         """The paths that a design moved: those whose gradient is stored."""
-        names = [str(name) for name in self.results.variables]
+        names = [str(name) for name in self.results]
         return [name for name in names if f"gradient.{name}" in names]
 
     @functools.cached_property
@@ -73,7 +74,7 @@ class Run:
 
     def has(self, name: str) -> bool:
         """Whether the results have a field or a path of this name."""
-        return name in self.results.variables
+        return name in self.results
 
     def field(self, name: str) -> np.ndarray:
         """Return a field or a swept path, samples along the first axis."""
@@ -128,10 +129,9 @@ def read_run(directory: Path | str) -> Run:
     record, commits = verified(directory)
     some = thinning(record, MOST_SHOWN)
     inside = {
-        group: stored_dataset(directory, record, commits, group)
-        for group in groups(commits)
+        group: stored_fields(directory, record, commits, group) for group in groups(commits)
     }
-    results = stored_dataset(directory, record, commits, some=some)
+    results = stored_fields(directory, record, commits, some=some)
     shown = dict(record)
     if some is not None:
         grid = record["grid"]

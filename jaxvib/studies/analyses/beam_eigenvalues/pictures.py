@@ -206,7 +206,7 @@ def _cloud(runs: Sequence[Run]) -> Picture:
 
 
 def _shapes(run: Run) -> list[Picture]:
-    if run.mode_shapes is None or not len(run.mode_shapes["sample"]):
+    if run.mode_shapes is None or not len(run.mode_shapes["sample"].values):
         return []
     stored = {
         str(name): np.asarray(run.mode_shapes[name].values) for name in run.mode_shapes

@@ -27,7 +27,7 @@ def design_history(runs: Sequence[Run]) -> Picture:
     choice = Choice("design", tuple(labels)) if len(labels) > 1 else None
     charts = [_chart(runs, "objective", label, choice)]
     charts += [_chart(runs, path, run.label(path), choice) for path in variables]
-    limits = [name for name in map(str, run.results.variables) if name.startswith("limit.")]
+    limits = [name for name in map(str, run.results) if name.startswith("limit.")]
     charts += [_chart(runs, name, run.label(name), choice) for name in limits]
     best = [_best(run, place) for place in range(len(labels))]
     changes = [

@@ -50,7 +50,7 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
 
 def _words(run: Run) -> str:
     """Return every parameter with its interval."""
-    names = [str(name) for name in run.results.variables]
+    names = [str(name) for name in run.results]
     parts = []
     for name in names:
         if name.startswith("fitted."):

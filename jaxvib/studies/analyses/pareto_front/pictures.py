@@ -43,7 +43,7 @@ def _designs(runs: Sequence[Run], goals: list[str], choice: Choice | None) -> Pi
     """Return each variable and limit over the first objective; over points of a net."""
     run = runs[0]
     variables = _variables(run)
-    limits = [name for name in map(str, run.results.variables) if name.startswith("limit.")]
+    limits = [name for name in map(str, run.results) if name.startswith("limit.")]
     over = f"{_PREFIX}{goals[0]}" if len(goals) == 2 else ""
     charts = []
     for name in [*variables, *limits]:
@@ -119,7 +119,7 @@ def _variables(run: Run) -> list[str]:
     own = {"dominated", "point_result", "optimality", "weights"}
     return [
         str(name)
-        for name, field in run.results.data_vars.items()
+        for name, field in run.results.items()
         if field.dims[-1:] == ("point",)
         and name not in own
         and not str(name).startswith((_PREFIX, "limit."))

@@ -17,7 +17,7 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
 
 def measures(run: Run) -> list[str]:
     """Return the names of the measures."""
-    names = [str(name) for name in run.results.variables]
+    names = [str(name) for name in run.results]
     return [n.removesuffix(".normalised") for n in names if n.endswith(".normalised")]
 
 
