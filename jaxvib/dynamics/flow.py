@@ -189,6 +189,17 @@ def watch(
     return run(system, state, t0, t1, **settings)
 
 
+def watch_along(
+    system, state, change, t0, t1, *, engine="auto", **settings
+) -> tuple[Array, Array, Watched, Array]:
+    """Return the flow, what becomes of a small change of the state, and what was seen.
+
+    See `Engine.watch_along`.
+    """
+    run = _engine(system, engine, engine_of_values).watch_along
+    return run(system, state, change, t0, t1, **settings)
+
+
 def end_of(system, state, t0, t1, rtol, engine="auto") -> Solution:
     """Return `solve_system` of a motion that is not differentiated."""
     chosen = _engine(system, engine, engine_of_values)

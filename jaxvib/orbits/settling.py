@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from ..dynamics.flow import end_of, watch
+from ..dynamics.flow import end_of, watch_along
 from ..dynamics.observables import largest_forces
 from ..ensemble import Reason
 from ..systems.periods import period_of
@@ -145,8 +145,8 @@ def track_aperiodic(
       \varphi^T(s_k)\rVert}{\epsilon},$$
 
     which each period brings back to the distance $\epsilon$ (1e-6 of the motion's size)
-    along the direction in which it has gone. In rigid contact two states cost far less
-    than a state with a column, whose rates are not smooth at onset.
+    along the direction in which it has gone. From event to event the neighbour is as near
+    as can be: a sensitivity of the motion (see `Engine.watch_along`).
     **Source:** Benettin, Galgani and Strelcyn, *Phys. Rev. A* 14 (1976) 2338.
     """
     period = period_of(system)
@@ -157,13 +157,12 @@ def track_aperiodic(
     def step(last: _Pair, _) -> tuple[_Pair, Records]:
         state, direction = last.state, last.direction
         end = jnp.where(last.result == Reason.SUCCESS, period, 0.0)
-        neighbour = state + _NEIGHBOUR * units * direction
-        there = end_of(system, neighbour, 0.0, end, rtol, engine).state
-        image, watched, code = watch(
-            system, state, 0.0, end, rtol=rtol, grazing=grazing, engine=engine
+        change = _NEIGHBOUR * units * direction
+        image, apart, watched, code = watch_along(
+            system, state, change, 0.0, end, rtol=rtol, grazing=grazing, engine=engine
         )
         result = jnp.where(last.result == Reason.SUCCESS, code, last.result)
-        apart = (there - image) / units
+        apart = apart / units
         distance = jnp.linalg.norm(apart)
         # Neighbours that a hard contact holds have met: their direction is lost.
         met = distance < _MET

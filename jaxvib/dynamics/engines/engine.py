@@ -56,6 +56,18 @@ class Engine(eqx.Module):
     ) -> tuple[Array, Watched, Array]:
         """Return `observe` without sensitivities: state, what was watched, reason code."""
 
+    def watch_along(
+        self, system: System, state, change, t0, t1, *, rtol, grazing
+    ) -> tuple[Array, Array, Watched, Array]:
+        """Return `watch` and, after the state, what becomes of a small change of it.
+
+        A neighbour is followed: two states cost steps less than one with its sensitivity.
+        """
+        there = self.end(system, state + change, t0, t1, rtol).state
+        seen = self.watch(system, state, t0, t1, rtol=rtol, grazing=grazing)
+        end, watched, code = seen
+        return end, there - end, watched, code
+
     def sampled(self, system: System, state, times, rtol) -> tuple[Array, Array, Array]:
         """Return states and contact forces at ascending times, and a reason code."""
         raise ValueError(f"engine = {self!r} has no samples on the way; allowed: auto, "

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...kernels import tangents
 from ...kernels.library import library_kernel
+from ..observables import start_watching
 from ..sensitivities import MOST_SENSITIVITIES, basis_of, contracted, is_zero
 from ..solve import Solution
 from .engine import Asked, travel
@@ -129,10 +130,27 @@ def observe_kernel(static, order=ORDER):
     def observe(state, parameters, t0, t1, rtol, grazing, watched):
         equation = _equation(parameters, static)
         asked = Asked(grazing, watched, order=order)
-        sensitivities, found = _travel_sensitivities(equation, state, t0, t1, rtol, asked)
+        rows = jnp.eye(state.shape[0])
+        whole = equation, state, rows, t0, t1, rtol, asked
+        sensitivities, found = _travel_sensitivities(*whole)
         return found.state, sensitivities, found.watched, found.result
 
     return library_kernel(observe, static, order)
+
+
+@functools.lru_cache(maxsize=64)
+def watch_along_kernel(static, order=ORDER):
+    """Return the kernel of `watch_kernel` with what becomes of a change of the state."""
+
+    def watch_along(state, parameters, t0, t1, rtol, grazing, change):
+        equation = _equation(parameters, static)
+        asked = Asked(grazing, start_watching(t0, state, equation), order=order)
+        rows = change[None]
+        whole = equation, state, rows, t0, t1, rtol, asked
+        sensitivities, found = _travel_sensitivities(*whole)
+        return found.state, sensitivities[:, 0], found.watched, found.result
+
+    return library_kernel(watch_along, static, order)
 
 
 def _equation(parameters, static):
@@ -177,8 +195,8 @@ def _sensitivities_of(static, tree, moves, order, integrand):
     return sensitivities
 
 
-def _travel_sensitivities(equation, state, t0, t1, rtol, asked: Asked):
-    """Return sensitivities by the state, (n, n), and the travel that was watched."""
+def _travel_sensitivities(equation, state, rows, t0, t1, rtol, asked: Asked):
+    """Return sensitivities along rows, (n, rows), and the travel that was watched."""
     whole = equation, t0, t1, rtol, asked.grazing
     arrays, static = eqx.partition(whole, eqx.is_array)
 
@@ -190,7 +208,7 @@ def _travel_sensitivities(equation, state, t0, t1, rtol, asked: Asked):
         return found.state, found
 
     _, sensitivities, found = _side_by_side(go)(
-        state, jnp.eye(state.shape[0]), (arrays, asked.watched), jnp.ones(())
+        state, rows, (arrays, asked.watched), jnp.ones(())
     )
     return sensitivities.T, found
 
