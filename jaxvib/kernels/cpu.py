@@ -114,7 +114,9 @@ def _pool(threads: int) -> concurrent.futures.ThreadPoolExecutor:
 
 
 def _pointers(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    return np.array([array.ctypes.data for array in arrays] or [0], np.uint64)
+    # Half the time that `array.ctypes` takes.
+    places = [array.__array_interface__["data"][0] for array in arrays]
+    return np.array(places or [0], np.uint64)
 
 
 @functools.cache

@@ -50,11 +50,9 @@ class Kernel:
 
     def _flat(self, rest):
         """Return the function of arrays alone, with the `rest` of its arguments."""
-        tree, static = rest
 
         def flat(*leaves):
-            arrays = jax.tree.unflatten(tree, leaves)
-            return self._function(*eqx.combine(arrays, static.value))
+            return self._function(*_put_together(leaves, rest))
 
         return flat
 
@@ -68,13 +66,12 @@ class Kernel:
         function that is not printed.
         """
         leaves, rest = _parted(arguments)
-        lengths = sorted({np.shape(leaf)[0] if np.ndim(leaf) else 0 for leaf in leaves})
+        lengths = sorted({leaf.shape[0] if leaf.shape else 0 for leaf in leaves})
         if len(lengths) != 1 or lengths[0] == 0:
             raise ValueError(
                 f"arrays have leading lengths {lengths}; allowed: one above 0 for all"
             )
-        shapes = [jax.ShapeDtypeStruct(np.shape(leaf)[1:], leaf.dtype) for leaf in leaves]
-        form = self._form(shapes, rest)
+        form = self._form(tuple((leaf.shape[1:], leaf.dtype) for leaf in leaves), rest)
         if form.reason:
             raise ValueError(f"{self._name()} is not printed: {form.reason}")
         results = form.map(leaves, lengths[0], threads)
@@ -96,25 +93,25 @@ class Kernel:
 
     def _form_of(self, arguments):
         leaves, rest = _parted(arguments)
-        shapes = [jax.ShapeDtypeStruct(np.shape(leaf), leaf.dtype) for leaf in leaves]
-        return leaves, self._form(shapes, rest)
+        return leaves, self._form(tuple((leaf.shape, leaf.dtype) for leaf in leaves), rest)
 
-    def _form(self, shapes, rest) -> "_Form":
-        key = (*((shape.shape, shape.dtype.name) for shape in shapes), rest)
-        if key not in self._forms:
+    def _form(self, described, rest) -> "_Form":
+        key = described, rest
+        form = self._forms.get(key)
+        if form is None:
+            shapes = [jax.ShapeDtypeStruct(*each) for each in described]
             flat = self._flat(rest)
-            self._forms[key] = _Form(flat, shapes, self._traced(flat, shapes, rest))
-            if reason := self._forms[key].reason:
-                _LOG.debug("%s goes by XLA: %s", self._name(), reason)
-        return self._forms[key]
+            form = self._forms[key] = _Form(flat, shapes, self._traced(flat, shapes, rest))
+            if form.reason:
+                _LOG.debug("%s goes by XLA: %s", self._name(), form.reason)
+        return form
 
     def _traced(self, flat, shapes, rest) -> Traced:
         """Return what is kept of the function for such arguments, or trace it now."""
         if self._kept is None:
             return _traced(flat, shapes)
-        tree, static = rest
         described = [(shape.shape, shape.dtype.name) for shape in shapes]
-        arguments = jax.tree.unflatten(tree, described), static.value
+        arguments = _put_together(described, rest)
         traced = self._kept.get(arguments)
         if traced is None:
             traced = _traced(flat, shapes)
@@ -236,9 +233,9 @@ class _Form:
         """Return the results of lanes on the first axis, as numpy arrays."""
         width = self._native.program.width
         whole = -(-lanes // width) * width
-        padded = [_padded(_moved(np.asarray(leaf), 0, -1), whole) for leaf in leaves]
+        padded = [_padded(_lanes_last(np.asarray(leaf)), whole) for leaf in leaves]
         results = self._native(padded, threads or usable_cores())
-        return [_moved(result, -1, 0)[:lanes] for result in results]
+        return [_lanes_first(result)[:lanes] for result in results]
 
     # The same inside JAX's programs.
 
@@ -331,27 +328,30 @@ def _register(name: str, native) -> None:
     _REGISTERED[name] = native
 
 
-class _Static:
-    """What of the arguments is no array, as a part of a key."""
-
-    def __init__(self, value):
-        self.value = value
-        leaves, tree = jax.tree.flatten(value)
-        self._key = tuple(leaves), tree
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other) -> bool:
-        return isinstance(other, _Static) and self._key == other._key
+_ARRAY = "an array"
 
 
 def _parted(arguments):
-    """Return the arrays among arguments, and the rest with how to put it together."""
-    arrays, static = eqx.partition(arguments, eqx.is_array_like)
-    leaves, tree = jax.tree.flatten(arrays)
-    leaves = [_as_array(leaf) for leaf in leaves]
-    return leaves, (tree, _Static(static))
+    """Return the arrays among arguments, and the rest with how to put it together.
+
+    Once through the arguments: of a system's single motion that is most of a call's time.
+    """
+    leaves, tree = jax.tree.flatten(arguments)
+    arrays = [_as_array(leaf) for leaf in leaves if eqx.is_array_like(leaf)]
+    if len(arrays) == len(leaves):
+        return arrays, (tree, None)
+    others = (_ARRAY if eqx.is_array_like(leaf) else (leaf,) for leaf in leaves)
+    return arrays, (tree, tuple(others))
+
+
+def _put_together(arrays, rest):
+    """Return the arguments with these arrays in them."""
+    tree, others = rest
+    if others is None:
+        return jax.tree.unflatten(tree, arrays)
+    arrays = iter(arrays)
+    leaves = [next(arrays) if other is _ARRAY else other[0] for other in others]
+    return jax.tree.unflatten(tree, leaves)
 
 
 def _as_array(leaf):
@@ -362,9 +362,14 @@ def _as_array(leaf):
     return array.astype(jax.dtypes.canonicalize_dtype(array.dtype), copy=False)
 
 
-def _moved(array: np.ndarray, first: int, last: int) -> np.ndarray:
-    """Return an array with an axis moved; numpy takes long to see that it has one alone."""
-    return array if array.ndim == 1 else np.moveaxis(array, first, last)
+def _lanes_last(array: np.ndarray) -> np.ndarray:
+    """Return an array with its first axis moved behind the others."""
+    return array.transpose(*range(1, array.ndim), 0)
+
+
+def _lanes_first(array: np.ndarray) -> np.ndarray:
+    """Return an array with its last axis moved before the others."""
+    return array.transpose(-1, *range(array.ndim - 1))
 
 
 def _padded(array, lanes: int):
@@ -372,6 +377,8 @@ def _padded(array, lanes: int):
     more = lanes - array.shape[-1]
     if not more:
         return array
+    if array.shape[-1] == 1 and not isinstance(array, jax.Array):
+        return array.repeat(lanes, -1)
     library = jnp if isinstance(array, jax.Array) else np
     return library.concatenate([array, library.repeat(array[..., -1:], more, -1)], -1)
 
