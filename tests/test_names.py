@@ -81,6 +81,16 @@ def test_importing_jaxvib_waits_for_nothing():
     assert done.stdout == "set()\n"
 
 
+def test_motions_and_reports_wait_for_nothing_that_others_need():
+    code = """
+import sys, jaxvib.branches, jaxvib.reports, jaxvib.studies.run.execute
+print({'diffrax', 'lineax', 'matplotlib', 'pandas', 'xarray'} & set(sys.modules))"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "set()\n"
+
+
 @pytest.mark.parametrize(
     ("name", "meant"),
     [("simulat", "simulate"), ("HerzContact", "HertzContact"), ("orbit", "orbits")],

@@ -9,6 +9,7 @@ import pytest
 import jaxvib as jv
 from jaxvib.dynamics.engines import (
     DiffraxEngine,
+    Engine,
     EventEngine,
     SteppingEngine,
     engine_for,
@@ -115,3 +116,16 @@ def test_a_solver_or_an_order_that_there_is_not_is_refused():
             DiffraxEngine(solver)
     with pytest.raises(ValueError, match=r"order = 4 is not in \[6, 30\]"):
         EventEngine(order=4)
+
+
+@pytest.mark.parametrize("contact", [jv.HertzContact(3.5e7), jv.RestitutionContact(0.7)])
+def test_a_change_becomes_what_parts_two_neighbours(contact):
+    system = jv.two_body_impact(contact=contact)
+    start, change = system.rest(), 1e-7 * jnp.array([1.0, -2.0, 0.5, 1.0])
+    settings = {"rtol": 1e-11, "grazing": 1e-9}
+    events, about = EventEngine(), (0.0, 3.0 * system.period())
+    end, moved, watched, _ = events.watch_along(system, start, change, *about, **settings)
+    two = Engine.watch_along(events, system, start, change, *about, **settings)
+    np.testing.assert_allclose(end, two[0], rtol=1e-9)
+    np.testing.assert_allclose(moved, two[1], atol=1e-4 * np.abs(moved).max())
+    assert int(watched.onsets[0]) == int(two[2].onsets[0]) > 0

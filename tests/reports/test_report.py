@@ -3,6 +3,7 @@
 import html
 import re
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -68,6 +69,12 @@ def test_the_report_is_the_same_bytes_each_time(map_report, tmp_path):
     write_report(again)
     for path in [map_report, *(first / "pictures").iterdir()]:
         assert path.read_bytes() == (again / path.relative_to(first)).read_bytes()
+
+
+def test_a_report_needs_no_xarray(map_report, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    again = shutil.copytree(map_report.parent, tmp_path / map_report.parent.name)
+    assert write_report(again).read_bytes() == map_report.read_bytes()
 
 
 def test_the_page_is_small_and_names_no_other_file(map_report):
