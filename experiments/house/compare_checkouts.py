@@ -29,6 +29,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -114,16 +115,25 @@ def main() -> int:
     found["schema"] = {"commits": commits, "equal": {"schema": schemas[0] == schemas[1]}}
     _line("schema", found["schema"]["equal"])
     for name in names or every:
-        folders = [_run(checkout, name) for checkout in checkouts]
-        found[name] = {"commits": commits, "equal": _equal(*folders, name)}
-        _line(name, found[name]["equal"])
-        if not found[name]["equal"]["results.zarr"]:
-            pair = [_values(*each, name) for each in zip(checkouts, folders, strict=True)]
-            found[name]["values"] = _told(name, differences(*pair))
+        found[name] = {"commits": commits, **_compared(checkouts, name)}
         table["never_compared"] = [each for each in every if each not in found]
         RESULT.write_text(json.dumps(table, indent=2) + "\n")
-    equal = all(all(found[name]["equal"].values()) for name in names or every)
+    equal = all(all(found[name].get("equal", {"": 0}).values()) for name in names or every)
     return 0 if equal else 1
+
+
+def _compared(checkouts: list[Path], name: str) -> dict[str, Any]:
+    """Return how a study's runs compare, or what the ones said that came to no end."""
+    folders = [_run(checkout, name) for checkout in checkouts]
+    failed = [_failure(folder, name) for folder in folders]
+    if any(failed):
+        print(f"{name:24} FAILED: {failed}", flush=True)
+        return {"failed": failed}
+    equal = _line(name, _equal(*folders, name))
+    if equal["results.zarr"]:
+        return {"equal": equal}
+    pair = [_values(*each, name) for each in zip(checkouts, folders, strict=True)]
+    return {"equal": equal, "values": _told(name, differences(*pair))}
 
 
 def differences(old: dict[str, np.ndarray], new: dict[str, np.ndarray]) -> dict[str, dict]:
@@ -218,6 +228,12 @@ def _run(checkout: Path, name: str) -> Path:
         words = _said(checkout, folder, "run", name, *sets, "--out", name)
         said.write_text(words)
     return folder
+
+
+def _failure(folder: Path, name: str) -> str:
+    """Return the last words of a run that did not come to its end, "" of one that did."""
+    *_, words, code = ["", *(folder / f"{name}.txt").read_text("utf-8").splitlines()]
+    return "" if code in ("0", "1") else f"{words[:200]} (exit code {code})"
 
 
 def _equal(old: Path, new: Path, name: str) -> dict[str, bool]:
