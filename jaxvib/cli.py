@@ -212,6 +212,22 @@ def report(directory: Path, other: Path | None) -> None:
 
 @main.command()
 @click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("number", type=int)
+@click.option(
+    "--config", type=click.Path(path_type=Path), help="Write the sample's own config here."
+)
+def sample(directory: Path, number: int, config: Path | None) -> None:
+    """Compute one sample of a study again, beside what is stored of it."""
+    use_compilation_cache()
+    from .studies.run.sample import sample_again
+
+    with _reading():
+        for line in sample_again(directory, number, config):
+            click.echo(printable(line))
+
+
+@main.command()
+@click.argument("directory", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 def export(directory: Path, file: Path | None) -> None:
     """Write results as .nc (netCDF), .csv, .parquet or .mat, units included."""

@@ -48,7 +48,7 @@ LAZY_IMPORTS = {
     "__main__": 1,
     "_environment": 4,
     "_progress": 1,
-    "cli": 14,
+    "cli": 15,
     "drawing": 7,
     "dynamics": 2,
     "ensemble": 2,

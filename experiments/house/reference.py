@@ -148,7 +148,7 @@ GROUPS = {
         "Studies, samples and reason codes",
         "Many samples at once, their store, their report and how each of them ended.",
         """
-        sweep open_study reports.write_report map_samples ensemble.InParts
+        sweep open_study results_of reports.write_report map_samples ensemble.InParts
         ensemble.compile_ahead
         ensemble.SPARE Reason reason ensemble.undecided ensemble.raise_if_empty
         ensemble.recalled ensemble.recalling

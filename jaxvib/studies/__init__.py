@@ -3,7 +3,11 @@
 import importlib
 
 # Reading a config must not wait for JAX and xarray, which these need.
-_HOMES = {"sweep": "run.sweeping", "open_study": "store.dataset"}
+_HOMES = {
+    "sweep": "run.sweeping",
+    "open_study": "store.dataset",
+    "results_of": "run.sample",
+}
 
 
 def __getattr__(name: str):

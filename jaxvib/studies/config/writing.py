@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 
 from .tables import flattened
 
@@ -11,16 +12,32 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 def to_toml(tables: dict) -> str:
     """Return tables as the text of a config, one line per key."""
     lines = [
-        f"{_key(k)} = {_value(v)}" for k, v in tables.items() if not isinstance(v, dict)
+        f"{key_text(k)} = {_value(v)}" for k, v in tables.items() if not isinstance(v, dict)
     ]
     for section, table in tables.items():
         if isinstance(table, dict) and table:
-            lines += ["", f"[{_key(section)}]"]
-            lines += [f"{_key(k)} = {_value(v)}" for k, v in flattened(table).items()]
+            lines += ["", f"[{key_text(section)}]"]
+            lines += [f"{key_text(k)} = {_value(v)}" for k, v in flattened(table).items()]
     return "\n".join(lines) + "\n"
 
 
-def _key(path: str) -> str:
+def sample_config(tables: Mapping, values: Mapping[str, float] | None = None) -> str:
+    """Return the config of one sample alone, from a resolved config's tables.
+
+    Without `values` the sweep is left out, for its lines to follow.
+    """
+    one = dict(tables)
+    one["title"] = f"{tables['title']}, one sample"
+    one["sweep"] = {path: [float(value)] for path, value in (values or {}).items()}
+    one["run"] = {**tables["run"], "chunk": 2}
+    directory = f"{tables['output']['directory']}-sample"
+    one["output"] = {**tables["output"], "directory": directory}
+    sweep = {"sweep": one.pop("sweep")}  # last, where the page adds it
+    return to_toml(one | sweep)
+
+
+def key_text(path: str) -> str:
+    """Return a dotted path as a key of TOML, quoted where it must be."""
     steps = path.split(".")
     return ".".join(s if _BARE.fullmatch(s) else json.dumps(s) for s in steps)
 
@@ -34,6 +51,6 @@ def _value(value) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_value(item) for item in value)}]"
     if isinstance(value, dict):
-        items = ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items())
+        items = ", ".join(f"{key_text(k)} = {_value(v)}" for k, v in value.items())
         return f"{{ {items} }}"
     return repr(value)

@@ -39,7 +39,7 @@ def chunk_fields(
         fields = refined_part(study, system, part, progress)
     else:
         fields = compute_part(study, system, draw, part, progress, remember)
-    return with_coordinates(fields, _coordinates(study, draw(part)))
+    return with_coordinates(fields, coordinates(study, draw(part)))
 
 
 def number_of_chunks(study: Study) -> int:
@@ -94,7 +94,8 @@ def built(config: str):
     return study, build(study)
 
 
-def _coordinates(study: Study, values: Mapping[str, np.ndarray]) -> dict[str, Variable]:
+def coordinates(study: Study, values: Mapping[str, np.ndarray]) -> dict[str, Variable]:
+    """Return the swept values of some samples, as what a system declares of them."""
     declared = SYSTEMS[study.system.kind].declared(study.system)
     return {
         path: Variable(("sample",), column, declared[path].unit, declared[path].description)

@@ -1,0 +1,104 @@
+"""One sample of a study by itself: its config, its results again, and those stored."""
+
+from pathlib import Path
+
+import numpy as np
+import xarray
+
+from ...ensemble import reason
+from ..analyses.kinds import ANALYSES
+from ..config import samples
+from ..config.writing import sample_config
+from ..store.dataset import stored_dataset, verified
+from ..store.fields import Variable, with_coordinates
+from ..store.folder import Folder
+from .chunk import Silent, build, coordinates
+from .computing import compute_part
+from .study import Study, load_text
+
+_MOST_NUMBERS = 8  # of a field that is printed
+
+
+def results_of(config: str) -> xarray.Dataset:
+    """Return what the study of a config gives; nothing is stored.
+
+    **Arguments:** `config`: the text of a config, such as that of one sample, which a
+    report's page copies and `jaxvib sample` writes.
+    **Raises:** `ValueError` for a config that is wrong, as `jaxvib check`.
+
+    >>> jv.studies.results_of('''
+    ... [system]
+    ... kind = "two_body_impact"
+    ... [analysis]
+    ... kind = "natural_modes"
+    ... ''').frequencies.values.round(2).tolist()
+    [[5.16, 6.87]]
+    """
+    study = load_text(config)
+    system, kind = build(study), ANALYSES[study.analysis.kind]
+    if kind.sampled is False or (not study.paths and kind.whole):
+        fields = kind.compute(system, {}, study.analysis, study.run, Silent().advance)
+    else:
+        fields = _computed(study, system, slice(0, study.samples))
+    entries = {name: (f.axes, f.values, f.attributes) for name, f in fields.items()}
+    dataset = xarray.Dataset(entries)
+    return dataset.set_coords([path for path in study.paths if path in entries])
+
+
+def sample_again(directory: Path, number: int, config: Path | None = None) -> list[str]:
+    """Compute one sample of a finished study again; return it beside what is stored.
+
+    **Arguments:** `config`: where the config of this sample alone is written.
+    **Raises:** `FileNotFoundError` where there is no study, `ValueError` for a study
+    without samples or a number that is none of theirs, `FileExistsError` where `config`
+    is a file already, `OSError` for a damaged study.
+    """
+    record, commits = verified(directory)
+    text = Folder(directory).read("config.toml").decode("utf-8", "replace")
+    study = load_text(text, directory.name)
+    if not study.paths:
+        raise ValueError(f"{directory}: nothing is swept, so that there are no samples")
+    if not 0 <= number < study.samples:
+        raise ValueError(
+            f"sample = {number} of {directory} is not in [0, {study.samples - 1}]"
+        )
+    stored = stored_dataset(directory, record, commits, some=np.array([number]))
+    again = _computed(study, build(study), slice(number, number + 1))
+    values = {path: float(again[path].values[0]) for path in study.paths}
+    lines = [f"sample     {number} of {study.samples} of {study.title}"]
+    lines += [
+        f"           {path} = {value!r} {again[path].unit}".rstrip()
+        for path, value in values.items()
+    ]
+    codes = [int(each["result"].values[0]) for each in (again, stored)]
+    lines += [f"result     {reason(codes[0])}; stored: {reason(codes[1])}"]
+    lines += [
+        f"{name:28} {_shown(field.values[0])} {field.unit}".rstrip()
+        + _beside(stored[name].values[0], field.values[0])
+        for name, field in again.items()
+        if name not in ("result", *values) and np.size(field.values[0]) <= _MOST_NUMBERS
+    ]
+    if config is not None:
+        with config.open("x", encoding="utf-8") as file:
+            file.write(sample_config(study.resolved(), values))
+        lines.append(f"config     {config}")
+    return lines
+
+
+def _computed(study: Study, system, part: slice) -> dict[str, Variable]:
+    """Return the results of some samples, with what was swept, as a run computes them."""
+
+    def draw(part: slice) -> dict[str, np.ndarray]:
+        return samples.draw(study.sampling, study.paths, study.run.seed, part)
+
+    fields = compute_part(study, system, draw, part, Silent())
+    return with_coordinates(fields, coordinates(study, draw(part)))
+
+
+def _shown(values) -> str:
+    return ", ".join(f"{value:.10g}" for value in np.ravel(values))
+
+
+def _beside(stored, again) -> str:
+    same = np.array_equal(stored, again, equal_nan=np.asarray(again).dtype.kind == "f")
+    return "" if same else f"; stored: {_shown(stored)}"

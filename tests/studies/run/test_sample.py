@@ -1,0 +1,88 @@
+"""Checked against: what a whole run of the same study stores, and closed forms."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from jaxvib import cli
+from jaxvib.studies import open_study
+from jaxvib.studies.run.sample import results_of, sample_again
+
+CONFIG = """
+title = "A tower"
+[system]
+kind = "assembly"
+modules.ground-first = { module = "translation_translation", mass = 2.0, stiffness = 8.0 }
+[analysis]
+kind = "natural_modes"
+[sweep]
+modules.ground-first.mass = [0.5, 2.0, 8.0]
+[run]
+chunk = 2
+"""
+
+
+def invoke(*words):
+    with pytest.MonkeyPatch.context() as patch:
+        # What the command sets in its environment must not outlive a test.
+        patch.setattr(cli, "use_compilation_cache", lambda: None)
+        return CliRunner().invoke(cli.main, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sample")
+    (folder / "tower.toml").write_text(CONFIG)
+    done = invoke("run", folder / "tower.toml", "--out", folder / "tower")
+    assert done.exit_code == 0, done.output
+    return folder / "tower"
+
+
+def test_a_sample_is_computed_again_and_is_what_is_stored(study):
+    lines = sample_again(study, 2)
+    assert lines[0] == "sample     2 of 3 of A tower"
+    assert "modules.ground-first.mass = 8.0 kg" in lines[1]
+    (frequency,) = (line for line in lines if line.startswith("frequencies"))
+    assert frequency.split() == ["frequencies", "1", "rad/s"]  # sqrt(8 / 8)
+    assert not any("stored" in line for line in lines[3:])
+
+
+def test_what_is_stored_otherwise_is_told(study, monkeypatch):
+    from jaxvib.studies.run import sample
+
+    true = sample.stored_dataset
+
+    def changed(*arguments, **more):
+        return true(*arguments, **more) * 2
+
+    monkeypatch.setattr(sample, "stored_dataset", changed)
+    (line,) = (each for each in sample_again(study, 2) if each.startswith("frequencies"))
+    assert line.endswith("1 rad/s; stored: 2")
+
+
+def test_the_config_of_a_sample_alone_gives_that_sample(study, tmp_path):
+    config = tmp_path / "one.toml"
+    done = invoke("sample", study, 1, "--config", config)
+    assert done.exit_code == 0, done.output
+    results = results_of(config.read_text())
+    assert results["modules.ground-first.mass"].values.tolist() == [2.0]
+    stored = open_study(study).frequencies.values[1]
+    np.testing.assert_array_equal(results.frequencies.values[0], stored)
+    assert results.frequencies.attrs["units"] == "rad/s"
+    assert invoke("check", config).exit_code == 0
+    again = invoke("sample", study, 1, "--config", config)
+    assert again.exit_code == 2, "it writes over no file"
+
+
+@pytest.mark.parametrize("number", [-1, 3])
+def test_a_number_that_is_none_of_the_samples_is_refused(study, number):
+    done = invoke("sample", study, "--", number)
+    assert done.exit_code == 2
+    assert f"sample = {number}" in done.output
+    assert "is not in [0, 2]" in done.output
+
+
+def test_a_study_without_samples_has_none():
+    config = CONFIG.replace("[sweep]\nmodules.ground-first.mass = [0.5, 2.0, 8.0]", "")
+    results = results_of(config)
+    np.testing.assert_allclose(results.frequencies.values, [[2.0]], rtol=1e-14)
