@@ -25,7 +25,7 @@ def draw(chart: Chart, ax=None, *, classes: bool = True):
     handles, _ = axes.get_legend_handles_labels()
     if classes:
         handles += _patches(chart)
-    if len(handles) > 1:
+    if len(handles) > 1 and chart.legend:
         axes.legend(handles=handles, frameon=False, fontsize=8)
     return axes
 
@@ -42,16 +42,24 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def _patches(chart: Chart) -> list:
+def patch(colour: str, name: str, hatch: str = ""):
+    """Return the line of a legend that names a colour and its hatch."""
     from matplotlib.patches import Patch
 
+    return Patch(
+        facecolor=colour, edgecolor=_ink_on(colour), linewidth=0.3, label=plain(name),
+        hatch=3 * hatch or None,
+    )  # fmt: skip
+
+
+def _patches(chart: Chart) -> list:
     found = []
     for layer in chart.layers:
         if isinstance(paint := getattr(layer, "paint", None), Classes):
             present = np.unique(np.asarray(layer.values))
             for member in present[np.isfinite(present)].astype(int):
                 colour, name = paint.colours[member], plain(paint.names[member])
-                found.append(Patch(facecolor=colour, label=name))
+                found.append(patch(colour, name, paint.hatch(member)))
     return found
 
 
@@ -62,8 +70,24 @@ def _cells(figure, axes, layer: Cells) -> None:
     mesh = axes.pcolormesh(
         layer.x, layer.y, values, shading="nearest", rasterized=True, **colouring
     )
-    if isinstance(layer.paint, Scale) and values.count():
+    if isinstance(layer.paint, Classes):
+        for member, hatch in enumerate(layer.paint.hatches):
+            own = np.ma.masked_where(layer.values != member, layer.values)
+            if hatch and own.count():
+                axes.pcolor(
+                    layer.x, layer.y, own, shading="nearest", hatch=3 * hatch,
+                    facecolor="none", edgecolor=_ink_on(layer.paint.colours[member]),
+                    linewidth=0, rasterized=True,
+                )  # fmt: skip
+    elif values.count():
         figure.colorbar(mesh, ax=axes, label=layer.paint.label, pad=0.02)
+
+
+def _ink_on(colour: str) -> str:
+    """Return what is seen on a colour."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    dark = 0.3 * red + 0.59 * green + 0.11 * blue < 90
+    return "#ffffffaa" if dark else "#00000077"
 
 
 def _points(figure, axes, layer: Points) -> None:

@@ -34,10 +34,19 @@ class Scale:
 
 @dataclasses.dataclass(frozen=True)
 class Classes:
-    """Colour by class: values are positions in `names` and `colours`."""
+    r"""Colour by class: values are positions in `names` and `colours`.
+
+    `hatches`: what each is hatched with besides, "/", "\", "x" or "" for nothing; none of
+    them where there are none.
+    """
 
     names: tuple[str, ...]
     colours: tuple[str, ...]
+    hatches: tuple[str, ...] = ()
+
+    def hatch(self, place: int) -> str:
+        """Return what the class at a place is hatched with."""
+        return self.hatches[place] if self.hatches else ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,7 +132,8 @@ class Followers:
 class Chart:
     """One pair of axes and the layers on it, drawn in their order.
 
-    `equal`: whether one unit is as long on both axes.
+    `equal`: whether one unit is as long on both axes; `legend`: whether its layers are
+    named beside it.
     """
 
     x: Axis
@@ -131,3 +141,4 @@ class Chart:
     layers: tuple
     title: str = ""
     equal: bool = False
+    legend: bool = True

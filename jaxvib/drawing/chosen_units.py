@@ -25,6 +25,22 @@ def in_chosen_units(chart: Chart, chosen: Sequence[str]) -> Chart:
     return dataclasses.replace(chart, x=x, y=y, layers=layers)
 
 
+def chosen_unit(unit: str, chosen: Sequence[str]) -> tuple[str, float]:
+    """Return the first chosen unit that fits, and how many of it one of `unit` is.
+
+    Where none fits that is the unit itself, and 1.
+    """
+    try:
+        own = parsed(unit)
+    except ValueError:  # none, or words
+        return unit, 1.0
+    for other in chosen:
+        wanted = parsed(other)
+        if wanted.powers == own.powers:
+            return other, own.factor / wanted.factor
+    return unit, 1.0
+
+
 def _axis(axis: Axis, chosen: Sequence[str]) -> tuple[Axis, float]:
     label, factor = _relabelled(axis.label, chosen)
     low, high = (None if end is None else end * factor for end in (axis.low, axis.high))
@@ -41,8 +57,9 @@ def _layer(layer, across: float, up: float, chosen: Sequence[str]):
     if isinstance(paint, Scale):
         label, factor = _relabelled(paint.label, chosen)
         changes["values"] = np.asarray(layer.values) * factor
+        unit = paint.unit and chosen_unit(paint.unit, chosen)[0]
         changes["paint"] = dataclasses.replace(
-            paint, label=label, low=paint.low * factor, high=paint.high * factor
+            paint, label=label, low=paint.low * factor, high=paint.high * factor, unit=unit
         )
     return dataclasses.replace(layer, **changes)
 
@@ -52,12 +69,5 @@ def _relabelled(label: str, chosen: Sequence[str]) -> tuple[str, float]:
     found = _LABEL.fullmatch(label)
     if found is None:
         return label, 1.0
-    try:
-        own = parsed(found[2])
-    except ValueError:  # words in brackets
-        return label, 1.0
-    for unit in chosen:
-        wanted = parsed(unit)
-        if wanted.powers == own.powers:
-            return f"{found[1]} ({unit})", own.factor / wanted.factor
-    return label, 1.0
+    unit, factor = chosen_unit(found[2], chosen)
+    return f"{found[1]} ({unit})", factor

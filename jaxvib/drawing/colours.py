@@ -15,7 +15,7 @@ LONGER = "#bd7668"
 _FIRST_SHADE = {1: 0, 2: 1, 3: 3, 4: 4}
 
 QUASI_PERIODIC = "#f4e838"
-CHAOTIC = "#161714"
+CHAOTIC = "#000000"
 UNDECIDED = "#aeaeae"
 FAILED = "#c71889"
 SAME = "#d8dee4"
@@ -29,6 +29,9 @@ _WITHOUT_PERIOD = {
     "CHAOTIC": CHAOTIC,
     "LONGER_PERIOD": LONGER,
 }
+
+# Motions without a period are hatched too: by slashes, backslashes or crosses.
+HATCHES = {"QUASI_PERIODIC": "\\", "CHAOTIC": "/", "LONGER_PERIOD": "\\"}
 
 # Lines of the pictures on a light and on a dark page, in the order of use.
 LINES = {
@@ -56,11 +59,19 @@ SCALES = {
 
 def regime_colour(periods: int, contacts: int) -> str:
     """Return the colour of a period-n regime with k contacts per orbit."""
+    return regime_class(periods, contacts)[0]
+
+
+def regime_class(periods: int, contacts: int) -> tuple[str, str]:
+    """Return the colour of a regime, and what all of this colour are called together."""
     if periods not in _PERIODIC:
-        return LONGER
-    shades = _PERIODIC[periods]
-    shade = contacts - _FIRST_SHADE[periods]
-    return shades[min(max(shade, 0), len(shades) - 1)]
+        return LONGER, f"period {max(_PERIODIC) + 1} or more"
+    shades, first = _PERIODIC[periods], _FIRST_SHADE[periods]
+    shade = min(max(contacts - first, 0), len(shades) - 1)
+    most = first + shade
+    if shade == len(shades) - 1:
+        return shades[shade], f"period {periods} with {most} or more contacts"
+    return shades[shade], f"period {periods} with up to {most} contacts"
 
 
 def period_colour(periods: int) -> str:

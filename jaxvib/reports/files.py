@@ -1,58 +1,75 @@
-"""The pictures as files, PNG and SVG, drawn by matplotlib."""
+"""The pictures as files at the width of a journal's column: PNG, SVG, PDF, and as CSV."""
 
 import dataclasses
 import io
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from ..drawing import Chart, draw
-from ..drawing.chosen_units import in_chosen_units
-from ..studies.pictures.picture import Picture, Share
-from ..studies.store.folder import Folder
+from ..drawing.axes import patch
+from ..studies.pictures.picture import Picture
+from .numbers import numbers_of
 
-_INCHES = (5.6, 4.2)  # of one chart, as wide as a text column of a paper on A4
-_MOST_OPTIONS = 4  # of a slider, drawn side by side: more are too small to read
+KINDS = ("svg", "pdf", "png", "csv")
+
+# inches: the widths of figures that journals ask for, of which none is cut or shrunk
+_COLUMN, _ONE_AND_A_HALF, _PAGE = 90 / 25.4, 140 / 25.4, 190 / 25.4
+_HEIGHT = 0.76  # of a chart, over its width
+_MOST_OPTIONS = 4  # of a slider, drawn side by side
+_STYLE: Any = {
+    "svg.hashsalt": "jaxvib",
+    "pdf.fonttype": 42,  # letters that an editor of pictures finds
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "legend.fontsize": 7,
+    "axes.linewidth": 0.6,
+    "lines.linewidth": 1.1,
+    "hatch.linewidth": 0.5,
+}
+_UNDATED = {
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "png": {"Software": None},
+}
 
 
-def write_files(
-    pictures: Sequence[Picture], directory: Path, units: Sequence[str] = ()
-) -> list[Path]:
-    """Write each picture as PNG and SVG into a folder; the same bytes each time.
-
-    `units`: what axes are in, where they fit.
-    """
+def drawn_files(pictures: Sequence[Picture]) -> Iterator[tuple[str, bytes]]:
+    """Yield name and bytes of each picture's files, the same bytes each time."""
     from matplotlib import rc_context
+
+    for picture in pictures:
+        with rc_context(_STYLE):
+            figure = _drawn(picture)
+            for kind, metadata in _UNDATED.items():
+                content = io.BytesIO()
+                figure.savefig(content, format=kind, dpi=220, metadata=metadata)
+                yield f"{picture.name}.{kind}", content.getvalue()
+        yield f"{picture.name}.csv", numbers_of(picture).encode()
+
+
+def _drawn(picture: Picture):
+    """Return a picture as a figure of matplotlib whose layout is settled."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    folder = Folder(directory.parent)
-    written = []
-    with rc_context({"svg.hashsalt": "jaxvib", "font.size": 9}):
-        for picture in pictures:
-            panels = [in_chosen_units(chart, units) for chart in _panels(picture)]
-            width = 2 if len(panels) == 4 else min(3, len(panels))
-            width = 1 if picture.stacked else width
-            height = -(-len(panels) // width)
-            size = (_INCHES[0] * width, _INCHES[1] * height)
-            figure = Figure(size, layout="constrained")
-            FigureCanvasAgg(figure)
-            places = figure.subplots(height, width, squeeze=False).flat[: len(panels)]
-            for axes, chart in zip(places, panels, strict=True):
-                draw(chart, axes, classes=False)
-            for axes in figure.axes[len(panels) : width * height]:
-                axes.remove()
-            _legend(figure, picture)
-            for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-                content = io.BytesIO()
-                figure.savefig(content, format=kind, dpi=150, metadata=metadata)
-                name = f"{directory.name}/{picture.name}.{kind}"
-                folder.write(name, content.getvalue(), sync=False)
-                # All has its place now: to find it again takes as long as to draw.
-                figure.set_layout_engine(None)
-                written.append(folder.root / name)
-    return written
+    panels = _panels(picture)
+    across = 1 if picture.stacked else 2 if len(panels) == 4 else min(3, len(panels))
+    down = -(-len(panels) // across)
+    width = _COLUMN if across == 1 else _PAGE
+    width, shape = (_ONE_AND_A_HALF, 0.45) if picture.stacked else (width, _HEIGHT)
+    figure = Figure((width, down * shape * width / across), layout="constrained")
+    FigureCanvasAgg(figure)
+    places = figure.subplots(down, across, squeeze=False).flat[: len(panels)]
+    for axes, chart in zip(places, panels, strict=True):
+        draw(chart, axes, classes=False)
+    for axes in figure.axes[len(panels) : across * down]:
+        axes.remove()
+    _legend(figure, picture, 1 if width == _COLUMN else 3)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # once for all three
+    return figure
 
 
 def _panels(picture: Picture) -> list[Chart]:
@@ -76,34 +93,15 @@ def _at_option(chart: Chart, option: int, words: str) -> Chart:
     return dataclasses.replace(chart, layers=tuple(layers), title=title)
 
 
-def _legend(figure, picture: Picture) -> None:
-    from matplotlib.patches import Patch
-
-    entries = _legend_entries(picture)
-    if not entries:
+def _legend(figure, picture: Picture, columns: int) -> None:
+    if not picture.shares:
         return
-    columns = 2 if len(picture.charts) == 1 or picture.stacked else 4
     patches = [
-        Patch(facecolor=colour, edgecolor="#888888", linewidth=0.3, label=label)
-        for colour, label in entries
+        patch(
+            share.colour, f"{share.name}: {' | '.join(map(str, share.counts))}", share.hatch
+        )
+        for share in picture.shares
     ]
     width, height = figure.get_size_inches()
-    figure.set_size_inches(width, height + 0.19 * -(-len(entries) // columns))
-    figure.legend(
-        handles=patches, loc="outside lower left", ncols=columns, frameon=False, fontsize=8
-    )
-
-
-def _legend_entries(picture: Picture) -> list[tuple[str, str]]:
-    """Return colour and label of each legend line; classes of one colour share a line."""
-    by_colour: dict[str, list[Share]] = {}
-    for share in picture.shares:
-        by_colour.setdefault(share.colour, []).append(share)
-    entries = []
-    for colour, shares in by_colour.items():
-        counts = [
-            sum(each) for each in zip(*(share.counts for share in shares), strict=True)
-        ]
-        more = f" and {len(shares) - 1} more" if len(shares) > 1 else ""
-        entries.append((colour, f"{shares[0].name}{more}: {' | '.join(map(str, counts))}"))
-    return entries
+    figure.set_size_inches(width, height + 0.16 * -(-len(patches) // columns))
+    figure.legend(handles=patches, loc="outside lower left", ncols=columns, frameon=False)

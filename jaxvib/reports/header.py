@@ -2,16 +2,20 @@
 
 import html
 import json
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
 from ..citation import citation
+from ..drawing.chosen_units import chosen_unit
 from ..ensemble import Reason, reason, undecided
 from ..studies.analyses.kinds import ANALYSES
 from ..studies.pictures.regimes import periodic
-from ..studies.store.finished import Run
+from ..studies.store.finished import Run, spoken
+
+_MOST_LISTED = 50  # failed and undecided samples
 
 
 def head(runs: Sequence[Run]) -> str:
@@ -27,13 +31,15 @@ def foot(runs: Sequence[Run]) -> str:
     details = "".join(
         _details(run, f" of {_text(run.name)}" * (len(runs) > 1)) for run in runs
     )
-    return f"{details}<h2>Cite</h2><pre>{_text(citation())}</pre>"
+    cite = f"<pre tabindex='0'>{_text(citation())}</pre>"
+    return f"{details}<details><summary>How to cite jaxvib</summary>{cite}</details>"
 
 
 def _lead(run: Run, named: bool) -> str:
     moved = run.paths or run.tuned
     over = ", ".join(
-        f"<code>{_text(path)}</code>" + (f" ({run.grid[path]})" if run.grid else "")
+        f"{_text(spoken(path))} (<code>{_text(path)}</code>"
+        + (f", {run.grid[path]} values)" if path in run.grid else ")")
         for path in moved
     )
     counted = ANALYSES[run.analysis].counted.removesuffix("s" if run.size == 1 else "")
@@ -125,13 +131,56 @@ def _shortfalls(runs: Sequence[Run]) -> str:
         for code, number in sorted(counts.items()):
             if Reason(code).failed or Reason(code).undecided:
                 word = "failed" if Reason(code).failed else "undecided"
-                items.append(f"<li>{tag}{number} {word}: {_text(reason(code))}</li>")
+                why = reason(code).removeprefix("undecided: ")
+                items.append(f"<li>{tag}{number} {word}: {_text(why)}</li>")
         if run.has("stable") and (verdictless := (_undecided(run) & periodic(run)).sum()):
             items.append(
                 f"<li>{tag}{verdictless} undecided: the largest multiplier is nearer to 1 "
                 "than its error</li>"
             )
-    return f"<ul class='shortfalls'>{''.join(items)}</ul>" if items else ""
+    listed = f"<ul class='shortfalls'>{''.join(items)}</ul>" if items else ""
+    return listed + "".join(map(_short_samples, runs))
+
+
+def _short_samples(run: Run) -> str:
+    """Return a table of the samples without a verdict, each with how to run it again."""
+    codes = np.atleast_1d(run.field("result"))
+    if not run.sampled or len(codes) != len(run.field(run.paths[0])):
+        return ""
+    short = run.failed | undecided(codes, None)
+    if run.has("stable"):
+        short = run.failed | _undecided(run)
+    found = np.flatnonzero(short)
+    if not found.size:
+        return ""
+    numbers = np.arange(len(codes)) if run.chosen is None else run.chosen
+    heads = "".join(
+        f"<th scope='col'>{_text(word)}</th>"
+        for word in ("sample", *map(spoken, run.paths), "why", "to compute it again")
+    )
+    rows = []
+    for i in found[:_MOST_LISTED].tolist():
+        at = "".join(f"<td>{_text(_at(run, path, i))}</td>" for path in run.paths)
+        why = reason(codes[i]) if codes[i] else "the largest multiplier is too near to 1"
+        command = shlex.join(["jaxvib", "sample", run.place, str(numbers[i])])
+        rows.append(
+            f"<tr><th scope='row'>{numbers[i]}</th>{at}<td>{_text(why)}</td>"
+            f"<td><code>{_text(command)}</code></td></tr>"
+        )
+    left = found.size - len(rows)
+    more = f"<p>{left} more are not listed.</p>" if left else ""
+    return (
+        f"<details class='wide'><summary>Failed and undecided samples of "
+        f"{_text(run.name)}: {found.size}</summary><div class='scrolled' tabindex='0' "
+        f"role='region' aria-label='Failed and undecided samples of {_text(run.name)}'>"
+        f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        f"{more}</details>"
+    )
+
+
+def _at(run: Run, path: str, sample: int) -> str:
+    unit, factor = chosen_unit(run.unit(path), run.chosen_units)
+    return f"{run.field(path)[sample] * factor:.5g} {unit}".rstrip()
 
 
 def _details(run: Run, tag: str) -> str:
@@ -146,7 +195,8 @@ def _details(run: Run, tag: str) -> str:
         for name, value in rows.items()
     )
     return (
-        f"<details><summary>Config{tag}</summary><pre>{_text(run.config)}</pre></details>"
+        f"<details><summary>Config{tag}</summary><pre tabindex='0'>"
+        f"{_text(run.config)}</pre></details>"
         f"<details><summary>Versions and machine{tag}</summary>"
         f"<table>{lines}</table></details>"
     )

@@ -15,12 +15,16 @@ from typing import Any
 import numpy as np
 
 from ..drawing import colours
+from ..drawing.chosen_units import chosen_unit
 from ..studies.analyses.kinds import SYSTEMS
+from ..studies.config.writing import key_text, sample_config
 from ..studies.pictures.motion import coarse, representative, stored_motions
 from ..studies.pictures.picture import Cells, Line, Picture, Scale
 from ..studies.pictures.regimes import periodic, sort_by_regime
-from ..studies.store.finished import Run
+from ..studies.store.finished import Run, spoken
 
+_MOST_SAMPLES = 5000  # that can be picked by number where no picture shows them
+_UNITS = ("m", "m/s", "N", "s", "rad/s")  # of what the script says in words
 _COLOUR_BITS = 8  # of a number's mantissa, where it becomes a colour
 _INTEGERS = (np.uint8, np.int8, np.int16, np.int32)
 
@@ -31,6 +35,13 @@ def pack(content: Any) -> bytes:
     text = json.dumps(_plain(content, arrays), allow_nan=False).encode()
     text += b" " * (-(4 + len(text)) % 8)
     return zlib.compress(struct.pack("<I", len(text)) + text + bytes(arrays.content), 9)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Exact:
+    """Numbers that keep all their digits, for they are computed from again."""
+
+    values: np.ndarray
 
 
 class _Arrays:
@@ -56,17 +67,17 @@ def page_content(pictures: Sequence[Picture], runs: Sequence[Run]) -> dict:
     orbits = runs[0].has("periods") and runs[0].has("stable")
     orbits = orbits and runs[0].field("periods").ndim > 0
     sorting = sort_by_regime(runs) if orbits else None
-    samples = [
-        _samples(run, sorting.classes, sorting.members[i], shown[i])
-        if sorting
-        else {"name": run.name}
-        for i, run in enumerate(runs)
-    ]
+    samples = []
+    for i, run in enumerate(runs):
+        samples.append(_samples(run, shown[i]))
+        if sorting:
+            samples[i] |= _orbits(run, sorting.regimes, sorting.exact[i], shown[i])
     return {
         "pictures": [_renumbered(picture, shown) for picture in pictures],
         "runs": samples,
         "lines": colours.LINES,
         "scales": colours.SCALES,
+        "units": {unit: chosen_unit(unit, runs[0].chosen_units) for unit in _UNITS},
     }
 
 
@@ -79,8 +90,11 @@ def _shown(pictures: Sequence[Picture], number: int, run: Run) -> np.ndarray:
         if getattr(layer, "samples", None) is not None and layer.run == number
     ]
     motions = stored_motions(run)
-    of_motions = [motions["samples"]] if motions else []
-    return np.unique(np.concatenate([np.zeros(0, np.int32), *of_layers, *of_motions]))
+    others = [motions["samples"]] if motions else []
+    if run.sampled:
+        count = len(run.field(run.paths[0]))
+        others.append(np.arange(min(count, _MOST_SAMPLES), dtype=np.int32))
+    return np.unique(np.concatenate([np.zeros(0, np.int32), *of_layers, *others]))
 
 
 def _renumbered(picture: Picture, shown: Sequence[np.ndarray]) -> Picture:
@@ -101,22 +115,49 @@ def _renumbered(picture: Picture, shown: Sequence[np.ndarray]) -> Picture:
         dataclasses.replace(chart, layers=tuple(map(renumbered, chart.layers)))
         for chart in picture.charts
     ]
-    return dataclasses.replace(picture, charts=tuple(charts))
+    scene = picture.scene
+    if scene is not None and scene.places is not None and scene.rates is not None:
+        scene = dataclasses.replace(
+            scene, places=_seen(scene.places), rates=_seen(scene.rates)
+        )
+    return dataclasses.replace(picture, charts=tuple(charts), scene=scene)
 
 
-def _samples(run: Run, classes, members: np.ndarray, shown: np.ndarray) -> dict:
-    paths = [
-        {"path": path, "unit": run.unit(path), "values": run.field(path)[shown]}
-        for path in run.paths
-    ]
-    system = SYSTEMS.get(run.study["system"])
+def _seen(values: np.ndarray) -> np.ndarray:
+    """Round to what is seen on a stage: about 1/4096 of the largest."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if not 0.0 < largest < np.inf:
+        return values
+    step = 2.0 ** (np.floor(np.log2(largest)) - 11)
+    return np.round(values / step) * step
+
+
+def _samples(run: Run, shown: np.ndarray) -> dict:
+    """Return where samples are, and what makes up the config of each."""
+    if not run.sampled:
+        return {"name": run.name, "paths": []}
+    paths = []
+    for path in run.paths:
+        unit, factor = chosen_unit(run.unit(path), run.chosen_units)
+        known = {"path": path, "name": spoken(path), "key": key_text(path), "unit": unit}
+        values = _Exact(run.field(path)[shown])
+        paths.append({**known, "factor": factor, "values": values})
     return {
         "name": run.name,
-        "pair": system is not None and system.colliding_pair,
-        "numbers": shown,
+        "place": run.place,
+        "config": sample_config(run.study["config"]),
+        "numbers": shown if run.chosen is None else run.chosen[shown],
         "paths": paths,
-        "classes": classes,
-        "members": members[shown],
+    }
+
+
+def _orbits(run: Run, regimes: Sequence[str], exact: np.ndarray, shown) -> dict:
+    """Return what is told of each sample's orbit, and the motions that are played."""
+    system = SYSTEMS.get(run.study["system"])
+    return {
+        "pair": system is not None and system.colliding_pair,
+        "regimes": regimes,
+        "exact": exact[shown],
         "periodic": periodic(run)[shown],
         "stable": run.field("stable")[shown],
         "largest_multiplier": coarse(run.field("largest_multiplier")[shown]),
@@ -143,6 +184,8 @@ def _motions(run: Run, shown: np.ndarray) -> dict | None:
 
 
 def _plain(value: Any, arrays: _Arrays) -> Any:
+    if isinstance(value, _Exact):
+        return arrays.add(np.asarray(value.values, "<f8"))
     if isinstance(value, np.ndarray):
         return arrays.add(_small(value))
     if dataclasses.is_dataclass(value):

@@ -4,7 +4,8 @@ import base64
 import hashlib
 import html
 import string
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..studies.pictures.picture import Cells, Picture, Share
@@ -19,16 +20,25 @@ _SCRIPTS = (
     "charts.js",
     "bodies.js",
     "motion.js",
+    "sample.js",
     "scene.js",
     "beam.js",
     "page.js",
 )
 _PLOTLY = "vendor/plotly-cartesian.min.js"
+_LINKED = ("svg", "pdf", "csv")
+_HEAVIEST = 3_000_000  # bytes of a page, which any mail still carries
 
 
-def page(pictures: Sequence[Picture], runs: Sequence[Run]) -> str:
+def page(
+    pictures: Sequence[Picture],
+    runs: Sequence[Run],
+    files: Mapping[str, bytes] | None = None,
+) -> str:
     """Return the whole page as HTML.
 
+    `files`: what each picture is as a file, by name: they are carried inside, the least
+    first, while the page stays small enough to be sent; others lie beside it alone.
     Scripts run by their hash alone and nothing is fetched (the content security
     policy), so that no word out of a config or a folder's name can become a script.
     """
@@ -45,6 +55,7 @@ def page(pictures: Sequence[Picture], runs: Sequence[Run]) -> str:
         _FIGURES[each.view](each, number, runs) for number, each in enumerate(pictures)
     ]
     shown = list(zip(pictures, figures, strict=True))
+    data = base64.b64encode(pack(page_content(pictures, runs))).decode()
     return string.Template(_inline("page/page.html")).substitute(
         policy=policy,
         version=__version__,
@@ -58,11 +69,63 @@ def page(pictures: Sequence[Picture], runs: Sequence[Run]) -> str:
             for picture, figure in shown
             if not picture.explorable and picture.view != "motion"
         ),
+        sample=_sample(runs),
         foot=foot(runs),
-        data=base64.b64encode(pack(page_content(pictures, runs))).decode(),
+        data=data,
+        files=_carried(files or {}, _HEAVIEST - len(plotly) - len(data) - 200_000),
         plotly=plotly,
         script=script,
     )
+
+
+def _carried(files: Mapping[str, bytes], most: int) -> str:
+    """Return files inside elements that the page's script unpacks, while there is room."""
+    packed = {
+        name: base64.b64encode(zlib.compress(content, 9)).decode()
+        for name, content in files.items()
+        if name.rpartition(".")[2] in _LINKED
+    }
+    carried = []
+    for name, text in sorted(packed.items(), key=lambda each: len(each[1])):
+        most -= len(text)
+        if most < 0:
+            break
+        kind = "application/octet-stream"
+        carried.append(f"<script type='{kind}' data-file='{_text(name)}'>{text}</script>")
+    return "".join(carried)
+
+
+def _sample(runs: Sequence[Run]) -> str:
+    """Return the part of the page that says of one sample how to compute it again."""
+    if not runs[0].sampled:
+        return ""
+    options = "".join(
+        f"<option value='{i}'>{_text(run.name)}</option>" for i, run in enumerate(runs)
+    )
+    picked = f"<label>study <select class='of'>{options}</select></label>"
+    texts = {
+        "command": "The command that computes it again, beside what is stored",
+        "python": "Its lines of Python",
+        "config": "Its config",
+    }
+    blocks = "".join(
+        f"<details{' open' * (name == 'command')}><summary>{words}</summary>"
+        f"<button type='button' class='copy' data-copy='{name}'>Copy</button>"
+        f"<pre tabindex='0' aria-label='{words}' class='{name}'></pre></details>"
+        for name, words in texts.items()
+    )
+    return (
+        "<section class='sample' id='sample' aria-labelledby='sample-title'>"
+        "<h2 id='sample-title'>One sample</h2>"
+        f"<p class='picks'>{picked if len(runs) > 1 else ''}"
+        "<label>sample number <input class='number' type='number' step='1'></label>"
+        "<button type='button' class='orbit' hidden>Show its orbit</button></p>"
+        f"<p class='told' aria-live='polite'></p>{blocks}</section>"
+    )
+
+
+def _figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
+    return _FIGURES[picture.view](picture, number, runs)
 
 
 def _charts_figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
@@ -102,7 +165,9 @@ def _motion_figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
         "of each body'></div>"
         "<div class='chart' role='img' aria-label='Contact force over time'></div></div>"
         "<button class='nearer' type='button'></button>"
-        f"<dl class='measures'></dl>{_files(picture)}</aside>"
+        "<dl class='measures'></dl>"
+        f"{_files(picture)}<p class='files'><a href='#sample'>Its config, its lines of "
+        "Python and the command that computes it again</a></p></aside>"
     )
 
 
@@ -131,6 +196,9 @@ def _scene_figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
 _FIGURES = {"charts": _charts_figure, "motion": _motion_figure, "scene": _scene_figure}
 
 
+_HATCHES = {"": "", "/": "rising", "\\": "falling", "x": "crossed"}
+
+
 def _slider(picture: Picture) -> str:
     if picture.choice is None:
         return ""
@@ -147,7 +215,8 @@ def _legend(shares: Sequence[Share], runs: Sequence[Run]) -> str:
         return ""
     items = "".join(
         f"<li><button type='button' aria-pressed='false' data-name='{_text(share.name)}'>"
-        f"<i style='background:{share.colour}'></i>{_text(share.name)} "
+        f"<i class='{_HATCHES[share.hatch]}' style='background-color:{share.colour}'></i>"
+        f"{_text(share.name)} "
         f"<span>{' | '.join(map(str, share.counts))}</span></button></li>"
         for share in shares
     )
@@ -164,8 +233,9 @@ def _has_map(picture: Picture) -> bool:
 
 def _files(picture: Picture) -> str:
     links = " · ".join(
-        f"<a href='pictures/{picture.name}.{kind}'>{kind.upper()}</a>"
-        for kind in ("png", "svg")
+        f"<a href='pictures/{picture.name}.{kind}' download='{picture.name}.{kind}' "
+        f"aria-label='{_text(picture.title)} as {kind.upper()}'>{kind.upper()}</a>"
+        for kind in _LINKED
     )
     return f"<p class='files'>{links}</p>"
 

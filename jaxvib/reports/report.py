@@ -5,16 +5,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .._nearest import unknown_key
+from ..drawing.chosen_units import in_chosen_units
 from ..studies.analyses.kinds import ANALYSES
 from ..studies.pictures.picture import Picture
 from ..studies.store.finished import Run, read_run
 from ..studies.store.folder import Folder
-from .files import write_files
+from .files import drawn_files
 from .page import page
 
 
 def write_report(directory: Path | str, other: Path | str | None = None) -> Path:
     """Write `report.html` and `pictures/` into a study's folder; returns the page's path.
+
+    The page is whole by itself and may be sent alone; the pictures are there as SVG, PDF
+    and PNG at the width of a journal's column, and their numbers as CSV.
 
     With `other`, a second study of the same kind over the same paths is shown beside
     the first. **Raises:** `FileNotFoundError` where there is no study, `OSError` for a
@@ -34,10 +38,12 @@ def write_report(directory: Path | str, other: Path | str | None = None) -> Path
             dataclasses.replace(run, name=f"{run.name} {i}")
             for i, run in enumerate(runs, 1)
         ]
-    pictures = pictures_of(runs)
-    units = runs[0].study["config"].get("output", {}).get("units", [])
-    write_files(pictures, directory / "pictures", units)
-    Folder(directory).write("report.html", page(pictures, runs).encode(), sync=False)
+    pictures = [_in_chosen_units(each, runs[0]) for each in pictures_of(runs)]
+    folder, files = Folder(directory), {}
+    for name, content in drawn_files(pictures):
+        folder.write(f"pictures/{name}", content, sync=False)
+        files[name] = content
+    folder.write("report.html", page(pictures, runs, files).encode(), sync=False)
     return directory / "report.html"
 
 
@@ -47,6 +53,11 @@ def pictures_of(runs: Sequence[Run]) -> list[Picture]:
     if kind not in ANALYSES:
         raise ValueError(unknown_key("analysis", kind, ANALYSES))
     return ANALYSES[kind].pictures(runs)
+
+
+def _in_chosen_units(picture: Picture, run: Run) -> Picture:
+    charts = tuple(in_chosen_units(chart, run.chosen_units) for chart in picture.charts)
+    return dataclasses.replace(picture, charts=charts)
 
 
 def check_comparable(runs: Sequence[Run]) -> None:

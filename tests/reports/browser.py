@@ -1,16 +1,17 @@
-"""A real headless Chromium, driven over WebDriver with the standard library alone."""
+"""A real headless Chromium, driven by its DevTools protocol with the standard library."""
 
 import base64
-import contextlib
+import fcntl
 import json
+import os
+import select
 import shutil
 import subprocess
-import urllib.request
+import sys
 from pathlib import Path
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-MISSING = "no Chromium with its chromedriver is installed"
+MISSING = "no Chromium is installed"
 
 _ARGUMENTS = [
     "--headless=new",
@@ -21,100 +22,97 @@ _ARGUMENTS = [
     "--disable-sync",
     "--no-first-run",
     "--hide-scrollbars",
+    "--remote-debugging-pipe",  # reads commands from 3, writes answers to 4
 ]
+_LAUNCH = "import os, sys; r, w, *c = sys.argv[1:]; os.dup2(int(r), 3); "
+_LAUNCH += "os.dup2(int(w), 4); os.execv(c[0], c)"
+_LONGEST = 60  # s, until an answer
 
 
 class Browser:
     """One window; what it logs and asks of the network is kept."""
 
-    def __init__(self, address: str, profile: Path, width: int = 1366, height: int = 900):
-        self._address = address
-        options = {
-            "binary": CHROMIUM,
-            "args": [
-                *_ARGUMENTS,
-                f"--user-data-dir={profile}",
-                f"--window-size={width},{height}",
-            ],
-        }
-        capabilities = {
-            "goog:chromeOptions": options,
-            "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
-        }
-        answer = self._ask(
-            "POST", "/session", {"capabilities": {"alwaysMatch": capabilities}}
-        )
-        self._session = f"/session/{answer['sessionId']}"
-        self._call("/url", {"url": "about:blank"})
-        self._log("performance")  # of the window's first page, which is not ours
+    def __init__(self, profile: Path, width: int = 1366, height: int = 900):
+        (theirs, self._out), (self._in, answers) = map(_above, (os.pipe(), os.pipe()))
+        more = [f"--user-data-dir={profile}", f"--window-size={width},{height}"]
+        launch = [sys.executable, "-c", _LAUNCH, str(theirs), str(answers)]
+        self._process = subprocess.Popen(
+            [*launch, str(CHROMIUM), *_ARGUMENTS, *more],
+            pass_fds=(theirs, answers), stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        os.close(theirs)
+        os.close(answers)
+        self._number, self._rest, self._session = 0, b"", None
+        self._messages: list[str] = []
+        self._addresses: list[str] = []
+        self._loaded = 0
+        target = self.command("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.command(
+            "Target.attachToTarget", targetId=target, flatten=True
+        )["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network", "Accessibility"):
+            self.command(f"{domain}.enable")
 
     def open(self, page: Path) -> None:
-        self._call("/url", {"url": page.resolve().as_uri()})
+        loaded = self._loaded
+        self.command("Page.navigate", url=page.resolve().as_uri())
+        while self._loaded == loaded:
+            self._hear()
 
     def run(self, script: str, *arguments):
-        return self._call("/execute/sync", {"script": script, "args": list(arguments)})
+        return self._evaluate(
+            f"(function () {{ {script} }}).apply(null, {json.dumps(arguments)})"
+        )
 
     def wait(self, condition: str) -> None:
-        """Wait until a JavaScript expression is true, at most the script time limit."""
-        script = (
-            "const done = arguments[0]; const look = () => "
-            f"({condition}) ? done(true) : requestAnimationFrame(look); look();"
+        """Wait until a JavaScript expression is true, a minute at most."""
+        self._evaluate(
+            "new Promise((done) => { const look = () => "
+            f"({condition}) ? done(true) : requestAnimationFrame(look); look(); }})"
         )
-        self._call("/execute/async", {"script": script, "args": []})
 
     def command(self, name: str, **parameters):
-        """Send a command of the DevTools protocol."""
-        return self._call("/goog/cdp/execute", {"cmd": name, "params": parameters})
+        """Send a command of the DevTools protocol and return its answer."""
+        self._number += 1
+        number = self._number
+        message = {"id": number, "method": name, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._out, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._hear()
+            if answer.get("id") == number:
+                assert "error" not in answer, answer["error"]
+                return answer["result"]
 
     def point(self, x: float, y: float, *, click: bool = False) -> None:
-        moves = [
-            {"type": "pointerMove", "x": round(x) - 3, "y": round(y) - 3, "duration": 20},
-            {"type": "pointerMove", "x": round(x), "y": round(y), "duration": 20},
-        ]
+        for part in (3, 0):
+            self._mouse("mouseMoved", x - part, y - part)
         if click:
-            moves += [
-                {"type": "pointerDown", "button": 0},
-                {"type": "pointerUp", "button": 0},
-            ]
-        mouse = {"type": "pointer", "id": "mouse", "actions": moves}
-        self._call("/actions", {"actions": [mouse]})
+            for kind in ("mousePressed", "mouseReleased"):
+                self._mouse(kind, x, y, button="left", clickCount=1)
 
     def turn_wheel(self, x: float, y: float, distance: int) -> None:
-        turn = {
-            "type": "scroll",
-            "x": round(x),
-            "y": round(y),
-            "deltaX": 0,
-            "deltaY": distance,
-        }
-        self._call(
-            "/actions", {"actions": [{"type": "wheel", "id": "wheel", "actions": [turn]}]}
-        )
+        self._mouse("mouseWheel", x, y, deltaX=0, deltaY=distance)
 
-    def press(self, key: str) -> None:
-        keys = [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]
-        self._call(
-            "/actions", {"actions": [{"type": "key", "id": "keys", "actions": keys}]}
-        )
+    def press(self, key: str, code: int) -> None:
+        for kind in ("keyDown", "keyUp"):
+            self.command(
+                "Input.dispatchKeyEvent", type=kind, key=key, code=key,
+                windowsVirtualKeyCode=code,
+            )  # fmt: skip
 
     def console(self) -> list[str]:
         """Return warnings and errors of the console since the last call."""
-        return [
-            entry["message"] for entry in self._log("browser") if entry["level"] != "INFO"
-        ]
+        return self._since(self._messages)
 
     def requests(self) -> list[str]:
         """Return the addresses asked for since the last call, the page's data aside."""
-        events = [
-            json.loads(entry["message"])["message"] for entry in self._log("performance")
-        ]
-        addresses = [
-            event["params"]["request"]["url"]
-            for event in events
-            if event["method"] == "Network.requestWillBeSent"
-        ]
         return [
-            address for address in addresses if not address.startswith(("data:", "blob:"))
+            address
+            for address in self._since(self._addresses)
+            if not address.startswith(("data:", "blob:"))
         ]
 
     def picture(self, path: Path, *, whole: bool = False) -> None:
@@ -129,33 +127,57 @@ class Browser:
         path.write_bytes(base64.b64decode(shot["data"]))
 
     def close(self) -> None:
-        self._ask("DELETE", self._session)
+        self._session = None
+        self.command("Browser.close")
+        self._process.wait(_LONGEST)
+        os.close(self._out)
+        os.close(self._in)
 
-    def _log(self, kind: str) -> list[dict]:
-        return self._call("/se/log", {"type": kind})
+    def _evaluate(self, expression: str):
+        answer = self.command(
+            "Runtime.evaluate", expression=expression, returnByValue=True,
+            awaitPromise=True, userGesture=True,
+        )  # fmt: skip
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
 
-    def _call(self, path: str, content: dict):
-        return self._ask("POST", self._session + path, content)
+    def _mouse(self, kind: str, x: float, y: float, **more) -> None:
+        place = {"x": round(x), "y": round(y)}
+        self.command("Input.dispatchMouseEvent", type=kind, **place, **more)
 
-    def _ask(self, method: str, path: str, content: dict | None = None):
-        body = None if content is None else json.dumps(content).encode()
-        request = urllib.request.Request(self._address + path, body, method=method)
-        request.add_header("Content-Type", "application/json")
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return json.load(answer)["value"]
+    def _since(self, kept: list[str]) -> list[str]:
+        self._evaluate("1")  # whatever came before has been heard with its answer
+        found = kept.copy()
+        kept.clear()
+        return found
+
+    def _hear(self) -> dict:
+        while b"\0" not in self._rest:
+            ready, _, _ = select.select([self._in], [], [], _LONGEST)
+            assert ready, "the browser does not answer"
+            self._rest += os.read(self._in, 1 << 20)
+        text, _, self._rest = self._rest.partition(b"\0")
+        message = json.loads(text)
+        parameters = message.get("params", {})
+        match message.get("method"):
+            case "Page.loadEventFired":
+                self._loaded += 1
+            case "Network.requestWillBeSent":
+                self._addresses.append(parameters["request"]["url"])
+            case "Log.entryAdded":
+                if parameters["entry"]["level"] in ("warning", "error"):
+                    self._messages.append(parameters["entry"]["text"])
+            case "Runtime.consoleAPICalled":
+                if parameters["type"] in ("warning", "error", "assert"):
+                    self._messages.append(str(parameters["args"]))
+            case "Runtime.exceptionThrown":
+                self._messages.append(str(parameters["exceptionDetails"]))
+        return message
 
 
-@contextlib.contextmanager
-def driver():
-    """Run chromedriver on a free port of this machine; gives its address."""
-    with subprocess.Popen(
-        [DRIVER, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
-        for line in process.stdout:
-            if "started successfully on port" in line:
-                break
-        port = line.rstrip(".\n").rsplit(" ", 1)[1]
-        try:
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
+def _above(ends: tuple[int, int]) -> list[int]:
+    """Return both ends of a pipe under numbers that the browser's own do not take."""
+    moved = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends]
+    for end in ends:
+        os.close(end)
+    return moved

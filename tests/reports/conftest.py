@@ -5,9 +5,10 @@ import pytest
 
 from jaxvib.reports import write_report
 from tests.studies.analyses.conftest import branch as branch
+from tests.studies.analyses.conftest import design as design
 
 from . import small_studies
-from .browser import CHROMIUM, DRIVER, MISSING, Browser, driver
+from .browser import CHROMIUM, MISSING, Browser
 
 FREQUENCIES = np.linspace(5, 8, 8)  # rad/s
 AMPLITUDES = np.linspace(100, 500, 6)  # N
@@ -47,9 +48,8 @@ def map_report(map_study):
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    if CHROMIUM is None or DRIVER is None:
+    if CHROMIUM is None:
         pytest.skip(MISSING)
-    with driver() as address:
-        window = Browser(address, tmp_path_factory.mktemp("profile"))
-        yield window
-        window.close()
+    window = Browser(tmp_path_factory.mktemp("profile"))
+    yield window
+    window.close()

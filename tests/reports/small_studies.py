@@ -9,6 +9,8 @@ import functools
 import numpy as np
 
 from jaxvib.ensemble import Reason
+from jaxvib.studies.config.writing import to_toml
+from jaxvib.studies.run.study import load_text
 from jaxvib.studies.store.fields import Variable
 from jaxvib.studies.store.store import Store
 
@@ -135,6 +137,7 @@ def write_random_study(directory, number=24, seed=3):
 
 def _write(directory, title, results, motion, grid):
     samples = len(results["result"])
+    tables = config_of(directory, title, results, grid)
     record = {
         "title": title,
         "analysis": "periodic_orbit",
@@ -146,16 +149,39 @@ def _write(directory, title, results, motion, grid):
         "axes": {"state": ["x_main", "x_attached", "v_main", "v_attached"],
                  "freedom": ["main", "attached"]},
         "evidence": "checked",
-        "config": {"study": {"title": title}},
+        "config": tables,
         "versions": {"jaxvib": "0.1.0"},
         "fingerprint": {"device": "cpu"},
         "git": None,
     }  # fmt: skip
-    store = Store.create(directory, record, f'title = "{title}"\n')
+    store = Store.create(directory, record, to_toml(tables))
     store.append(0, {name: variable(name, values) for name, values in results.items()})
     store.add_group("traces", traces(results, motion), ("sample",))
     store.finish()
     return directory
+
+
+def config_of(directory, title, results, grid):
+    """Return the tables of the config that these numbers would be the study of."""
+    paths = ("load.amplitude", "load.frequency")
+    values = {
+        path: (np.unique if grid else np.asarray)(results[path]).tolist() for path in paths
+    }
+    body = {"damping_ratio": DAMPING}
+    tables = {
+        "title": title,
+        "system": {
+            "kind": "two_body_impact",
+            "main": {"mass": MAIN_MASS, "frequency": MAIN, **body},
+            "attached": {"mass": ATTACHED_MASS, "frequency": ATTACHED, **body},
+            "gap": GAP,
+            "contact": {"stiffness": STIFFNESS},
+        },
+        "analysis": {"kind": "periodic_orbit", "max_periods": 2},
+        "sweep": {"method": "grid" if grid else "paired", **values},
+        "output": {"directory": directory.name},
+    }
+    return load_text(to_toml(tables), directory.name).resolved()
 
 
 def variable(name, values):

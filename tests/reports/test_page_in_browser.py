@@ -2,10 +2,12 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from jaxvib.reports.page import page
 from jaxvib.reports.report import pictures_of
+from jaxvib.studies.run.study import load_text
 from jaxvib.studies.store.finished import Run, read_run
 
 READY = "document.documentElement.dataset.ready"
@@ -56,6 +58,145 @@ def test_it_draws_with_no_error_and_asks_nothing_of_a_network(browser, map_repor
     assert not browser.run("return document.getElementById('trouble').checkVisibility()")
 
 
+@pytest.mark.parametrize("width", [400, 1280, 3840])
+def test_nothing_is_wider_than_the_window(browser, map_report, width):
+    view = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.command("Emulation.setDeviceMetricsOverride", **view)
+    browser.open(map_report)
+    browser.wait(READY)
+    browser.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    found = browser.run("return [document.documentElement.scrollWidth, innerWidth]")
+    browser.command("Emulation.clearDeviceMetricsOverride")
+    assert found == [width, width]
+
+
+def test_whatever_can_be_used_has_a_name_and_so_has_every_picture(window):
+    window.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    nodes = window.command("Accessibility.getFullAXTree")["nodes"]
+    roles = ("button", "link", "slider", "combobox", "spinbutton", "image", "region")
+    named = [
+        (node["role"]["value"], node.get("name", {}).get("value", ""))
+        for node in nodes
+        if node.get("role", {}).get("value") in roles and not node["ignored"]
+    ]
+    assert {role for role, _ in named} >= {"button", "link", "slider", "spinbutton"}
+    assert [role for role, name in named if not name.strip()] == []
+    levels = [
+        each["value"]["value"]
+        for node in nodes
+        if node.get("role", {}).get("value") == "heading" and not node["ignored"]
+        for each in node.get("properties", [])
+        if each["name"] == "level"
+    ]
+    assert levels[0] == 1
+    assert set(levels[1:]) == {2}
+    assert window.run("return document.documentElement.lang") == "en"
+
+
+CONTRASTS = r"""
+const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+const light = (c) => c.map((v) => linear(v / 255))
+  .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+const parts = (text) => text.match(/[\d.]+/g).map(Number);
+const behind = (e) => {
+  for (; e; e = e.parentElement) {
+    const c = parts(getComputedStyle(e).backgroundColor);
+    if (c.length === 3 || c[3] === 1) return c.slice(0, 3);
+  }
+};
+const least = {};
+document.querySelectorAll("details").forEach((d) => { d.open = true; });
+for (const e of document.querySelectorAll("body *:not(script):not(style):not(svg *)")) {
+  const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+  if (!own || !e.checkVisibility() || !e.getClientRects().length) continue;
+  const [a, b] = [parts(getComputedStyle(e).color).slice(0, 3), behind(e)].map(light);
+  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  if (ratio < 4.5) least[`${e.tagName} ${e.className} ${e.textContent}`] = ratio;
+}
+return least;
+"""
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_words_stand_out_from_what_is_behind_them(browser, map_report, colours):
+    scheme = {"name": "prefers-color-scheme", "value": colours}
+    browser.command("Emulation.setEmulatedMedia", features=[scheme])
+    browser.open(map_report)
+    browser.wait(READY)
+    found = browser.run(CONTRASTS)
+    browser.command("Emulation.setEmulatedMedia", features=[])
+    assert found == {}
+
+
+def test_files_are_handed_out_from_inside_the_page(window, map_report):
+    name = "regimes.csv"
+    text = window._evaluate(
+        "inflated(document.querySelector(\"script[data-file='regimes.csv']\").textContent)"
+        ".then((bytes) => new TextDecoder().decode(bytes))"
+    )
+    assert text == (map_report.parent / "pictures" / name).read_text("utf-8")
+    link = f"document.querySelector(\"a[download='{name}']\")"
+    window.command("Browser.setDownloadBehavior", behavior="deny")
+    window.run(f"{link}.click()")
+    window.wait(f"{link}.href.startsWith('blob:')")
+    assert window.console() == []
+
+
+def test_charts_shrink_as_a_whole_on_paper(window):
+    boxes = (
+        "[...document.querySelectorAll('.chart .main-svg')].map((s) => "
+        "s.getAttribute('viewBox'))"
+    )
+    window.run("dispatchEvent(new Event('beforeprint'))")
+    found = window.run(f"return {boxes}")
+    assert len(found) > 7
+    assert all(found)
+    window.run("dispatchEvent(new Event('afterprint'))")
+    assert not any(window.run(f"return {boxes}"))
+
+
+def pick(window, sample):
+    window.run(
+        """const input = document.querySelector(".sample .number");
+        input.value = arguments[0];
+        input.dispatchEvent(new Event("change"));""",
+        sample,
+    )
+    return {
+        kind: window.run(
+            "return document.querySelector(`.sample pre.${arguments[0]}`).textContent", kind
+        )
+        for kind in ("command", "python", "config")
+    }
+
+
+def test_a_picked_sample_has_its_command_and_config(window, map_study):
+    run = read_run(map_study)
+    texts = pick(window, 19)
+    assert texts["command"] == "jaxvib sample first 19"
+    study = load_text(texts["config"])
+    for path in run.paths:
+        assert study.paths[path].listed().tolist() == [run.field(path)[19]]
+    assert texts["config"] in texts["python"]
+    told = window.run("return document.querySelector('.sample .told').textContent")
+    assert f"load amplitude {run.field('load.amplitude')[19]:.4g} N" in told
+
+
+@pytest.mark.slow
+def test_the_lines_of_python_of_a_sample_compute_it_again(window, map_study):
+    run = read_run(map_study)
+    chosen = np.flatnonzero((run.field("stable") == 1) & (run.field("contacts") > 0))
+    sample = int(chosen[0])
+    names: dict = {}
+    exec(pick(window, sample)["python"], names)
+    results = names["results"]
+    for field, tolerance in (("amplitude", 2e-3), ("period", 1e-12)):
+        # the page's study is stepped by another method, 600 steps a period
+        np.testing.assert_allclose(
+            results[field].values[0], run.field(field)[sample], rtol=tolerance
+        )
+
+
 def test_the_first_picture_is_there_within_a_second(browser, map_report):
     mark = "performance.getEntriesByName('first picture')[0].startTime"
     times = []
@@ -79,9 +220,9 @@ def test_hovering_tells_the_sample(window, map_study):
     run = read_run(map_study)
     sample = 3 * 8 + 1
     window.point(*cell(window, "#stability .chart", 1, 3))
-    window.wait(f"/load.amplitude/.test({HOVERED})")
+    window.wait(f"/load amplitude/.test({HOVERED})")
     text = window.run(f"return {HOVERED}")
-    assert f"load.amplitude {run.field('load.amplitude')[sample]:.4g} N" in text
+    assert f"load amplitude {run.field('load.amplitude')[sample]:.4g} N" in text
     assert f"|multiplier| {run.field('largest_multiplier')[sample]:.4g}, stable" in text
 
 
@@ -134,7 +275,7 @@ def test_the_wheel_scrolls_past_a_chart_that_was_not(window):
 def test_arrow_keys_walk_from_orbit_to_orbit(window):
     shown = window.run(f"return {WHERE}")
     window.run("document.querySelector('#regimes .chart').focus()")
-    window.press("\ue014")  # arrow right
+    window.press("ArrowRight", 39)
     window.wait(f"{WHERE} !== {shown!r}")
 
 
@@ -145,7 +286,7 @@ def test_the_slider_picks_a_load_amplitude(window):
         slider.dispatchEvent(new Event("input"));
         return document.querySelector("#amplitude_curves .slider output").textContent"""
     )
-    assert text == "load.amplitude 500 N"
+    assert text == "load amplitude 500 N"
 
 
 def test_a_dark_page_is_drawn_in_its_own_colours(browser, map_report):

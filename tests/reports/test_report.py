@@ -1,16 +1,19 @@
 """Checked against: the store's own numbers, and what a page must not have to be offline."""
 
+import base64
 import html
 import re
 import shutil
 import sys
+import zlib
 
 import numpy as np
 import pytest
 
 from jaxvib.reports import write_report
+from jaxvib.reports.packing import page_content
 from jaxvib.reports.page import page
-from jaxvib.reports.report import check_comparable, pictures_of
+from jaxvib.reports.report import _in_chosen_units, check_comparable, pictures_of
 from jaxvib.studies.store.finished import read_run
 
 from . import small_studies
@@ -55,10 +58,65 @@ def test_runs_over_other_paths_are_refused(map_study, random_study):
 
 
 def test_every_picture_is_a_file_too(map_report):
-    files = {path.name for path in (map_report.parent / "pictures").iterdir()}
-    assert files == {
-        f"{name}.{kind}" for name in names(map_report.parent) for kind in ("png", "svg")
+    folder = map_report.parent / "pictures"
+    kinds = ("png", "svg", "pdf", "csv")
+    assert {path.name for path in folder.iterdir()} == {
+        f"{name}.{kind}" for name in names(map_report.parent) for kind in kinds
     }
+    for name in names(map_report.parent):
+        width = float(
+            re.search(r'width="([\d.]+)pt"', (folder / f"{name}.svg").read_text())[1]
+        )
+        assert round(width * 25.4 / 72) in (90, 140, 190)  # mm: columns of journals
+
+
+def test_the_page_carries_its_files(map_report):
+    carried = re.findall(r"data-file='([^']*)'>([^<]*)<", map_report.read_text("utf-8"))
+    assert len(carried) == 3 * len(names(map_report.parent))
+    for name, text in carried:
+        beside = (map_report.parent / "pictures" / name).read_bytes()
+        assert zlib.decompress(base64.b64decode(text)) == beside
+
+
+def test_a_page_that_would_be_too_heavy_leaves_files_beside_it(map_study, monkeypatch):
+    run = read_run(map_study)
+    pictures = pictures_of([run])
+    drawn = np.random.default_rng(0).bytes(400_000)  # no compression helps
+    files = {"a.csv": b"1,2", **{f"{i}.svg": drawn for i in range(9)}}
+    text = page(pictures, [run], files)
+    assert len(text.encode()) < 3e6
+    assert "data-file='a.csv'" in text
+    assert 0 < text.count(".svg'>") < 9
+
+
+def test_failed_and_undecided_samples_are_listed_with_their_command(map_study, map_report):
+    run = read_run(map_study)
+    text = map_report.read_text("utf-8")
+    short = np.flatnonzero(run.failed | np.isin(run.field("result"), [22]))
+    assert f"Failed and undecided samples of first: {len(short)}" in text
+    for sample in short:
+        assert f"<th scope='row'>{sample}</th>" in text
+        assert f"<code>jaxvib sample first {sample}</code>" in text
+
+
+def test_chosen_units_are_those_of_the_page(map_study, tmp_path):
+    run = read_run(shutil.copytree(map_study, tmp_path / "first"))
+    run.study["config"]["output"]["units"] = ["kN", "Hz", "mm"]
+    contents = page_content(
+        [_in_chosen_units(each, run) for each in pictures_of([run])], [run]
+    )
+    (maps,) = (each for each in contents["pictures"] if each.name == "peak_force")
+    assert maps.charts[0].x.label == "load frequency (Hz)"
+    np.testing.assert_allclose(
+        maps.charts[0].layers[0].x, FREQUENCIES / (2 * np.pi), rtol=1e-15
+    )
+    assert maps.charts[0].layers[0].paint.label == "peak contact force (kN)"
+    (curves,) = (each for each in contents["pictures"] if each.name == "amplitude_curves")
+    assert curves.choice.options[-1] == "load amplitude 0.5 kN"
+    assert contents["units"]["m"] == ("mm", 1e3)
+    amplitude, frequency = contents["runs"][0]["paths"]
+    assert (amplitude["unit"], frequency["unit"]) == ("kN", "Hz")
+    np.testing.assert_array_equal(amplitude["values"].values[:1], AMPLITUDES[:1])  # in SI
 
 
 def test_the_report_is_the_same_bytes_each_time(map_report, tmp_path):
@@ -79,12 +137,12 @@ def test_a_report_needs_no_xarray(map_report, tmp_path, monkeypatch):
 
 def test_the_page_is_small_and_names_no_other_file(map_report):
     text = map_report.read_text("utf-8")
-    assert len(text) < 5e6
+    assert len(text.encode()) < 3e6
     assert "default-src 'none'" in text
     head = text[: text.index('id="data"')]
     sources = re.findall(r"""(?:src|href)\s*=\s*["']([^"']*)""", head)
     local = [source for source in sources if source.startswith("pictures/")]
-    assert set(sources) - set(local) == {"#pictures"}
+    assert set(sources) - set(local) == {"#pictures", "#sample"}
     assert all((map_report.parent / source).is_file() for source in local)
 
 

@@ -3,6 +3,8 @@
 const DASHES = { solid: "solid", dash: "dash", dot: "dot" };
 
 const darkScheme = matchMedia("(prefers-color-scheme: dark)");
+const narrow = matchMedia("(max-width: 600px)");
+const size = () => parseFloat(getComputedStyle(document.body).fontSize) / 15; // of letters
 const scheme = () => (darkScheme.matches ? "dark" : "light");
 const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -24,12 +26,67 @@ function cells(layer, page, lit) {
     hovertemplate: "%{text}<extra></extra>", hoverongaps: false, meta: layer,
     ...scaleOf(layer.paint, page, lit),
   };
-  return [trace, ...crosses(layer)];
+  return [trace, ...crosses(layer), ...hatched(layer)];
+}
+
+const HATCHES = 36; // lines of one direction across a map
+
+// Classes that are hatched besides: lines across the map, where the class is under them.
+function hatched(layer) {
+  const { names, colours, hatches } = layer.paint;
+  if (!hatches?.length) return [];
+  const [height, width] = layer.values.shape;
+  const ends = [edges(layer.x), edges(layer.y)];
+  const at = (across, up) => [between(ends[0], across * width), between(ends[1], up * height)];
+  const under = (across, up) => layer.values[
+    Math.min(height - 1, Math.floor(up * height)) * width + Math.min(width - 1, Math.floor(across * width))];
+  return names.flatMap((_, member) => {
+    if (hatches[member] !== "/" && hatches[member] !== "\\") return [];
+    const x = [], y = [], rising = hatches[member] === "/", steps = 2 * (width + height);
+    for (let line = 1; line < 2 * HATCHES; line++) {
+      const shift = line / HATCHES - 1;
+      const up = (t) => (rising ? t + shift : 1 - t + shift);
+      let open = false;
+      for (let step = 0; step <= steps; step++) {
+        const middle = (step + 0.5) / steps;
+        const inside = step < steps && up(middle) > 0 && up(middle) < 1 && under(middle, up(middle)) === member;
+        if (inside === open) continue;
+        const [across, high] = at(step / steps, Math.min(1, Math.max(0, up(step / steps))));
+        x.push(across);
+        y.push(high);
+        if (open) { x.push(null); y.push(null); }
+        open = inside;
+      }
+    }
+    return x.length ? [{
+      type: "scatter", mode: "lines", x, y, hoverinfo: "skip", showlegend: false,
+      line: { color: inkOn(colours[member]), width: 1 },
+    }] : [];
+  });
+}
+
+// Where the cells of a map end, n + 1 places for n of them.
+function edges(middles) {
+  const n = middles.length, half = (a, b) => (middles[a] + middles[b]) / 2;
+  if (n < 2) return [middles[0] - 0.5, middles[0] + 0.5];
+  const inner = Array.from({ length: n - 1 }, (_, i) => half(i, i + 1));
+  return [2 * middles[0] - inner[0], ...inner, 2 * middles[n - 1] - inner[n - 2]];
+}
+
+function between(places, at) {
+  const i = Math.min(places.length - 2, Math.floor(at));
+  return places[i] + (at - i) * (places[i + 1] - places[i]);
+}
+
+function inkOn(colour) {
+  const [r, g, b] = [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
+  return 0.3 * r + 0.59 * g + 0.11 * b < 90 ? "#ffffffaa" : "#00000077";
 }
 
 // A failed sample is marked by more than its colour.
 function crosses(layer) {
-  const failed = layer.paint.is === "Classes" ? layer.paint.names.indexOf("failed") : -1;
+  const failed = layer.paint.hatches?.indexOf("x") ?? -1;
+  if (failed < 0) return [];
   const [, width] = layer.values.shape;
   const places = [...layer.values.keys()].filter((i) => layer.values[i] === failed);
   if (!places.length || places.length > 500) return [];
@@ -51,7 +108,7 @@ function points(layer, page, lit) {
     marker: {
       symbol: layer.symbol, size: layer.x.length > 1500 ? 5 : 8, color: Array.from(values),
       colorscale, cmin: zmin, cmax: zmax, showscale, colorbar,
-      line: { width: 0.5, color: token("--paper") },
+      line: { width: layer.x.length > 1500 ? 0.3 : 0.6, color: token("--muted") },
     },
   }];
 }
@@ -106,7 +163,9 @@ function scaleOf(paint, page, lit) {
     colorscale: stops.map((colour, i) => [i / (stops.length - 1), colour]),
     zmin: low, zmax: high > low ? high : low + 1, showscale: true,
     colorbar: {
-      title: { text: plain(paint.label), side: "right", font: { size: 13 } }, thickness: 12, outlinewidth: 0,
+      ...(narrow.matches ? { orientation: "h", y: -0.28, yanchor: "top", title: { text: plain(paint.label), side: "bottom", font: { size: 12 } } }
+        : { title: { text: plain(paint.label), side: "right", font: { size: 13 * size() } } }),
+      thickness: 12, outlinewidth: 0,
       ticks: "outside", ticklen: 4, ...(paint.log ? decades(paint) : {}),
     },
   };
@@ -147,14 +206,14 @@ function hoverRows(layer, page) {
 
 function layout(chart) {
   const ink = token("--ink");
-  const named = chart.layers.filter((layer) => layer.is === "Notes" || layer.legend).length > 1;
+  const named = chart.legend && chart.layers.filter((layer) => layer.is === "Notes" || layer.legend).length > 1;
   return {
     title: chart.title
       ? { text: plain(chart.title), font: { size: 14 }, x: 0, xref: "paper", y: 1, yanchor: "top", pad: { t: 8 } }
       : undefined,
-    margin: { l: 66, r: 14, t: 10 + (chart.title ? 24 : 0) + (named ? 24 : 0), b: 50 },
+    margin: { l: 66 * size(), r: 14, t: 10 + (chart.title ? 24 : 0) + (named ? 24 : 0), b: 50 },
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: getComputedStyle(document.body).fontFamily, size: 12.5, color: ink },
+    font: { family: getComputedStyle(document.body).fontFamily, size: 12.5 * size(), color: ink },
     xaxis: axis(chart.x),
     yaxis: { ...axis(chart.y), ...(chart.equal ? { scaleanchor: "x", scaleratio: 1 } : {}) },
     dragmode: "zoom", hovermode: "closest",
@@ -172,7 +231,7 @@ function axis({ label, log, low, high, ticks }) {
   const end = (value) => (log && value !== null ? Math.log10(value) : value);
   const bounds = low === null && high === null ? {} : { range: [end(low), end(high)] };
   return {
-    title: { text: plain(label), standoff: 8, font: { size: 13 } }, type: log ? "log" : "linear", automargin: true,
+    title: { text: plain(label), standoff: 8, font: { size: 13 * size() } }, type: log ? "log" : "linear", automargin: true,
     gridcolor: token("--hair"), linecolor: token("--muted"), tickcolor: token("--muted"),
     zeroline: false, ticks: "outside", ticklen: 4, exponentformat: log ? "power" : "SI", ...bounds,
     ...(ticks?.length ? { tickvals: ticks.map((_, i) => i), ticktext: ticks.map(plain) } : {}),
@@ -181,7 +240,10 @@ function axis({ label, log, low, high, ticks }) {
 
 // A ring, or a hairline where only one axis is a swept path, at the orbit that is shown.
 function crosshair(chart, run, sample) {
-  const at = ({ path }) => run.paths.find((each) => each.path === path)?.values[sample];
+  const at = ({ path }) => {
+    const found = run.paths.find((each) => each.path === path);
+    return found && found.values[sample] * found.factor;
+  };
   const x = at(chart.x), y = at(chart.y);
   if (x === undefined && y === undefined) return [];
   if (x === undefined || y === undefined) {

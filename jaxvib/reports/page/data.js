@@ -1,18 +1,22 @@
 // The page's data: base64 of zlib of a JSON text and the arrays that it points to.
 
 const ARRAY_TYPES = {
-  u1: Uint8Array, i1: Int8Array, i2: Int16Array, i4: Int32Array, f4: Float32Array,
+  u1: Uint8Array, i1: Int8Array, i2: Int16Array, i4: Int32Array, f4: Float32Array, f8: Float64Array,
 };
 
 async function readData() {
-  const text = atob(document.getElementById("data").textContent);
-  const packed = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) packed[i] = text.charCodeAt(i);
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const buffer = await new Response(stream).arrayBuffer();
+  const buffer = await inflated(document.getElementById("data").textContent);
   const length = new DataView(buffer).getUint32(0, true);
   const json = new TextDecoder().decode(new Uint8Array(buffer, 4, length));
   return revived(JSON.parse(json), buffer, 4 + length, new Map());
+}
+
+async function inflated(base64) {
+  const text = atob(base64);
+  const packed = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) packed[i] = text.charCodeAt(i);
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).arrayBuffer();
 }
 
 function revived(node, buffer, start, known) {

@@ -27,6 +27,8 @@ class Motion {
       run, steps, size, contacts, freedoms, sample: samples[trace],
       times: slice(times, 1), states: slice(states, size), forces: slice(force, contacts),
     });
+    // from SI units to those that the charts are in
+    this.units = Object.fromEntries(Object.entries(page.units).map(([unit, [, factor]]) => [unit, factor]));
     this.peak = Math.max(...this.forces, 1e-9);
     this.duration = this.times[steps - 1] - this.times[0];
     this.clock = this.glow = 0;
@@ -55,7 +57,7 @@ class Motion {
       "shown": `${number(this.duration)} s`,
     };
     this.freedoms.forEach((freedom, i) => {
-      measures[`${freedom}, half p-p`] = `${number(amplitude[i], 3)} m`;
+      measures[`${freedom}, half p-p`] = withUnit(Number(amplitude[i].toPrecision(3)), "m");
     });
     this.find(".measures").replaceChildren(...Object.entries(measures).map(([label, value]) => {
       const entry = document.createElement("div");
@@ -74,31 +76,33 @@ class Motion {
     const colours = this.page.lines[scheme()];
     const touching = Array.from({ length: this.steps }, (_, i) => this.pressed(i) > 0);
     const path = this.smooth();
-    const base = { type: "scatter", hovertemplate: "%{x:.4g} m, %{y:.4g} m/s<extra>%{fullData.name}</extra>" };
+    const [metre, rate, second, newton] = ["m", "m/s", "s", "N"].map((unit) => page.units[unit][0]);
+    const { m, s, N, "m/s": mps } = this.units, times = (factor) => (value) => value * factor;
+    const base = { type: "scatter", hovertemplate: `%{x:.4g} ${metre}, %{y:.4g} ${rate}<extra>%{fullData.name}</extra>` };
     const orbit = this.freedoms.flatMap((name, i) => [
       {
-        ...base, x: path.map((state) => state[i]), y: path.map((state) => state[half + i]), mode: "lines",
+        ...base, x: path.map((state) => m * state[i]), y: path.map((state) => mps * state[half + i]), mode: "lines",
         name: plain(name), line: { color: colours[i % colours.length], width: 1.8 },
       },
       {
-        ...base, x: this.column(this.states, this.size, i),
-        y: this.column(this.states, this.size, half + i).map((v, k) => (touching[k] ? v : NaN)),
+        ...base, x: this.column(this.states, this.size, i).map(times(m)),
+        y: this.column(this.states, this.size, half + i).map((v, k) => (touching[k] ? mps * v : NaN)),
         mode: "lines+markers", name: "in contact", showlegend: i === 0,
         line: { color: token("--alarm"), width: 3 }, marker: { size: 4, color: token("--alarm") },
       },
     ]);
     const start = this.times[0];
     const forces = Array.from({ length: this.contacts }, (_, i) => ({
-      type: "scatter", mode: "lines", fill: "tozeroy", x: this.times.map((t) => t - start),
-      y: this.column(this.forces, this.contacts, i), name: `contact ${i + 1}`,
+      type: "scatter", mode: "lines", fill: "tozeroy", x: this.times.map((t) => s * (t - start)),
+      y: this.column(this.forces, this.contacts, i).map(times(N)), name: `contact ${i + 1}`,
       line: { color: token("--alarm"), width: 1.6 }, fillcolor: "rgba(210,60,50,0.18)",
-      hovertemplate: "%{x:.4g} s<br>%{y:.4s}N<extra></extra>",
+      hovertemplate: `%{x:.4g} ${second}<br>%{y:.4s} ${newton}<extra></extra>`,
     }));
     const blank = { log: false, low: null, high: null };
-    const chart = (x, y) => ({ title: "", layers: [], x: { label: x, ...blank }, y: { label: y, ...blank } });
-    const plane = { ...layout(chart("displacement (m)", "velocity (m/s)")), showlegend: true, uirevision: this.sample };
+    const chart = (x, y) => ({ title: "", legend: true, layers: [], x: { label: x, ...blank }, y: { label: y, ...blank } });
+    const plane = { ...layout(chart(`displacement (${metre})`, `velocity (${rate})`)), showlegend: true, uirevision: this.sample };
     plane.margin.t = 30;
-    const pulse = { ...layout(chart("time (s)", "contact force (N)")), showlegend: this.contacts > 1, uirevision: this.sample };
+    const pulse = { ...layout(chart(`time (${second})`, `contact force (${newton})`)), showlegend: this.contacts > 1, uirevision: this.sample };
     Object.assign(pulse.yaxis, { rangemode: "tozero", exponentformat: "SI" });
     await Plotly.react(this.plane, orbit, plane, CONFIG);
     await Plotly.react(this.force, forces, pulse, CONFIG);
@@ -128,7 +132,7 @@ class Motion {
     let first = force.indexOf(Math.max(...force)), last = first;
     while (first > 0 && force[first] > 0) first--;
     while (last < this.steps - 1 && force[last] > 0) last++;
-    const [from, to] = [first, last].map((i) => this.times[i] - this.times[0]);
+    const [from, to] = [first, last].map((i) => this.units.s * (this.times[i] - this.times[0]));
     return [from - 0.15 * (to - from), to + 0.15 * (to - from)];
   }
 
@@ -188,8 +192,8 @@ class Motion {
     const state = this.between(step, part);
     const force = (1 - part) * this.pressed(step) + part * this.pressed(step + 1);
     this.scene.show(state, Math.max(force / this.peak, this.glow));
-    this.dots.forEach((dot, i) => put(dot, this.plane, state[i], state[this.size / 2 + i]));
-    put(this.tick, this.force, this.clock, force);
+    this.dots.forEach((dot, i) => put(dot, this.plane, this.units.m * state[i], this.units["m/s"] * state[this.size / 2 + i]));
+    put(this.tick, this.force, this.units.s * this.clock, this.units.N * force);
     this.find(".player input").value = this.clock / this.duration;
     this.find(".player output").textContent = `${this.clock.toFixed(3)} s`;
   }

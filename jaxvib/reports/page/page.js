@@ -1,15 +1,16 @@
 // The page: draws its pictures, and takes the reader from a sample to its orbit.
 
 const state = { option: new Map(), lit: null, run: 0, sample: null };
-let page, motion;
+let page, motion, shownSample;
 
 async function start() {
   page = await readData();
   const charts = [...document.querySelectorAll(".picture .chart")];
-  const panel = document.querySelector(".motion");
+  const panel = document.querySelector(".motion"), one = document.querySelector(".sample");
   for (const element of charts) prepare(element);
   if (charts.length) await draw(charts[0]);
   performance.mark("first picture");
+  if (one) shownSample = new Sample(one, page);
   if (panel) {
     motion = new Motion(panel, page);
     const run = page.runs.findIndex((each) => each.motions);
@@ -20,7 +21,10 @@ async function start() {
   document.querySelectorAll(".scene").forEach(stage);
   document.querySelectorAll(".legend button").forEach(listenLegend);
   document.querySelectorAll(".slider input").forEach(listenSlider);
+  document.querySelectorAll("a[download]").forEach(listenFile);
   darkScheme.addEventListener("change", redraw);
+  // where Plotly measures letters, which nobody is to be read
+  document.getElementById("js-plotly-tester")?.setAttribute("aria-hidden", "true");
   document.documentElement.dataset.ready = "yes";
 }
 
@@ -67,9 +71,11 @@ function shapes(chart) {
 
 function pickPoint(point) {
   const layer = point.data.meta;
-  if (!layer?.samples || !motion) return;
+  if (!layer?.samples) return;
   const [row, column] = [point.pointIndex].flat();
   const index = column === undefined ? row : row * layer.values.shape[1] + column;
+  shownSample?.show(layer.run, layer.samples[index]);
+  if (!motion) return;
   choose(layer.run, layer.samples[index]).then(() => {
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) motion.play(true);
   });
@@ -97,6 +103,7 @@ async function choose(number, sample) {
   state.run = number;
   state.sample = sample;
   await motion.pick(run, trace, sample);
+  shownSample?.show(number, sample);
   follow(run);
   for (const element of document.querySelectorAll(".picture .chart")) {
     if (element.drawn) await Plotly.relayout(element, { shapes: shapes(element.chart) });
@@ -178,6 +185,19 @@ function walk(event, element) {
   }
   if (best !== null) choose(layer.run, best);
 }
+
+// On paper charts are as wide as the page: what is drawn shrinks as a whole.
+addEventListener("beforeprint", () => {
+  for (const element of document.querySelectorAll(".chart")) {
+    const { width, height } = element._fullLayout ?? {};
+    if (!width) continue;
+    element.style.setProperty("--shape", `${width} / ${height}`);
+    element.querySelectorAll(".main-svg").forEach((svg) => svg.setAttribute("viewBox", `0 0 ${width} ${height}`));
+  }
+});
+addEventListener("afterprint", () => {
+  document.querySelectorAll(".chart .main-svg").forEach((svg) => svg.removeAttribute("viewBox"));
+});
 
 // The wheel zooms once the pointer has moved over the chart, and scrolls the page until
 // then: who scrolls by is not caught.

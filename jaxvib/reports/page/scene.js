@@ -173,6 +173,10 @@ class Beams {
     this.bodies = layout.bodies.map(() => part(part(stage, "g", { class: "body" }), "rect", {
       x: -size / 4, y: -size, width: size / 2, height: 2 * size, rx: 1, fill: colours[1],
     }).parentNode);
+    for (const k of layout.marked ?? []) {
+      part(this.bodies[k], "rect", { x: -6, y: -14, width: 12, height: 28, rx: 3, fill: token("--alarm") });
+      part(this.bodies[k], "title", {}).textContent = "a body unlike the others";
+    }
   }
 
   x(place) {

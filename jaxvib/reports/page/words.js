@@ -10,8 +10,11 @@ function number(value, digits = 4) {
   return String(Number(value.toPrecision(digits)));
 }
 
-function withUnit(value, unit) {
-  if (!Number.isFinite(value)) return "–";
+// In the unit that the study's config chose for it.
+function withUnit(si, of) {
+  if (!Number.isFinite(si)) return "–";
+  const [unit, factor] = page.units[of] ?? [of, 1], value = si * factor;
+  if (unit !== of) return `${number(value)} ${unit}`;
   const size = Math.abs(value);
   if (unit === "N" && size >= 1e6) return `${number(value / 1e6)} MN`;
   if (unit === "N" && size >= 1e3) return `${number(value / 1e3)} kN`;
@@ -19,11 +22,11 @@ function withUnit(value, unit) {
 }
 
 function place(run, sample) {
-  return run.paths.map(({ path, unit, values }) => `${path} ${withUnit(values[sample], unit)}`);
+  return run.paths.map(({ name, unit, factor, values }) => `${name} ${withUnit(values[sample] * factor, unit)}`);
 }
 
 function regime(run, sample) {
-  return run.classes.names[run.members[sample]];
+  return run.regimes[run.exact[sample]];
 }
 
 function verdict(run, sample) {
@@ -41,6 +44,7 @@ function changeText(before, after, sample) {
 }
 
 function findings(run, sample) {
+  if (!run.regimes) return [];
   const lines = [`<b>${plain(regime(run, sample))}</b>`];
   if (run.periodic[sample]) {
     lines.push(`|multiplier| ${number(run.largest_multiplier[sample])}, ${verdict(run, sample)}`);

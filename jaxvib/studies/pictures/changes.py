@@ -23,7 +23,7 @@ def change_maps(runs: Sequence[Run]) -> list[Picture]:
         return []
     before, after = (run.name for run in runs)
     plane = planes(runs)[1]
-    old, new = sort_by_regime(runs).members
+    old, new = sort_by_regime(runs).exact
     failed = runs[0].failed | runs[1].failed
     members = np.where(failed, 2, old != new)
     ratio = _force_ratio(runs)

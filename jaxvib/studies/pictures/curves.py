@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...ensemble import undecided
-from ..store.finished import Run
+from ..store.finished import Run, spoken
 from .picture import Axis, Chart, Choice, Line, Picture, Points
 from .regimes import periodic, sort_by_regime
 from .swept_planes import Plane, axis, long_paths, planes
@@ -19,16 +19,17 @@ def amplitude_curves(runs: Sequence[Run]) -> Picture:
     lines = [line for each in planes(runs) for line in _amplitude_lines(each, len(runs))]
     first = plane.sheets[:, :, 0].ravel()  # of each set of curves
     labels = tuple(plane.words(sample, [plane.y_path, *plane.others]) for sample in first)
-    x = plane.x.label.split(" (")[0]
     return Picture(
         "amplitude_curves",
-        f"Amplitude over {plane.x_path}",
+        f"Amplitude over {spoken(plane.x_path)}",
         "Half the peak-to-peak displacement of each body, at the "
-        f"{', '.join([plane.y_path, *plane.others])} that the slider picks. The vertical "
-        "range is the same for all of them. Lines break where a sample did not settle.",
-        f"Curves of amplitude over {x}, for {len(labels)} values of {plane.y_path}.",
+        f"{', '.join(map(spoken, [plane.y_path, *plane.others]))} that the slider picks. "
+        "The vertical range is the same for all of them. Lines break where a sample did "
+        "not settle.",
+        f"Curves of amplitude over {spoken(plane.x_path)}, for {len(labels)} values of "
+        f"{spoken(plane.y_path)}.",
         (Chart(plane.x, Axis(AMPLITUDE, low=0.0, high=_top(lines)), tuple(lines)),),
-        choice=Choice(plane.y_path, labels),
+        choice=Choice(spoken(plane.y_path), labels),
     )
 
 
@@ -71,7 +72,9 @@ def _sweep(runs: Sequence[Run], x: Axis, field: str, label: str, title: str, tex
         line for i, run in enumerate(runs) for line in _lines(run, i, x, field, len(runs))
     ]
     chart = Chart(x, Axis(label), tuple(lines))
-    return Picture(field, f"{title} over {x.path}", text, _alt(title, runs, x), (chart,))
+    return Picture(
+        field, f"{title} over {spoken(x.path)}", text, _alt(title, runs, x), (chart,)
+    )
 
 
 def _regimes(runs: Sequence[Run], x: Axis) -> Picture:
@@ -92,7 +95,7 @@ def _regimes(runs: Sequence[Run], x: Axis) -> Picture:
         charts.append(Chart(x, Axis("contacts per load period"), (points,), title))
     return Picture(
         "regimes",
-        f"Regimes over {x.path}",
+        f"Regimes over {spoken(x.path)}",
         "Contact onsets per load period of each periodic orbit, in the colour of its "
         "regime: its period in load periods, and its contacts over that period.",
         _alt("Regimes", runs, x),

@@ -21,11 +21,12 @@ from ...drawing.chart import Scale as Scale
 
 @dataclasses.dataclass(frozen=True)
 class Share:
-    """One line of a legend that counts: a class, its colour and its samples by run."""
+    """One line of a legend that counts: a class, its colour, samples by run, its hatch."""
 
     name: str
     colour: str
     counts: tuple[int, ...]
+    hatch: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,21 +10,14 @@ from ...ensemble import Reason
 from ..store.finished import Run
 from .picture import Classes, Share
 
-_COLOURS = {
-    Reason.QUASI_PERIODIC: colours.QUASI_PERIODIC,
-    Reason.CHAOTIC: colours.CHAOTIC,
-    Reason.LONGER_PERIOD: colours.LONGER,
-}
-_MOTIONS = {
-    code: (code.motion, _COLOURS.get(code, colours.UNDECIDED))
-    for code in Reason if code.motion
-}  # fmt: skip
-_FAILED = ("failed", colours.FAILED)
+_MOTIONS = [code for code in Reason if code.motion]
+_FAILED = ("failed", "failed", colours.FAILED, "x")
+_UNDECIDED = "undecided"
 
 _VERDICTS = {
-    1: ("stable", colours.STABLE),
-    0: ("unstable", colours.UNSTABLE),
-    -1: ("undecided", colours.UNDECIDED),
+    1: ("stable", "stable", colours.STABLE, ""),
+    0: ("unstable", "unstable", colours.UNSTABLE, ""),
+    -1: (_UNDECIDED, _UNDECIDED, colours.UNDECIDED, ""),
 }
 
 
@@ -32,21 +25,29 @@ _VERDICTS = {
 class Sorting:
     """Samples of one or two runs sorted into common classes.
 
-    `members` has each sample's position in `classes`, shape (samples,) for each run.
+    `members` has each sample's position in `classes`, shape (samples,) for each run. A
+    class is what has a colour and a hatch of its own; where one holds several regimes,
+    `regimes` names each and `exact` has the positions among them.
     """
 
     classes: Classes
     members: tuple[np.ndarray, ...]
+    regimes: tuple[str, ...] = ()
+    exact: tuple[np.ndarray, ...] = ()
 
     @property
     def shares(self) -> tuple[Share, ...]:
         """The classes with the number of their samples in each run."""
         number = len(self.classes.names)
         counts = [np.bincount(members, minlength=number) for members in self.members]
-        pairs = zip(self.classes.names, self.classes.colours, strict=True)
         return tuple(
-            Share(name, colour, tuple(int(count[i]) for count in counts))
-            for i, (name, colour) in enumerate(pairs)
+            Share(
+                name,
+                self.classes.colours[i],
+                tuple(int(count[i]) for count in counts),
+                self.classes.hatch(i),
+            )
+            for i, name in enumerate(self.classes.names)
         )
 
 
@@ -70,7 +71,8 @@ def regime_name(periods: int, contacts: int) -> str:
     return f"period {periods} with {contacts} contact{'' if contacts == 1 else 's'}"
 
 
-# A class in the making is (rank, name, colour); the rank puts legends in order.
+# A regime in the making is (rank, name, name of its class, colour, hatch); the rank puts
+# legends in order.
 def _regimes(run: Run) -> list[tuple]:
     numbers = zip(
         run.field("result").tolist(),
@@ -84,8 +86,8 @@ def _regimes(run: Run) -> list[tuple]:
 
 def _regime(code: int, periods: int, contacts: int) -> tuple:
     if code == Reason.SUCCESS:
-        colour = colours.regime_colour(periods, contacts)
-        return (0, periods, contacts), regime_name(periods, contacts), colour
+        colour, shared = colours.regime_class(periods, contacts)
+        return (0, periods, contacts), regime_name(periods, contacts), shared, colour, ""
     return _unsettled(code)
 
 
@@ -100,17 +102,29 @@ def _verdicts(run: Run) -> list[tuple]:
 
 
 def _unsettled(code: int) -> tuple:
-    order = list(_MOTIONS)
-    if code in order:
-        return (1, order.index(Reason(code)), 0), *_MOTIONS[Reason(code)]
+    if code in _MOTIONS:
+        known = Reason(code)
+        colour, hatch = colours.motion_colour(known.name), colours.HATCHES.get(known.name)
+        shared = known.motion if hatch else _UNDECIDED
+        return (1, _MOTIONS.index(known), 0), known.motion, shared, colour, hatch or ""
     return (2, 0, 0), *_FAILED
 
 
 def _sort(labelled: list[list[tuple]]) -> Sorting:
     found = sorted({label for labels in labelled for label in labels})
-    position = {label: i for i, label in enumerate(found)}
+    seen: dict[tuple[str, str], list[tuple]] = {}
+    for label in found:
+        seen.setdefault(label[3:], []).append(label)
     classes = Classes(
-        tuple(name for _, name, _ in found), tuple(colour for *_, colour in found)
+        tuple(own[0][1] if len(own) == 1 else own[0][2] for own in seen.values()),
+        tuple(colour for colour, _ in seen),
+        tuple(hatch for _, hatch in seen),
     )
-    members = [np.array([position[x] for x in labels], int) for labels in labelled]
-    return Sorting(classes, tuple(members))
+    place = {label: i for i, own in enumerate(seen.values()) for label in own}
+    position = {label: i for i, label in enumerate(found)}
+    return Sorting(
+        classes,
+        tuple(np.array([place[x] for x in labels], int) for labels in labelled),
+        tuple(name for _, name, *_ in found),
+        tuple(np.array([position[x] for x in labels], int) for labels in labelled),
+    )

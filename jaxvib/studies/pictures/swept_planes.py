@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..store.finished import Run
+from ...drawing.chosen_units import chosen_unit
+from ..store.finished import Run, spoken
 from .picture import Axis, Cells, Choice
 
 MOST_OF_A_SLIDER = 33  # samples of a slider: as many steps as a hand can tell apart
@@ -67,7 +68,7 @@ class Plane:
         if not self.others:
             return None
         labels = [self.words(sheet[0, 0], self.others) for sheet in self.sheets]
-        return Choice(", ".join(self.others), tuple(labels))
+        return Choice(", ".join(map(spoken, self.others)), tuple(labels))
 
     def words(self, sample: int | np.integer, paths: Sequence[str]) -> str:
         """Return where a sample lies along some paths, in words."""
@@ -105,8 +106,9 @@ def axis(run: Run, path: str) -> Axis:
 
 
 def value_text(run: Run, path: str, value: float) -> str:
-    """Return `load.amplitude 500 N`: a path, its value and its unit."""
-    return f"{path} {value:.4g} {run.unit(path)}".rstrip()
+    """Return `load amplitude 500 N`: a path in words, its value and its unit."""
+    unit, factor = chosen_unit(run.unit(path), run.chosen_units)
+    return f"{spoken(path)} {value * factor:.4g} {unit}".rstrip()
 
 
 def slider_samples(
@@ -118,7 +120,7 @@ def slider_samples(
     if count < 2:
         return samples, None
     labels = tuple(sample_text(run, sample) for sample in samples)
-    return samples, Choice(", ".join(run.paths), labels)
+    return samples, Choice(", ".join(map(spoken, run.paths)), labels)
 
 
 def sample_text(run: Run, sample: int, paths: Sequence[str] | None = None) -> str:

@@ -9,7 +9,7 @@ from ...ensemble import reason
 from ..analyses.kinds import ANALYSES
 from ..config import samples
 from ..config.writing import sample_config
-from ..store.dataset import stored_dataset, verified
+from ..store.dataset import stored_fields, verified
 from ..store.fields import Variable, with_coordinates
 from ..store.folder import Folder
 from .chunk import Silent, build, coordinates
@@ -62,7 +62,7 @@ def sample_again(directory: Path, number: int, config: Path | None = None) -> li
         raise ValueError(
             f"sample = {number} of {directory} is not in [0, {study.samples - 1}]"
         )
-    stored = stored_dataset(directory, record, commits, some=np.array([number]))
+    stored = stored_fields(directory, record, commits, some=np.array([number]))
     again = _computed(study, build(study), slice(number, number + 1))
     values = {path: float(again[path].values[0]) for path in study.paths}
     lines = [f"sample     {number} of {study.samples} of {study.title}"]

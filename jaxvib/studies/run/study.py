@@ -103,7 +103,7 @@ class Output(Table):
     )  # fmt: skip
     report: bool = option("whether report.html is drawn", True)
     units: _Units = option(
-        "units of the picture files, of each kind the first that fits", [],
+        "units of the report's pictures, of each kind the first that fits", [],
         allowed='units such as ["Hz", "mm", "kN"]',
     )  # fmt: skip
 

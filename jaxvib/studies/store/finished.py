@@ -2,17 +2,21 @@
 
 import dataclasses
 import functools
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...drawing.labels import with_unit
 from ...ensemble import Reason
 from .dataset import groups, stored_fields, thinning, verified
 from .folder import Folder
 from .store import has_study
 from .thinned import MOST_SHOWN, kept
 from .times import read_times
+
+_SECTIONS = frozenset({"modules", "contacts", "loads", "linear", "law"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,8 +117,37 @@ class Run:
     def label(self, path: str) -> str:
         """Return the axis label of a swept path, with unit and convention."""
         note = ", 0-peak" if path.endswith("load.amplitude") else ""
-        unit = self.unit(path)
-        return f"{path}{note}" + (f" ({unit})" if unit else "")
+        return with_unit(f"{spoken(path)}{note}", self.unit(path))
+
+    def component(self, field: str, axis: str, number: int, size: int) -> str:
+        """Return the name of a component of a field along an axis, with unit if stored."""
+        units = self.results[field].attrs.get("component_units", "").split(", ")
+        name = self.names(axis, size)[number]
+        return with_unit(name, units[number] if len(units) == size else "")
+
+    @functools.cached_property
+    def place(self) -> str:
+        """The folder as its config names it, for commands; its own name where none does."""
+        try:
+            return str(tomllib.loads(self.config)["output"]["directory"])
+        except (tomllib.TOMLDecodeError, KeyError):
+            return self.name
+
+    @property
+    def sampled(self) -> bool:
+        """Whether its results are of samples of a sweep, each a config of its own."""
+        return bool(self.study.get("config", {}).get("sweep")) and bool(self.paths)
+
+    @property
+    def chosen_units(self) -> tuple[str, ...]:
+        """The units that the config asks pictures to be in."""
+        return tuple(self.study.get("config", {}).get("output", {}).get("units", ()))
+
+
+def spoken(path: str) -> str:
+    """Return a path in words: `main mass` for `main.mass`, without mere sections."""
+    steps = [step for step in path.split(".") if step not in _SECTIONS]
+    return " ".join(steps or [path]).replace("_", " ")
 
 
 def read_run(directory: Path | str) -> Run:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxvib.ensemble import Reason
-from jaxvib.reports.files import write_files
+from jaxvib.reports.files import drawn_files
 from jaxvib.studies.analyses.basins import pictures as basins
 from jaxvib.studies.analyses.bifurcation_diagram import pictures as diagram
 from jaxvib.studies.pictures.picture import Line, Notes
@@ -20,6 +20,7 @@ def plane():
     label = np.array([0, 1, 1, -1, 1, 1])
     nan = np.nan
     fields = {
+        "starts": (("start", "state"), np.zeros((36, 2)), {"component_units": "m, m/s"}),
         "label": ("start", np.tile(label, 6)),
         "periods_run": ("start", np.full(36, 16)),
         "result": ("start", np.where(np.tile(label, 6) < 0, Reason.UNSETTLED, 0)),
@@ -50,8 +51,9 @@ def swept():
     values = np.array([1.0, 2.0, 3.0, 3.0, 2.0, 1.0])
     states = np.full((6, 4, 2), np.nan)
     states[:, 0], states[1, 1], states[4] = 1.0, 2.0, 3.0
+    units = {"component_units": "m, m/s"}
     fields = {
-        "states": (("value", "point", "state"), states),
+        "states": (("value", "point", "state"), states, units),
         "periods": ("value", [1, 2, 1, 1, 0, 1]),
         "contacts": ("value", [0, 1, 0, 0, -1, 0]),
         "lyapunov_exponent": ("value", [-1.0, -2.0, -3.0, -3.0, 0.5, -1.0]),
@@ -68,7 +70,8 @@ def swept():
 def test_basins_lie_on_the_plane_as_the_grid_was_made(plane):
     (picture,) = basins.pictures([plane])
     chart = picture.charts[0]
-    assert chart.x.label.startswith("rate of body")
+    assert chart.x.label == "rate of body at t = 0 (m/s)"
+    assert chart.y.label == "body at t = 0 (m)"
     cells = chart.layers[0]
     # The first component varies slowest: along x every label is the same.
     np.testing.assert_array_equal(cells.values[:, 0], [0, 1, 1, 2, 1, 1])
@@ -100,6 +103,7 @@ def test_a_diagram_has_a_point_for_each_state_and_the_exponent_underneath(swept)
     above, below = picture.charts
     assert picture.stacked
     assert len(above.layers[0].x) == 10
+    assert (above.y.label, above.x) == ("body (m)", below.x)  # one range for both
     assert below.y.label == "largest Lyapunov exponent (1/s)"
     up, down, zero = (layer for layer in below.layers if isinstance(layer, Line))
     assert (up.name, down.name) == ("followed up", "followed down")
@@ -114,8 +118,8 @@ def test_a_diagram_counts_its_motions_by_regime(swept):
     }  # fmt: skip
 
 
-def test_both_are_drawn_as_files(plane, swept, tmp_path):
-    files = write_files([*basins.pictures([plane]), *diagram.pictures([swept])], tmp_path)
-    assert [file.name for file in files if file.suffix == ".png"] == [
+def test_both_are_drawn_as_files(plane, swept):
+    files = dict(drawn_files([*basins.pictures([plane]), *diagram.pictures([swept])]))
+    assert [name for name in files if name.endswith(".png")] == [
         "basins.png", "bifurcation_diagram.png"
     ]  # fmt: skip

@@ -102,3 +102,15 @@ def test_a_design_shows_objective_and_what_was_tuned(design):
         "half peak-to-peak of attached (m)", "gap (m)"
     ]  # fmt: skip
     assert "3 to 1 m, its least value at step 1" in picture.text
+
+
+def test_what_happens_on_a_small_part_of_the_axis_has_a_chart_of_its_own(branch):
+    loads = branch.results["load.amplitude"].copy(data=[100.0, 110.0, 120.0, 130.0, 900.0])
+    wide = dataclasses.replace(
+        branch, results=branch.results.assign_coords({"load.amplitude": loads})
+    )
+    assert len(loading_curve([wide]).charts) == len(loading_curve([branch]).charts) + 1
+    whole, near = loading_curve([wide]).charts[:2]
+    assert whole.x.low is None
+    assert 90 < near.x.low < 115 < 129 < near.x.high < 200  # both bifurcations
+    assert near.layers == whole.layers

@@ -45,8 +45,7 @@ def test_regimes_are_named_by_period_and_contacts():
 def test_verdicts_are_sorted_apart_from_motions_without_one():
     sorting = sort_by_verdict([RUN])
     assert sorting.classes.names == (
-        "unstable", "undecided", "stable",
-        "quasi-periodic", "chaotic", "not settled (undecided)", "failed",
+        "unstable", "undecided", "stable", "quasi-periodic", "chaotic", "failed",
     )  # fmt: skip
     assert sum(share.counts[0] for share in sorting.shares) == 9
 
@@ -58,6 +57,24 @@ def test_two_runs_share_their_classes():
     assert sorting.members[1].tolist() == [3]
     assert sorting.shares[3].counts == (0, 1)
     assert sum(share.counts[0] for share in sorting.shares) == RUN.size
+
+
+def test_no_two_classes_look_alike_and_each_regime_keeps_its_name():
+    pairs = [(periods, contacts) for periods in range(1, 9) for contacts in range(12)]
+    periods, contacts = np.array(pairs).T
+    none = np.zeros(len(pairs), int)
+    many = run_of(result=none, periods=periods, contacts=contacts, stable=none)
+    sorting = sort_by_regime([many])
+    looks = list(zip(sorting.classes.colours, sorting.classes.hatches, strict=True))
+    assert len(set(looks)) == len(looks) == len(sorting.classes.names) < 16
+    assert len(sorting.regimes) == len(set(sorting.regimes)) == len(pairs)
+    names = np.array(sorting.classes.names)[sorting.members[0]]
+    assert names[pairs.index((1, 3))] == "period 1 with 3 contacts"
+    assert names[pairs.index((1, 7))] == "period 1 with 4 or more contacts"
+    assert names[pairs.index((3, 2))] == "period 3 with up to 3 contacts"
+    assert names[pairs.index((6, 2))] == "period 5 or more"
+    exact = np.array(sorting.regimes)[sorting.exact[0]]
+    assert exact[pairs.index((6, 2))] == "period 6 with 2 contacts"
 
 
 def test_failed_samples_are_those_with_a_failing_reason():

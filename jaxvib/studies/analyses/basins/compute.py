@@ -48,12 +48,15 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     fields = _basin_variables(found)
     result = fields.pop("result")
     return {
-        "starts": Variable(("start", "state"), starts, "", "state at t = 0"),
+        "starts": Variable(
+            ("start", "state"), starts, "", "state at t = 0",
+            {"component_units": ", ".join(system.labels.units)},
+        ),
         **fields,
         "result": Variable(
             result.axes, result.values, result.unit, result.description, notes
         ),
-    }
+    }  # fmt: skip
 
 
 def _basin_variables(found) -> dict[str, Variable]:

@@ -38,7 +38,7 @@ def _picture(run: Run, several: bool) -> Picture:
     members = np.where(label < 0, len(names), label).astype(float)
     periods = run.field("periods_run").astype(float)
     scale = Scale("periods until it was seen", "sea", 0.0, float(periods.max()))
-    axes = Axis(f"{first} at t = 0"), Axis(f"{second} at t = 0")
+    axes = Axis(_at_start(run, first)), Axis(_at_start(run, second))
     title = f" of {run.name}" * several
     shares = tuple(_shares(run, names, classes))
     words = ", ".join(share.name for share in shares)
@@ -57,6 +57,12 @@ def _picture(run: Run, several: bool) -> Picture:
         ),
         shares,
     )  # fmt: skip
+
+
+def _at_start(run: Run, name: str) -> str:
+    names = run.names("state", run.field("starts").shape[1])
+    label = run.component("starts", "state", names.index(name), len(names))
+    return label.replace(name, f"{name} at t = 0", 1)
 
 
 def _shares(run: Run, names: Sequence[str], classes: Classes) -> Iterator[Share]:

@@ -24,7 +24,7 @@ from ...pictures.picture import (
     Scene,
 )
 from ...pictures.swept_planes import axis, sample_text
-from ...store.finished import Run
+from ...store.finished import Run, spoken
 
 _MOST_ROWS = 64  # of neighbouring samples, each a table that the page holds
 _WIDE = 30.0  # a wider range of moduli is drawn on a logarithmic axis
@@ -65,7 +65,8 @@ def _choice(run: Run, rows) -> Choice | None:
         return None
     others = [path for path in run.grid if path != _x_path(run)]
     return Choice(
-        ", ".join(others), tuple(sample_text(run, row[0], others) for row, _ in rows)
+        ", ".join(map(spoken, others)),
+        tuple(sample_text(run, row[0], others) for row, _ in rows),
     )
 
 

@@ -43,12 +43,14 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
         for sweep in sweeps
     ]
     progress(1)
+    units = {"states": {"component_units": ", ".join(system.labels.units)}}
     fields = {
         name: Variable(
             one.axes,
             np.concatenate([each[name].values for each in found]),
             one.unit,
             one.description,
+            units.get(name, {}),
         )
         for name, one in found[0].items()
     }

@@ -1,5 +1,6 @@
 """Bifurcation diagrams: strobed states along a parameter, the exponent underneath."""
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from ...pictures.picture import Axis, Chart, Line, Picture, Points
 from ...pictures.regimes import Sorting, sort_by_regime
 from ...pictures.swept_planes import axis
-from ...store.finished import Run
+from ...store.finished import Run, spoken
 from .kind import SWEEPS
 
 _WORDS = {"rest": "from rest", "up": "followed up", "down": "followed down"}
@@ -22,17 +23,20 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
 def _diagram(runs: Sequence[Run]) -> Picture:
     """Return the strobed displacements over the parameter, and the largest exponent."""
     path = runs[0].paths[0]
-    x = axis(runs[0], path)
+    values = np.concatenate([run.field(path) for run in runs])
+    # one range for all, so that they can be read one under the other
+    low, high = float(values.min()), float(values.max())
+    x = dataclasses.replace(axis(runs[0], path), low=low, high=high)
     sorting = sort_by_regime(runs)
     states = runs[0].names("state", runs[0].field("states").shape[2])
-    shown = states[: min(max(1, len(states) // 2), _MOST_COMPONENTS)]
+    shown = min(max(1, len(states) // 2), _MOST_COMPONENTS)
     charts = [
         Chart(
             x,
-            Axis(f"{name} at t = 0, T, 2T, ..."),
+            Axis(runs[0].component("states", "state", component, len(states))),
             tuple(_points(runs, sorting, path, component)),
         )
-        for component, name in enumerate(shown)
+        for component in range(shown)
     ]
     charts.append(
         Chart(x, Axis("largest Lyapunov exponent (1/s)"), tuple(_exponents(runs, path)))
@@ -40,11 +44,11 @@ def _diagram(runs: Sequence[Run]) -> Picture:
     words = ", ".join(f"{share.name}: {sum(share.counts)}" for share in sorting.shares)
     return Picture(
         "bifurcation_diagram",
-        f"Bifurcation diagram over {path}",
-        "The state once a period of the load, after a transient: one point for a motion "
-        "of period 1, n points for one of period n, a cloud for chaos. Underneath the "
-        "largest Lyapunov exponent: above 0 neighbouring motions part. Sweeps that follow "
-        "the last motion up and down differ where motions coexist.",
+        f"Bifurcation diagram over {spoken(path)}",
+        "The state at t = 0, T, 2T, ..., once a period of the load, after a transient: one "
+        "point for a motion of period 1, n points for one of period n, a cloud for chaos. "
+        "Underneath the largest Lyapunov exponent: above 0 neighbouring motions part. "
+        "Sweeps that follow the last motion up and down differ where motions coexist.",
         f"Strobed states and largest Lyapunov exponent over {x.label}. {words}.",
         tuple(charts),
         sorting.shares,

@@ -8,12 +8,13 @@ from ...pictures.layouts import chain_layout
 from ...pictures.motion import coarse
 from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale, Scene
 from ...pictures.swept_planes import sample_text
-from ...store.finished import Run
+from ...store.finished import Run, spoken
 
 _MOST_BODIES = 192  # on the stage: of more, none is wider than some dots of a screen
 _MOST_CELLS = 256  # along one axis of the space-time picture
 _MOMENTS = 31  # instants at which moments and shears are shown
 _IN_FILES = 4  # samples and instants that the picture files show
+_MOST_MARKED = 12  # defects, more would hide the chain
 _KINDS = ("translational", "rotational", "potential")
 
 
@@ -50,7 +51,7 @@ def _energies(runs: Sequence[Run]) -> Picture:
     choice = None
     if several:
         labels = tuple(sample_text(run, sample) for sample in range(run.size))
-        choice = Choice(", ".join(run.paths), labels)
+        choice = Choice(", ".join(map(spoken, run.paths)), labels)
     spread = ", ".join(
         f"{kind} {run.field(f'statistics.mean.{kind}')[0]:.3g} +- "
         f"{run.field(f'statistics.fluctuation.{kind}')[0]:.2g} J"
@@ -86,6 +87,8 @@ def _moving(run: Run) -> Picture:
     both = coarse(states.reshape(*states.shape[:2], 2, 2 * count))
     whole = count == bodies
     layout = chain_layout(count, chain["length"], chain["ends"] if whole else "free")
+    marked = [int(at) - first for name, at in _defects(run).items() if "body" in name]
+    layout["marked"] = [k for k in marked if 0 <= k < count]
     picks = {}
     if len(states) > 1:
         samples = run.motion["sample"].values
@@ -104,7 +107,7 @@ def _moving(run: Run) -> Picture:
         "The chain, moving",
         "Each beam is drawn as its cubic, each body turned by its rotation; displacements "
         f"are enlarged, slopes with them; what nothing holds is shown about its middle."
-        f"{part}",
+        f"{part}{_told(run)}",
         "Bodies and beams of the chain, moving.",
         tuple(_still(both[0, i, 0], chain["length"], t) for i, t in _evenly(frames)),
         view="scene",
@@ -146,13 +149,14 @@ def _density(run: Run) -> Picture:
             Cells(places, time[:: steps[0]], sheet, paint, option=i if several else None)
             for i, sheet in enumerate(values)
         )
-        charts.append(Chart(Axis("body"), Axis("time (s)"), layers, label))
+        places_of = tuple(_at_defect(at, time[[0, -1]]) for at in _defects(run).values())
+        charts.append(Chart(Axis("body"), Axis("time (s)"), layers + places_of, label))
     thinned = f" Shown is one value in {most}." * (most > 1)
     return Picture(
         "energy_density",
         "Energy in space and time",
         "Energy of each body with half of its beams', and the power that each beam passes "
-        f"on; waves are stripes whose slope is their group velocity.{thinned}",
+        f"on; waves are stripes whose slope is their group velocity.{thinned}{_told(run)}",
         "Maps of the energy of each body and of the flux through each beam over time.",
         tuple(charts),
         choice=_choice(run, samples) if several else None,
@@ -178,6 +182,8 @@ def _moments(run: Run) -> Picture:
                  option=option, legend=False)
             for option, (i, _) in enumerate(chosen)
         )  # fmt: skip
+        ends = np.array([-limit, limit])
+        lines += tuple(_at_defect(at, ends) for at in _defects(run).values())
         charts.append(Chart(Axis("body"), Axis(label, low=-limit, high=limit), lines))
     return Picture(
         "moments",
@@ -188,6 +194,28 @@ def _moments(run: Run) -> Picture:
         tuple(charts),
         choice=Choice("time", tuple(f"t = {time:.4g} s" for _, time in chosen)),
     )
+
+
+def _defects(run: Run) -> dict[str, float]:
+    """Return what is unlike the rest of the chain, in words, and where; few alone."""
+    chain = run.study["config"]["system"]
+    half = 0.5 - (chain["ends"] == "clamped")
+    places = {
+        f"{kind} {defect[kind]}": float(defect[kind] + (half if kind == "beam" else 0))
+        for defect in chain.get("defects") or []
+        for kind in ("body", "beam")
+        if defect.get(kind) is not None
+    }
+    return places if len(places) <= _MOST_MARKED else {}
+
+
+def _told(run: Run) -> str:
+    found = ", ".join(_defects(run))
+    return f" Marked is the defect: {found}." if found else ""
+
+
+def _at_defect(place: float, ends: np.ndarray) -> Line:
+    return Line(np.full(2, place), ends, "defect", 1, "dash", legend=False)
 
 
 def _bands(runs: Sequence[Run]) -> Picture:
@@ -221,7 +249,8 @@ def _bands(runs: Sequence[Run]) -> Picture:
 
 def _choice(run: Run, samples) -> Choice:
     return Choice(
-        ", ".join(run.paths), tuple(sample_text(run, sample) for sample in samples)
+        ", ".join(map(spoken, run.paths)),
+        tuple(sample_text(run, sample) for sample in samples),
     )
 
 

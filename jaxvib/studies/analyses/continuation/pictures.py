@@ -1,14 +1,16 @@
 """The loading curve of a continuation: orbits followed along one parameter."""
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ....drawing.chosen_units import chosen_unit
 from ....ensemble import reason
 from ...pictures.curves import AMPLITUDE
 from ...pictures.picture import Axis, Chart, Followers, Line, Notes, Picture
-from ...pictures.swept_planes import axis
-from ...store.finished import Run
+from ...pictures.swept_planes import axis, value_text
+from ...store.finished import Run, spoken
 from .curves import KINDS
 from .stability_chart import stability_charts
 
@@ -20,6 +22,7 @@ _MARKS = {
     "branch_point": ("branch point", "star"),
     "grazing": ("grazing", "cross"),
 }
+_SMALL_PART = 0.25  # of an axis, below which changes have a chart of their own
 _FIELDS = (
     ("largest_multiplier", "largest |Floquet multiplier|"),
     ("max_contact_force", "peak contact force (N)"),
@@ -35,18 +38,18 @@ def loading_curve(runs: Sequence[Run]) -> Picture:
     """Return what a branch of orbits is like against its parameter."""
     path = runs[0].paths[0]
     x = axis(runs[0], path)
-    charts = [Chart(x, Axis(AMPLITUDE), tuple(_amplitudes(runs, path)))]
+    amplitudes = Chart(x, Axis(AMPLITUDE), tuple(_amplitudes(runs, path)))
+    charts = [amplitudes, *_closer(runs, path, amplitudes)]
     for field, label in _FIELDS:
         charts.append(Chart(x, Axis(label), tuple(_curves(runs, path, field))))
     charts.append(_in_the_plane(runs, path))
     charts.append(
         Chart(x, Axis("predictor error, relative", log=True), _predictors(runs, path))
     )
-    values, unit = runs[0].field(path), runs[0].unit(path)
-    span = f"from {values.min():.5g} to {values.max():.5g} {unit}".rstrip()
+    ends = [value_text(runs[0], path, end(runs[0].field(path))) for end in (np.min, np.max)]
     return Picture(
         "loading_curve",
-        f"Loading curve over {path}",
+        f"Loading curve over {spoken(path)}",
         "A branch of periodic orbits: solid where stable, dashed where unstable, dotted "
         "where undecided. Diamonds: the number of contacts per orbit changes. Squares: "
         "why the branch ends. Other marks: folds, period doublings and the rest of where "
@@ -56,7 +59,7 @@ def loading_curve(runs: Sequence[Run]) -> Picture:
         "The predictor's error is the distance from the state that a step predicts to the "
         "orbit that Newton's method then finds.",
         f"Amplitude, largest multiplier and peak contact force of a branch of orbits over "
-        f"{path}, {span}. {_ends(runs)}",
+        f"{spoken(path)}, from {ends[0]} to {ends[1]}. {_ends(runs)}",
         tuple(charts),
     )
 
@@ -71,6 +74,30 @@ def _amplitudes(runs: Sequence[Run], path: str) -> Iterator[Line | Notes]:
                 run, number, path, amplitude[:, freedom], _tag(runs, run, name), colour
             )
         yield from _notes(run, path, amplitude[:, 0])
+
+
+def _closer(runs: Sequence[Run], path: str, whole: Chart) -> Iterator[Chart]:
+    """Return the chart nearer, where all that happens does so on a small part of it."""
+    changes = [run.field("bifurcation.parameter") for run in runs]
+    for run in runs:
+        changes.append(run.field(path)[1:][np.diff(run.field("contacts")) != 0])
+    places, every = (
+        np.concatenate(each) for each in (changes, [run.field(path) for run in runs])
+    )
+    if not places.size or np.ptp(places) > _SMALL_PART * np.ptp(every):
+        return
+    edge = max(0.35 * np.ptp(places), 0.02 * np.ptp(every))
+    low, high = places.min() - edge, places.max() + edge
+    inside = [
+        run.field("amplitude")[(run.field(path) >= low) & (run.field(path) <= high)]
+        for run in runs
+    ]
+    heights = np.concatenate([each.ravel() for each in inside])
+    up = 0.06 * np.ptp(heights)
+    x = dataclasses.replace(whole.x, low=float(low), high=float(high))
+    y = Axis(AMPLITUDE, low=float(heights.min() - up), high=float(heights.max() + up))
+    title = "the same, where it changes"
+    yield Chart(x, y, whole.layers, title, legend=False)
 
 
 def _curves(runs: Sequence[Run], path: str, field: str) -> Iterator[Line | Notes]:
@@ -108,7 +135,7 @@ def _in_the_plane(runs: Sequence[Run], path: str) -> Chart:
     for number, run in enumerate(runs):
         values = run.field("floquet_multipliers")
         first = len(values) // 2
-        at = f"{path} = {run.field(path)[first]:.5g} {run.unit(path)}".rstrip()
+        at = value_text(run, path, run.field(path)[first])
         name = _tag(runs, run, f"multipliers, first at {at}")
         layers.append(Followers(values.real, values.imag, name, number, first))
     axes = Axis("real part of a multiplier"), Axis("imaginary part")
@@ -156,7 +183,8 @@ def _bifurcations(run: Run, path: str, values: np.ndarray) -> Iterator[Notes]:
         # Drawn at the height of the point of the branch that is most like it.
         apart = (run.field("bifurcation.state")[own, None] - states) / size
         nearest = np.linalg.norm(apart, axis=-1).argmin(axis=1)
-        texts = tuple(f"{name} at {places[i]:.8g} {run.unit(path)}".rstrip() for i in own)
+        unit, factor = chosen_unit(run.unit(path), run.chosen_units)
+        texts = tuple(f"{name} at {places[i] * factor:.8g} {unit}".rstrip() for i in own)
         yield Notes(places[own], values[nearest], texts, name, symbol)
 
 
@@ -170,6 +198,9 @@ def _ends(runs: Sequence[Run]) -> str:
     sentences = []
     for run in runs:
         values, texts = run.field(path), _end_reasons(run)
-        low, high = (f"{values[i]:.6g} {run.unit(path)} ({texts[i]})" for i in (0, -1))
+        unit, factor = chosen_unit(run.unit(path), run.chosen_units)
+        low, high = (
+            f"{values[i] * factor:.6g} {unit}".rstrip() + f" ({texts[i]})" for i in (0, -1)
+        )
         sentences.append(f"{_tag(runs, run, 'The branch')} ends at {low} and at {high}.")
     return " ".join(sentences)

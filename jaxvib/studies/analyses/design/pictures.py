@@ -20,16 +20,19 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
 def design_history(runs: Sequence[Run]) -> Picture:
     """Return the objective and each tuned parameter over the steps of each course."""
     run, variables = runs[0], runs[0].tuned
-    labels = list(_labels(run))
-    objectives = run.rows("objective")
+    every = run.rows("objective")
+    # of those that a formula gives there is one step alone
+    shown = [i for i, row in enumerate(every) if _last(row) > 1] or list(range(len(every)))
+    names = list(_labels(run))
+    labels, objectives = [names[i] for i in shown], every[shown]
     unit = run.unit("objective")
     label = f"{_objective(run)} ({unit})" if unit else _objective(run)
     choice = Choice("design", tuple(labels)) if len(labels) > 1 else None
-    charts = [_chart(runs, "objective", label, choice)]
-    charts += [_chart(runs, path, run.label(path), choice) for path in variables]
+    charts = [_chart(runs, "objective", label, shown)]
+    charts += [_chart(runs, path, run.label(path), shown) for path in variables]
     limits = [name for name in map(str, run.results) if name.startswith("limit.")]
-    charts += [_chart(runs, name, run.label(name), choice) for name in limits]
-    best = [_best(run, place) for place in range(len(labels))]
+    charts += [_chart(runs, name, run.label(name), shown) for name in limits]
+    best = [_best(run, place) for place in shown]
     changes = [
         f"{row[0]:.4g} to {row[at]:.4g} {unit}".rstrip()
         for row, at in zip(objectives, best, strict=True)
@@ -52,8 +55,9 @@ def best_designs(runs: Sequence[Run]) -> Picture:
     """Return the stored numbers of the best designs, over the swept path if it is one."""
     run = runs[0]
     names = list(run.study["config"]["analysis"].get("quantities", {}))
-    names = names or [f"optimum.{path}" for path in run.tuned]
     over = long_paths(run)
+    names = [name for name in names if not (over and _follows(run, name))]
+    names = names or [f"optimum.{path}" for path in run.tuned]
     charts = [
         _over_path(runs, name, over[0]) if len(over) == 1 else _over_designs(runs, name)
         for name in [*names, "optimum.objective", *["evaluations"] * run.has("evaluations")]
@@ -65,6 +69,12 @@ def best_designs(runs: Sequence[Run]) -> Picture:
         f"{', '.join(names)} of each design.",
         tuple(charts),
     )
+
+
+def _follows(run: Run, quantity: str) -> bool:
+    """Whether a quantity is one of the swept values over another, whatever is designed."""
+    paths = run.study["config"]["analysis"]["quantities"][quantity]
+    return not set(paths) & set(run.tuned)
 
 
 def _over_path(runs: Sequence[Run], name: str, path: str) -> Chart:
@@ -104,6 +114,11 @@ def _label(run: Run, name: str) -> str:
 def _names(run: Run) -> list[str]:
     """Return the names of the designs; one without a name where there is one alone."""
     return list(run.study.get("axes", {}).get("design", [])) or [""]
+
+
+def _last(values: np.ndarray) -> int:
+    """Return how many steps a course has: behind them are NaN."""
+    return int(np.flatnonzero(np.isfinite(values)).max(initial=0)) + 1
 
 
 def _labels(run: Run) -> Iterator[str]:
@@ -160,24 +175,24 @@ def _objective(run: Run) -> str:
     return field
 
 
-def _chart(runs: Sequence[Run], name: str, label: str, choice: Choice | None) -> Chart:
+def _chart(runs: Sequence[Run], name: str, label: str, shown: Sequence[int]) -> Chart:
     layers: list = []
     for number, run in enumerate(runs):
         notices = run.rows("notice") if run.has("notice") else None
-        for place, values in enumerate(run.rows(name)):
+        for option, place in enumerate(shown):
+            values = run.rows(name)[place]
+            values = values[: _last(values)]
             steps = np.arange(len(values), dtype=float)
             several = len(runs) > 1
-            option = place if choice else None
+            moved = option if len(shown) > 1 else None
             title = run.name if several else name
             layers.append(
-                Line(
-                    steps, values, title, number, option=option, legend=several, marks=True
-                )
+                Line(steps, values, title, number, option=moved, legend=several, marks=True)
             )
             if notices is not None and name == "objective":
                 marked = np.flatnonzero(notices[place] > 0)[:12]
                 words = tuple(_GRAZING[int(notices[place][i])] for i in marked)
                 if words:
                     layers.append(Notes(steps[marked], values[marked], words,
-                                        "derivatives", option=option))  # fmt: skip
+                                        "derivatives", option=moved))  # fmt: skip
     return Chart(Axis("step"), Axis(label), tuple(layers))

@@ -9,7 +9,7 @@ from ...pictures.changes import change_maps
 from ...pictures.picture import Chart, Classes, Picture, Scale, Share
 from ...pictures.regimes import Sorting, periodic, sort_by_regime, sort_by_verdict
 from ...pictures.swept_planes import Plane, planes
-from ...store.finished import Run
+from ...store.finished import Run, spoken
 
 _NO_CONTACT = ("no contact", colours.NO_CONTACT)
 
@@ -134,7 +134,8 @@ def _picture(name, title, text, charts, runs, shares: tuple[Share, ...]) -> Pict
     seen = [share for share in shares if sum(share.counts)]
     total = runs[0].size
     words = ", ".join(f"{share.name}: {share.counts[0]} of {total}" for share in seen)
-    alt = f"{title} over {plane.x_path} and {plane.y_path}. {words or text}"
+    over = f"{spoken(plane.x_path)} and {spoken(plane.y_path)}"
+    alt = f"{title} over {over}. {words or text}"
     return Picture(
         name,
         title,

@@ -8,7 +8,7 @@ import numpy as np
 from ...pictures.picture import Chart, Picture, Points, Scale
 from ...pictures.regimes import periodic, sort_by_regime
 from ...pictures.swept_planes import axis
-from ...store.finished import Run
+from ...store.finished import Run, spoken
 
 _MOST_PATHS = 4  # the pairs of more would be too many to look at
 
@@ -42,7 +42,7 @@ def _scatter(runs, values, paint, name, title, text, shares=()) -> Picture:
         for pair in pairs
         for number, run in enumerate(runs)
     ]
-    over = " and ".join(", ".join(pair) for pair in pairs)
+    over = " and ".join(", ".join(map(spoken, pair)) for pair in pairs)
     alt = f"{title} of {runs[0].size} samples over {over}."
     return Picture(name, title, text, alt, tuple(charts), tuple(shares))
 
