@@ -158,7 +158,7 @@ def simulate(
     times = jnp.asarray(times, float)
     if times.ndim != 1 or times.size < 2:
         raise ValueError(f"times has shape {times.shape}; allowed: (2,) or longer")
-    if not isinstance(times, jax.core.Tracer) and not bool(jnp.all(jnp.diff(times) > 0)):
+    if not isinstance(times, jax.core.Tracer) and not np.all(np.diff(times) > 0):
         raise ValueError("times do not ascend; allowed: ascending times, s")
     rtol = jnp.asarray(rtol, float)
     found = _sampled(engine_of(system, engine), system, state, times, rtol)

@@ -22,6 +22,7 @@ from .natural_modes.kind import NaturalModesKind
 from .noise_response.kind import NoiseResponseKind
 from .pareto_front.kind import FrontKind
 from .periodic_orbit.kind import PeriodicOrbitKind
+from .response.kind import ResponseKind
 from .sensitivity.kind import SensitivityKind
 from .shock_spectrum.kind import ShockSpectrumKind
 
@@ -37,6 +38,7 @@ _ANALYSES: tuple[AnalysisKind, ...] = (
     ContinuationKind(),
     BifurcationDiagramKind(),
     BasinsKind(),
+    ResponseKind(),
     NoiseResponseKind(),
     FragilityKind(),
     ShockSpectrumKind(),

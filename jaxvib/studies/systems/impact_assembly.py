@@ -66,7 +66,15 @@ _LAWS = {
         for law, cls in (("harmonic", "HarmonicLoad"), ("fourier", "FourierLoad"))
         for given in ("displacement", "velocity", "acceleration")
     }
-    | {"record_acceleration": _Law("RecordLoad", {"given": "acceleration"})}
+    | {
+        f"{law}_acceleration": _Law(cls, {"given": "acceleration"})
+        for law, cls in (
+            ("record", "RecordLoad"),
+            ("step", "StepLoad"),
+            ("ramp", "RampLoad"),
+            ("chirp", "ChirpLoad"),
+        )
+    }
     | {
         f"{shape}_acceleration": _Law(
             "PulseLoad", {"shape": shape, "given": "acceleration"}
@@ -364,7 +372,8 @@ def _refuse_what_does_not_repeat(options, where: str) -> None:
         if not _comes_again(load):
             raise ValueError(
                 f"{where}: system.loads.{name} never comes again; allowed: loads "
-                "whose period the motions repeat with, by `every` or `periodic`"
+                "whose period the motions repeat with, by `every` or `periodic`, or the "
+                "analysis `response`, which needs none"
             )
     if all(_kind(load)[1] == "constant" for load in options.loads.values()):
         found = "constant" if options.loads else "empty"
@@ -406,7 +415,7 @@ def _kind(table) -> tuple[str, str]:
 
 def _comes_again(table) -> bool:
     """Return whether a load does so, or is constant."""
-    if _kind(table)[1] in _NEVER_AGAIN:
+    if _kind(table)[1].removesuffix("_acceleration") in _NEVER_AGAIN:
         return False
     law = table.model_dump()[_INSIDE[_kind(table)[0]]]
     return law.get("periodic", True) and law.get("every", 0.0) is not None

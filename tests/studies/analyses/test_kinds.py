@@ -15,7 +15,7 @@ from jaxvib.systems.system import System
 
 SEARCHES = ["design", "pareto_front", "sensitivity", "fit"]
 MOTIONS = ["periodic_orbit", "continuation", "bifurcation_diagram", "basins",
-           "noise_response", "fragility", "shock_spectrum"]  # fmt: skip
+           "response", "noise_response", "fragility", "shock_spectrum"]  # fmt: skip
 POSSIBLE = {
     "two_body_impact": [*MOTIONS, *SEARCHES],
     "impact_assembly": [*MOTIONS, *SEARCHES],

@@ -31,6 +31,10 @@ MISTAKES = {
     "frequencies that descend": (
         "shock_spectrum", "high = 6000.0", "high = 6.0", "low = 30 rad/s is not below"
     ),
+    "a chirp that never comes again, where orbits are looked for": (
+        "run_up", 'kind = "response"', 'kind = "periodic_orbit"',
+        "or the analysis `response`, which needs none",
+    ),
     "a pulse that never comes again, where orbits are looked for": (
         "shock_spectrum", 'kind = "shock_spectrum"', 'kind = "periodic_orbit"',
         "system.loads.shock never comes again",
@@ -42,6 +46,12 @@ LATE_MISTAKES = {
         '"main"',
         '"mian"',
         "limits.main: unknown degree of freedom 'mian'",
+    ),
+    "a limit on nothing": (
+        "run_up",
+        'buffer = { at = "machine"',
+        'buffer = { at = "mashine"',
+        "limits.buffer: unknown degree of freedom 'mashine'",
     ),
     "an unknown load": ("shock_spectrum", '"shock"', '"shack"', "did you mean 'shock'"),
 }
@@ -153,3 +163,52 @@ def test_the_shock_study_is_that_of_the_library():
     ]  # fmt: skip
     lines = ANALYSES["shock_spectrum"].summary(lambda name: fields[name].values, study)
     assert "m/s^2 at" in lines[0]
+
+
+def test_the_response_study_is_that_of_the_library():
+    path = "loads.unbalance.law.duration"
+    values = np.array([2.0, 30.0])
+    study, system, fields = computed("run_up", "analysis.points=7", samples={path: values})
+    buffer = jv.transients.Limit([1.0], 0.012, False)
+    for sample, value in enumerate(values):
+        each = jv.replace(system, {path: value})
+        found = jv.response(each, 3.0, limits=[buffer], rtol=1e-6)
+        for name in ("peak", "mean_square", "contacts", "extreme", "first_passage"):
+            np.testing.assert_allclose(
+                fields[name].values[sample], getattr(found, name), rtol=1e-10
+            )
+        times = np.linspace(0.0, 3.0, 7)
+        moved = jv.simulate(each, each.rest(), times, 1e-6)
+        np.testing.assert_allclose(
+            fields["displacements"].values[sample], moved.states[:, :1], atol=1e-12
+        )
+    assert fields["displacements"].axes == ("sample", "time", "freedom")
+    assert fields["result"].values.tolist() == [0, 0]
+    fields[path] = type(fields["result"])(("sample",), values, "s")
+    pictures = drawn(study, fields, [path])
+    assert [picture.name for picture in pictures] == ["history", "peaks"]
+    known = {name: field.values for name, field in fields.items()}
+    lines = ANALYSES["response"].summary(known.__getitem__, study)
+    assert lines[0].startswith("furthest   machine")
+
+
+@pytest.mark.parametrize("law", ["step", "ramp"])
+def test_a_config_takes_what_begins_and_stays(tmp_path, law):
+    # Undamped and unhindered: twice the static displacement after a step, and after a
+    # ramp of T seconds 1 + |sin(w T / 2)| / (w T / 2) times it.
+    text = (ready.folder() / "run_up.toml").read_text()
+    start = text.index("[system.contacts.buffer]")
+    load_of = "start = 0.0" + (", duration = 0.1" if law == "ramp" else "")
+    file = tmp_path / "study.toml"
+    file.write_text(
+        text[:start].replace("damping = 60.0", "damping = 0.0")
+        + f'[system.loads.push]\nload = "{law}"\nat = "machine"\n'
+        + f"law = {{ amplitude = 60.0, {load_of} }}\n"
+        + '[analysis]\nkind = "response"\nduration = 1.0\n[output]\ndirectory = "x"\n'
+    )
+    study = load(file)
+    system, kind = build(study), ANALYSES["response"]
+    fields = kind.compute(system, {}, study.analysis, study.run, lambda done: None)
+    turn = 20.0 * 0.1 / 2
+    factor = 2.0 if law == "step" else 1 + np.sin(turn) / turn
+    np.testing.assert_allclose(fields["peak"].values, 60.0 / 2e4 * factor, rtol=1e-7)

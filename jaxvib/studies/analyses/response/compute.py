@@ -1,0 +1,75 @@
+"""Motions of samples from rest, and what is said of their peaks."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ...._quantity import reported
+from ....dynamics import simulate
+from ....ensemble import map_samples
+from ....transients import Response, response
+from ....transients.response import chosen_engine
+from ...store.fields import Variable, variables
+from ..stacking import each_system
+
+# A motion costs as much as thousands of numbers: chunks are small.
+_CHUNK = 16
+
+
+class History(eqx.Module):
+    """Displacements from rest at given times."""
+
+    instants: Float[Array, " time"] = reported("times", "s", ("time",))
+    displacements: Float[Array, "time freedom"] = reported(
+        "displacements from rest", "m", ("time", "freedom")
+    )
+
+
+class _Motion(eqx.Module):
+    response: Response
+    history: History
+
+
+def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+    """Return responses and histories, each field along the axis `sample`."""
+    limits = [level.limit(system) for level in options.limits.values()]
+    engine = chosen_engine(system, options.engine)
+    times = jnp.linspace(0.0, options.duration, options.points)
+
+    def moved(each) -> _Motion:
+        found = response(
+            each, options.duration, limits=limits, rtol=run.rtol, engine=engine, throw=False
+        )
+        start = each.rest()
+        path = simulate(each, start, times, run.rtol, throw=False)
+        count = start.shape[0] // 2
+        return _Motion(found, History(times, (path.states - start[None])[:, :count]))
+
+    lanes = each_system(system, samples)
+    found = map_samples(moved, lanes, chunk=_CHUNK, progress=progress)
+    fields = variables(found.response, ("sample",))
+    fields = {name: field for name, field in fields.items() if field.values.size}
+    return {**fields, **variables(found.history, ("sample",))}
+
+
+def summary(read: Callable, study) -> list[str]:
+    """Return how far each freedom goes at most, over all samples, and what is passed."""
+    names, limits = study.axes["freedom"], list(study.analysis.limits)
+    peaks, errors, times = map(read, ("peak", "peak_error", "peak_time"))
+    lines = []
+    for i, name in enumerate(names[:4]):
+        if not np.isfinite(peaks[:, i]).any():
+            continue
+        at = int(np.nanargmax(peaks[:, i]))
+        where = "".join(f", {p} = {read(p)[at]:.5g}" for p in study.paths)
+        lines.append(
+            f"furthest   {name} {peaks[at, i]:.4g} +- {errors[at, i]:.1g} m at "
+            f"t = {times[at, i]:.4g} s{where}"
+        )
+    for i, name in enumerate(limits[:2]):
+        passed = np.isfinite(read("first_passage")[:, i])
+        lines.append(f"passage    {name}: {passed.sum()} of {passed.size}")
+    return lines

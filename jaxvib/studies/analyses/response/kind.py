@@ -1,0 +1,45 @@
+"""The study of motions from rest under loads that need not repeat."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from ...config.tables import Table, option
+from ..base import AnalysisKind, Role
+from ..noises import Level, check_levels
+
+
+class ResponseOptions(Table):
+    """How long motions are watched, at how many times, and which levels are."""
+
+    kind: Literal["response"] = option("the kind of analysis")
+    duration: float = option("of each motion, from rest", gt=0.0, unit="s")
+    points: int = option("times, evenly spaced", 481, ge=2, le=10_000)
+    limits: dict[str, Level] = option(
+        "tables of levels whose first passages are looked for", {},
+        allowed="a table of limits, such as limits.stroke",
+    )  # fmt: skip
+    engine: Literal["auto", "event", "diffrax", "stepping"] = option(
+        "how motions are computed", "auto"
+    )
+
+
+class ResponseKind(AnalysisKind):
+    """Motions from rest under loads of any law: histories, peaks, means and passages."""
+
+    name = "response"
+    options = ResponseOptions
+    sampled = None
+    needs = frozenset({Role.DRIVEN})
+
+    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
+        """Raise `ValueError` for a limit on what is no freedom of a system."""
+        if system is not None:
+            check_levels(options.limits, system)
+
+    def axes(self, options) -> dict[str, list[str]]:
+        """Return the names of the limits."""
+        return {"limit": list(options.limits)} if options.limits else {}
+
+    def sample_bytes(self, options) -> float:
+        """Return how much is stored of each sample, bytes."""
+        return 400.0 + 32.0 * options.points

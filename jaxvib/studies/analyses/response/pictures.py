@@ -1,0 +1,61 @@
+"""Motions from rest: displacements over time, and peaks along a path that is swept."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...pictures.picture import Axis, Chart, Line, Picture
+from ...pictures.swept_planes import axis, long_paths, slider_samples
+from ...store.finished import Run
+
+_STYLES = ("solid", "dash")
+
+
+def pictures(runs: Sequence[Run]) -> list[Picture]:
+    """Return the motions, and their peaks where one path is swept."""
+    samples, choice = slider_samples(runs[0])
+    lines = tuple(_histories(runs, samples, choice is not None))
+    found = [
+        Picture(
+            "history",
+            "Motion over time",
+            "Displacements from rest; peaks between the times are found beside them.",
+            "Displacements over time.",
+            (Chart(Axis("time (s)"), Axis("displacement (m)"), lines),),
+            choice=choice,
+        )
+    ]
+    if len(long_paths(runs[0])) == 1:
+        (path,) = long_paths(runs[0])
+        label = Axis("largest displacement (m)")
+        found.append(
+            Picture(
+                "peaks",
+                f"Peaks over {path}",
+                "The largest displacement of each freedom from rest, whatever its sign.",
+                f"Largest displacements over {path}.",
+                (Chart(axis(runs[0], path), label, tuple(_peaks(runs, path))),),
+            )
+        )
+    return found
+
+
+def _histories(runs, samples, chosen: bool) -> Iterator[Line]:
+    for number, run in enumerate(runs):
+        places, times = run.field("displacements"), run.field("instants")
+        for option, sample in enumerate(samples):
+            for i, name in enumerate(run.names("freedom", places.shape[2])):
+                yield Line(times[sample], places[sample, :, i], _name(name, run, runs), i,
+                           _STYLES[number], option=option if chosen else None)  # fmt: skip
+
+
+def _peaks(runs, path: str) -> Iterator[Line]:
+    for number, run in enumerate(runs):
+        values, peaks = run.field(path), run.field("peak")
+        for i, name in enumerate(run.names("freedom", peaks.shape[1])):
+            yield Line(values, peaks[:, i], _name(name, run, runs), i, _STYLES[number],
+                       samples=np.arange(run.size), run=number)  # fmt: skip
+
+
+def _name(name: str, run: Run, runs) -> str:
+    return name + f" ({run.name})" * (len(runs) > 1)
