@@ -1,0 +1,149 @@
+"""Wheel and sdist as people get them: built, installed afresh and used in an empty folder.
+
+For each Python named: an environment of its own, the wheel with all that it depends on, in
+an empty folder `import jaxvib`, `jaxvib new`, `jaxvib run quick`, a few tests of the sdist
+against what is installed, and what all of it weighs. Needs the network.
+
+    python -m experiments.newcomer.wheels python3.11 python3.12 python3.13
+
+`--short` builds both and runs a study by the unpacked wheel, beside what the environment
+that runs this has installed; the network is needed for the build tools alone.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+RESULTS = Path(__file__).with_suffix(".json")
+TESTS = ("test_units.py", "test_words.py", "systems/test_contact.py")
+_WITH_TESTS = ("pytest", "hypothesis", "beartype")
+
+
+def build(folder: Path) -> tuple[Path, Path]:
+    """Build the last commit; return wheel and sdist."""
+    clone, tools = folder / "clone", folder / "tools"
+    run("git", "clone", "-q", ROOT, clone)
+    run(sys.executable, "-m", "venv", tools)
+    pip(tools, "build")
+    run(tools / "bin/python", "-m", "build", "--outdir", folder / "dist", cwd=clone)
+    (wheel,) = (folder / "dist").glob("*.whl")
+    (sdist,) = (folder / "dist").glob("*.tar.gz")
+    return wheel, sdist
+
+
+def inside(wheel: Path) -> dict[str, object]:
+    """Return what the wheel holds. **Raises:** `SystemExit` if a ready study is missing."""
+    names = zipfile.ZipFile(wheel).namelist()
+    wanted = {f"jaxvib/configs/{path.name}" for path in (ROOT / "configs").iterdir()}
+    missing = (wanted | {"jaxvib/CITATION.cff"}) - set(names)
+    strange = [name for name in names if not name.startswith(("jaxvib/", "jaxvib-"))]
+    if missing or strange:
+        raise SystemExit(f"the wheel lacks {missing} and holds {strange}")
+    return {"files": len(names), "megabytes": wheel.stat().st_size / 1e6}
+
+
+def installed(python: str, wheel: Path, sdist: Path, folder: Path) -> dict[str, object]:
+    """Return what happens to somebody with this Python."""
+    environment, began = folder / python, time.monotonic()
+    run(python, "-m", "venv", environment)
+    pip(environment, str(wheel))
+    seconds = time.monotonic() - began
+    size = sum(f.lstat().st_size for f in environment.rglob("*") if f.is_file()) / 1e6
+    found = {"install_seconds": seconds, "megabytes": size}
+    found |= used(environment / "bin/python", folder / f"empty {python}", {})
+    pip(environment, *_WITH_TESTS)
+    tests = folder / f"tests {python}"
+    tests.mkdir()
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tests, filter="data")
+    (unpacked,) = tests.iterdir()
+    (unpacked / "jaxvib").rename(tests / "not imported")
+    names = [f"tests/{name}" for name in TESTS]
+    words = [environment / "bin/python", "-m", "pytest", "-q", *names]
+    told = run(*words, cwd=unpacked, env=_environment({}))
+    return found | {"tests": told.strip().splitlines()[-1]}
+
+
+def used(python: Path, folder: Path, more: dict[str, str]) -> dict[str, object]:
+    """Return what a study in an empty folder tells, and where jaxvib came from."""
+    folder.mkdir()
+    options = {"cwd": folder, "env": _environment({"XDG_CACHE_HOME": folder / "c"} | more)}
+    where = "import jaxvib, sys; print(sys.version.split()[0], jaxvib.__file__)"
+    version, file = run(python, "-c", where, **options).split()
+    jaxvib = (python, "-m", "jaxvib")
+    studies = json.loads(run(*jaxvib, "new", "--json", **options))
+    if len(studies) != len(list((ROOT / "configs").glob("*.toml"))):
+        raise SystemExit(f"{len(studies)} ready studies in {file}")
+    began = time.monotonic()
+    ended = json.loads(run(*jaxvib, "run", "quick", "--json", **options))
+    if (ended["done"], ended["failed"]) != (144, 0):
+        raise SystemExit(f"quick ends with {ended}")
+    if str(ROOT) in file:
+        raise SystemExit(f"jaxvib was imported from {file}")
+    return {"python": version, "quick_seconds": time.monotonic() - began}
+
+
+def pip(environment: Path, *words: str) -> None:
+    """Install into an environment."""
+    quiet = ("-q", "--disable-pip-version-check")
+    run(environment / "bin/python", "-m", "pip", "install", *quiet, *words)
+
+
+def run(*words, **options) -> str:
+    """Run a command and return what it prints. **Raises:** `SystemExit` if it fails."""
+    given = [str(word) for word in words]
+    done = subprocess.run(given, capture_output=True, text=True, **options)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(given)}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def _environment(more: dict[str, object]) -> dict[str, str]:
+    kept = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
+    return kept | {"MPLBACKEND": "Agg"} | {key: str(value) for key, value in more.items()}
+
+
+def short(wheel: Path, folder: Path) -> dict[str, object]:
+    """Return what a study tells with the wheel beside what is installed here."""
+    target = folder / "wheel"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(target)
+    return used(Path(sys.executable), folder / "empty", {"PYTHONPATH": target})
+
+
+def main() -> None:
+    """Build, install, use, and store the figures."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("pythons", nargs="*")
+    parser.add_argument("--short", action="store_true")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as work:
+        folder = Path(work)
+        wheel, sdist = build(folder)
+        found: dict[str, object] = {"wheel": inside(wheel)}
+        found["sdist_megabytes"] = sdist.stat().st_size / 1e6
+        if given.short:
+            print(json.dumps(found | short(wheel, folder), indent=1))
+            return
+        commit = run("git", "rev-parse", "HEAD", cwd=ROOT).strip()
+        found |= {
+            "commit": commit,
+            "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        }
+        found["pythons"] = [installed(p, wheel, sdist, folder) for p in given.pythons]
+    text = json.dumps(found, indent=1)
+    print(text)
+    RESULTS.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()
