@@ -57,7 +57,7 @@ def _patches(chart: Chart) -> list:
     for layer in chart.layers:
         if isinstance(paint := getattr(layer, "paint", None), Classes):
             present = np.unique(np.asarray(layer.values))
-            for member in present[np.isfinite(present)].astype(int):
+            for member in present[np.isfinite(present)].astype(int).tolist():
                 colour, name = paint.colours[member], plain(paint.names[member])
                 found.append(patch(colour, name, paint.hatch(member)))
     return found
