@@ -50,7 +50,8 @@ def with_nearest_arguments(found: Any) -> Any:
     def called(*given, **named):
         refuse_unknown(found, named)
         for name, value in [*zip(positional, given, strict=False), *named.items()]:
-            _check_kind(name, value, annotations[name])
+            if name in annotations:  # not what `**` takes
+                _check_kind(name, value, annotations[name])
         return found(*given, **named)
 
     return called

@@ -53,5 +53,6 @@ def test_lists_are_states_times_frequencies_and_directions():
     assert chain.bands([0.0, 1.0]).lower.shape == (2,)
     jitted = jax.jit(lambda x: jv.propagate(matrices, [x, 0.0, 0.0, 0.0], [0.0]))
     np.testing.assert_array_equal(jitted(1.0), [[1.0, 0.0, 0.0, 0.0]])
-    with pytest.raises(ValueError, match=r"state = \['up'\] is no array of numbers"):
+    refused = r"state = \['up'\] is not a number; allowed: one in SI"
+    with pytest.raises(ValueError, match=refused):
         jv.flow(impact, ["up"], 0.0, 1.0)

@@ -148,8 +148,8 @@ GROUPS = {
         "Studies, samples and reason codes",
         "Many samples at once, their store, their report and how each of them ended.",
         """
-        sweep open_study results_of reports.write_report map_samples ensemble.InParts
-        ensemble.compile_ahead
+        sweep open_study studies.results_of reports.write_report map_samples
+        ensemble.InParts ensemble.compile_ahead
         ensemble.SPARE Reason reason ensemble.undecided ensemble.raise_if_empty
         ensemble.recalled ensemble.recalling
         """,
@@ -164,6 +164,7 @@ def public_names() -> set[str]:
     for floor in FLOORS.split():
         module = importlib.import_module(f"jaxvib.{floor}")
         exported = re.findall(r" as (\w+)$", inspect.getsource(module), re.MULTILINE)
+        exported += getattr(module, "_HOMES", {})  # of a floor that imports when asked
         found |= {f"{floor}.{name}" for name in exported if name not in top}
     return found
 

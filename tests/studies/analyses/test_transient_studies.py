@@ -197,7 +197,7 @@ def test_a_config_takes_what_begins_and_stays(tmp_path, law):
     # Undamped and unhindered: twice the static displacement after a step, and after a
     # ramp of T seconds 1 + |sin(w T / 2)| / (w T / 2) times it.
     text = (ready.folder() / "run_up.toml").read_text()
-    start = text.index("[system.contacts.buffer]")
+    start = text.index("[system.contacts]")
     load_of = "start = 0.0" + (", duration = 0.1" if law == "ramp" else "")
     file = tmp_path / "study.toml"
     file.write_text(
