@@ -1,6 +1,6 @@
 """What jaxvib does when all goes wrong: kills, failing disks, damage, dead workers.
 
-    python -m experiments.faults [--share 0.5] [--jobs 2] [--out FILE]
+    python -m experiments.faults [--share 0.5] [--jobs 2] [--resume] [--out FILE]
 
 Each case ends in one of a few ways, which are counted: *same bytes* as a study that nothing
 happened to (config, record and results; a journal tells in which order things were done),
@@ -9,7 +9,8 @@ cases at `--share 1` are those that the issue of it asked for. Most cases are th
 command, with its config, session, store, lock, journal and codes, in processes that are
 forked from one in which all is imported, on a study whose numbers come from numpy; "whole"
 ones are the command as a user has it, with JAX. Parts that are not run anew stay in the
-file.
+file. Counts are written every few cases; with `--resume` parts go on from the cases that
+the file has of them.
 
 Failing operations are those of a library that is preloaded (`faulting/failing.c`), built by
 `cc`; where there is none they are skipped.
@@ -28,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -42,7 +44,7 @@ PARTS = {
     "damages": ("stores.damages", 5000, False),
     "two runs at once": ("stores.rivals", 100, False),
     "workers killed and frozen": ("workers.workers", 1600, False),
-    "a Dask cluster killed and frozen": ("workers.dask", 450, False),
+    "a Dask cluster killed and frozen": ("workers.dask", 600, False),
     "a full disk": ("surroundings.full_disk", 200, False),
     "a network lost": ("surroundings.network", 200, False),
     "changed configs": ("words.configs", 20_000, False),
@@ -54,46 +56,77 @@ _HOW = {
     place: "the reader" if place in ("words.configs", "words.names") else _COMMAND
     for place, _, _ in PARTS.values()
 } | {"stores.whole_kills": "the whole command"}
+_SLOWEST = "slowest, s"  # of a part's cases: the only number that is no sum
+_BATCH = 50  # cases, after which counts are written: half a minute of the slowest part
 GOOD = ("same bytes", "refused", "refused with one line", "taken", "read as what it says")
 
 
-def campaign(share: float, jobs: int, parts: list[str]) -> dict:
-    """Return the counts of each part."""
+def campaign(share: float, jobs: int, parts: dict[str, dict], tell: Callable) -> None:
+    """Run parts, each from the cases on that are counted; `tell` when counts have changed.
+
+    `parts` has their counts and is kept up to date.
+    """
     from experiments.faulting import study, workers
 
     study.install()
     workers.install()
     fork = multiprocessing.get_context("fork")
+    left, running = [*parts], {}
     with concurrent.futures.ProcessPoolExecutor(jobs, fork) as pool:
-        waiting = {pool.submit(_one, part, share): part for part in parts}
-        found = {
-            waiting[done]: done.result()
-            for done in concurrent.futures.as_completed(waiting)
-        }
-    return {part: found[part] for part in parts}
+        while left or running:
+            while left and len(running) < jobs:
+                part = left.pop(0)
+                first = parts[part].get("cases", 0)
+                last = min(first + _BATCH, max(2, round(share * PARTS[part][1])))
+                running[pool.submit(_batch, part, range(first, last))] = part, last - first
+            ended, _ = concurrent.futures.wait(running, return_when="FIRST_COMPLETED")
+            for each in ended:
+                (part, asked), found = running.pop(each), each.result()
+                parts[part] = _added(parts[part], found) if parts[part] else found
+                tell()
+                if 0 < asked == found["cases"]:
+                    left.insert(0, part)
+                else:
+                    print(f"{part}: {parts[part]}", flush=True)
 
 
-def _one(part: str, share: float) -> dict:
+def _batch(part: str, cases: range) -> dict:
     from experiments.faulting import stores, study, surroundings, words, workers
 
-    place, number, needs_library = PARTS[part]
+    place, _, needs_library = PARTS[part]
     if needs_library and os.environ.get(_BUILT) != "yes":
         return {"cases": 0, "outcomes": {}, "skipped": os.environ.get(_BUILT, "")}
+    if not cases:
+        return {"cases": 0, "outcomes": {}}
     module, _, name = place.partition(".")
     modules = (stores, surroundings, words, workers)
     rooms = {each.__name__.rpartition(".")[2]: each for each in modules}
-    function = getattr(rooms[module], name)
     began, spent = time.perf_counter(), _processor_time()
     try:
-        found = function(max(2, round(share * number)), random.Random(part))
+        found = getattr(rooms[module], name)(cases, random.Random(f"{part} {cases.start}"))
     finally:
         study.clean()
     seconds = {
-        "seconds": round(time.perf_counter() - began),
-        "core seconds": round(_processor_time() - spent),
+        "seconds": round(time.perf_counter() - began, 1),
+        "core seconds": round(_processor_time() - spent, 1),
     }
-    print(f"{part}: {found['outcomes']} {seconds}", flush=True)
     return {"how": _HOW[place], **found, **seconds}
+
+
+def _added(one: dict, other: dict) -> dict:
+    """Return two batches as one: counts and seconds are added, lists go on."""
+    found = one | other
+    for key in one.keys() & other.keys():
+        before, value = one[key], other[key]
+        if isinstance(value, dict):
+            found[key] = _added(before, value)
+        elif key == _SLOWEST:
+            found[key] = max(before, value)
+        elif isinstance(value, float):
+            found[key] = round(before + value, 1)
+        elif not isinstance(value, str):
+            found[key] = before + value
+    return found
 
 
 def _processor_time() -> float:
@@ -125,6 +158,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--share", type=float, default=0.1, help="of the full numbers")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--resume", action="store_true", help="add the cases that lack")
     parser.add_argument("--parts", nargs="*", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args()
@@ -132,17 +166,20 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             with_library(Path(folder))
     before = json.loads(given.out.read_text())["parts"] if given.out.exists() else {}
-    found = campaign(given.share, given.jobs, given.parts)
-    every = {
-        part: {**before, **found}[part] for part in PARTS if part in {**before, **found}
-    }
-    totals = {
-        key: sum(part.get(key, 0) for part in every.values())
-        for key in ("seconds", "core seconds")
-    }
-    result = {"python": platform.python_version(), **totals, "parts": every}
-    given.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    bad = [part for part, each in found.items() if set(each["outcomes"]) - set(GOOD)]
+    parts = {part: before.get(part, {}) if given.resume else {} for part in given.parts}
+
+    def write() -> None:
+        now = {part: counts for part, counts in parts.items() if counts}
+        every = {part: {**before, **now}[part] for part in PARTS if part in before | now}
+        totals = {
+            key: round(sum(part.get(key, 0) for part in every.values()))
+            for key in ("seconds", "core seconds")
+        }
+        result = {"python": platform.python_version(), **totals, "parts": every}
+        given.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+    campaign(given.share, given.jobs, parts, write)
+    bad = [part for part, each in parts.items() if set(each["outcomes"]) - set(GOOD)]
     return 1 if bad else 0
 
 

@@ -5,7 +5,7 @@ import random
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from jaxvib.studies.run import ready
@@ -82,10 +82,10 @@ class Judge:
         }
 
 
-def kills(number: int, rng: random.Random) -> dict:
+def kills(cases: range, rng: random.Random) -> dict:
     """Kill the run (or one that goes on) at a random instant; then go on with it."""
     judge = Judge()
-    for case in range(number):
+    for case in cases:
         where = folder("kill")
         before = outside(where)
         again = rng.randrange(3)  # killed once or more before it is left alone
@@ -95,26 +95,23 @@ def kills(number: int, rng: random.Random) -> dict:
     return judge.result()
 
 
-def kills_at_operations(number: int, rng: random.Random) -> dict:
+def kills_at_operations(cases: range, rng: random.Random) -> dict:
     """Kill the run before each of its operations on files, each commit among them."""
     judge = Judge()
-    total = sum(_operations())
-    places = list(range(1, total + 1))
-    chosen = places if number >= total else sorted(rng.sample(places, number))
-    for nth in chosen:
+    for nth in _some(range(1, sum(_operations()) + 1), cases):
         where = folder("kill")
         before = outside(where)
         killed = run(where, arm=(-1, nth, KILL))
         assert killed.code == -9, killed
         judge.end(f"kill at operation {nth}", where, before, run(where, "--resume"))
-    return judge.result() | {"operations of a run": total}
+    return judge.result()
 
 
-def failing_operations(number: int, rng: random.Random) -> dict:
+def failing_operations(cases: range, rng: random.Random) -> dict:
     """Let one operation fail in a run or in one that goes on; then go on without."""
     judge = Judge()
     counts = _operations()
-    cases = [
+    failures = [
         (kind, nth, error, begun)
         for begun in (False, True)
         for kind, count in enumerate(counts)
@@ -123,10 +120,8 @@ def failing_operations(number: int, rng: random.Random) -> dict:
             (EIO, ENOSPC, SHORT) if OPERATIONS[kind] == "write" else (EIO, ENOSPC)
         )
     ]
-    if number < len(cases):
-        cases = rng.sample(cases, number)
     ends = Counter()
-    for kind, nth, error, begun in cases:
+    for kind, nth, error, begun in _some(failures, cases):
         where = folder("fail")
         before = outside(where)
         if begun:
@@ -147,20 +142,24 @@ def failing_operations(number: int, rng: random.Random) -> dict:
     return judge.result() | {"the failing run": dict(sorted(ends.items()))}
 
 
+def _some(places: Sequence, cases: range) -> Sequence:
+    """Return the places of some cases, none beyond the last: each is taken once."""
+    return random.Random(0).sample(places, len(places))[cases.start : cases.stop]
+
+
 def _operations() -> tuple[int, ...]:
     where = folder("count")
     return run(where, arm=(-1, 0, 0)).counts
 
 
-def damages(number: int, rng: random.Random) -> dict:
+def damages(cases: range, rng: random.Random) -> dict:
     """Damage each file of a store in each way; open it, report, and go on with it."""
     judge = Judge()
     files = [*sorted(judge.expected), "journal.jsonl", "times.json"]
-    cases = [(file, how) for file in files for how in _DAMAGES]
-    rng.shuffle(cases)
+    every = [(file, how) for file in files for how in _DAMAGES]
     opened = Counter()
-    for case in range(number):
-        file, how = cases[case % len(cases)]
+    for case in cases:
+        file, how = every[case % len(every)]
         where = folder("damage")
         shutil.copytree(judge.whole / OUT, where / OUT)
         damage(where / OUT / file, how, judge.whole / OUT, rng)
@@ -214,11 +213,11 @@ def _another(path: Path, whole: Path, rng: random.Random) -> bytes:
     return rng.choice(others).read_bytes()
 
 
-def rivals(number: int, rng: random.Random) -> dict:
+def rivals(cases: range, rng: random.Random) -> dict:
     """Start two runs in one folder at once."""
     judge = Judge()
     ends = Counter()
-    for case in range(number):
+    for case in cases:
         where = folder("rivals")
         before = outside(where)
         other = os.fork()
@@ -241,7 +240,7 @@ def rivals(number: int, rng: random.Random) -> dict:
     return judge.result() | {"codes of both": dict(sorted(ends.items()))}
 
 
-def whole_kills(number: int, rng: random.Random) -> dict:
+def whole_kills(cases: range, rng: random.Random) -> dict:
     """Kill the command as a user has it, natural modes with JAX, at a random instant."""
     config = ready.folder() / "tower_modes.toml"
     options = ("--set", "run.chunk=4", "--set", "output.report=false")
@@ -253,7 +252,7 @@ def whole_kills(number: int, rng: random.Random) -> dict:
     # Two runs of it differ in the state of git, should somebody commit in between.
     judge.kept = "results.zarr"
     judge.expected = judge.found(where)
-    for case in range(number):
+    for case in cases:
         shutil.rmtree(where / OUT, ignore_errors=True)
         before = outside(where)
         run_whole(config, where / OUT, *options, kill_after=rng.uniform(0, seconds))

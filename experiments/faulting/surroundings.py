@@ -16,7 +16,7 @@ from .workers import SLOW, forked, free_port, schedule, send, work
 _BLOCK = 4096  # bytes, the least that a file takes on the disk
 
 
-def full_disk(number: int, rng: random.Random) -> dict:
+def full_disk(cases: range, rng: random.Random) -> dict:
     """Let a run and the one that goes on meet a full disk; then give them room."""
     if reason := _cannot_mount():
         return {"cases": 0, "outcomes": {}, "skipped": reason}
@@ -26,7 +26,7 @@ def full_disk(number: int, rng: random.Random) -> dict:
         for path in (judge.whole / OUT).rglob("*")
         if path.is_file()
     )
-    for case in range(number):
+    for case in cases:
         where = folder("disk")
         before = outside(where)
         disk = where / OUT
@@ -70,14 +70,14 @@ def _cannot_mount() -> str:
 _WAYS = ("cut", "silent for good", "silent for a while", "cut and mended")
 
 
-def network(number: int, rng: random.Random) -> dict:
+def network(cases: range, rng: random.Random) -> dict:
     """Cut one of two workers of a Dask cluster off, or let its network fall silent.
 
     It reaches the scheduler, and is reached, through relays alone: those are killed (its
     connections break) or stopped (nothing is heard any more, as behind a pulled cable).
     """
     judge, kinds = Judge(*SLOW), Counter()
-    for case in range(number):
+    for case in cases:
         way = _WAYS[case % len(_WAYS)]
         where = folder("network")
         before = outside(where)

@@ -44,11 +44,11 @@ _PLACES = (  # study, key in it, what stays before the name
 )  # fmt: skip
 
 
-def configs(number: int, rng: random.Random) -> dict:
+def configs(cases: range, rng: random.Random) -> dict:
     """Change ready configs at random and read them: refused with one line, or taken."""
     texts = [path.read_text("utf-8") for path in sorted(ready.folder().glob("*.toml"))]
     judge, file = _Words(), folder("configs") / "config.toml"
-    for case in range(number):
+    for case in cases:
         text = rng.choice(texts)
         for _ in range(rng.choice((1, 1, 2, 3, 8))):
             text = _mutated(text, rng)
@@ -56,10 +56,10 @@ def configs(number: int, rng: random.Random) -> dict:
     return judge.result()
 
 
-def names(number: int, rng: random.Random) -> dict:
+def names(cases: range, rng: random.Random) -> dict:
     """Give bodies, loads, measures and swept paths names that lead elsewhere."""
     judge, file = _Words(), folder("names") / "config.toml"
-    for case in range(number):
+    for case in cases:
         study, key, before = rng.choice(_PLACES)
         name = rng.choice(_NAMES)
         if rng.random() < 0.5:
@@ -138,7 +138,7 @@ def _mutated(text: str, rng: random.Random) -> str:
     return rng.choice(changes)()
 
 
-def hostile_stores(number: int, rng: random.Random) -> dict:
+def hostile_stores(cases: range, rng: random.Random) -> dict:
     """Change what a store says, its checksums with it; open it and go on with it.
 
     The journal is made to fit, so that nothing but the looks at what it says can help.
@@ -146,7 +146,7 @@ def hostile_stores(number: int, rng: random.Random) -> dict:
     judge = Judge()
     attacks = (_records, _metadata, _journals, _bombs, _special_files, _beside)
     kinds: Counter[str] = Counter()
-    for case in range(number):
+    for case in cases:
         where = folder("hostile")
         run(where)
         attack = attacks[case % len(attacks)]

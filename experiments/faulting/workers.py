@@ -128,13 +128,13 @@ _DEEDS: dict[str, Callable[[int, list[int], random.Random], None]] = {
 }
 
 
-def workers(number: int, rng: random.Random) -> dict:
+def workers(cases: range, rng: random.Random) -> dict:
     """Kill or freeze workers and drivers of runs on local processes at random instants."""
     judge, kinds = Judge(*SLOW), Counter()
     began = time.perf_counter()
     assert run(folder("timed"), *SLOW, "--workers", "3").code == 0
     seconds = time.perf_counter() - began
-    for case in range(number):
+    for case in cases:
         name, deed = list(_DEEDS.items())[case % len(_DEEDS)]
         where = folder("workers")
         before, seen = outside(where), []
@@ -156,11 +156,12 @@ def workers(number: int, rng: random.Random) -> dict:
     return judge.result() | {"kinds": dict(sorted(kinds.items()))}
 
 
-def dask(number: int, rng: random.Random) -> dict:
+def dask(cases: range, rng: random.Random) -> dict:
     """Kill or freeze workers, scheduler and driver of runs on a Dask cluster."""
     judge, kinds = Judge(*SLOW), Counter()
-    deeds = [*_DEEDS, "the scheduler killed"]
-    for case in range(number):
+    # Of deeds that local workers know as well, a quarter.
+    deeds = [*_DEEDS, *4 * ["the scheduler killed"]]
+    for case in cases:
         name = deeds[case % len(deeds)]
         where = folder("dask")
         before = outside(where)
