@@ -31,7 +31,8 @@ _waited_for = False  # whether the others of this process's job wait for what it
 def join(device: str) -> int:
     """Become one of the processes of a job, and return which: 0 is the one that drives.
 
-    To be called before JAX has computed anything. Address, number and place come from
+    To be called before JAX has computed anything. From then on Python alone writes to
+    standard output. Address, number and place come from
     SLURM's or Open MPI's environment, as `jax.distributed.initialize` reads it, or from
     `JAX_COORDINATOR_ADDRESS`, `JAX_NUM_PROCESSES` and `JAX_PROCESS_ID`.
 
@@ -41,6 +42,7 @@ def join(device: str) -> int:
     global _waited_for
     try:
         number, place = (_whole(f"JAX_{name}") for name in ("NUM_PROCESSES", "PROCESS_ID"))
+        _keep_standard_output()
         jax.distributed.initialize(num_processes=number, process_id=place)
     except ValueError as error:
         raise ValueError(
@@ -171,6 +173,19 @@ def _together(exchange: Callable[[np.ndarray], Any], value: np.ndarray) -> np.nd
         atexit.register(_end_at_once)
         words = " ".join(str(error).split())
         raise OSError(f"another process of the job is lost: {words}") from None
+
+
+def _keep_standard_output() -> None:
+    """Let what libraries print below Python go to standard error.
+
+    Gloo tells of its connections, in the middle of what may have to be one JSON object.
+    """
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = os.fdopen(
+        kept, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors
+    )
 
 
 def _end_at_once() -> None:

@@ -1,5 +1,6 @@
 """Checked against: the bytes of the same study that one process computed alone."""
 
+import json
 import os
 import socket
 import subprocess
@@ -53,8 +54,8 @@ def process(*words: str, before: str = "", **more: str) -> subprocess.Popen:
     command = [sys.executable, "-c", before + COMMAND, "run", "pushed.toml"]
     return subprocess.Popen(
         [*command, "--distributed", *words],
-        env={**os.environ, "PYTHONPATH": paths, **more},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env={**os.environ, "PYTHONPATH": paths, **more}, stdout=subprocess.PIPE,
+        stderr=None if "--json" in words else subprocess.STDOUT, text=True,
     )  # fmt: skip
 
 
@@ -84,6 +85,13 @@ def test_two_processes_of_a_job_give_the_same_bytes(config):
     (again, text), (other, _) = together("--out", "there")
     assert (again, other) == (2, 0), "what the first refuses keeps nobody waiting"
     assert "there holds a study already" in text
+
+
+@pytest.mark.slow
+def test_the_output_of_a_job_is_one_json_object(config):
+    first, second = together("--out", "there", "--json")
+    assert json.loads(first[1])["done"] == 12
+    assert second == (0, "")
 
 
 @pytest.mark.slow
