@@ -186,17 +186,17 @@ def status(directory: Path, as_json: bool) -> None:
 
 @main.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.argument("other", type=click.Path(path_type=Path), required=False)
-def report(directory: Path, other: Path | None) -> None:
-    """Draw a study's report anew, or compare two studies."""
-    folders = [each for each in (directory, other) if each is not None]
-    _refuse_without_study(*folders)
-    both = list(map(str, folders))
-    _ending.say(lambda: f"again: {shlex.join(['jaxvib', 'report', *both])}")
+@click.argument("others", type=click.Path(path_type=Path), nargs=-1)
+def report(directory: Path, others: tuple[Path, ...]) -> None:
+    """Draw a study's report anew, or compare up to eight studies."""
+    _refuse_without_study(directory, *others)
+    folders = map(str, (directory, *others))
+    again = shlex.join(["jaxvib", "report", *folders])
+    _ending.say(lambda: f"again: {again}")
     from .reports import write_report
 
     try:
-        click.echo(printable(str(write_report(directory, other))))
+        click.echo(printable(str(write_report(directory, *others))))
     except (FileNotFoundError, ValueError) as error:
         raise Refusal(str(error)) from None
     except OSError as error:

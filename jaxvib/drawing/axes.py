@@ -102,7 +102,7 @@ def _line(figure, axes, layer: Line) -> None:
         layer.x,
         layer.y,
         color=palette[layer.colour % len(palette)],
-        linestyle={"solid": "-", "dash": "--", "dot": ":"}[layer.style],
+        linestyle=_STYLES[layer.style],
         linewidth=1.4,
         marker="." if layer.marks else None,
         markersize=3,
@@ -120,6 +120,7 @@ def _followers(figure, axes, layer: Followers) -> None:
     axes.plot(x, y, "o", color=_INK, markersize=5, label=plain(layer.name))
 
 
+_STYLES = {"solid": "-", "dash": "--", "dashdot": "-.", "dot": ":"}
 _MARKERS = {
     "diamond": "D",
     "square": "s",

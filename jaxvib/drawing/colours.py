@@ -35,9 +35,11 @@ HATCHES = {"QUASI_PERIODIC": "\\", "CHAOTIC": "/", "LONGER_PERIOD": "\\"}
 
 # Lines of the pictures on a light and on a dark page, in the order of use.
 LINES = {
-    "light": ("#1a6fc4", "#c65a00", "#00795c", "#8a3fa8", "#7a5c00", "#b0305c"),
-    "dark": ("#6db3ff", "#ff9d4d", "#3fc9a0", "#cf95ec", "#d9b84a", "#ff86ac"),
-}
+    "light": ("#1a6fc4", "#c65a00", "#00795c", "#8a3fa8", "#7a5c00", "#b0305c", "#111417",
+              "#0091ad"),
+    "dark": ("#6db3ff", "#ff9d4d", "#3fc9a0", "#cf95ec", "#d9b84a", "#ff86ac", "#f2f4f6",
+             "#8d93ff"),
+}  # fmt: skip
 
 # Number scales, eleven stops each: matplotlib's viridis without its yellow, which is the
 # colour of quasi-periodic motions; cividis; RdBu reversed.

@@ -20,7 +20,7 @@ _MOST_LISTED = 50  # failed and undecided samples
 
 def head(runs: Sequence[Run]) -> str:
     """Return the page's head: title, what was run, how it ended."""
-    title = " and ".join(dict.fromkeys(_text(run.study["title"]) for run in runs))
+    title = ", ".join(dict.fromkeys(_text(run.study["title"]) for run in runs))
     lead = "".join(f"<p class='lead'>{_lead(run, len(runs) > 1)}</p>" for run in runs)
     facts = _strip(runs[0]) if len(runs) == 1 else _table(runs)
     return f"<h1>{title}</h1>{lead}{facts}{_shortfalls(runs)}"
@@ -81,11 +81,13 @@ def _strip(run: Run) -> str:
 
 
 def _table(runs: Sequence[Run]) -> str:
-    """Return the facts of two runs side by side, after the config keys that differ."""
+    """Return the facts of all runs side by side, after the config keys that differ."""
     facts = [_facts(run) for run in runs]
     flat = [_flat(run.study.get("config") or {}) for run in runs]
     keys = [
-        k for k in dict.fromkeys([*flat[0], *flat[1]]) if flat[0].get(k) != flat[1].get(k)
+        k
+        for k in dict.fromkeys(k for each in flat for k in each)
+        if any(each.get(k) != flat[0].get(k) for each in flat)
     ]
     rows = [
         (f"<code>{_text(key)}</code>", [_value(each.get(key)) for each in flat])
@@ -99,10 +101,11 @@ def _table(runs: Sequence[Run]) -> str:
         for label, values in rows
     )
     heads = "".join(f"<th scope='col'>{_text(run.name)}</th>" for run in runs)
-    same = "" if keys else "<p class='lead'>Both configs are the same.</p>"
+    same = "" if keys else "<p class='lead'>The configs are the same.</p>"
     return (
-        f"{same}<table class='compared'><thead><tr><td></td>{heads}</tr></thead>"
-        f"<tbody>{body}</tbody></table>"
+        f"{same}<div class='scrolled' tabindex='0' role='region' aria-label='The studies "
+        f"side by side'><table class='compared'><thead><tr><td></td>{heads}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
     )
 
 

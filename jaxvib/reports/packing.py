@@ -61,7 +61,7 @@ class _Arrays:
 
 def page_content(pictures: Sequence[Picture], runs: Sequence[Run]) -> dict:
     """Return all that the page draws from: of the samples, only those that are shown."""
-    shown = [_shown(pictures, number, run) for number, run in enumerate(runs)]
+    shown = [_shown(pictures, number, run, len(runs)) for number, run in enumerate(runs)]
     # Of a branch the number of periods is one for all its points; of a diagram no orbit
     # is known to be stable.
     orbits = runs[0].has("periods") and runs[0].has("stable")
@@ -72,6 +72,7 @@ def page_content(pictures: Sequence[Picture], runs: Sequence[Run]) -> dict:
         samples.append(_samples(run, shown[i]))
         if sorting:
             samples[i] |= _orbits(run, sorting.regimes, sorting.exact[i], shown[i])
+            samples[i]["motions"] = _motions(run, shown[i], len(runs))
     return {
         "pictures": [_renumbered(picture, shown) for picture in pictures],
         "runs": samples,
@@ -81,7 +82,7 @@ def page_content(pictures: Sequence[Picture], runs: Sequence[Run]) -> dict:
     }
 
 
-def _shown(pictures: Sequence[Picture], number: int, run: Run) -> np.ndarray:
+def _shown(pictures: Sequence[Picture], number: int, run: Run, runs: int) -> np.ndarray:
     """Return the samples of a run that the page mentions, ascending."""
     layers = [layer for picture in pictures for c in picture.charts for layer in c.layers]
     of_layers = [
@@ -89,7 +90,7 @@ def _shown(pictures: Sequence[Picture], number: int, run: Run) -> np.ndarray:
         for layer in layers
         if getattr(layer, "samples", None) is not None and layer.run == number
     ]
-    motions = stored_motions(run)
+    motions = stored_motions(run, runs)
     others = [motions["samples"]] if motions else []
     if run.sampled:
         count = len(run.field(run.paths[0]))
@@ -152,7 +153,7 @@ def _samples(run: Run, shown: np.ndarray) -> dict:
 
 
 def _orbits(run: Run, regimes: Sequence[str], exact: np.ndarray, shown) -> dict:
-    """Return what is told of each sample's orbit, and the motions that are played."""
+    """Return what is told of each sample's orbit."""
     system = SYSTEMS.get(run.study["system"])
     return {
         "pair": system is not None and system.colliding_pair,
@@ -162,12 +163,11 @@ def _orbits(run: Run, regimes: Sequence[str], exact: np.ndarray, shown) -> dict:
         "stable": run.field("stable")[shown],
         "largest_multiplier": coarse(run.field("largest_multiplier")[shown]),
         "max_contact_force": coarse(run.field("max_contact_force")[shown]),
-        "motions": _motions(run, shown),
     }
 
 
-def _motions(run: Run, shown: np.ndarray) -> dict | None:
-    stored = stored_motions(run)
+def _motions(run: Run, shown: np.ndarray, runs: int) -> dict | None:
+    stored = stored_motions(run, runs)
     if stored is None:
         return None
     samples = stored["samples"]

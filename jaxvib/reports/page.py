@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..studies.pictures.picture import Cells, Picture, Share
-from ..studies.store.finished import Run
+from ..studies.store.finished import Run, spoken
 from .header import foot, head
 from .packing import pack, page_content
 
@@ -21,6 +21,7 @@ _SCRIPTS = (
     "bodies.js",
     "motion.js",
     "sample.js",
+    "slices.js",
     "scene.js",
     "beam.js",
     "page.js",
@@ -140,7 +141,7 @@ def _charts_figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
     return (
         f"<figure class='picture' id='{picture.name}' data-picture='{number}'>"
         f"<figcaption><h2>{_text(picture.title)}</h2><p>{_text(picture.text)}</p></figcaption>"
-        f"<div class='charts{stacked}'>{charts}</div>{_slider(picture)}"
+        f"<div class='charts{stacked}'>{charts}</div>{_slices(picture) or _slider(picture)}"
         f"{_legend(picture.shares, runs)}{_files(picture)}</figure>"
     )
 
@@ -208,6 +209,28 @@ def _slider(picture: Picture) -> str:
         f"value='{last // 2}' aria-label='{_text(picture.choice.label)}'>"
         f"<output>{_text(picture.choice.options[last // 2])}</output></label>"
     )
+
+
+def _slices(picture: Picture) -> str:
+    if picture.slices is None:
+        return ""
+    axes = picture.slices.axes
+    words = "".join(
+        f"<option value='{_text(axis.path)}'>{_text(spoken(axis.path))}</option>"
+        for axis in axes
+    )
+    sides = ("across", "up")[: 1 + bool(picture.charts[0].y.path)]
+    picks = "".join(
+        f"<label>{side} <select class='pick' aria-label='{side}'>{words}</select></label>"
+        for side in sides
+    )
+    sliders = "".join(
+        "<label class='standing' hidden><input type='range' min='0' "
+        f"max='{len(options) - 1}' step='1' value='0' "
+        f"aria-label='{_text(spoken(axis.path))}'><output></output></label>"
+        for axis, options in zip(axes, picture.slices.options, strict=True)
+    )
+    return f"<div class='slices'><p class='picks'>{picks}</p>{sliders}</div>"
 
 
 def _legend(shares: Sequence[Share], runs: Sequence[Run]) -> str:

@@ -7,22 +7,24 @@ from pathlib import Path
 from .._nearest import unknown_key
 from ..drawing.chosen_units import in_chosen_units
 from ..studies.analyses.kinds import ANALYSES
-from ..studies.pictures.picture import Picture
+from ..studies.pictures.compared import MOST_COMPARED
+from ..studies.pictures.picture import Chart, Picture
+from ..studies.pictures.swept_planes import long_paths
 from ..studies.store.finished import Run, read_run
 from ..studies.store.folder import Folder
 from .files import drawn_files
 from .page import page
 
 
-def write_report(directory: Path | str, other: Path | str | None = None) -> Path:
+def write_report(directory: Path | str, *others: Path | str) -> Path:
     """Write `report.html` and `pictures/` into a study's folder; returns the page's path.
 
     The page is whole by itself and may be sent alone; the pictures are there as SVG, PDF
     and PNG at the width of a journal's column, and their numbers as CSV.
 
-    With `other`, a second study of the same kind over the same paths is shown beside
-    the first. **Raises:** `FileNotFoundError` where there is no study, `OSError` for a
-    damaged one, `ValueError` for an unfinished one or two that cannot be compared.
+    With `others`, up to seven more studies of the same kind over the same paths are shown
+    beside the first. **Raises:** `FileNotFoundError` where there is no study, `OSError`
+    for a damaged one, `ValueError` for an unfinished one or such as cannot be compared.
 
     >>> try:
     ...     jv.reports.write_report("no_such_folder")
@@ -31,9 +33,12 @@ def write_report(directory: Path | str, other: Path | str | None = None) -> Path
     no study there
     """
     directory = Path(directory)
-    runs = [read_run(each) for each in (directory, other) if each is not None]
+    if len(others) >= MOST_COMPARED:
+        number = 1 + len(others)
+        raise ValueError(f"{number} studies; allowed: at most {MOST_COMPARED} in a report")
+    runs = [read_run(each) for each in (directory, *others)]
     check_comparable(runs)
-    if len(runs) > 1 and runs[0].name == runs[1].name:
+    if len({run.name for run in runs}) < len(runs):
         runs = [
             dataclasses.replace(run, name=f"{run.name} {i}")
             for i, run in enumerate(runs, 1)
@@ -48,7 +53,7 @@ def write_report(directory: Path | str, other: Path | str | None = None) -> Path
 
 
 def pictures_of(runs: Sequence[Run]) -> list[Picture]:
-    """Return the pictures of one study, or of two that are compared."""
+    """Return the pictures of one study, or of some that are compared."""
     kind = runs[0].analysis
     if kind not in ANALYSES:
         raise ValueError(unknown_key("analysis", kind, ANALYSES))
@@ -57,15 +62,27 @@ def pictures_of(runs: Sequence[Run]) -> list[Picture]:
 
 def _in_chosen_units(picture: Picture, run: Run) -> Picture:
     charts = tuple(in_chosen_units(chart, run.chosen_units) for chart in picture.charts)
-    return dataclasses.replace(picture, charts=charts)
+    slices = picture.slices
+    if slices is not None:
+        axes = (
+            in_chosen_units(Chart(each, each, ()), run.chosen_units).x
+            for each in slices.axes
+        )
+        slices = dataclasses.replace(slices, axes=tuple(axes))
+    return dataclasses.replace(picture, charts=charts, slices=slices)
 
 
 def check_comparable(runs: Sequence[Run]) -> None:
     """Raise `ValueError` unless all runs are of one kind over the same paths."""
-    for key in ("analysis", "coordinates"):
-        found = [run.study[key] for run in runs]
-        if found.count(found[0]) < len(found):
-            raise ValueError(
-                f"{key} = {found[1]!r} of {runs[1].name} is not {found[0]!r} of "
-                f"{runs[0].name}: the two studies cannot be compared"
-            )
+    first = runs[0]
+    for run in runs[1:]:
+        for key, found, wanted in (
+            ("analysis", run.analysis, first.analysis),
+            ("coordinates", run.paths, first.paths),
+            ("paths of several values", long_paths(run), long_paths(first)),
+        ):
+            if found != wanted:
+                raise ValueError(
+                    f"{key} = {found!r} of {run.name} is not {wanted!r} of {first.name}: "
+                    "the studies cannot be compared"
+                )

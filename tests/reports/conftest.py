@@ -41,6 +41,15 @@ def sweep_study(tmp_path_factory):
     return small_studies.write_map_study(directory, FREQUENCIES, AMPLITUDES[-1:])
 
 
+GAPS = np.array([0.02, 0.05, 0.08])  # m
+
+
+@pytest.fixture(scope="session")
+def cube_study(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("studies") / "cube"
+    return small_studies.write_cube_study(directory, GAPS, AMPLITUDES[1:5], FREQUENCIES[:5])
+
+
 @pytest.fixture(scope="session")
 def map_report(map_study):
     return write_report(map_study)

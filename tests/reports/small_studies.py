@@ -24,42 +24,42 @@ def contact_force(state):
     return STIFFNESS * np.maximum(state[0] - state[1], 0.0) ** 1.5
 
 
-def rate(phase, state, amplitude):
+def rate(phase, state, amplitude, gap):
     xm, xa, vm, va = state
     force = contact_force(state)
-    coupling = 2 * DAMPING * ATTACHED * (vm - va) + ATTACHED**2 * (xm - xa + GAP)
+    coupling = 2 * DAMPING * ATTACHED * (vm - va) + ATTACHED**2 * (xm - xa + gap)
     load = amplitude * np.cos(phase)
     main = -2 * DAMPING * MAIN * vm - MAIN**2 * xm - MASS_RATIO * coupling
     return np.stack([vm, va, main + (load - force) / MAIN_MASS,
                      coupling + force / ATTACHED_MASS])  # fmt: skip
 
 
-def periods_of_motion(state, frequency, amplitude, number):
+def periods_of_motion(state, frequency, amplitude, gap, number):
     """Step through whole load periods; yields each period's states, forces."""
     step = 2 * np.pi / frequency / STEPS
     for _ in range(number):
         states = [state]
         for i in range(STEPS):
             phase = [2 * np.pi * (i + part) / STEPS for part in (0.0, 0.5, 1.0)]
-            k1 = rate(phase[0], state, amplitude)
-            k2 = rate(phase[1], state + step / 2 * k1, amplitude)
-            k3 = rate(phase[1], state + step / 2 * k2, amplitude)
-            k4 = rate(phase[2], state + step * k3, amplitude)
+            k1 = rate(phase[0], state, amplitude, gap)
+            k2 = rate(phase[1], state + step / 2 * k1, amplitude, gap)
+            k3 = rate(phase[1], state + step / 2 * k2, amplitude, gap)
+            k4 = rate(phase[2], state + step * k3, amplitude, gap)
             state = state + step / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
             states.append(state)
         yield np.stack(states)  # (STEPS + 1, 4, lanes)
 
 
 @functools.cache
-def settled(frequency, amplitude, transient=30, longest=2):
+def settled(frequency, amplitude, gap, transient=30, longest=2):
     """Return what a periodic-orbit study reports of each sample, and its motions."""
-    frequency, amplitude = np.array(frequency), np.array(amplitude)
+    frequency, amplitude, gap = map(np.array, (frequency, amplitude, gap))
     lanes = len(frequency)
     state = np.zeros((4, lanes))
-    state[1] = GAP
-    for motion in periods_of_motion(state, frequency, amplitude, transient):
+    state[1] = gap
+    for motion in periods_of_motion(state, frequency, amplitude, gap, transient):
         state = motion[-1]
-    motions = list(periods_of_motion(state, frequency, amplitude, longest))
+    motions = list(periods_of_motion(state, frequency, amplitude, gap, longest))
     starts = np.stack([state, *(motion[-1] for motion in motions)])
     gaps = np.abs(starts[1:] - starts[0]).max(1)  # (longest, lanes)
     closed = gaps < 1e-3
@@ -70,7 +70,7 @@ def settled(frequency, amplitude, transient=30, longest=2):
     touching = forces > 0
     onsets = (touching & ~np.roll(touching, 1, axis=0) & used).sum(0)
     span = np.ptp(np.where(used[:, None], whole, whole[:1]), axis=0)
-    largest = largest_multiplier(state, frequency, amplitude, periods)
+    largest = largest_multiplier(state, frequency, amplitude, gap, periods)
     return {
         "state": state.T,
         "periods": np.maximum(periods, 1),
@@ -85,14 +85,13 @@ def settled(frequency, amplitude, transient=30, longest=2):
     }, (whole, forces, periods)
 
 
-def largest_multiplier(state, frequency, amplitude, periods):
+def largest_multiplier(state, frequency, amplitude, gap, periods):
     shifted = [state, *(state + 1e-6 * np.eye(4)[i][:, None] for i in range(4))]
     lanes = state.shape[1]
     tiled = np.concatenate(shifted, axis=1)
     wanted = np.full((lanes, 4, 4), np.nan)
-    stepped = periods_of_motion(
-        tiled, np.tile(frequency, 5), np.tile(amplitude, 5), max(1, periods.max())
-    )
+    often = (np.tile(each, 5) for each in (frequency, amplitude, gap))
+    stepped = periods_of_motion(tiled, *often, max(1, periods.max()))
     for number, motion in enumerate(stepped, 1):
         ends = motion[-1].reshape(4, 5, lanes)
         columns = (ends[:, 1:] - ends[:, :1]) / 1e-6
@@ -108,7 +107,7 @@ UNITS = {
     "state": "", "periods": "", "period": "s", "contacts": "",
     "contacts_per_period": "", "max_contact_force": "N",
     "amplitude": "m", "result": "", "largest_multiplier": "", "stable": "",
-    "load.frequency": "rad/s", "load.amplitude": "N",
+    "load.frequency": "rad/s", "load.amplitude": "N", "gap": "m",
 }  # fmt: skip
 AXES = {"state": ("state",), "amplitude": ("freedom",)}
 
@@ -116,7 +115,7 @@ AXES = {"state": ("state",), "amplitude": ("freedom",)}
 def write_map_study(directory, frequencies, amplitudes, title="A small map", failed=()):
     """Write a study over a grid; samples in `failed` are marked so, for their colour."""
     frequency, amplitude = (a.ravel() for a in np.meshgrid(frequencies, amplitudes))
-    found, motion = settled(tuple(frequency), tuple(amplitude))
+    found, motion = settled(*map(tuple, (frequency, amplitude, 0 * frequency + GAP)))
     results = {name: values.copy() for name, values in found.items()}
     for sample in failed:
         results["result"][sample] = Reason.DIVERGED
@@ -130,9 +129,19 @@ def write_map_study(directory, frequencies, amplitudes, title="A small map", fai
 def write_random_study(directory, number=24, seed=3):
     generator = np.random.default_rng(seed)
     frequency, amplitude = generator.uniform([5, 100], [8, 500], (number, 2)).T
-    results, motion = settled(tuple(frequency), tuple(amplitude))
+    results, motion = settled(*map(tuple, (frequency, amplitude, 0 * frequency + GAP)))
     results = {"load.amplitude": amplitude, "load.frequency": frequency} | results
     return _write(directory, "Random samples", results, motion, None)
+
+
+def write_cube_study(directory, gaps, amplitudes, frequencies):
+    """Write a study over a grid of three paths, the gap slowest."""
+    paths = {"gap": gaps, "load.amplitude": amplitudes, "load.frequency": frequencies}
+    crossed = [each.ravel() for each in np.meshgrid(*paths.values(), indexing="ij")]
+    results, motion = settled(*map(tuple, crossed[::-1]))
+    results = dict(zip(paths, crossed, strict=True)) | results
+    grid = {path: len(values) for path, values in paths.items()}
+    return _write(directory, "Three paths", results, motion, grid)
 
 
 def _write(directory, title, results, motion, grid):
@@ -145,7 +154,7 @@ def _write(directory, title, results, motion, grid):
         "samples": samples,
         "chunk": samples,
         "grid": grid,
-        "coordinates": ["load.amplitude", "load.frequency"],
+        "coordinates": list(tables["sweep"])[1:],
         "axes": {"state": ["x_main", "x_attached", "v_main", "v_attached"],
                  "freedom": ["main", "attached"]},
         "evidence": "checked",
@@ -163,7 +172,9 @@ def _write(directory, title, results, motion, grid):
 
 def config_of(directory, title, results, grid):
     """Return the tables of the config that these numbers would be the study of."""
-    paths = ("load.amplitude", "load.frequency")
+    paths = [
+        path for path in ("gap", "load.amplitude", "load.frequency") if path in results
+    ]
     values = {
         path: (np.unique if grid else np.asarray)(results[path]).tolist() for path in paths
     }

@@ -289,6 +289,112 @@ def test_the_slider_picks_a_load_amplitude(window):
     assert text == "load amplitude 500 N"
 
 
+def cube(window, cube_study, tmp_path):
+    run = read_run(cube_study)
+    report = tmp_path / "report.html"
+    report.write_text(page(pictures_of([run]), [run]), "utf-8")
+    window.console()
+    window.open(report)
+    window.wait(READY)
+    return {
+        name: run.field(name).reshape(*run.grid.values(), *run.field(name).shape[1:])
+        for name in ("load.amplitude", "load.frequency", "gap", "max_contact_force",
+                     "amplitude", "result")
+    }  # fmt: skip
+
+
+def take(window, picture, axis, path):
+    """Choose an axis of a picture and return what all its selects then show."""
+    return window.run(
+        """const figure = document.getElementById(arguments[0]);
+        const selects = [...figure.querySelectorAll(".slices select")];
+        selects[arguments[1]].value = arguments[2];
+        selects[arguments[1]].dispatchEvent(new Event("change"));
+        return selects.map((select) => select.value)""",
+        picture, axis, path,
+    )  # fmt: skip
+
+
+def stand(window, picture, path, option):
+    """Move the slider of a path; returns what it says."""
+    return window.run(
+        """const label = [...document.querySelectorAll(`#${arguments[0]} .standing`)]
+          .find((each) => each.querySelector("input").ariaLabel === arguments[1]);
+        const input = label.querySelector("input");
+        if (label.hidden) return null;
+        input.value = arguments[2];
+        input.dispatchEvent(new Event("input"));
+        return label.querySelector("output").textContent""",
+        picture, path, option,
+    )  # fmt: skip
+
+
+def test_any_two_of_three_paths_are_the_axes_of_a_map(browser, cube_study, tmp_path):
+    fields = cube(browser, cube_study, tmp_path)
+    assert stand(browser, "peak_force", "load frequency", 0) is None
+    assert take(browser, "peak_force", 0, "gap") == ["gap", "load.amplitude"]
+    assert take(browser, "peak_force", 1, "load.frequency") == ["gap", "load.frequency"]
+    words = stand(browser, "peak_force", "load amplitude", 2)
+    values = fields["load.amplitude"][0, :, 0]
+    assert words == f"load amplitude {values[2]:.4g} N"
+    plot = "document.querySelector('#peak_force .chart')"
+    browser.wait(f"{plot}.data[0].z.length === 5")
+    x, y, z, title = browser.run(
+        f"const {{data: [d], layout}} = {plot}; return [[...d.x], [...d.y], "
+        "d.z.map((row) => [...row].map((v) => 10 ** v)), layout.xaxis.title.text]"
+    )
+    np.testing.assert_allclose(x, fields["gap"][:, 0, 0])
+    np.testing.assert_allclose(y, fields["load.frequency"][0, 0])
+    force = fields["max_contact_force"][:, 2].T
+    assert (force > 0).sum() > 5
+    np.testing.assert_allclose(
+        np.array(z, float), np.where(force > 0, force, np.nan), rtol=0.005
+    )  # colours have eight bits
+    assert title == "gap (m)"
+    assert take(browser, "regimes", 0, "load.frequency") == ["load.frequency", "gap"]
+    assert browser.console() == []
+
+
+def test_a_click_on_a_slice_goes_to_its_own_sample(browser, cube_study, tmp_path):
+    fields = cube(browser, cube_study, tmp_path)
+    take(browser, "regimes", 0, "gap")
+    take(browser, "regimes", 1, "load.frequency")
+    stand(browser, "regimes", "load amplitude", 1)
+    x, y = place(browser, "#regimes .chart", 2.5 / 3, 3.5 / 5)
+    browser.point(x, y, click=True)
+    sample = np.ravel_multi_index((2, 1, 3), fields["gap"].shape)
+    number = "document.querySelector('.sample .number').value"
+    browser.wait(f"/sample {sample}\\)/.test({WHERE})")
+    nearest = int(browser.run(f"return {number}"))
+    assert abs(nearest - sample) <= 1  # every third has a stored orbit
+    amplitude = fields["load.amplitude"].ravel()[nearest]
+    shown = browser.run(
+        "return [...document.querySelectorAll('#regimes .standing:not([hidden])')]"
+        ".map((label) => label.textContent)"
+    )
+    assert shown == [f"load amplitude {amplitude:.4g} N"]
+    assert browser.console() == []
+
+
+def test_curves_run_along_any_path(browser, cube_study, tmp_path):
+    fields = cube(browser, cube_study, tmp_path)
+    assert take(browser, "amplitude_curves", 0, "gap") == ["gap"]
+    settled = (fields["result"] == 0).all(0)
+    row, column = np.argwhere(settled)[-1].tolist()
+    stand(browser, "amplitude_curves", "load amplitude", row)
+    stand(browser, "amplitude_curves", "load frequency", column)
+    lines = browser.run(
+        "return document.querySelector('#amplitude_curves .chart').data"
+        ".map((line) => [[...line.x], [...line.y]])"
+    )
+    for freedom, (x, y) in enumerate(lines):
+        np.testing.assert_allclose(x, fields["gap"][:, row, column], rtol=1e-6)
+        np.testing.assert_allclose(
+            y, fields["amplitude"][:, row, column, freedom], rtol=1e-4
+        )
+    assert len(lines) == 2
+
+
 def test_a_dark_page_is_drawn_in_its_own_colours(browser, map_report):
     scheme = {"name": "prefers-color-scheme", "value": "dark"}
     browser.command("Emulation.setEmulatedMedia", features=[scheme])
@@ -303,9 +409,12 @@ def test_a_dark_page_is_drawn_in_its_own_colours(browser, map_report):
     assert colours == ["rgb(21, 25, 29)", "#e5e9ec"]
 
 
-@pytest.mark.parametrize("kind", ["random", "sweep", "compared", "branch", "design"])
+@pytest.mark.parametrize(
+    "kind", ["random", "sweep", "cube", "compared", "eight", "branch", "design"]
+)
 def test_every_kind_of_study_is_drawn(kind, browser, request, map_study, tmp_path):
-    names = {"compared": ["map_study", "other_map_study"], "branch": ["branch"],
+    maps = ["map_study", "other_map_study"]
+    names = {"compared": maps, "eight": 4 * maps, "branch": ["branch"],
              "design": ["design"]}.get(kind, [f"{kind}_study"])  # fmt: skip
     found = [request.getfixturevalue(name) for name in names]
     runs = [each if isinstance(each, Run) else read_run(each) for each in found]

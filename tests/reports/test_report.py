@@ -50,6 +50,43 @@ def test_two_runs_are_compared_in_one_report(map_study, other_map_study, tmp_pat
     assert "<th scope='row'>failed</th><td>1</td><td>1</td>" in text
 
 
+def test_eight_runs_are_compared_in_one_light_report(map_study, other_map_study, tmp_path):
+    studies = [
+        shutil.copytree((map_study, other_map_study)[i % 2], tmp_path / f"study {i}")
+        for i in range(8)
+    ]
+    found = names(*studies)
+    assert [name for name in found if name.startswith("changes")] == [
+        f"changes_{i}" for i in range(1, 8)
+    ]
+    report = write_report(*studies)
+    text = report.read_text("utf-8")
+    assert len(text.encode()) < 3e6
+    assert text.count("<th scope='col'>study ") >= 8
+    assert len(re.findall("data-chart='", text)) == 4 * 8 + 2 * 7 + 1
+    with pytest.raises(ValueError, match="9 studies; allowed: at most 8"):
+        write_report(*studies, map_study)
+
+
+def test_of_three_runs_each_line_is_the_colour_of_its_run(sweep_study):
+    runs = [read_run(sweep_study)] * 3
+    (amplitude, *_) = pictures_of(runs)
+    lines = amplitude.charts[0].layers
+    assert [(line.colour, line.style) for line in lines] == [
+        (run, style) for run in range(3) for style in ("solid", "dash")
+    ]
+    (amplitude, *_) = pictures_of(runs[:2])
+    lines = amplitude.charts[0].layers
+    assert [(line.colour, line.style) for line in lines] == [
+        (freedom, style) for style in ("solid", "dash") for freedom in range(2)
+    ]
+
+
+def test_grids_of_other_long_paths_are_refused(map_study, sweep_study):
+    with pytest.raises(ValueError, match="paths of several values"):
+        check_comparable([read_run(map_study), read_run(sweep_study)])
+
+
 def test_runs_over_other_paths_are_refused(map_study, random_study):
     run = read_run(random_study)
     run.study["coordinates"] = ["gap"]

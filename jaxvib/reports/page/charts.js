@@ -1,7 +1,5 @@
 // From a chart's layers to Plotly's traces and layout.
 
-const DASHES = { solid: "solid", dash: "dash", dot: "dot" };
-
 const darkScheme = matchMedia("(prefers-color-scheme: dark)");
 const narrow = matchMedia("(max-width: 600px)");
 const size = () => parseFloat(getComputedStyle(document.body).fontSize) / 15; // of letters
@@ -118,7 +116,7 @@ function line(layer, page) {
   return [{
     type: "scatter", mode: layer.samples || layer.marks ? "lines+markers" : "lines", x: layer.x, y: layer.y,
     name: plain(layer.name), showlegend: layer.legend, meta: layer, connectgaps: false,
-    line: { color: colours[layer.colour % colours.length], width: 2, dash: DASHES[layer.style] },
+    line: { color: colours[layer.colour % colours.length], width: 2, dash: layer.style },
     marker: { size: 4 },
     ...(layer.samples
       ? { text: hoverList(layer, page), hovertemplate: "%{y:.4g}<br>%{text}<extra>%{fullData.name}</extra>" }
@@ -223,7 +221,7 @@ function layout(chart) {
       bgcolor: token("--paper"), bordercolor: token("--muted"), font: { color: ink, size: 13 },
       align: "left", namelength: -1,
     },
-    uirevision: "kept",
+    uirevision: `${chart.x.path} ${chart.y.path}`, // zoom is kept while the axes are
   };
 }
 

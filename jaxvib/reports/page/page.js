@@ -8,6 +8,7 @@ async function start() {
   const charts = [...document.querySelectorAll(".picture .chart")];
   const panel = document.querySelector(".motion"), one = document.querySelector(".sample");
   for (const element of charts) prepare(element);
+  startSlices(page.pictures);
   if (charts.length) await draw(charts[0]);
   performance.mark("first picture");
   if (one) shownSample = new Sample(one, page);
@@ -35,13 +36,14 @@ function stage(element) {
 function prepare(element) {
   const picture = page.pictures[element.closest(".picture").dataset.picture];
   element.picture = picture;
-  element.chart = picture.charts[element.dataset.chart];
+  element.whole = element.chart = picture.charts[element.dataset.chart];
   element.addEventListener("keydown", (event) => walk(event, element));
   guardWheel(element);
 }
 
 async function draw(element) {
   const option = optionOf(element.picture);
+  element.chart = sliced(element.whole, element.picture);
   const drawn = traces(element.chart, page, option, state.lit);
   const shown = { ...layout(element.chart), shapes: shapes(element.chart) };
   const first = !element.drawn;
@@ -59,7 +61,7 @@ async function redraw() {
 }
 
 function optionOf(picture) {
-  if (!picture.choice) return null;
+  if (!picture.choice || picture.slices) return null;
   const known = state.option.get(picture.choice.label);
   return known ?? Math.floor((picture.choice.options.length - 1) / 2);
 }
@@ -128,8 +130,12 @@ function span(path) {
 // Sliders go to where the orbit that is shown is among the samples.
 function follow(run) {
   const holds = ({ run: number, samples }) => page.runs[number] === run && samples?.includes(motion.sample);
-  for (const { choice, charts } of page.pictures) {
-    const layer = choice && charts.flatMap((chart) => chart.layers).find(holds);
+  if (cut.axes.length) {
+    cutThrough(run, motion.sample);
+    drawSlices();
+  }
+  for (const { choice, charts, slices } of page.pictures) {
+    const layer = choice && !slices && charts.flatMap((chart) => chart.layers).find(holds);
     if (layer) setOption(choice.label, layer.option);
   }
 }
@@ -138,8 +144,8 @@ function setOption(label, option) {
   if (state.option.get(label) === option) return;
   state.option.set(label, option);
   for (const figure of document.querySelectorAll(".picture")) {
-    const { choice } = page.pictures[figure.dataset.picture];
-    if (choice?.label !== label) continue;
+    const { choice, slices } = page.pictures[figure.dataset.picture];
+    if (choice?.label !== label || slices) continue;
     figure.querySelector(".slider input").value = option;
     figure.querySelector(".slider output").textContent = choice.options[option];
     figure.querySelectorAll(".chart").forEach((element) => element.drawn && draw(element));

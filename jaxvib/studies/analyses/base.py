@@ -91,7 +91,7 @@ class AnalysisKind(abc.ABC):
         return self.beside("compute").summary(read, study)
 
     def pictures(self, runs) -> list:
-        """Return the pictures of a finished run, or of two that are compared."""
+        """Return the pictures of a finished run, or of some that are compared."""
         return self.beside("pictures").pictures(runs)
 
     def beside(self, module: str) -> ModuleType:

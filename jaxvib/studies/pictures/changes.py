@@ -18,16 +18,22 @@ _MOST = 8.0  # a ratio of forces beyond this, or its inverse, has the scale's la
 
 
 def change_maps(runs: Sequence[Run]) -> list[Picture]:
-    """Return the map of changes between two runs; none unless their grids are the same."""
-    if len(runs) < 2 or not _same_grid(*runs):
-        return []
-    before, after = (run.name for run in runs)
-    plane = planes(runs)[1]
-    old, new = sort_by_regime(runs).exact
-    failed = runs[0].failed | runs[1].failed
-    members = np.where(failed, 2, old != new)
-    ratio = _force_ratio(runs)
-    scale = Scale(f"peak force, {after} / {before}", "balance", 1 / _MOST, _MOST, log=True)
+    """Return the map of changes from the first run to each other one over its grid."""
+    return [
+        _changes(runs, number)
+        for number in range(1, len(runs))
+        if _same_grid(runs[0], runs[number])
+    ]
+
+
+def _changes(runs: Sequence[Run], number: int) -> Picture:
+    old, new = runs[0], runs[number]
+    plane = planes(runs)[number]
+    exact = sort_by_regime(runs).exact
+    members = np.where(old.failed | new.failed, 2, exact[0] != exact[number])
+    ratio = _force_ratio(old, new)
+    label = f"peak force, {new.name} / {old.name}"
+    scale = Scale(label, "balance", 1 / _MOST, _MOST, log=True)
     counts = np.bincount(members, minlength=3)
     shares = tuple(
         Share(name, colour, (int(count),))
@@ -36,23 +42,21 @@ def change_maps(runs: Sequence[Run]) -> list[Picture]:
         )
         if count
     )
-    return [
-        Picture(
-            "changes",
-            f"What changed from {before} to {after}",
-            "Left: where the regime is another one. Right: the ratio of the peak contact "
-            f"forces where both have contact, in colour up to {_MOST:g} times.",
-            f"{counts[1]} of {runs[0].size} samples changed their regime.",
-            (
-                Chart(
-                    plane.x, plane.y, plane.cells(members.astype(float), _CLASSES, versus=0)
-                ),
-                Chart(plane.x, plane.y, plane.cells(ratio, scale, versus=0)),
-            ),
-            shares,
-            plane.choice,
-        )
-    ]
+    classes = plane.cells(members.astype(float), _CLASSES, versus=0)
+    return Picture(
+        "changes" if len(runs) == 2 else f"changes_{number}",
+        f"What changed from {old.name} to {new.name}",
+        "Left: where the regime is another one. Right: the ratio of the peak contact "
+        f"forces where both have contact, in colour up to {_MOST:g} times.",
+        f"{counts[1]} of {old.size} samples changed their regime.",
+        (
+            Chart(plane.x, plane.y, classes),
+            Chart(plane.x, plane.y, plane.cells(ratio, scale, versus=0)),
+        ),
+        shares,
+        plane.choice,
+        plane.slices,
+    )
 
 
 def _same_grid(one: Run, other: Run) -> bool:
@@ -61,8 +65,8 @@ def _same_grid(one: Run, other: Run) -> bool:
     )
 
 
-def _force_ratio(runs: Sequence[Run]) -> np.ndarray:
-    before, after = (run.field("max_contact_force") for run in runs)
+def _force_ratio(old: Run, new: Run) -> np.ndarray:
+    before, after = (run.field("max_contact_force") for run in (old, new))
     both = (before > 0) & (after > 0)
     ratio = np.divide(after, before, out=np.full(len(both), np.nan), where=both)
     return np.clip(ratio, 1 / _MOST, _MOST)

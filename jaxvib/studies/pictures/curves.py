@@ -6,6 +6,7 @@ import numpy as np
 
 from ...ensemble import undecided
 from ..store.finished import Run, spoken
+from .compared import look, named
 from .picture import Axis, Chart, Choice, Line, Picture, Points
 from .regimes import periodic, sort_by_regime
 from .swept_planes import Plane, axis, long_paths, planes
@@ -16,12 +17,12 @@ AMPLITUDE = "amplitude, half peak to peak (m)"
 def amplitude_curves(runs: Sequence[Run]) -> Picture:
     """Return each freedom's amplitude over x, one set of curves per value of y."""
     plane = planes(runs)[0]
-    lines = [line for each in planes(runs) for line in _amplitude_lines(each, len(runs))]
+    lines = [line for each in planes(runs) for line in _amplitude_lines(each, runs)]
     first = plane.sheets[:, :, 0].ravel()  # of each set of curves
     labels = tuple(plane.words(sample, [plane.y_path, *plane.others]) for sample in first)
     return Picture(
         "amplitude_curves",
-        f"Amplitude over {spoken(plane.x_path)}",
+        "Amplitude" if plane.slices else f"Amplitude over {spoken(plane.x_path)}",
         "Half the peak-to-peak displacement of each body, at the "
         f"{', '.join(map(spoken, [plane.y_path, *plane.others]))} that the slider picks. "
         "The vertical range is the same for all of them. Lines break where a sample did "
@@ -30,6 +31,7 @@ def amplitude_curves(runs: Sequence[Run]) -> Picture:
         f"{spoken(plane.y_path)}.",
         (Chart(plane.x, Axis(AMPLITUDE, low=0.0, high=_top(lines)), tuple(lines)),),
         choice=Choice(spoken(plane.y_path), labels),
+        slices=plane.slices,
     )
 
 
@@ -49,7 +51,7 @@ def sweep_curves(runs: Sequence[Run]) -> list[Picture]:
     ]  # fmt: skip
 
 
-def _amplitude_lines(plane: Plane, number_of_runs: int):
+def _amplitude_lines(plane: Plane, runs: Sequence[Run]):
     run = plane.run
     amplitude = np.where(_settled(run)[:, None], run.field("amplitude"), np.nan)
     names = run.names("freedom", amplitude.shape[1])
@@ -58,9 +60,8 @@ def _amplitude_lines(plane: Plane, number_of_runs: int):
             yield Line(
                 run.field(plane.x_path)[samples],
                 amplitude[samples, freedom],
-                name if number_of_runs == 1 else f"{name} ({run.name})",
-                freedom,
-                ("solid", "dash")[plane.number],
+                named(name, run, runs),
+                *look(freedom, plane.number, runs),
                 samples,
                 plane.number,
                 option,
@@ -68,9 +69,7 @@ def _amplitude_lines(plane: Plane, number_of_runs: int):
 
 
 def _sweep(runs: Sequence[Run], x: Axis, field: str, label: str, title: str, text: str):
-    lines = [
-        line for i, run in enumerate(runs) for line in _lines(run, i, x, field, len(runs))
-    ]
+    lines = [line for i, run in enumerate(runs) for line in _lines(run, i, x, field, runs)]
     chart = Chart(x, Axis(label), tuple(lines))
     return Picture(
         field, f"{title} over {spoken(x.path)}", text, _alt(title, runs, x), (chart,)
@@ -109,7 +108,7 @@ def _alt(title: str, runs: Sequence[Run], x: Axis) -> str:
     return f"{title} over {x.label}, from {values.min():.4g} to {values.max():.4g}."
 
 
-def _lines(run: Run, number: int, x: Axis, field: str, number_of_runs: int):
+def _lines(run: Run, number: int, x: Axis, field: str, runs: Sequence[Run]):
     samples = np.argsort(run.field(x.path), kind="stable").astype(np.int32)
     values = run.field(field).astype(float).reshape(run.size, -1)
     values = np.where(_settled(run)[:, None], values, np.nan)[samples]
@@ -118,12 +117,11 @@ def _lines(run: Run, number: int, x: Axis, field: str, number_of_runs: int):
         yield Line(
             run.field(x.path)[samples],
             values[:, column],
-            name if number_of_runs == 1 else f"{name} ({run.name})",
-            column,
-            ("solid", "dash")[number],
+            named(name, run, runs),
+            *look(column, number, runs),
             samples,
             number,
-            legend=len(names) * number_of_runs > 1,
+            legend=len(names) * len(runs) > 1,
         )
 
 

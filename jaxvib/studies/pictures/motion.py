@@ -9,13 +9,13 @@ from .picture import Axis, Chart, Line, Picture
 from .regimes import periodic
 from .swept_planes import value_text
 
-_MOST_TRACES = 400  # that the page holds: a megabyte or so of it for two bodies
+_MOST_TRACES = 400  # that the page holds in all: a megabyte or so of it for two bodies
 _KEPT_BITS = 14  # of a float32's 23 mantissa bits: 1e-4 of a value, more than a screen has
 
 
 def motion(runs: Sequence[Run]) -> Picture | None:
     """Return the picture of one stored orbit, None where no motions are stored."""
-    found = [(run, stored) for run in runs if (stored := stored_motions(run))]
+    found = [(run, stored) for run in runs if (stored := stored_motions(run, len(runs)))]
     if not found:
         return None
     run, stored = found[0]
@@ -61,19 +61,20 @@ def _strongest(times: np.ndarray, force: np.ndarray) -> Chart:
     )
 
 
-def stored_motions(run: Run) -> dict | None:
-    """Return the usable stored motions, None where there are none.
+def stored_motions(run: Run, runs: int) -> dict | None:
+    """Return the usable stored motions of one of some runs, None where there are none.
 
-    The keys are `samples` (traces,), `times` (traces, p), `states` (traces, p, 2n),
-    `force` (traces, p, contacts), and the names of the `freedoms`.
+    Where they are more than the page can hold they are evenly chosen. The keys are
+    `samples` (traces,), `times` (traces, p), `states` (traces, p, 2n), `force` (traces, p,
+    contacts), and the names of the `freedoms`.
     """
     if run.traces is None:
         return None
     samples, states = run.traces["sample"].values, run.traces["states"].values
-    usable = np.isfinite(states).all((1, 2)) & ~run.failed[samples]
-    usable &= np.cumsum(usable) <= _MOST_TRACES
-    if not usable.any():
+    usable = np.flatnonzero(np.isfinite(states).all((1, 2)) & ~run.failed[samples])
+    if not usable.size:
         return None
+    usable = usable[:: -(-usable.size // (_MOST_TRACES // runs))]
     return {
         "samples": samples[usable].astype(np.int32),
         "times": run.traces["times"].values[usable],

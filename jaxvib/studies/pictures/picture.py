@@ -38,6 +38,19 @@ class Choice:
 
 
 @dataclasses.dataclass(frozen=True)
+class Slices:
+    """The paths of a grid, of which the page's reader chooses those that are the axes.
+
+    The others stand where sliders are. For each path its axis, its values (in SI units)
+    and what its slider says at each.
+    """
+
+    axes: tuple[Axis, ...]
+    places: tuple[np.ndarray, ...]
+    options: tuple[tuple[str, ...], ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class Scene:
     """A system that moves on a stage; the page plays it, files show its charts.
 
@@ -66,7 +79,8 @@ class Picture:
     `name` is the picture's file and place in the page, `text` says what is seen and by
     which convention, `alt` says it to those who cannot see. `view` picks how the page
     shows it: "charts", "motion" for the orbit that the reader picks, or "scene". Charts
-    that are `stacked` stand one under the other, along the same x.
+    that are `stacked` stand one under the other, along the same x. Where there are
+    `slices` they are what the page shows of the layers of all options.
     """
 
     name: str
@@ -76,6 +90,7 @@ class Picture:
     charts: tuple[Chart, ...]
     shares: tuple[Share, ...] = ()
     choice: Choice | None = None
+    slices: Slices | None = None
     view: str = "charts"
     scene: Scene | None = None
     stacked: bool = False

@@ -23,7 +23,7 @@ _VERDICTS = {
 
 @dataclasses.dataclass(frozen=True)
 class Sorting:
-    """Samples of one or two runs sorted into common classes.
+    """Samples of some runs sorted into common classes.
 
     `members` has each sample's position in `classes`, shape (samples,) for each run. A
     class is what has a colour and a hatch of its own; where one holds several regimes,

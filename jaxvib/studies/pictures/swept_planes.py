@@ -9,10 +9,10 @@ import numpy as np
 
 from ...drawing.chosen_units import chosen_unit
 from ..store.finished import Run, spoken
-from .picture import Axis, Cells, Choice
+from .picture import Axis, Cells, Choice, Slices
 
 MOST_OF_A_SLIDER = 33  # samples of a slider: as many steps as a hand can tell apart
-MOST_CELLS = 256  # along one axis; a finer grid is thinned, which its text says
+MOST_CELLS = 256  # along one axis, its square in all; a finer grid is thinned and says so
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,11 +45,34 @@ class Plane:
         names = list(self.run.grid)
         numbers = np.arange(self.run.size, dtype=np.int32)
         numbers = numbers.reshape(tuple(self.run.grid.values()))
+        numbers = numbers[tuple(slice(None, None, each) for each in self._strides)]
         last = [names.index(self.y_path), names.index(self.x_path)]
         numbers = np.moveaxis(numbers, last, (-2, -1))
-        ny, nx = numbers.shape[-2:]
-        numbers = numbers.reshape(-1, ny, nx)[:, :: _stride(ny), :: _stride(nx)]
-        return numbers[:: math.ceil(numbers.size / MOST_CELLS**2)]
+        return numbers.reshape(-1, *numbers.shape[-2:])
+
+    @functools.cached_property
+    def _strides(self) -> list[int]:
+        """One of how many values is shown of each path; what is left is a grid too."""
+        counts = list(self.run.grid.values())
+        strides = [math.ceil(count / MOST_CELLS) for count in counts]
+        while math.prod(shown := list(map(_shown, counts, strides))) > MOST_CELLS**2:
+            strides[shown.index(max(shown))] += 1
+        return strides
+
+    @property
+    def slices(self) -> Slices | None:
+        """What the page's reader may cut, None if two paths only have several values."""
+        paths = long_paths(self.run)
+        if len(paths) < 3:
+            return None
+        strides = dict(zip(self.run.grid, self._strides, strict=True))
+        places = [self.run.along(path)[:: strides[path]] for path in paths]
+        options = (
+            tuple(value_text(self.run, path, value) for value in values)
+            for path, values in zip(paths, places, strict=True)
+        )
+        axes = (axis(self.run, path) for path in paths)
+        return Slices(tuple(axes), tuple(places), tuple(options))
 
     @property
     def thinned(self) -> str:
@@ -137,8 +160,8 @@ def _two_paths(run: Run) -> tuple[str, str]:
     return x, next((path for path in others if path.endswith("amplitude")), others[0])
 
 
-def _stride(number: int) -> int:
-    return math.ceil(number / MOST_CELLS)
+def _shown(count: int, stride: int) -> int:
+    return math.ceil(count / stride)
 
 
 def _logarithmic(values: np.ndarray) -> bool:

@@ -56,6 +56,23 @@ def test_a_third_path_is_stepped_through():
     assert [np.unique(layer.values).tolist() for layer in layers] == [[0.1], [0.2]]
 
 
+def test_a_fine_grid_of_three_paths_is_thinned_to_a_grid():
+    run = run_over(a=np.arange(90.0), b=np.arange(60.0), c=np.arange(40.0))
+    (plane,) = planes([run])
+    shown = plane.sheets.ravel()
+    assert 0.5 * MOST_CELLS**2 < shown.size <= MOST_CELLS**2
+    distinct = [np.unique(run.field(path)[shown]) for path in "abc"]
+    assert np.prod([len(values) for values in distinct]) == shown.size
+    for values, places in zip(distinct, plane.slices.places, strict=True):
+        np.testing.assert_array_equal(values, places)
+    assert plane.slices.options[0][1] == "a 2"
+
+
+def test_two_paths_have_no_slices():
+    (plane,) = planes([run_over(a=[1.0], b=[1.0, 2.0], c=[1.0, 2.0])])
+    assert plane.slices is None
+
+
 def test_a_fine_grid_is_thinned_and_says_so():
     run = run_over(a=np.arange(2 * MOST_CELLS), b=np.arange(3))
     (plane,) = planes([run])

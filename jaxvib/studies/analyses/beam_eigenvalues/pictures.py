@@ -12,6 +12,7 @@ from ....modes.beams.eigenvalue_curves import (
     order_of,
     rows_of_curves,
 )
+from ...pictures.compared import look, named
 from ...pictures.picture import (
     Axis,
     Chart,
@@ -113,9 +114,8 @@ def _lines(runs, number, row, curves: Curves, path, option, of) -> Iterator[Line
         yield Line(
             run.field(path)[row],
             of(curves.values[curve]),
-            f"value {colour + 1}" + f" ({run.name})" * (len(runs) > 1),
-            colour,
-            ("solid", "dash")[number],
+            named(f"value {colour + 1}", run, runs),
+            *look(colour, number, runs),
             option=option,
             legend=False,
         )
@@ -146,8 +146,8 @@ def _loci(runs: Sequence[Run], rows) -> list[Picture]:
             known = np.isfinite(curves.values)
             for place, curve in enumerate(order_of(curves)):
                 own = curves.values[curve][known[curve]]
-                line = Line(own.real, own.imag, f"value {place + 1}", place,
-                            ("solid", "dash")[number], legend=False)  # fmt: skip
+                line = Line(own.real, own.imag, f"value {place + 1}",
+                            *look(place, number, runs), legend=False)  # fmt: skip
                 every.append(dataclasses.replace(line, option=here))
                 single.append(dataclasses.replace(line, option=place))
                 single.append(_dots(own, moved[curve][known[curve]], paint, place))

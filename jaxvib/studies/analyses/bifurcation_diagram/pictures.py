@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ...pictures.compared import named, symbol
 from ...pictures.picture import Axis, Chart, Line, Picture, Points
 from ...pictures.regimes import Sorting, sort_by_regime
 from ...pictures.swept_planes import axis
@@ -65,7 +66,7 @@ def _points(runs, sorting: Sorting, path: str, component: int) -> Iterator[Point
             states[value, point],
             sorting.members[number][value].astype(float),
             sorting.classes,
-            symbol=("circle", "diamond")[number],
+            symbol=symbol(number),
         )
 
 
@@ -77,7 +78,7 @@ def _exponents(runs: Sequence[Run], path: str) -> Iterator[Line]:
         for sweep in np.unique(sweeps):
             own = np.flatnonzero(sweeps == sweep)
             own = own[np.argsort(values[own])]
-            name = _WORDS[SWEEPS[sweep]] + f" ({run.name})" * (len(runs) > 1)
+            name = named(_WORDS[SWEEPS[sweep]], run, runs)
             yield Line(values[own], exponent[own], name, colour)
             colour += 1
     ends = np.concatenate([run.field(path) for run in runs])

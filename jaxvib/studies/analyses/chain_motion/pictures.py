@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...pictures.compared import look, named
 from ...pictures.layouts import chain_layout
 from ...pictures.motion import coarse
 from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale, Scene
@@ -36,10 +37,10 @@ def _energies(runs: Sequence[Run]) -> Picture:
     for number, each in enumerate(runs):
         for sample in range(each.size):
             time = each.field("instants")[sample]
-            for colour, kind in enumerate(_KINDS):
-                name = kind + f" ({each.name})" * (len(runs) > 1)
+            for i, kind in enumerate(_KINDS):
+                name = named(kind, each, runs)
                 option = sample if several else None
-                style = ("solid", "dash")[number]
+                colour, style = look(i, number, runs)
                 curve = each.field(kind)[sample]
                 lines.append(Line(time, curve, name, colour, style, option=option))
                 mean = each.field(f"statistics.mean.{kind}")[sample]
@@ -228,12 +229,11 @@ def _bands(runs: Sequence[Run]) -> Picture:
         for number, run in enumerate(runs):
             for sample in range(min(_IN_FILES, run.size)):
                 waves = run.field("wave_numbers")[sample]
-                at = sample_text(run, sample) + f" ({run.name})" * (len(runs) > 1)
+                at = named(sample_text(run, sample), run, runs)
                 for i, field in enumerate(fields):
                     name = ", ".join(filter(None, (("lower", "upper")[i], at)))
-                    colour = 2 * sample + i
-                    style = ("solid", "dash")[number]
-                    lines.append(Line(waves, run.field(field)[sample], name, colour, style))
+                    drawn = look(2 * sample + i, number, runs)
+                    lines.append(Line(waves, run.field(field)[sample], name, *drawn))
         charts.append(
             Chart(Axis("wave number (rad/body)"), Axis(label), tuple(lines), title)
         )

@@ -7,6 +7,7 @@ import numpy as np
 
 from ....drawing.chosen_units import chosen_unit
 from ....ensemble import reason
+from ...pictures.compared import named
 from ...pictures.curves import AMPLITUDE
 from ...pictures.picture import Axis, Chart, Followers, Line, Notes, Picture
 from ...pictures.swept_planes import axis, value_text
@@ -71,7 +72,7 @@ def _amplitudes(runs: Sequence[Run], path: str) -> Iterator[Line | Notes]:
         for freedom, name in enumerate(run.names("freedom", freedoms)):
             colour = freedom + number * freedoms
             yield from _by_verdict(
-                run, number, path, amplitude[:, freedom], _tag(runs, run, name), colour
+                run, number, path, amplitude[:, freedom], named(name, run, runs), colour
             )
         yield from _notes(run, path, amplitude[:, 0])
 
@@ -103,7 +104,7 @@ def _closer(runs: Sequence[Run], path: str, whole: Chart) -> Iterator[Chart]:
 def _curves(runs: Sequence[Run], path: str, field: str) -> Iterator[Line | Notes]:
     for number, run in enumerate(runs):
         values = run.field(field)
-        yield from _by_verdict(run, number, path, values, _tag(runs, run, ""), number)
+        yield from _by_verdict(run, number, path, values, named("", run, runs), number)
         yield from _notes(run, path, values)
     if field == "largest_multiplier":
         ends = np.concatenate([run.field(path)[[0, -1]] for run in runs])
@@ -118,7 +119,7 @@ def _predictors(runs: Sequence[Run], path: str) -> tuple[Line, ...]:
             np.where(
                 run.field("predictor_error") > 0, run.field("predictor_error"), np.nan
             ),
-            _tag(runs, run, "predictor error"),
+            named("predictor error", run, runs),
             number,
             legend=len(runs) > 1,
         )
@@ -136,14 +137,10 @@ def _in_the_plane(runs: Sequence[Run], path: str) -> Chart:
         values = run.field("floquet_multipliers")
         first = len(values) // 2
         at = value_text(run, path, run.field(path)[first])
-        name = _tag(runs, run, f"multipliers, first at {at}")
+        name = named(f"multipliers, first at {at}", run, runs)
         layers.append(Followers(values.real, values.imag, name, number, first))
     axes = Axis("real part of a multiplier"), Axis("imaginary part")
     return Chart(*axes, tuple(layers), equal=True)
-
-
-def _tag(runs: Sequence[Run], run: Run, name: str) -> str:
-    return f"{name} ({run.name})".strip() if len(runs) > 1 else name
 
 
 def _by_verdict(
@@ -202,5 +199,5 @@ def _ends(runs: Sequence[Run]) -> str:
         low, high = (
             f"{values[i] * factor:.6g} {unit}".rstrip() + f" ({texts[i]})" for i in (0, -1)
         )
-        sentences.append(f"{_tag(runs, run, 'The branch')} ends at {low} and at {high}.")
+        sentences.append(f"{named('The branch', run, runs)} ends at {low} and at {high}.")
     return " ".join(sentences)

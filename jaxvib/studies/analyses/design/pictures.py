@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ...pictures.compared import look, named, symbol
 from ...pictures.picture import Axis, Chart, Choice, Line, Notes, Picture, Points, Scale
 from ...pictures.swept_planes import axis, long_paths, value_text
 from ...store.finished import Run
@@ -82,10 +83,15 @@ def _over_path(runs: Sequence[Run], name: str, path: str) -> Chart:
     for number, run in enumerate(runs):
         values = run.field(name).reshape(len(run.field(path)), -1)
         for column, design in enumerate(_names(run)):
-            word = f"{design} ({run.name})" if len(runs) > 1 else design or name
-            style = ("solid", "dash")[number]
+            word = named(design, run, runs) or name
             lines.append(
-                Line(run.field(path), values[:, column], word, column, style, marks=True)
+                Line(
+                    run.field(path),
+                    values[:, column],
+                    word,
+                    *look(column, number, runs),
+                    marks=True,
+                )
             )
     return Chart(axis(runs[0], path), Axis(_label(runs[0], name)), tuple(lines), name)
 
@@ -97,8 +103,7 @@ def _over_designs(runs: Sequence[Run], name: str) -> Chart:
     for number, run in enumerate(runs):
         values = np.ravel(run.field(name)).astype(float)
         paint = Scale(name, "sea", float(np.nanmin(values)), float(np.nanmax(values)))
-        symbol = ("circle", "diamond")[number]
-        layers.append(Points(places, values, values, paint, symbol=symbol))
+        layers.append(Points(places, values, values, paint, symbol=symbol(number)))
     ticks = labels if len(labels) <= 8 else ()
     return Chart(
         Axis("design", ticks=ticks), Axis(_label(runs[0], name)), tuple(layers), name

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ...pictures.compared import named
 from ...pictures.picture import Axis, Chart, Line, Picture
 from ...store.finished import Run
 from ..chain_motion.pictures import chain_pictures
@@ -52,4 +53,4 @@ def _shares(runs: Sequence[Run], kind: str) -> Iterator[Line]:
 
 def _named(runs: Sequence[Run], run: Run, sample: int) -> str:
     at = ", ".join(f"{path} = {run.field(path)[sample]:.4g}" for path in run.paths)
-    return f"{at} ({run.name})" if len(runs) > 1 else at
+    return named(at, run, runs)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...pictures.compared import named
 from ...pictures.picture import Axis, Chart, Line, Picture
 from ...store.finished import Run
 
@@ -16,21 +17,20 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
         known = run.has("frequencies")
         x = run.field("frequencies") if known else np.arange(len(measured), dtype=float)
         order = np.argsort(x, kind="stable")
-        suffix = f" ({run.name})" if len(runs) > 1 else ""
         curves += [
             Line(
                 x[order],
                 measured[order],
-                f"measured{suffix}",
+                named("measured", run, runs),
                 2 * number,
                 "dot",
                 marks=True,
             ),
-            Line(x[order], predicted[order], f"fitted{suffix}", 2 * number + 1),
+            Line(x[order], predicted[order], named("fitted", run, runs), 2 * number + 1),
         ]
         left.append(
-            Line(x[order], (measured - predicted)[order], f"measured - fitted{suffix}",
-                 2 * number, "dot", marks=True)
+            Line(x[order], (measured - predicted)[order],
+                 named("measured - fitted", run, runs), 2 * number, "dot", marks=True)
         )  # fmt: skip
     run = runs[0]
     unit = run.unit("measured")

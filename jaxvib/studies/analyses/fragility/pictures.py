@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ....transients import Fragility
+from ...pictures.compared import named
 from ...pictures.picture import Axis, Chart, Line, Notes, Picture
 from ...pictures.swept_planes import axis, long_paths, sample_text
 from ...store.finished import Run
@@ -24,7 +25,7 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
         samples = np.linspace(0, run.size - 1, count).astype(int).tolist()
         for colour, sample in enumerate(samples):
             words = sample_text(run, sample) if run.paths else "limit reached"
-            name = words + f" ({run.name})" * (len(runs) > 1)
+            name = named(words, run, runs)
             lines += _curve(run, sample, name, colour + number * count)
     limit = runs[0].study["config"]["analysis"]["limit"]
     found = [
@@ -77,9 +78,9 @@ def _medians(runs: Sequence[Run], path: str) -> Picture:
     for number, run in enumerate(runs):
         values, errors = run.field("median"), run.field("median_error")
         for side in (0.0, -1.96, 1.96):
-            style = "dot" if side else ("solid", "dash")[number]
             lines.append(
-                Line(run.field(path), values + side * errors, run.name, number, style,
+                Line(run.field(path), values + side * errors, run.name, number,
+                     "dot" if side else "solid",
                      legend=not side and len(runs) > 1, run=number,
                      samples=None if side else np.arange(run.size))
             )  # fmt: skip

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...pictures.compared import look, named
 from ...pictures.picture import Axis, Chart, Line, Picture
 from ...pictures.swept_planes import slider_samples
 from ...store.finished import Run
@@ -50,9 +51,8 @@ def _lines(runs: Sequence[Run], samples, field: str, chosen: bool):
                 yield Line(
                     frequencies[sample],
                     _unbroken(values[sample, :, freedom], field),
-                    name + f" ({run.name})" * (len(runs) > 1),
-                    freedom,
-                    ("solid", "dash")[number],
+                    named(name, run, runs),
+                    *look(freedom, number, runs),
                     option=option if chosen else None,
                 )
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...pictures.compared import look, named
 from ...pictures.layouts import beam_layout, row_layout
 from ...pictures.motion import coarse
 from ...pictures.picture import Axis, Chart, Choice, Line, Picture, Scene
@@ -38,9 +39,8 @@ def _freedoms(runs: Sequence[Run], samples, choice: Choice | None) -> Picture:
                         Line(
                             run.field("instants")[sample],
                             run.field("places")[sample, :, freedom],
-                            names[freedom] + f" ({run.name})" * (len(runs) > 1),
-                            int(freedom),
-                            ("solid", "dash")[number],
+                            named(names[freedom], run, runs),
+                            *look(int(freedom), number, runs),
                             option=option if choice else None,
                         )
                     )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...pictures.compared import look, named
 from ...pictures.layouts import beam_layout, row_layout
 from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale, Scene
 from ...pictures.swept_planes import (
@@ -115,9 +116,8 @@ def _over_path(runs: Sequence[Run], field: str, label: str, title: str) -> Pictu
                     Line(
                         each.field(path)[samples],
                         values[samples, mode],
-                        f"mode {mode + 1}" + f" ({each.name})" * (len(runs) > 1),
-                        mode,
-                        ("solid", "dash")[number],
+                        named(f"mode {mode + 1}", each, runs),
+                        *look(mode, number, runs),
                         option=option if choice else None,
                         marks=len(samples) < 60,
                     )

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ...pictures.compared import look, named
 from ...pictures.picture import Axis, Chart, Line, Picture
 from ...pictures.swept_planes import axis, long_paths, slider_samples
 from ...store.finished import Run
@@ -32,8 +33,8 @@ def _peaks(runs, samples, choice) -> Picture:
             for i, name in enumerate(run.names("freedom", peaks.shape[2])):
                 x, share = _distribution(peaks[sample, :, i])
                 lines.append(
-                    Line(x, share, _name(name, run, runs), i, _STYLES[number],
-                         option=option if choice else None)
+                    Line(x, share, named(name, run, runs),
+                         *look(i, number, runs), option=option if choice else None)
                 )  # fmt: skip
     return Picture(
         "peaks",
@@ -53,10 +54,11 @@ def _passages(runs, samples, choice) -> Picture:
         duration = float(run.study["config"]["analysis"]["duration"])
         for option, sample in enumerate(samples):
             for i, name in enumerate(run.names("limit", times.shape[2])):
+                colour, style = look(i, number, runs)
                 for x, share, edge in _survival(times[sample, :, i], duration):
                     lines.append(
-                        Line(x, share, _name(name, run, runs), i,
-                             "dot" if edge else _STYLES[number], legend=not edge,
+                        Line(x, share, named(name, run, runs), colour,
+                             "dot" if edge else style, legend=not edge,
                              option=option if choice else None)
                     )  # fmt: skip
     return Picture(
@@ -81,11 +83,12 @@ def _along(runs, path: str) -> Picture:
         for number, run in enumerate(runs):
             values, errors = run.field(field), run.field(f"{field}_error")
             for i, name in enumerate(run.names("freedom", values.shape[1])):
+                colour, style = look(i, number, runs)
                 for side in (0.0, -_WIDTH, _WIDTH):
                     lines.append(
                         Line(run.field(path), values[:, i] + side * errors[:, i],
-                             _name(name, run, runs), i,
-                             "dot" if side else _STYLES[number], legend=not side,
+                             named(name, run, runs), colour,
+                             "dot" if side else style, legend=not side,
                              samples=None if side else np.arange(run.size), run=number)
                     )  # fmt: skip
         charts.append(Chart(axis(runs[0], path), Axis(label), tuple(lines)))
@@ -98,13 +101,6 @@ def _along(runs, path: str) -> Picture:
         tuple(charts),
         stacked=True,
     )
-
-
-_STYLES = ("solid", "dash")
-
-
-def _name(name: str, run: Run, runs) -> str:
-    return name + f" ({run.name})" * (len(runs) > 1)
 
 
 def _distribution(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ....ensemble import reason
+from ...pictures.compared import named
 from ...pictures.picture import Axis, Chart, Choice, Line, Notes, Picture
 from ...pictures.swept_planes import sample_text
 from ...store.finished import Run
@@ -70,7 +71,6 @@ def _designs(runs: Sequence[Run], goals: list[str], choice: Choice | None) -> Pi
 
 def _layers(runs: Sequence[Run], x: str, y: str, choice) -> Iterator[Line | Notes]:
     for number, run in enumerate(runs):
-        suffix = f" ({run.name})" if len(runs) > 1 else ""
         columns = run.rows(f"{_PREFIX}{x}"), run.rows(f"{_PREFIX}{y}")
         codes, behind = run.rows("point_result"), run.rows("dominated")
         for place, (across, up) in enumerate(zip(*columns, strict=True)):
@@ -79,12 +79,12 @@ def _layers(runs: Sequence[Run], x: str, y: str, choice) -> Iterator[Line | Note
             texts = _texts(run, place)
             if len(_goals(run)) == 2:
                 order = np.argsort(across[kept])
-                yield Line(across[kept][order], up[kept][order], f"front{suffix}", number,
-                           option=option)  # fmt: skip
+                yield Line(across[kept][order], up[kept][order],
+                           named("front", run, runs), number, option=option)  # fmt: skip
             classes = {
-                f"design{suffix}": (kept, "circle"),
-                f"dominated{suffix}": ((codes[place] == 0) & ~kept, "diamond"),
-                f"not settled{suffix}": (codes[place] != 0, "cross"),
+                named("design", run, runs): (kept, "circle"),
+                named("dominated", run, runs): ((codes[place] == 0) & ~kept, "diamond"),
+                named("not settled", run, runs): (codes[place] != 0, "cross"),
             }
             for name, (chosen, symbol) in classes.items():
                 some = np.flatnonzero(chosen & np.isfinite(across) & np.isfinite(up))

@@ -15,7 +15,7 @@ _NO_CONTACT = ("no contact", colours.NO_CONTACT)
 
 
 def maps(runs: Sequence[Run]) -> list[Picture]:
-    """Return the maps of one or two grid studies of periodic orbits."""
+    """Return the maps of one or several grid studies of periodic orbits."""
     each = [regime_map(runs), stability_map(runs), force_map(runs), contacts_map(runs)]
     return [*each, *change_maps(runs)]
 
@@ -144,4 +144,5 @@ def _picture(name, title, text, charts, runs, shares: tuple[Share, ...]) -> Pict
         tuple(charts),
         tuple(seen),
         plane.choice,
+        plane.slices,
     )

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ...pictures.compared import look, named
 from ...pictures.picture import Axis, Chart, Line, Picture
 from ...pictures.swept_planes import axis, long_paths, slider_samples
 from ...store.finished import Run
-
-_STYLES = ("solid", "dash")
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
@@ -45,17 +44,14 @@ def _histories(runs, samples, chosen: bool) -> Iterator[Line]:
         places, times = run.field("displacements"), run.field("instants")
         for option, sample in enumerate(samples):
             for i, name in enumerate(run.names("freedom", places.shape[2])):
-                yield Line(times[sample], places[sample, :, i], _name(name, run, runs), i,
-                           _STYLES[number], option=option if chosen else None)  # fmt: skip
+                yield Line(times[sample], places[sample, :, i], named(name, run, runs),
+                           *look(i, number, runs),
+                           option=option if chosen else None)  # fmt: skip
 
 
 def _peaks(runs, path: str) -> Iterator[Line]:
     for number, run in enumerate(runs):
         values, peaks = run.field(path), run.field("peak")
         for i, name in enumerate(run.names("freedom", peaks.shape[1])):
-            yield Line(values, peaks[:, i], _name(name, run, runs), i, _STYLES[number],
+            yield Line(values, peaks[:, i], named(name, run, runs), *look(i, number, runs),
                        samples=np.arange(run.size), run=number)  # fmt: skip
-
-
-def _name(name: str, run: Run, runs) -> str:
-    return name + f" ({run.name})" * (len(runs) > 1)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ...pictures.compared import named
 from ...pictures.picture import Axis, Chart, Line, Picture
 from ...pictures.swept_planes import slider_samples
 from ...store.finished import Run
@@ -43,7 +44,7 @@ def _lines(runs, samples, field: str, style: str, chosen: bool) -> Iterator[Line
         for option, sample in enumerate(samples):
             for i, name in enumerate(names):
                 known = np.where(values[sample, i] > 0, values[sample, i], np.nan)
-                words = f"damping {name}" + f" ({run.name})" * (len(runs) > 1)
+                words = named(f"damping {name}", run, runs)
                 yield Line(frequencies[sample, i], known, words, i + number * len(names),
                            style, legend=style == "solid",
                            option=option if chosen else None)  # fmt: skip
