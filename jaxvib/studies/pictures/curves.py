@@ -24,9 +24,9 @@ def amplitude_curves(runs: Sequence[Run]) -> Picture:
         "amplitude_curves",
         "Amplitude" if plane.slices else f"Amplitude over {spoken(plane.x_path)}",
         "Half the peak-to-peak displacement of each body, at the "
-        f"{', '.join(map(spoken, [plane.y_path, *plane.others]))} that the slider picks. "
-        "The vertical range is the same for all of them. Lines break where a sample did "
-        "not settle.",
+        f"{' and '.join(map(spoken, [plane.y_path, *plane.others]))} that the "
+        f"slider{'s pick' if plane.slices else ' picks'}. The vertical range is the same "
+        "for all of them. Lines break where a sample did not settle.",
         f"Curves of amplitude over {spoken(plane.x_path)}, for {len(labels)} values of "
         f"{spoken(plane.y_path)}.",
         (Chart(plane.x, Axis(AMPLITUDE, low=0.0, high=_top(lines)), tuple(lines)),),
