@@ -176,7 +176,7 @@ def check(config: str, assignments: tuple[str, ...], measure: bool, as_json: boo
 @click.argument("directory", type=click.Path(path_type=Path))
 @_json
 def status(directory: Path, as_json: bool) -> None:
-    """Say how far a study is, while it runs or after; writes nothing."""
+    """Say how far a study is, while it runs or after. Writes nothing."""
     from .studies.run import status
 
     with _reading():
@@ -217,7 +217,7 @@ def report(directory: Path, others: tuple[Path, ...]) -> None:
     "--config", type=click.Path(path_type=Path), help="Write the sample's own config here."
 )
 def sample(directory: Path, number: int, config: Path | None) -> None:
-    """Compute one sample of a study again, beside what is stored of it."""
+    """Compute one sample of a study anew, beside what is stored."""
     use_compilation_cache()
     from .studies.run.sample import sample_again
 
@@ -230,7 +230,7 @@ def sample(directory: Path, number: int, config: Path | None) -> None:
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 def export(directory: Path, file: Path | None) -> None:
-    """Write results as .nc (netCDF), .csv, .parquet or .mat, units included."""
+    """Write results as .nc (netCDF), .csv, .parquet or .mat."""
     _refuse_without_study(directory)
     from .studies.store.export import export as exported
 
@@ -257,7 +257,7 @@ def merge(directories: tuple[Path, ...], out: Path) -> None:
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @_json
 def new(study: str | None, file: Path | None, as_json: bool) -> None:
-    """List the ready studies, or copy one to change; on a terminal it asks which."""
+    """List the ready studies, or copy one. At a terminal it asks which."""
     from .studies.run import ready
 
     if study is None and sys.stdin.isatty() and not as_json:
@@ -311,7 +311,7 @@ _SYSTEMS = {
 @main.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print what completes commands in a shell: eval "$(jaxvib completion bash)"."""
+    """Print what completes commands. In bash: eval "$(jaxvib completion bash)"."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)
@@ -340,7 +340,7 @@ def info(as_json: bool) -> None:
 @main.command()
 @click.argument("action", type=click.Choice(["clear"]))
 def cache(action: str) -> None:
-    """Forget what is kept of compiled programs: the next run compiles anew."""
+    """Forget compiled programs: the next run compiles anew."""
     with _reading():
         files, size = forget_kept()
     click.echo(f"{files} files removed, {size / 1e6:.1f} MB")

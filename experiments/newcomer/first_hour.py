@@ -194,6 +194,8 @@ assert "text/html" in output["data"]
 RESUMED = """
 import json, signal, subprocess, time
 from pathlib import Path
+# Whoever runs this in the background may have Ctrl-C ignored, which processes inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 run = ["jaxvib", "run", "mine.toml", "--out", "stopped"]
 process = subprocess.Popen(run, stderr=subprocess.PIPE, text=True)
 journal = Path("stopped/journal.jsonl")
@@ -202,7 +204,7 @@ while not (journal.exists() and "chunk 0" in journal.read_text()):
     time.sleep(0.01)
 process.send_signal(signal.SIGINT)
 said = process.communicate()[1]
-assert process.returncode == 130 and "--resume" in said, said
+assert process.returncode == 130 and "--resume" in said, (process.returncode, said)
 changed = subprocess.run([*run, "--resume", "--set", "loads.push.law.phase=0.5"],
     capture_output=True, text=True)
 assert changed.returncode == 2 and "phase" in changed.stderr, changed.stderr
