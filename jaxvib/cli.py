@@ -188,7 +188,7 @@ def status(directory: Path, as_json: bool) -> None:
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.argument("others", type=click.Path(path_type=Path), nargs=-1)
 def report(directory: Path, others: tuple[Path, ...]) -> None:
-    """Draw a study's report anew, or compare up to eight studies."""
+    """Draw a study's report anew, compare up to eight, or draw curves over maps."""
     _refuse_without_study(directory, *others)
     folders = map(str, (directory, *others))
     again = shlex.join(["jaxvib", "report", *folders])

@@ -86,7 +86,8 @@ class Points:
 class Line:
     """A line through x (p,), y (p,), broken at NaN; `colour` counts the line colours.
 
-    `marks` shows the points themselves; lines of samples always do.
+    `marks` shows the points themselves; lines of samples always do. A `rim` of the paper's
+    colour lets it be seen on a map.
     """
 
     x: np.ndarray
@@ -99,6 +100,7 @@ class Line:
     option: int | None = None
     legend: bool = True
     marks: bool = False
+    rim: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

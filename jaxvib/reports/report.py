@@ -6,6 +6,7 @@ from pathlib import Path
 
 from .._nearest import unknown_key
 from ..drawing.chosen_units import in_chosen_units
+from ..studies.analyses.continuation.boundaries import lends_curves, with_boundaries
 from ..studies.analyses.kinds import ANALYSES
 from ..studies.pictures.compared import MOST_COMPARED
 from ..studies.pictures.picture import Chart, Picture
@@ -23,8 +24,10 @@ def write_report(directory: Path | str, *others: Path | str) -> Path:
     and PNG at the width of a journal's column, and their numbers as CSV.
 
     With `others`, up to seven more studies of the same kind over the same paths are shown
-    beside the first. **Raises:** `FileNotFoundError` where there is no study, `OSError`
-    for a damaged one, `ValueError` for an unfinished one or such as cannot be compared.
+    beside the first; of a continuation that followed curves in the two parameters of a
+    map, the curves are drawn over it. **Raises:** `FileNotFoundError` where there is no
+    study, `OSError` for a damaged one, `ValueError` for an unfinished one or such as do
+    not belong together.
 
     >>> try:
     ...     jv.reports.write_report("no_such_folder")
@@ -37,13 +40,18 @@ def write_report(directory: Path | str, *others: Path | str) -> Path:
         number = 1 + len(others)
         raise ValueError(f"{number} studies; allowed: at most {MOST_COMPARED} in a report")
     runs = [read_run(each) for each in (directory, *others)]
+    curves = [run for run in runs if lends_curves(run, runs[0])]
+    runs = [run for run in runs if not lends_curves(run, runs[0])]
     check_comparable(runs)
     if len({run.name for run in runs}) < len(runs):
         runs = [
             dataclasses.replace(run, name=f"{run.name} {i}")
             for i, run in enumerate(runs, 1)
         ]
-    pictures = [_in_chosen_units(each, runs[0]) for each in pictures_of(runs)]
+    found = pictures_of(runs)
+    for lent in curves:
+        found = with_boundaries(found, runs, lent)
+    pictures = [_in_chosen_units(each, runs[0]) for each in found]
     folder, files = Folder(directory), {}
     for name, content in drawn_files(pictures):
         folder.write(f"pictures/{name}", content, sync=False)

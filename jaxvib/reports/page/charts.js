@@ -113,7 +113,11 @@ function points(layer, page, lit) {
 
 function line(layer, page) {
   const colours = page.lines[scheme()];
-  return [{
+  const rim = {
+    type: "scatter", mode: "lines", x: layer.x, y: layer.y, connectgaps: false,
+    line: { color: token("--paper"), width: 5 }, hoverinfo: "skip", showlegend: false,
+  };
+  return [...(layer.rim ? [rim] : []), {
     type: "scatter", mode: layer.samples || layer.marks ? "lines+markers" : "lines", x: layer.x, y: layer.y,
     name: plain(layer.name), showlegend: layer.legend, meta: layer, connectgaps: false,
     line: { color: colours[layer.colour % colours.length], width: 2, dash: layer.style },

@@ -18,10 +18,9 @@ def stability_charts(runs: Sequence[Run]) -> list[Picture]:
 
 
 def _chart(run: Run, number_of_runs: int) -> Picture:
-    options = run.study["config"]["analysis"]
-    paths = options["path"], options["second_path"]
+    paths = paths_of(run)
     x, y = (Axis(_label(run, path), path) for path in paths)
-    layers = (*_curves(run, paths), *_special(run, paths), _beginning(run, paths))
+    layers = (*bifurcation_lines(run, paths), *_special(run, paths), _beginning(run, paths))
     name = "stability_chart" if number_of_runs == 1 else f"stability_chart_{run.name}"
     return Picture(
         name,
@@ -34,7 +33,14 @@ def _chart(run: Run, number_of_runs: int) -> Picture:
     )
 
 
-def _curves(run: Run, paths) -> Iterator[Line]:
+def paths_of(run: Run) -> tuple[str, str]:
+    """Return the two parameters that a run has followed curves in."""
+    options = run.study["config"]["analysis"]
+    return options["path"], options["second_path"]
+
+
+def bifurcation_lines(run: Run, paths: tuple[str, str]) -> Iterator[Line]:
+    """Yield a run's curves, the parameter on x first; each kind is named once."""
     x, y = (run.field(f"curve.{path}") for path in paths)
     seen = set()
     for number, code in enumerate(run.field("curve.kind")):
