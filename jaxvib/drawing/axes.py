@@ -97,8 +97,8 @@ def _points(figure, axes, layer: Points) -> None:
 
 
 def _line(figure, axes, layer: Line) -> None:
-    from matplotlib.patheffects import withStroke
-
+    if layer.rim:
+        axes.plot(layer.x, layer.y, color="white", linewidth=3.2)
     palette = colours.LINES["light"]
     axes.plot(
         layer.x,
@@ -109,7 +109,6 @@ def _line(figure, axes, layer: Line) -> None:
         marker="." if layer.marks else None,
         markersize=3,
         label=plain(layer.name) if layer.legend else None,
-        path_effects=[withStroke(linewidth=3.2, foreground="white")] if layer.rim else None,
     )
 
 
