@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).with_suffix(".json")
 TESTS = ("test_units.py", "test_words.py", "systems/test_contact.py")
-_WITH_TESTS = ("pytest", "hypothesis", "beartype")
+_WITH_TESTS = ("pytest", "hypothesis", "beartype", "mpmath")
 
 
 def build(folder: Path) -> tuple[Path, Path]:
@@ -139,10 +139,11 @@ def main() -> None:
             "commit": commit,
             "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         }
-        found["pythons"] = [installed(p, wheel, sdist, folder) for p in given.pythons]
-    text = json.dumps(found, indent=1)
-    print(text)
-    RESULTS.write_text(text + "\n")
+        found["pythons"] = pythons = []
+        for python in given.pythons:
+            pythons.append(installed(python, wheel, sdist, folder))
+            print(json.dumps(pythons[-1]), flush=True)
+            RESULTS.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

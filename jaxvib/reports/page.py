@@ -112,7 +112,8 @@ def _sample(runs: Sequence[Run]) -> str:
     blocks = "".join(
         f"<details{' open' * (name == 'command')}><summary>{words}</summary>"
         f"<button type='button' class='copy' data-copy='{name}'>Copy</button>"
-        f"<pre tabindex='0' aria-label='{words}' class='{name}'></pre></details>"
+        f"<pre tabindex='0' role='region' aria-label='{words}' class='{name}'></pre>"
+        "</details>"
         for name, words in texts.items()
     )
     return (

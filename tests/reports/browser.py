@@ -61,13 +61,13 @@ class Browser:
             self._hear()
 
     def run(self, script: str, *arguments):
-        return self._evaluate(
+        return self.evaluate(
             f"(function () {{ {script} }}).apply(null, {json.dumps(arguments)})"
         )
 
     def wait(self, condition: str) -> None:
         """Wait until a JavaScript expression is true, a minute at most."""
-        self._evaluate(
+        self.evaluate(
             "new Promise((done) => { const look = () => "
             f"({condition}) ? done(true) : requestAnimationFrame(look); look(); }})"
         )
@@ -133,7 +133,8 @@ class Browser:
         os.close(self._out)
         os.close(self._in)
 
-    def _evaluate(self, expression: str):
+    def evaluate(self, expression: str):
+        """Return the value of a JavaScript expression, a promise's once it is kept."""
         answer = self.command(
             "Runtime.evaluate", expression=expression, returnByValue=True,
             awaitPromise=True, userGesture=True,
@@ -146,7 +147,7 @@ class Browser:
         self.command("Input.dispatchMouseEvent", type=kind, **place, **more)
 
     def _since(self, kept: list[str]) -> list[str]:
-        self._evaluate("1")  # whatever came before has been heard with its answer
+        self.evaluate("1")  # whatever came before has been heard with its answer
         found = kept.copy()
         kept.clear()
         return found

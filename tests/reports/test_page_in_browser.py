@@ -130,7 +130,7 @@ def test_words_stand_out_from_what_is_behind_them(browser, map_report, colours):
 
 def test_files_are_handed_out_from_inside_the_page(window, map_report):
     name = "regimes.csv"
-    text = window._evaluate(
+    text = window.evaluate(
         "inflated(document.querySelector(\"script[data-file='regimes.csv']\").textContent)"
         ".then((bytes) => new TextDecoder().decode(bytes))"
     )
