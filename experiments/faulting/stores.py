@@ -48,7 +48,8 @@ class Judge:
         outcome = self._outcome(where, before, *endings)
         self.counts[outcome] += 1
         if outcome not in ("same bytes", "refused"):
-            self.bad.append(f"{case}: {outcome}: {endings[-1].words[-300:]}")
+            told = [f"{one.code}: {one.words[-300:]}" for one in endings]
+            self.bad.append(f"{case}: {outcome}: {told}")
         return outcome
 
     def _outcome(self, where: Path, before: str, *endings: Ending) -> str:

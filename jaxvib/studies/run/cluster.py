@@ -35,8 +35,9 @@ class Cluster:
     """Computes on a Dask cluster: each of its threads a chunk at a time.
 
     Workers that die are replaced by Dask, which gives their chunks to others three times.
-    To chunks of one that is not heard of for `patience` seconds, and to the last one if it
-    takes much longer than the others did, other workers are set as well.
+    To chunks of one that is not heard of for `patience` seconds, to those kept for workers
+    that are gone, and to the last one if it takes much longer than the others did, other
+    workers are set as well.
 
     **Arguments:** `address`: of the scheduler; `config`: the text of the resolved config;
     `record`: of the study, which workers must be like; `progress`: told of samples done
@@ -69,6 +70,7 @@ class Cluster:
         self._patience = patience
         self._ended: queue.SimpleQueue = queue.SimpleQueue()
         self._at_work: dict[Any, int] = {}  # future: chunk
+        self._kept: dict[str, frozenset[str]] = {}  # key: the only workers asked, if any
         self._seconds: collections.deque[float] = collections.deque(maxlen=101)
         self._strangers: dict[str, str] = {}  # address: in what it differs
         self._places: dict[str, tuple[str, float]] = {}  # key: worker, seen there since
@@ -104,6 +106,7 @@ class Cluster:
                 pass
             else:
                 number = self._at_work.pop(future)
+                del self._kept[future.key]
                 found = self._found(future, number)
                 if found is None:
                     waiting.append(number)
@@ -145,6 +148,7 @@ class Cluster:
             workers=workers,
             allow_other_workers=workers is not None,  # should those be gone by then
         )
+        self._kept[future.key] = frozenset(workers or ())
         self._at_work[future] = number
         future.add_done_callback(self._ended.put)
 
@@ -213,20 +217,35 @@ class Cluster:
                 same = before.get(key, ("", 0.0))[0] == worker
                 self._places[key] = before[key] if same else (worker, now)
 
+    def _stranded(self, key: str) -> bool:
+        """Whether all workers that a chunk is kept for are gone, before one had it.
+
+        Dask gives it to others that are there by then, and to none that comes later.
+        """
+        kept = self._kept[key]
+        return bool(kept) and key not in self._places and kept.isdisjoint(self._heard)
+
     def _double(self, left: set[int], last: bool) -> None:
         """Set a second worker to chunks of one that is silent or takes very long."""
         late = _SLOW * statistics.median(self._seconds) if self._seconds else float("inf")
         held = collections.defaultdict(list)
         for future, number in self._at_work.items():
-            held[number].append(self._places.get(future.key, ("", time.time())))
+            place = self._places.get(future.key, ("", time.time()))
+            held[number].append((*place, self._stranded(future.key)))
         able = self._able()
         for number in left.intersection(held):
-            names, since = zip(*held[number], strict=True)
+            names, since, stranded = zip(*held[number], strict=True)
             silent = all(self._heard.get(name, 0.0) > self._patience for name in names)
             taken = time.time() - min(since)
             slow = last and len(names) == 1 and taken > max(self._patience, late)
             others = [name for name in able if name not in names]
-            if others and (silent or slow):
+            if others and all(stranded):
+                self._progress.say(
+                    f"the workers that chunk {number} was kept for are gone: another "
+                    "computes it"
+                )
+                self._give(number, others)
+            elif others and (silent or slow):
                 why = "is not heard of" if silent else "takes long"
                 self._progress.say(
                     f"worker {names[-1]} {why}: another computes chunk {number} too"

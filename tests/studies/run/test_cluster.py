@@ -1,13 +1,19 @@
 """Checked against: the bytes of the same study that one process computed alone."""
 
+import concurrent.futures
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from jaxvib import cli
+from jaxvib.studies.config.writing import to_toml
 from jaxvib.studies.run import cluster
+from jaxvib.studies.run.chunk import Silent, compute_chunk
+from jaxvib.studies.run.record import record
+from jaxvib.studies.run.study import load
 from tests.studies.pushed import CONFIG, PushedKind
 from tests.studies.store.test_store import array_files
 
@@ -73,6 +79,43 @@ def test_workers_that_differ_are_not_asked(config, scheduler, monkeypatch):
     done = run("--out", "there", "--cluster", scheduler)
     assert done.exit_code == 3
     assert "every worker of the cluster differs: no AVX" in done.output
+
+
+def test_workers_that_come_get_what_was_kept_for_those_that_went(config, monkeypatch):
+    monkeypatch.setattr(cluster, "_LOOK", 0.1)
+    study = load(Path("pushed.toml"))
+    text = to_toml(study.resolved())
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0",
+            memory_limit=None,
+        ) as workers,
+        distributed.Client(workers, set_as_default=False) as client,
+        concurrent.futures.ThreadPoolExecutor(1) as pool,
+    ):  # fmt: skip
+        executor = cluster.Cluster(
+            workers.scheduler_address, text, record(study, "cpu"), Silent()
+        )
+        # One that differs was met: chunks are for the others, of which one is known.
+        executor._strangers["tcp://127.0.0.1:1"] = "another processor"
+        workers.scale(0)
+        while client.scheduler_info()["workers"]:
+            client.sync(client._update_scheduler_info)
+        work = pool.submit(lambda: dict(executor.submit([0, 1])))
+        kept = 0
+        while kept < 2:
+            kept = client.run_on_scheduler(
+                lambda dask_scheduler: len(dask_scheduler.unrunnable)
+            )
+        workers.scale(1)
+        try:
+            found = work.result(timeout=30)
+        finally:
+            executor.close()
+    for number in (0, 1):
+        expected = compute_chunk(text, number)
+        for name, field in found[number].items():
+            np.testing.assert_array_equal(field.values, expected[name].values)
 
 
 def test_where_no_scheduler_answers_it_is_said(config, monkeypatch):
