@@ -70,7 +70,7 @@ class Cluster:
         self._patience = patience
         self._ended: queue.SimpleQueue = queue.SimpleQueue()
         self._at_work: dict[Any, int] = {}  # future: chunk
-        self._kept: dict[str, frozenset[str]] = {}  # key: the only workers asked, if any
+        self._kept: dict[Any, frozenset[str]] = {}  # key: the only workers asked, if any
         self._seconds: collections.deque[float] = collections.deque(maxlen=101)
         self._strangers: dict[str, str] = {}  # address: in what it differs
         self._places: dict[str, tuple[str, float]] = {}  # key: worker, seen there since
