@@ -1,14 +1,19 @@
 """The regime map refined where regimes change, beside all of its samples.
 
-    python -m experiments.benchmarks.refined_map [--side 256] [--coarsest 8 16] [--in DIR]
+    python -m experiments.benchmarks.refined_map [--side 256] [--coarsest 8 16] [--alone]
+                                                 [--chunk LINES] [--in DIR]
 
 Runs `configs/regime_map.toml` on a grid of side x side samples, once with every sample and
 once for each `coarsest` with `method = "refine"`, each in a process of its own. A sample is
 wrong if its reason code, verdict or numbers of periods and contacts are not those of the
-whole map (of motions without a period the code alone). Writes
-`experiments/benchmarks/refined_map-<device>-<cores>.json`: processor seconds, computed
-samples, wrong ones among all, and what the refined run says of itself. With `--in` the
-studies stay in a folder, and the same command, given again after Ctrl-C, goes on there.
+whole map (of motions without a period the code alone). With `--alone` there is no whole
+map, and what is wrong is told by the samples that a refined study draws at random and
+computes to check itself. `--chunk` has so many lines refined together.
+
+Writes `experiments/benchmarks/refined_map-<device>-<cores>.json`, where other sides stay:
+processor seconds, computed samples, wrong ones among all, and what the refined run says of
+itself. With `--in` the studies stay in a folder, and the same command, given again after
+Ctrl-C, goes on there.
 """
 
 import argparse
@@ -21,6 +26,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import scipy.stats
 
 import jaxvib as jv
 from experiments.benchmarks.regime_map import machine
@@ -53,31 +59,50 @@ def run(folder: Path, side: int, *more: str) -> float:
     return seconds
 
 
+def told(refined) -> dict:
+    """Return what a refined map says of itself."""
+    counts = np.bincount(refined["computed"].values, minlength=4).tolist()
+    checked, wrong = counts[2] + counts[3], counts[3]
+    found = {
+        "samples": sum(counts),
+        "computed": counts[1],
+        "times fewer": sum(counts) / counts[1],
+        "times fewer, with those checked": sum(counts) / (counts[1] + checked),
+        "checked": checked,
+    }
+    if checked:
+        interval = scipy.stats.binomtest(wrong, checked).proportion_ci(method="wilson")
+        found["wrong among those checked"] = wrong / checked
+        found["95 % interval"] = list(interval)
+    error = refined["filling_error"].values
+    return found | quantiles("errors of those checked", error[np.isfinite(error)])
+
+
+def quantiles(name: str, errors: np.ndarray) -> dict:
+    """Return the median and the 95th percentile, nothing of none."""
+    if not errors.size:
+        return {}
+    return {name: {"median": np.median(errors), "95 of 100": np.quantile(errors, 0.95)}}
+
+
 def compared(whole, refined) -> dict:
-    """Return what a refined map computes and gets wrong."""
+    """Return what of a refined map is wrong."""
     same = (whole["result"] == refined["result"]).values
     periodic = (whole["result"] == 0).values
     for name in CLASSES:
         same &= ~periodic | (whole[name] == refined[name]).values
     how = refined["computed"].values
-    checked = np.isin(how, [2, 3])
     filled = (how == 0) & same & periodic
-    errors = {}
-    for name in SMOOTH:
-        exact, found = whole[name].values[filled], refined[name].values[filled]
-        error = np.abs(found - exact) / np.maximum(np.abs(exact), 1e-300)
-        error = np.where(found == exact, 0.0, error)
-        errors[name] = {"median": np.median(error), "95 of 100": np.quantile(error, 0.95)}
-    return {
-        "samples": how.size,
-        "computed": int(np.sum(how == 1)),
-        "times fewer": how.size / np.sum(how == 1),
+    found = {
         "wrong among all": float(np.mean(~same)),
         "wrong among those computed": int(np.sum(~same & (how > 0))),
-        "checked": int(checked.sum()),
-        "wrong among those checked": float(np.mean(how[checked] == 3)),
-        "relative errors of filled numbers": errors,
     }
+    for name in SMOOTH:
+        exact, filled_in = whole[name].values[filled], refined[name].values[filled]
+        error = np.abs(filled_in - exact) / np.maximum(np.abs(exact), 1e-300)
+        error = np.where(filled_in == exact, 0.0, error)
+        found |= quantiles(f"relative error of filled {name}", error)
+    return found
 
 
 def main() -> None:
@@ -86,30 +111,35 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=256)
     parser.add_argument("--coarsest", type=int, nargs="*", default=[8, 16])
     parser.add_argument("--in", dest="folder", type=Path, help="where the studies stay")
+    parser.add_argument("--alone", action="store_true", help="no map of all samples")
+    parser.add_argument("--chunk", type=int, help="lines that are refined together")
     arguments = parser.parse_args()
+    side = arguments.side
+    refine = ['sweep.method="refine"']
+    if arguments.chunk is not None:
+        refine.append(f"run.chunk={arguments.chunk * side}")
+    about, found = machine(), {}
     with contextlib.ExitStack() as stack:
         if arguments.folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         else:
             folder = arguments.folder
             folder.mkdir(parents=True, exist_ok=True)
-        found = {"core_seconds": run(folder / "whole", arguments.side)}
-        whole = jv.open_study(folder / "whole")
-        rows = {}
+        if not arguments.alone:
+            found["every sample"] = {"core_seconds": run(folder / "whole", side)}
+            whole = jv.open_study(folder / "whole")
         for coarsest in arguments.coarsest:
             name = f"from every {coarsest}th line"
-            seconds = run(
-                folder / str(coarsest), arguments.side,
-                'sweep.method="refine"', f"sweep.coarsest={coarsest}",
-            )  # fmt: skip
-            rows[name] = {
-                "core_seconds": seconds,
-                **compared(whole, jv.open_study(folder / str(coarsest))),
-            }
-            print(name, json.dumps(rows[name], indent=1), flush=True)
-    about = machine()
-    result = {"machine": about, "side": arguments.side, "every sample": found, **rows}
+            place = folder / str(coarsest)
+            seconds = run(place, side, *refine, f"sweep.coarsest={coarsest}")
+            refined = jv.open_study(place)
+            found[name] = {"core_seconds": seconds, **told(refined)}
+            if not arguments.alone:
+                found[name] |= compared(whole, refined)
+            print(name, json.dumps(found[name], indent=1), flush=True)
     file = Path(__file__).with_name(f"refined_map-{about['device']}-{about['cores']}.json")
+    result = json.loads(file.read_text()) if file.exists() else {}
+    result[f"side {side}"] = {"machine": about, **found}
     file.write_text(json.dumps(result, indent=2) + "\n")
     print(file)
 
