@@ -3,8 +3,9 @@
     python -m experiments.benchmarks.first_runs [NAME...]
 
 A ready study by its name, run by `jaxvib run`, report included; or, in Python, `orbit`
-(README's periodic motion), `gradient` (README's block, with the derivative too), `stop`
-(a motion with hard impacts) and `branch` (of the two bodies along the load's frequency).
+(README's periodic motion), `gradient` (README's block, with the derivative too),
+`multiplier` (the derivative of the largest Floquet multiplier), `stop` (a motion with hard
+impacts) and `branch` (of the two bodies along the load's frequency).
 Each is run in a process and with a cache folder of its own, and once more with the cache
 that the first run left. Seconds by the clock, of all cores, and these in units of what
 `import jax` takes of a core in the same run, as machines differ. Writes
@@ -40,6 +41,13 @@ def peak(frequency):
     tuned = jv.replace(system, {"attached.frequency": frequency})
     return jv.periodic_orbit(tuned, orbit.state).max_contact_force
 print(jax.jit(jax.jacfwd(peak))(5.646))
+""",
+    "multiplier": ORBIT
+    + """
+def modulus(stiffness):
+    tuned = jv.replace(system, {"contact.stiffness": stiffness})
+    return jv.periodic_orbit(tuned, orbit.state).largest_multiplier
+print(jax.jit(jax.jacfwd(modulus))(float(system.contact.stiffness)))
 """,
     "stop": """
 import jaxvib as jv

@@ -257,7 +257,7 @@ def _maps(static, engine) -> _Maps:
         return after(state, arguments, engine) - state
 
     def monodromy(state, arguments):  # its derivatives are second ones of the flow
-        return jax.jacfwd(after)(state, arguments, "auto")
+        return jax.jacfwd(after)(state, arguments, engine)
 
     def peaks(state, arguments, time):
         leaves, _, rtol = arguments

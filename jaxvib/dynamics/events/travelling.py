@@ -23,8 +23,7 @@ def travel_problem(
 
     `static`: what of the system is no parameter; `order`: see `Asked`. Each event's time
     depends on state and parameters as its last Newton step does, so that the sensitivities,
-    all taken at once, are exact for the steps taken. Forward and reverse; second
-    derivatives too, but with Hertz contacts these take minutes to compile. With an
+    all taken at once, are exact for the steps taken. So are second derivatives. With an
     `integrand`, a function of the equation and a state that the library knows by its name,
     the end is the state and the integral along the motion after it.
     """
@@ -162,7 +161,7 @@ def _sensitivities_of(static, tree, moves, order, integrand):
     """Return a function of (moving, rows, others) to an end, sensitivities, and the rest.
 
     `tree`: of the state and all else that an end depends on; `moves`: which of its leaves
-    are among the `moving` ones. Its own derivatives go by XLA.
+    are among the `moving` ones. Its first derivatives are a kernel as well.
     """
 
     def go(moving, others, one, steady):
@@ -182,17 +181,56 @@ def _sensitivities_of(static, tree, moves, order, integrand):
     def along(moving, rows, others):
         return _side_by_side(go)(moving, rows, others, jnp.ones(()))
 
-    compiled = library_kernel(along, static, moves, order, integrand)
+    def turned(moving, rows, others, change):
+        """Return the change of the value, and that of its sensitivities."""
+        d_moving, (d_rows, d_others) = change
+
+        def pushed(where):
+            moving, d_moving = where
+            whole, changes = (moving, others), (d_moving, d_others)
+            value, moved, _ = jax.jvp(
+                lambda *known: go(*known, 1.0, steady=False), whole, changes, has_aux=True
+            )
+            return (value, moved), ()
+
+        where, along_rows = (moving, d_moving), (rows, d_rows)
+        (_, moved), (_, sensitivities), _ = _columns(pushed, where, along_rows)
+        return moved, sensitivities
+
+    known = static, moves, order, integrand
+    compiled, second = library_kernel(along, *known), library_kernel(turned, *known)
 
     @jax.custom_jvp
     def sensitivities(moving, rows, others):
         return compiled(moving, rows, others)
 
-    @sensitivities.defjvp
     def rule(primals, tangents):
-        return jax.jvp(along, primals, tangents)
+        moving, rows, others = primals
+        d_moving, *d_others = tangents
+        found = sensitivities(*primals)
+        end, columns, _ = found
+        basis, weights = basis_of(moving, (rows, others), d_moving, tuple(d_others))
+        if basis is None:
+            changes = jnp.zeros_like(end), jnp.zeros_like(columns)
+        else:
+            turns = jax.vmap(lambda change: second(moving, rows, others, change))(basis)
+            changes = tuple(jnp.tensordot(weights, turn, 1) for turn in turns)
+        no_change = np.zeros((), jax.dtypes.float0)
+        return found, (*changes, (no_change, no_change))
 
+    sensitivities.defjvp(rule, symbolic_zeros=True)
     return sensitivities
+
+
+def _columns(function, moving, rows):
+    """Return what `function(moving)` gives, a value and more, with columns along rows."""
+    if tangents.printing():
+        return tangents.side_by_side(function, moving, rows)
+
+    def column(row):
+        return jax.jvp(function, (moving,), (row,), has_aux=True)
+
+    return jax.vmap(column, out_axes=(None, 0, None))(rows)
 
 
 def _travel_sensitivities(equation, state, rows, t0, t1, rtol, asked: Asked):
