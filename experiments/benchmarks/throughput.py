@@ -13,8 +13,8 @@ chunk, and what is left of the first is the start-up, told on its own. Two kinds
   calls `compute_chunk` in one process and stores nothing. Both run on as many cores as a
   worker has.
 
-Rows are repeated in turn and the median counts; those that are not run anew stay in
-`experiments/benchmarks/throughput-<device>-<cores>.json`.
+Rows are repeated in turn and the median counts, written after each turn; those that are not
+run anew stay in `experiments/benchmarks/throughput-<device>-<cores>.json`.
 """
 
 import argparse
@@ -184,6 +184,17 @@ def row(name: str, repeats: list[tuple[dict, dict]]) -> dict:
     return found
 
 
+def table(rows: dict[str, dict]) -> dict[str, dict]:
+    """Return rows in their order, what computes beside the bare loop."""
+    rows = {each: rows[each] for each in ROWS if each in rows}
+    if alone := rows.get("computing, bare"):
+        key = "processor time of a chunk, ms"
+        for each, line in rows.items():
+            if each.startswith("computing") and line is not alone:
+                line["overhead, %"] = round(100 * (line[key] / alone[key] - 1), 2)
+    return rows
+
+
 def main() -> None:
     """Measure rows, or be one of their runs."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -202,7 +213,7 @@ def main() -> None:
     about = machine()
     name = f"throughput-{about['device']}-{about['cores']}.json"
     file = Path(__file__).with_name(name)
-    rows = json.loads(file.read_text())["rows"] if file.exists() else {}
+    before = json.loads(file.read_text())["rows"] if file.exists() else {}
     found: dict[str, list] = {name: [] for name in given.rows}
     for _ in range(given.repeats):
         for each, pairs in found.items():
@@ -210,15 +221,9 @@ def main() -> None:
             pair = [measured(work, who, workers, many) for many in (chunks, 2 * chunks)]
             pairs.append(pair)
             print(each, json.dumps(pair), flush=True)
-    rows |= {each: row(each, pairs) for each, pairs in found.items()}
-    rows = {each: rows[each] for each in ROWS if each in rows}
-    if alone := rows.get("computing, bare"):
-        key = "processor time of a chunk, ms"
-        for each, line in rows.items():
-            if each.startswith("computing") and line is not alone:
-                line["overhead, %"] = round(100 * (line[key] / alone[key] - 1), 2)
-    text = json.dumps({"machine": about, "rows": rows}, indent=1) + "\n"
-    file.write_text(text)
+        rows = table(before | {each: row(each, pairs) for each, pairs in found.items()})
+        text = json.dumps({"machine": about, "rows": rows}, indent=1) + "\n"
+        file.write_text(text)
     print(text)
 
 
