@@ -61,7 +61,7 @@ def run(folder: Path, side: int, *more: str) -> float:
 
 def told(refined) -> dict:
     """Return what a refined map says of itself."""
-    counts = np.bincount(refined["computed"].values, minlength=4).tolist()
+    counts = np.bincount(refined["computed"].values.ravel(), minlength=4).tolist()
     checked, wrong = counts[2] + counts[3], counts[3]
     found = {
         "samples": sum(counts),
