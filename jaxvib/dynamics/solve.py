@@ -20,6 +20,7 @@ _TIGHTEST, _RELATIVE_STEP = 1e-13, 1e-4
 # between them: those of a smooth function differ by h^2 of higher ones.
 _MOST_APART = 1e-2
 _NOISE = 1e3  # tolerances that a value may be off
+# Times 12 h, of five values: of fourth order, and one-sided ones of second order.
 _SLOPES = np.array([
     [1.0, -8.0, 0.0, 8.0, -1.0],
     [6.0, -24.0, 18.0, 0.0, 0.0],
