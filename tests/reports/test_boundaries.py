@@ -1,5 +1,6 @@
 """Checked against: where the linear motion grazes, in closed form, and stepped motions."""
 
+import dataclasses
 import shutil
 
 import numpy as np
@@ -112,6 +113,11 @@ def test_curves_of_another_system_or_over_other_parameters_are_refused(
         with_boundaries(pictures_of([line]), [line], lent)
     with pytest.raises(ValueError, match="allowed: a grid of the same two"):
         with_boundaries([], [read_run(random_study)], lent)
+    none = dataclasses.replace(
+        lent, results=lent.results | {"curve.kind": Variable(("curve",), np.zeros(0))}
+    )
+    with pytest.raises(ValueError, match="curves found no bifurcation"):
+        with_boundaries([], [run], none)
     lent.study["config"]["system"]["gap"] = 0.06
     with pytest.raises(ValueError, match=r"gap = 0.06 of curves, and 0.05 of first"):
         with_boundaries([], [run], lent)

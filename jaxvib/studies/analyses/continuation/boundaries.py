@@ -72,6 +72,8 @@ def _whole(axis: Axis, places: np.ndarray) -> Axis:
 def _check(run: Run, curves: Run) -> None:
     """Raise `ValueError` unless the curves are of the system that the maps are of."""
     paths = paths_of(curves)
+    if not curves.field("curve.kind").size:
+        raise ValueError(f"{curves.name} found no bifurcation whose curve could be drawn")
     if set(run.grid) != set(paths):
         raise ValueError(
             f"the curves of {curves.name} are over {paths[0]} and {paths[1]}, and "
