@@ -327,6 +327,21 @@ class ImpactSystem(Mechanical, Linear):
         """Return which freedoms are rotations, None where all translate."""
         return self.linear.rotations()
 
+    def turned(self, part) -> bool:
+        """Return whether a contact, load, friction or spring acts on angles alone.
+
+        What it declares in N and m is then in N m and rad. In a direction an angle has 1
+        or -1; other numbers at rotations are arms, m, along which it acts in N and m.
+        """
+        rotations = self.rotations()
+        if rotations is None or isinstance(part.direction, jax.core.Tracer):
+            return False
+        direction = np.asarray(part.direction)
+        if direction.shape != rotations.shape:  # of many systems at once
+            return False
+        along = direction != 0
+        return bool(np.all(rotations[along] & (np.abs(direction[along]) == 1)))
+
     def matrices(self) -> tuple[Float[Array, "n n"], ...]:
         """Return (M, D, C)."""
         return self.linear.matrices()

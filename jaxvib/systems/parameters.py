@@ -2,7 +2,8 @@
 
 import collections
 import dataclasses
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -119,7 +120,11 @@ def whole_path(path: str, known: Mapping[str, Parameter]) -> tuple[str, tuple[in
     raise ValueError(unknown_key("parameter", path, known))
 
 
-def _walk(node, keys=(), where=()) -> dict:
+def _walk(node, keys=(), where=(), turned=None) -> dict:
+    """Return each parameter by its keys: where it stands, and what was declared of it.
+
+    `turned`: of a tuple's owner, which of its parts act along rotations only.
+    """
     found = {}
     if isinstance(node, eqx.Module):
         for field in dataclasses.fields(node):
@@ -143,8 +148,9 @@ def _walk(node, keys=(), where=()) -> dict:
                     entry = Parameter(number, unit, "", Range())
                     found[(*keys, name)] = ((*step, position), entry)
             else:
-                inner = _walk(value, (*keys, field.name), step)
-                found |= _in_units(inner, getattr(node, "units", {}))
+                turned = getattr(node, "turned", None)
+                inner = _walk(value, (*keys, field.name), step, turned)
+                found |= _in_units(inner, getattr(node, "units", {}).get)
     elif isinstance(node, tuple):
         seen = collections.Counter()
         for position, item in enumerate(node):
@@ -152,18 +158,23 @@ def _walk(node, keys=(), where=()) -> dict:
             seen[name] += 1
             if seen[name] > 1:
                 name = f"{name}-{seen[name]}"
-            found |= _walk(item, (*keys, name), (*where, position))
+            inner = _walk(item, (*keys, name), (*where, position))
+            rotates = turned is not None and turned(item)
+            found |= _in_units(inner, _of_moments) if rotates else inner
     return found
 
 
-def _in_units(found: dict, units: Mapping[str, str]) -> dict:
+def _in_units(found: dict, unit_for: Callable[[str, str], str]) -> dict:
     """Return what was found in a part whose laws stand for something else than forces."""
-    if not units:
-        return found
     return {
-        keys: (where, dataclasses.replace(entry, unit=units.get(entry.unit, entry.unit)))
+        keys: (where, dataclasses.replace(entry, unit=unit_for(entry.unit, entry.unit)))
         for keys, (where, entry) in found.items()
     }
+
+
+def _of_moments(unit: str, _) -> str:
+    """Return the unit of a moment's law for that of a force's: N m/rad for N/m."""
+    return re.sub(r"\bN\b", "N m", re.sub(r"\bm\b", "rad", unit))
 
 
 def _get(node, where):

@@ -182,3 +182,45 @@ def test_traced_values_are_replaced_unseen():
     linear = jv.LinearSystem(np.eye(2), np.zeros((2, 2)), np.eye(2))
     changed = jax.jit(lambda value: jv.replace(linear, {"mass.0.0": value}).mass)(-1.0)
     assert float(changed[0, 0]) == -1.0
+
+
+def test_what_acts_on_angles_alone_is_in_newton_metres_and_radians():
+    tower = jv.assemble(
+        [
+            jv.TranslationTranslation(
+                "ground", "cart", mass=2.0, stiffness=50.0, damping=1.0
+            ),
+            jv.TranslationRotation("cart", "rod", mass=1.0, length=0.8, stiffness=3.0),
+        ]
+    )
+    at = {name: tower.direction(name) for name in ("cart", "rod")}
+    both = tower.direction({"cart": 1.0, "rod": 0.4})
+    system = jv.ImpactSystem(
+        tower,
+        [
+            jv.Contact(at["rod"], 0.1, jv.HuntCrossleyContact(5.0, 0.2), "rod"),
+            jv.Contact(both, 0.1, jv.HertzContact(5.0), "edge"),
+            jv.Contact(0.4 * at["rod"], 0.1, jv.LinearContact(5.0), "arm"),
+        ],
+        [
+            jv.AppliedLoad(at["rod"], jv.HarmonicLoad(1.0, 2.0), "torque"),
+            jv.AppliedLoad(at["cart"], jv.HarmonicLoad(1.0, 2.0), "push"),
+        ],
+        [jv.CoulombFriction(at["rod"], 0.1, name="hinge")],
+        [jv.NonlinearSpring(at["rod"], jv.PiecewiseLinearLaw([1.0, 2.0], [0.1]), "coil")],
+    )
+    units = {path: entry.unit for path, entry in jv.parameters(system).items()}
+    expected = {
+        "contacts.rod.gap": "rad", "contacts.rod.law.stiffness": "N m/rad^n",
+        "contacts.rod.law.damping": "s/rad", "contacts.edge.gap": "m",
+        "contacts.edge.law.stiffness": "N/m^1.5", "contacts.arm.gap": "m",
+        "loads.torque.law.amplitude": "N m",
+        "loads.push.law.amplitude": "N", "frictions.hinge.force": "N m",
+        "frictions.hinge.speed": "rad/s", "springs.coil.law.stiffness": "N m/rad",
+        "springs.coil.law.breaks": "rad",
+    }  # fmt: skip
+    assert {path: units[path] for path in expected} == expected
+    driven = jv.ImpactSystem(tower, (), system.loads[:1])
+    assert "amplitude 1 N m, frequency 2 rad/s" in repr(driven)
+    with pytest.raises(ValueError, match=r"law.stiffness = -1 N m/rad\^n"):
+        jv.replace(system, {"contacts.rod.law.stiffness": -1.0})

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import equinox as eqx
 import numpy as np
 
-from ..store.fields import Variable, variables
+from ..store.fields import Variable, unit_of, variables
 
 
 def orbit_variables(orbits, axis: str, fields: Mapping[str, str]) -> dict[str, Variable]:
@@ -19,7 +19,7 @@ def orbit_variables(orbits, axis: str, fields: Mapping[str, str]) -> dict[str, V
         name: Variable(
             (axis, *declared[name]["axes"]),
             np.asarray(getattr(orbits, name)),
-            declared[name]["unit"],
+            unit_of(orbits, name),
             words or declared[name]["description"],
         )
         for name, words in fields.items()

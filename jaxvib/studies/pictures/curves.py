@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...drawing.labels import shared
 from ...ensemble import undecided
 from ..store.finished import Run, spoken
 from .compared import look, named
@@ -11,7 +12,10 @@ from .picture import Axis, Chart, Choice, Line, Picture, Points
 from .regimes import periodic, sort_by_regime
 from .swept_planes import Plane, axis, long_paths, planes
 
-AMPLITUDE = "amplitude, half peak to peak (m)"
+
+def amplitude_label(runs: Sequence[Run]) -> str:
+    """Return what the axis of amplitudes says, with the units that freedoms have."""
+    return shared("amplitude, half peak to peak", [run.unit("amplitude") for run in runs])
 
 
 def amplitude_curves(runs: Sequence[Run]) -> Picture:
@@ -29,7 +33,13 @@ def amplitude_curves(runs: Sequence[Run]) -> Picture:
         "for all of them. Lines break where a sample did not settle.",
         f"Curves of amplitude over {spoken(plane.x_path)}, for {len(labels)} values of "
         f"{spoken(plane.y_path)}.",
-        (Chart(plane.x, Axis(AMPLITUDE, low=0.0, high=_top(lines)), tuple(lines)),),
+        (
+            Chart(
+                plane.x,
+                Axis(amplitude_label(runs), low=0.0, high=_top(lines)),
+                tuple(lines),
+            ),
+        ),
         choice=Choice(spoken(plane.y_path), labels),
         slices=plane.slices,
     )
@@ -40,7 +50,7 @@ def sweep_curves(runs: Sequence[Run]) -> list[Picture]:
     path = (long_paths(runs[0]) or runs[0].paths)[0]
     x = axis(runs[0], path)
     return [
-        _sweep(runs, x, "amplitude", AMPLITUDE, "Amplitude",
+        _sweep(runs, x, "amplitude", amplitude_label(runs), "Amplitude",
                "Half the peak-to-peak displacement of each body."),
         _sweep(runs, x, "largest_multiplier", "largest |Floquet multiplier|", "Stability",
                "Modulus of the largest Floquet multiplier over the orbit's own period; "

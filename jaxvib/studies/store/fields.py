@@ -49,8 +49,20 @@ def variables(result: object, leading: tuple[str, ...] = ()) -> dict[str, Variab
             inner = variables(value, leading)
             found |= {f"{field.name}.{name}": entry for name, entry in inner.items()}
         else:
-            found[field.name] = _labelled(field, np.asarray(value), leading, names)
+            entry = _labelled(field, np.asarray(value), leading, names)
+            unit = unit_of(result, field.name)
+            found[field.name] = dataclasses.replace(entry, unit=unit)
     return found
+
+
+def unit_of(result, name: str) -> str:
+    """Return the unit of a result's field; of displacements those that freedoms have."""
+    declared = type(result).__dataclass_fields__[name].metadata
+    unit, axes = declared.get("unit", ""), declared.get("axes", ())
+    units = getattr(getattr(result, "labels", None), "freedom_units", ())
+    if unit != "m" or axes[-1:] != ("freedom",) or not units:
+        return unit
+    return ", ".join(dict.fromkeys(units))
 
 
 def with_coordinates(
@@ -72,5 +84,5 @@ def _labelled(field, values: np.ndarray, leading, names) -> Variable:
             f"{field.name} has {values.ndim} axes; declared: {', '.join((*leading, *own))}"
         )
     own += tuple(f"{field.name}_{position}" for position in range(len(own), number))
-    unit = field.metadata.get("unit", "")
-    return Variable((*leading, *own), values, unit, field.metadata.get("description", ""))
+    words = field.metadata.get("description", "")
+    return Variable((*leading, *own), values, description=words)

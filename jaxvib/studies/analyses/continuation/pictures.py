@@ -8,7 +8,7 @@ import numpy as np
 from ....drawing.chosen_units import chosen_unit
 from ....ensemble import reason
 from ...pictures.compared import named
-from ...pictures.curves import AMPLITUDE
+from ...pictures.curves import amplitude_label
 from ...pictures.picture import Axis, Chart, Followers, Line, Notes, Picture
 from ...pictures.swept_planes import axis, value_text
 from ...store.finished import Run, spoken
@@ -39,7 +39,7 @@ def loading_curve(runs: Sequence[Run]) -> Picture:
     """Return what a branch of orbits is like against its parameter."""
     path = runs[0].paths[0]
     x = axis(runs[0], path)
-    amplitudes = Chart(x, Axis(AMPLITUDE), tuple(_amplitudes(runs, path)))
+    amplitudes = Chart(x, Axis(amplitude_label(runs)), tuple(_amplitudes(runs, path)))
     charts = [amplitudes, *_closer(runs, path, amplitudes)]
     for field, label in _FIELDS:
         charts.append(Chart(x, Axis(label), tuple(_curves(runs, path, field))))
@@ -96,7 +96,9 @@ def _closer(runs: Sequence[Run], path: str, whole: Chart) -> Iterator[Chart]:
     heights = np.concatenate([each.ravel() for each in inside])
     up = 0.06 * np.ptp(heights)
     x = dataclasses.replace(whole.x, low=float(low), high=float(high))
-    y = Axis(AMPLITUDE, low=float(heights.min() - up), high=float(heights.max() + up))
+    y = Axis(
+        amplitude_label(runs), low=float(heights.min() - up), high=float(heights.max() + up)
+    )
     title = "the same, where it changes"
     yield Chart(x, y, whole.layers, title, legend=False)
 
