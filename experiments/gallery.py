@@ -37,6 +37,7 @@ SHOWN = {
     "quick": "regimes",
     "regime_map": "regimes",
     "rotor_rub": "amplitude",
+    "tower_motion": "freedoms",
     "vibro_impact_2011": "amplitude",
     "wave_packet": "energy_density",
 }

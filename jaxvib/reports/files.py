@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ KINDS = ("svg", "pdf", "png", "csv")
 # inches: the widths of figures that journals ask for, of which none is cut or shrunk
 _COLUMN, _ONE_AND_A_HALF, _PAGE = 90 / 25.4, 140 / 25.4, 190 / 25.4
 _HEIGHT = 0.76  # of a chart, over its width
+_LETTERS = 12  # of a title of 8 points, in an inch
 _MOST_OPTIONS = 4  # of a slider, drawn side by side
 _STYLE: Any = {
     "svg.hashsalt": "jaxvib",
@@ -64,12 +66,28 @@ def _drawn(picture: Picture):
     places = figure.subplots(down, across, squeeze=False).flat[: len(panels)]
     for axes, chart in zip(places, panels, strict=True):
         draw(chart, axes, classes=False)
+        _fit(axes, width / across)
     for axes in figure.axes[len(panels) : across * down]:
         axes.remove()
     _legend(figure, picture, 1 if width == _COLUMN else 3)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # once for all three
     return figure
+
+
+def _fit(axes, width: float) -> None:
+    """Break the title where a panel of this width, in inches, ends; shrink its legend."""
+    title = axes.get_title(loc="left")
+    letters = int(width * _LETTERS)
+    axes.set_title(textwrap.fill(title, letters), loc="left", fontsize=8)
+    if width < _COLUMN and (legend := axes.get_legend()):
+        handles = legend.legend_handles
+        small = {
+            "fontsize": 6,
+            "labelspacing": 0.2,
+            "handlelength": 3,
+        }  # the least that journals print
+        axes.legend(handles=handles, frameon=False, **small)
 
 
 def _panels(picture: Picture) -> list[Chart]:
