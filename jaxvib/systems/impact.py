@@ -334,9 +334,10 @@ class ImpactSystem(Mechanical, Linear):
         or -1; other numbers at rotations are arms, m, along which it acts in N and m.
         """
         rotations = self.rotations()
-        if rotations is None or isinstance(part.direction, jax.core.Tracer):
+        direction = getattr(part, "direction", None)  # formulas have none
+        if rotations is None or isinstance(direction, jax.core.Tracer):
             return False
-        direction = np.asarray(part.direction)
+        direction = np.asarray(direction)
         if direction.shape != rotations.shape:  # of many systems at once
             return False
         along = direction != 0
