@@ -200,9 +200,19 @@ def orbit_of_shot(
         "result": evidence.result.astype(np.int32),
     }
     code = xp.where(evidence.found, 0, evidence.result)
-    return PeriodicOrbit(
-        **spoiled(whole, code, kept=("state", "period")), labels=system.labels
-    )
+    fields = spoiled(whole, code, kept=("state", "period"))
+    return (_of_numpy if xp is HOST else PeriodicOrbit)(**fields, labels=system.labels)
+
+
+def _of_numpy(**fields) -> PeriodicOrbit:
+    """Return an orbit of numpy's arrays, which `failed_if` or many at once make JAX's.
+
+    As where a pytree is put together, no kind of array is asked for.
+    """
+    orbit = object.__new__(PeriodicOrbit)
+    for name, value in fields.items():
+        object.__setattr__(orbit, name, value)
+    return orbit
 
 
 class _Values(NamedTuple):
@@ -308,17 +318,17 @@ def spoiled(fields: dict, code, kept: tuple[str, ...] = ("period",)) -> dict:
             return xp.where(failed, others[name], value).astype(value.dtype)
         return value
 
-    whole = {name: of(name, value) for name, value in fields.items()}
-    return jax.device_put(whole) if xp is HOST else whole
+    return {name: of(name, value) for name, value in fields.items()}
 
 
 def failed_if(orbit: PeriodicOrbit, code) -> PeriodicOrbit:
-    """Return an orbit with NaN instead of numbers where a reason code is not 0."""
+    """Return an orbit of JAX's arrays, with NaN where a reason code is not 0."""
     known = is_known(orbit, code)
     orbit, code = on_host((orbit, code)) if known else (orbit, code)
     names = [f.name for f in dataclasses.fields(orbit) if "unit" in f.metadata]
-    fields = {name: getattr(orbit, name) for name in names}
-    return PeriodicOrbit(**spoiled(fields, code), labels=orbit.labels)
+    fields = spoiled({name: getattr(orbit, name) for name in names}, code)
+    whole = jax.device_put(fields) if known else fields
+    return PeriodicOrbit(**whole, labels=orbit.labels)
 
 
 def _nan_slope(parameters):
