@@ -1,6 +1,6 @@
 """Shares of the basins of pyBasin's five systems, beside those that are published.
 
-    python -m experiments.published_basins [SYSTEM ...] [--grid] [--diffrax]
+    python -m experiments.published_basins [SYSTEM ...] [--grid] [--diffrax] [--links FILE]
 
 `basins` follows motions from period to period of a load, so Duffing's oscillator is its
 case (`basin_benchmark`). The other four have no load: here motions are followed by `flow`,
@@ -16,9 +16,11 @@ a span at a time, each until its attractor is told.
 
 Published: shares of 4000 starts by bSTAB (TUHH-DYN) that pyBasin keeps as its reference
 (github.com/adrianwix/pyBasin), of 10,000 for Duffing; of 500 for the network, from Menck,
-Heitzig, Marwan and Kurths, Nature Physics 9 (2013) 89, whose 400 links are in
-`rossler_network.txt`. The pendulum's share is an area besides, by scipy. With `--grid`
-the pendulum has a million starts and Duffing's oscillator 250,000, evenly on a grid.
+Heitzig, Marwan and Kurths, Nature Physics 9 (2013) 89, whose 400 links pyBasin has and
+this repository has not: `--links` is a file of them, as 0-1 0-2 and so on, without which
+the network is left out and its row stays. The pendulum's share is an area besides, by
+scipy. With `--grid` the pendulum has a million starts and Duffing's oscillator 250,000,
+evenly on a grid.
 `--diffrax` times the pendulum's study beside a vmap of diffrax's Dopri5, as pyBasin
 has it: to 1000 s at its tolerances. Writes `published_basins.json`.
 """
@@ -42,7 +44,6 @@ from experiments.benchmarks.regime_map import machine
 from jaxvib.ensemble import map_samples
 
 RESULT = Path(__file__).with_suffix(".json")
-LINKS = Path(__file__).with_name("rossler_network.txt")
 TAU = 2 * np.pi
 UNDECIDED = -1
 
@@ -195,14 +196,14 @@ def friction() -> Study:
     return Study(system, box, 20.0, 25, tell, published, 4000, 1e-6)
 
 
-def rossler() -> Study:
-    """Return the network with a coupling of 0.218.
+def rossler(links: str) -> Study:
+    """Return the network of links with a coupling of 0.218.
 
     Beyond 400, where a motion is lost, its time is slowed down: its path is the same.
     """
-    links = np.array([pair.split("-") for pair in LINKS.read_text().split()], int)
+    pairs = np.array([pair.split("-") for pair in links.split()], int)
     laplacian = np.zeros((100, 100))
-    np.add.at(laplacian, (links[:, 0], links[:, 1]), -1.0)
+    np.add.at(laplacian, (pairs[:, 0], pairs[:, 1]), -1.0)
     laplacian += laplacian.T
     laplacian -= np.diag(laplacian.sum(axis=1))
     spans = 200
@@ -323,11 +324,14 @@ def main() -> None:
     parser.add_argument("systems", nargs="*", help=f"of {', '.join(STUDIES)}")
     parser.add_argument("--grid", action="store_true")
     parser.add_argument("--diffrax", action="store_true")
+    parser.add_argument("--links", type=Path, help="file of the network's links")
     given = parser.parse_args()
+    if given.links is None and "rossler" in given.systems:
+        parser.error("rossler: its links are asked for, --links FILE")
     result = json.loads(RESULT.read_text()) if RESULT.exists() else {"shares": {}}
     result["machine"] = machine()
     for name in given.systems:
-        study = STUDIES[name]()
+        study = rossler(given.links.read_text()) if name == "rossler" else STUDIES[name]()
         on_grid = given.grid and name in SIDES
         starts = grid(study, SIDES[name]) if on_grid else drawn(study, NUMBERS[name])
         began = time.process_time()
