@@ -96,9 +96,11 @@ def _computed(study: Study, system, part: slice) -> dict[str, Variable]:
 
 
 def _shown(values) -> str:
-    return ", ".join(f"{value:.10g}" for value in np.ravel(values))
+    return ", ".join(
+        "nan" if np.isnan(value) else f"{value:.10g}" for value in np.ravel(values)
+    )
 
 
 def _beside(stored, again) -> str:
-    same = np.array_equal(stored, again, equal_nan=np.asarray(again).dtype.kind == "f")
+    same = np.array_equal(stored, again, equal_nan=np.asarray(again).dtype.kind in "fc")
     return "" if same else f"; stored: {_shown(stored)}"

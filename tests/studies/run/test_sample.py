@@ -63,6 +63,24 @@ def test_what_is_stored_otherwise_is_told(study, monkeypatch):
     assert line.endswith("1 rad/s; stored: 2")
 
 
+def test_what_both_do_not_know_is_no_difference(study, monkeypatch):
+    from jaxvib.studies.run import sample
+
+    def unknown(function):
+        def found(*arguments, **more):
+            fields = dict(function(*arguments, **more))
+            nothing = np.full((1, 1), complex(np.nan, 0.0))
+            fields["frequencies"] = SimpleNamespace(values=nothing, unit="rad/s")
+            return fields
+
+        return found
+
+    for name in ("stored_fields", "_computed"):
+        monkeypatch.setattr(sample, name, unknown(getattr(sample, name)))
+    (line,) = (each for each in sample_again(study, 2) if each.startswith("frequencies"))
+    assert line.split() == ["frequencies", "nan", "rad/s"]
+
+
 def test_the_config_of_a_sample_alone_gives_that_sample(study, tmp_path):
     config = tmp_path / "one.toml"
     done = invoke("sample", study, 1, "--config", config)
