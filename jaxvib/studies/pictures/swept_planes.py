@@ -146,7 +146,9 @@ def slider_samples(
     return samples, Choice(", ".join(map(spoken, run.paths)), labels)
 
 
-def sample_text(run: Run, sample: int, paths: Sequence[str] | None = None) -> str:
+def sample_text(
+    run: Run, sample: int | np.integer, paths: Sequence[str] | None = None
+) -> str:
     """Return paths with their values at a sample, all swept ones unless some are named."""
     chosen = run.paths if paths is None else paths
     return ", ".join(value_text(run, path, run.field(path)[sample]) for path in chosen)
