@@ -82,12 +82,10 @@ def _fit(axes, width: float) -> None:
     axes.set_title(textwrap.fill(title, letters), loc="left", fontsize=8)
     if width < _COLUMN and (legend := axes.get_legend()):
         handles = legend.legend_handles
-        small = {
-            "fontsize": 6,
-            "labelspacing": 0.2,
-            "handlelength": 3,
-        }  # the least that journals print
-        axes.legend(handles=handles, frameon=False, **small)
+        # Six points are the least that journals print.
+        axes.legend(
+            handles=handles, frameon=False, fontsize=6, labelspacing=0.2, handlelength=3
+        )
 
 
 def _panels(picture: Picture) -> list[Chart]:

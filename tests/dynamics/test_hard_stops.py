@@ -11,7 +11,7 @@ import scipy.linalg
 import scipy.optimize
 
 import jaxvib as jv
-from jaxvib.dynamics.engines import engine_for
+from jaxvib.dynamics.engines import EventEngine, engine_for
 from jaxvib.dynamics.events import travel
 from jaxvib.dynamics.flow import observe, solve_system, watch
 from jaxvib.ensemble import Reason
@@ -573,3 +573,46 @@ def test_bodies_that_rest_in_a_row_hold_where_statics_says():
         assert np.all(rates[1 if gap else 0 :] < 1e-9)
         np.testing.assert_allclose(force * rates, 0.0, atol=1e-9)
     assert len({tuple(force > 0) for force in forces}) > 5
+
+
+def scaled(scale, bodies, engine="event"):
+    """Return bodies on their own, w^2 = 4 s, the first before a stop, 1 m from rest."""
+    eye = jnp.eye(bodies)
+    linear = jv.LinearSystem(scale * eye, 0.0 * scale * eye, 4.0 * scale**2 * eye)
+    stop = jv.Contact(eye[0], 0.0, jv.RestitutionContact(0.5))
+    system = jv.ImpactSystem(linear, [stop], [])
+    state = jnp.concatenate([-jnp.ones(bodies), jnp.zeros(bodies)])
+    return state, lambda state: jv.flow(system, state, 0.0, 1.3, rtol=1e-12, engine=engine)
+
+
+def free(scale):
+    """Return the matrix that takes a state of one of them over 1.3 s, without a stop."""
+    w = 2 * jnp.sqrt(scale)
+    cosine, sine = jnp.cos(1.3 * w), jnp.sin(1.3 * w)
+    return jnp.array([[cosine, sine / w], [-w * sine, cosine]])
+
+
+@pytest.mark.slow
+def test_derivatives_of_monodromies_by_many_numbers_are_the_closed_form():
+    # 48 numbers of matrices move, and states: more than are carried beside one motion.
+    def monodromy(scale):
+        state, end = scaled(scale, 4)
+        return jax.jacfwd(end)(state)
+
+    exact = jax.jacfwd(free)(1.1)
+    found = jax.jacfwd(monodromy)(1.1)
+    np.testing.assert_allclose(found[2::4, 2::4], exact, atol=1e-12)
+    np.testing.assert_allclose(found[::4, ::4], -0.5 * exact, atol=1e-12)
+    np.testing.assert_allclose(jax.jacrev(monodromy)(1.1), found, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_third_derivatives_are_the_closed_form():
+    def end(scale):
+        state, go = scaled(scale, 1, EventEngine(order=6))
+        return go(state)
+
+    third, exact = end, lambda scale: 0.5 * free(scale)[:, 0]
+    for _ in range(3):
+        third, exact = jax.jacfwd(third), jax.jacfwd(exact)
+    np.testing.assert_allclose(third(1.1), exact(1.1), atol=1e-10)

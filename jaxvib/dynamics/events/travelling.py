@@ -23,9 +23,10 @@ def travel_problem(
 
     `static`: what of the system is no parameter; `order`: see `Asked`. Each event's time
     depends on state and parameters as its last Newton step does, so that the sensitivities,
-    all taken at once, are exact for the steps taken. So are second derivatives. With an
-    `integrand`, a function of the equation and a state that the library knows by its name,
-    the end is the state and the integral along the motion after it.
+    all taken at once, are exact for the steps taken. So are higher derivatives, forward and
+    reverse; from the third on they go by XLA, which takes minutes where there are Hertz
+    contacts. With an `integrand`, a function of the equation and a state that the library
+    knows by its name, the end is the state and the integral along the motion after it.
     """
 
     @jax.custom_jvp
@@ -194,11 +195,19 @@ def _sensitivities_of(static, tree, moves, order, integrand):
             return (value, moved), ()
 
         where, along_rows = (moving, d_moving), (rows, d_rows)
-        (_, moved), (_, sensitivities), _ = _columns(pushed, where, along_rows)
+        (_, moved), (_, sensitivities), _ = _along_rows(pushed, where, along_rows)
         return moved, sensitivities
 
     known = static, moves, order, integrand
     compiled, second = library_kernel(along, *known), library_kernel(turned, *known)
+
+    @jax.custom_jvp
+    def turn(moving, rows, others, change):
+        return second(moving, rows, others, change)
+
+    @turn.defjvp
+    def higher(primals, tangents):
+        return jax.jvp(turned, primals, tangents)
 
     @jax.custom_jvp
     def sensitivities(moving, rows, others):
@@ -208,13 +217,14 @@ def _sensitivities_of(static, tree, moves, order, integrand):
         moving, rows, others = primals
         d_moving, *d_others = tangents
         found = sensitivities(*primals)
-        end, columns, _ = found
         basis, weights = basis_of(moving, (rows, others), d_moving, tuple(d_others))
+        turns = jax.vmap(functools.partial(turn, *primals))
         if basis is None:
-            changes = jnp.zeros_like(end), jnp.zeros_like(columns)
+            changes = tuple(map(jnp.zeros_like, found[:2]))
+        elif len(weights) > MOST_SENSITIVITIES:
+            changes = contracted(turns, basis, weights)
         else:
-            turns = jax.vmap(lambda change: second(moving, rows, others, change))(basis)
-            changes = tuple(jnp.tensordot(weights, turn, 1) for turn in turns)
+            changes = tuple(jnp.tensordot(weights, each, 1) for each in turns(basis))
         no_change = np.zeros((), jax.dtypes.float0)
         return found, (*changes, (no_change, no_change))
 
@@ -222,15 +232,15 @@ def _sensitivities_of(static, tree, moves, order, integrand):
     return sensitivities
 
 
-def _columns(function, moving, rows):
-    """Return what `function(moving)` gives, a value and more, with columns along rows."""
+def _along_rows(function, moving, rows):
+    """Return a value of `function(moving)`, its sensitivities along rows, and the rest."""
     if tangents.printing():
         return tangents.side_by_side(function, moving, rows)
 
-    def column(row):
+    def sensitivity(row):
         return jax.jvp(function, (moving,), (row,), has_aux=True)
 
-    return jax.vmap(column, out_axes=(None, 0, None))(rows)
+    return jax.vmap(sensitivity, out_axes=(None, 0, None))(rows)
 
 
 def _travel_sensitivities(equation, state, rows, t0, t1, rtol, asked: Asked):
