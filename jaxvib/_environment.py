@@ -142,6 +142,12 @@ def study_times_file() -> str:
     return os.path.join(_cache_root(), "studies.json")
 
 
+def programs_kept() -> bool:
+    """Return whether any compiled program is kept where this process looks for it."""
+    folder = os.environ.get("JAX_COMPILATION_CACHE_DIR") or cache_folder()
+    return os.path.isdir(folder) and bool(os.listdir(folder))
+
+
 def kept_files() -> list[str]:
     """Return this user's files of compiled programs and kernels, of all versions."""
     return [

@@ -165,8 +165,14 @@ def check(config: str, assignments: tuple[str, ...], measure: bool, as_json: boo
     use_compilation_cache()
     from .studies.run import estimate  # and JAX, after the config is checked
 
+    def draw(folder: Path) -> None:
+        from .reports import write_report
+
+        write_report(folder)
+
     try:
-        found = estimate.estimate(study, study.directory, started if measure else None)
+        measured_from = started if measure else None
+        found = estimate.estimate(study, study.directory, measured_from, draw)
     except ValueError as error:
         raise Refusal(str(error)) from None
     tell(found, estimate.lines, as_json=as_json)

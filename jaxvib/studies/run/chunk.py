@@ -83,6 +83,9 @@ class Silent:
     def advance(self, samples: int) -> None:
         """Count samples as done."""
 
+    def fail(self, samples: int) -> None:
+        """Count samples as failed."""
+
     def say(self, line: str) -> None:
         """Print a line."""
 

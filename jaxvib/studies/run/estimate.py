@@ -1,6 +1,7 @@
 """What a study would cost: samples, memory and time, before anything runs."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +20,25 @@ _TAKEN = "holds a study already"
 
 
 def estimate(
-    study: Study, directory: Path, measured_from: float | None = None
+    study: Study,
+    directory: Path,
+    measured_from: float | None = None,
+    draw: Callable[[Path], object] = lambda folder: None,
 ) -> dict[str, Any]:
-    """Return samples, memory and time of a study; nothing is stored.
+    """Return samples, memory and time of a study; nothing is kept of it.
 
     The time is that of the last run on this machine of the same structure, or else of the
     same kinds, taken to the number of samples; without one nothing is known of it.
-    `measured_from`: when the command began, by `time.monotonic`, to compute a few samples
-    instead. **Raises:** `ValueError` for a study that could not be run here.
+    `seconds` is that of a run now, `cold` that of one for which nothing is compiled yet,
+    where it is known. **Arguments:** `measured_from`: when the command began, by
+    `time.monotonic`, to compute a few samples instead; `draw`: makes the report in a
+    study's folder, which is measured then. **Raises:** `ValueError` for a study that could
+    not be run here.
     """
-    _, device = choose(study.run.device)
+    device, line = choose(study.run.device)
     build(study)
     if measured_from is not None:
-        remember(study, measure(study, measured_from))
+        remember(study, measure(study, measured_from, device, draw))
     took = recall(study)
     return {
         "study": study.title,
@@ -42,7 +49,7 @@ def estimate(
         "evidence": study.run.evidence,
         "rtol": study.run.rtol,
         "chunks": number_of_chunks(study),
-        "device": device,
+        "device": line,
         "cores": os.cpu_count() or 1,
         "memory_needed": needed(study),
         "memory_here": memory(),
@@ -74,8 +81,12 @@ def lines(found: dict[str, Any]) -> list[str]:
 def _expected(study: Study, took: dict[str, Any] | None) -> dict[str, Any] | None:
     if took is None:
         return None
-    others = took["startup"] + took["compile"] + took["after"]
-    return took | {"seconds": others + took["each"] * study.samples}
+    others = took["startup"] + took["after"] + took["each"] * study.samples
+    made = took["cold_compile"]
+    return took | {
+        "seconds": others + took["compile"],
+        "cold": None if made is None else others + made,
+    }
 
 
 def _told(found: dict[str, Any]) -> str:
@@ -90,11 +101,15 @@ def _told(found: dict[str, Any]) -> str:
         source = f"{some} took in the last run of this structure"
     else:
         source = f"{some} took in the last run of these kinds; another structure may differ"
-    made = "load or trace programs" if time["same"] else "compile"
+    made = "load or trace programs" if time["kept"] else "compile"
+    cold = ""
+    if time["kept"] and time["cold"] is not None:
+        cold = f" ({duration(time['cold'])} where nothing is compiled yet)"
     return (
-        f"{'at least' if time['bound'] else 'about'} {duration(time['seconds'])}: "
+        f"{'at least' if time['bound'] else 'about'} {duration(time['seconds'])}{cold}: "
         f"{duration(time['startup'])} to start, {duration(time['compile'])} to {made}, "
-        f"{time['each']:.2g} s for each sample{spread}; as {source}"
+        f"{time['each']:.2g} s for each sample{spread}, {duration(time['after'])} to sum "
+        f"up and draw; as {source}"
     )
 
 

@@ -1,29 +1,40 @@
 """What a study takes, from a few of its samples."""
 
+import dataclasses
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..analyses.kinds import ANALYSES
 from ..config import samples
+from ..config.values import Values
 from ..store.compiling import Compiling
 from .chunk import Silent, build
 from .computing import compute_part
+from .execute import execute, open_store
 from .study import Study
+from .summary import summary
 
 _SIZES = (4, 16, 64, 256, 1024)  # samples at a time
 _ENOUGH = 10.0  # s, after which no more are tried at a time
 _BATCHES = 3  # of the last size, for the spread
+_DRAWN = 64  # samples of the study that is stored and drawn, at most
 
 
-def measure(study: Study, started: float) -> dict[str, Any]:
-    """Compute some samples, store nothing, and return what `past.remember` takes.
+def measure(
+    study: Study, started: float, device: str, draw: Callable[[Path], object]
+) -> dict[str, Any]:
+    """Compute some samples, keep nothing, and return what `past.remember` takes.
 
     They are drawn at random from all, more at a time until that takes a while, as lanes
     share what a loop costs; `low` and `high` are the least and most seconds a sample of
-    batches of the last size. **Arguments:** `started`: by `time.monotonic`.
+    batches of the last size. Then a study of a few of them is run as a whole, for what it
+    takes to store, sum up and draw. **Arguments:** `started`: by `time.monotonic`;
+    `device`: as it is recorded; `draw`: makes the report in a study's folder.
     **Raises:** `ValueError` for a study that is computed in one piece.
     """
     kind = ANALYSES[study.analysis.kind]
@@ -35,9 +46,9 @@ def measure(study: Study, started: float) -> dict[str, Any]:
     system = build(study)
     order = np.random.default_rng(0)
     begun = time.monotonic()
-    rates: list[float] = []
+    took: dict[int, list[float]] = {}  # seconds without compiling, by size
 
-    def batch(size: int) -> float:
+    def batch(size: int) -> None:
         chosen = order.integers(study.samples, size=size)
 
         def draw(part: slice) -> Mapping[str, np.ndarray]:
@@ -46,26 +57,72 @@ def measure(study: Study, started: float) -> dict[str, Any]:
 
         before, made = time.monotonic(), compiling.seconds
         compute_part(study, system, draw, slice(0, size), Silent(), among=size)
-        return (time.monotonic() - before - (compiling.seconds - made)) / size
+        spent = time.monotonic() - before - (compiling.seconds - made)
+        took.setdefault(size, []).append(spent)
 
     with Compiling() as compiling:
         sizes = [size for size in _SIZES if size <= study.samples] or [study.samples]
+        batch(sizes[0])
+        first = took.pop(sizes[0])[0]  # in which modules were imported, too
         for size in sizes:
-            rates = [batch(size)]
+            batch(size)
             if time.monotonic() - begun - compiling.seconds > _ENOUGH:
                 break
-        rates += [batch(size) for _ in range(_BATCHES - 1)]
+        for _ in range(_BATCHES - 1):
+            batch(size)
+        few = max(n for n in took if n <= _DRAWN)
+        after = _whole(study, few, device, draw, compiling) - took[few][0]
+    rates = [seconds / size for seconds in took[size]]
     return {
         "samples": _BATCHES * size,
-        "startup": begun - started,
+        "startup": begun - started + max(0.0, first - took[sizes[0]][0]),
         "compile": compiling.seconds,
         "backend": compiling.backend_seconds,
         "each": float(np.mean(rates)),
         "low": min(rates),
         "high": max(rates),
-        "after": 0.0,
+        "after": max(0.0, after),
         "cold": compiling.cold,
     }
+
+
+def _whole(study: Study, few: int, device: str, draw, compiling: Compiling) -> float:
+    """Return the seconds that a study of so many samples takes, compiling left out."""
+    small = _thinned(study, few)
+    before, made = time.monotonic(), compiling.seconds
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        store = open_store(small, place, device, resume=False)
+        execute(small, build(small), store, Silent(), before)
+        summary(small, place)
+        if small.output.report:
+            draw(place)
+        return time.monotonic() - before - (compiling.seconds - made)
+
+
+def _thinned(study: Study, number: int) -> Study:
+    """Return a study of so many of a study's samples; of a grid the next smaller one."""
+    sampling, paths = study.sampling, study.paths
+    if sampling.count is not None:
+        sampling = sampling.model_copy(update={"count": number})
+    else:
+        along = 1 if sampling.method == "paired" else len(paths)
+        each = max(1, int(number ** (1 / along) + 1e-9))
+        paths = {path: _some(values, each) for path, values in paths.items()}
+    alone = {"workers": 1, "cluster": None, "distributed": False}
+    return dataclasses.replace(
+        study,
+        sampling=sampling,
+        paths=paths,
+        samples=samples.number_of(sampling, paths),
+        run=study.run.model_copy(update=alone),
+    )
+
+
+def _some(values: Values, number: int) -> Values:
+    listed = values.listed()
+    places = np.linspace(0, len(listed) - 1, min(number, len(listed))).round().astype(int)
+    return Values(values=listed[places].tolist())
 
 
 def _one(study: Study, number: int) -> dict[str, np.ndarray]:

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ..._environment import study_times_file
+from ..._environment import programs_kept, study_times_file
 from ..store.provenance import versions
 from ..store.times import read_times
 from .study import Study
@@ -62,8 +62,10 @@ def remember_run(study: Study, directory: Path, seconds: float) -> None:
 def recall(study: Study) -> dict[str, Any] | None:
     """Return what such a study took last, and what of it to expect; `None` if unknown.
 
-    `same`: whether that was one of the same structure, whose programs are kept. Otherwise
-    it was the last one of the same kinds, and programs are to be compiled.
+    `same`: whether that was one of the same structure; otherwise it was the last one of
+    the same kinds. `kept`: whether its programs are, so that they need not be compiled.
+    `cold_compile`: the seconds of one who had to compile them all, `None` if nobody had;
+    `bound`: whether it is to be compiled and nobody knows for how long.
     """
     found = _read()
     entry = found.get(_structure(study))
@@ -75,12 +77,14 @@ def recall(study: Study) -> dict[str, Any] | None:
     if entry is None:
         return None
     took = dict(entry[entry["last"]])
-    cold = entry.get("cold")
-    if same and took["cold"]:
+    cold = entry["cold"]["compile"] if "cold" in entry else None
+    kept = same and programs_kept()
+    if kept and took["cold"]:
         took["compile"] -= took["backend"]  # loading takes next to nothing
-    if not same and cold is not None:
-        took["compile"] = cold["compile"]
-    return took | {"same": same, "bound": not same and cold is None}
+    if not kept and cold is not None:
+        took["compile"] = cold
+    bound = not kept and cold is None
+    return took | {"same": same, "kept": kept, "cold_compile": cold, "bound": bound}
 
 
 def _structure(study: Study) -> str:
