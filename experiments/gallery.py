@@ -33,6 +33,7 @@ SHOWN = {
     "brake": "amplitude",
     "chain_with_stop": "energy_density",
     "damper_front": "pareto_front",
+    "duffing": "regimes",
     "pendulum": "amplitude_curves",
     "quick": "regimes",
     "regime_map": "regimes",

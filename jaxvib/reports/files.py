@@ -19,6 +19,7 @@ KINDS = ("svg", "pdf", "png", "csv")
 _COLUMN, _ONE_AND_A_HALF, _PAGE = 90 / 25.4, 140 / 25.4, 190 / 25.4
 _HEIGHT = 0.76  # of a chart, over its width
 _LETTERS = 12  # of a title of 8 points, in an inch
+_HANDLE = 5  # letters as wide as a legend's line with what is left free around it
 _MOST_OPTIONS = 4  # of a slider, drawn side by side
 _STYLE: Any = {
     "svg.hashsalt": "jaxvib",
@@ -82,10 +83,16 @@ def _fit(axes, width: float) -> None:
     axes.set_title(textwrap.fill(title, letters), loc="left", fontsize=8)
     if width < _COLUMN and (legend := axes.get_legend()):
         handles = legend.legend_handles
+        said = sum(len(handle.get_label()) + _HANDLE for handle in handles)
+        room = not title and said < letters
         # Six points are the least that journals print.
         axes.legend(
-            handles=handles, frameon=False, fontsize=6, labelspacing=0.2, handlelength=3
-        )
+            handles=handles, frameon=False, fontsize=6, labelspacing=0.2,
+            handlelength=2 if room else 3,
+            # Above what is drawn, on one line, where a title would be.
+            **({"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": len(handles),
+                "borderpad": 0} if room else {}),
+        )  # fmt: skip
 
 
 def _panels(picture: Picture) -> list[Chart]:

@@ -9,7 +9,7 @@ from ...ensemble import undecided
 from ..store.finished import Run, spoken
 from .compared import look, named
 from .picture import Axis, Chart, Choice, Line, Picture, Points
-from .regimes import periodic, sort_by_regime
+from .regimes import periodic, sort_by_regime, touching
 from .swept_planes import Plane, axis, long_paths, planes
 
 
@@ -49,16 +49,18 @@ def sweep_curves(runs: Sequence[Run]) -> list[Picture]:
     """Return what a sweep of a single path shows: one picture for each quantity."""
     path = (long_paths(runs[0]) or runs[0].paths)[0]
     x = axis(runs[0], path)
-    return [
+    found = [
         _sweep(runs, x, "amplitude", amplitude_label(runs), "Amplitude",
                "Half the peak-to-peak displacement of each body."),
         _sweep(runs, x, "largest_multiplier", "largest |Floquet multiplier|", "Stability",
                "Modulus of the largest Floquet multiplier over the orbit's own period; "
                "above 1 the orbit is unstable."),
-        _sweep(runs, x, "max_contact_force", "peak contact force (N)", "Peak contact force",
-               "The largest contact force over the orbit's period."),
-        _regimes(runs, x),
     ]  # fmt: skip
+    if touching(runs):
+        text = "The largest contact force over the orbit's period."
+        label, title = "peak contact force (N)", "Peak contact force"
+        found.append(_sweep(runs, x, "max_contact_force", label, title, text))
+    return [*found, _regimes(runs, x)]
 
 
 def _amplitude_lines(plane: Plane, runs: Sequence[Run]):

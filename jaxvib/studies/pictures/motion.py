@@ -32,23 +32,22 @@ def motion(runs: Sequence[Run]) -> Picture | None:
         Line(times, column, "contact force", 5 + contact, legend=False)
         for contact, column in enumerate(force.T)
     )
+    plane = Chart(Axis("displacement (m)"), Axis("velocity (m/s)"), orbit)
+    over_time = Chart(Axis("time (s)"), Axis("contact force (N)"), forces)
+    beside = ", and its contact force over time" if forces else ""
     return Picture(
         "orbit",
         "One orbit",
-        f"A settled motion in the phase plane, and its contact force over time: {at}.",
-        f"Phase plane and contact force of the orbit at {at}.",
-        (
-            Chart(Axis("displacement (m)"), Axis("velocity (m/s)"), orbit),
-            Chart(Axis("time (s)"), Axis("contact force (N)"), forces),
-            _strongest(times, force),
-        ),
+        f"A settled motion in the phase plane{beside}: {at}.",
+        f"Phase plane{' and contact force' if forces else ''} of the orbit at {at}.",
+        (plane, over_time, _strongest(times, force)) if forces else (plane,),
         view="motion",
     )
 
 
 def _strongest(times: np.ndarray, force: np.ndarray) -> Chart:
     """Return the strongest contact by itself: it may last a thousandth of the motion."""
-    column = force[:, np.argmax(force.max(0))] if force.size else np.zeros(len(times))
+    column = force[:, np.argmax(force.max(0))]
     peak = int(np.argmax(column))
     apart = np.flatnonzero(column == 0)
     first = max(apart[apart < peak], default=0)

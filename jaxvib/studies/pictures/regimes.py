@@ -66,6 +66,11 @@ def periodic(run: Run) -> np.ndarray:
     return run.field("result") == Reason.SUCCESS
 
 
+def touching(runs: Sequence[Run]) -> bool:
+    """Return whether any sample has a contact, so that its force is worth a picture."""
+    return any((run.field("max_contact_force") > 0).any() for run in runs)
+
+
 def regime_name(periods: int, contacts: int) -> str:
     """Return the name of the regime of period n with k contacts per orbit."""
     return f"period {periods} with {contacts} contact{'' if contacts == 1 else 's'}"

@@ -16,7 +16,7 @@ from .store import has_study
 from .thinned import MOST_SHOWN, kept
 from .times import read_times
 
-_SECTIONS = frozenset({"modules", "contacts", "loads", "linear", "law"})
+_SECTIONS = frozenset({"modules", "contacts", "loads", "linear", "law", "variables"})
 
 
 @dataclasses.dataclass(frozen=True)

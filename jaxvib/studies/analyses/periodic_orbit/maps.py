@@ -7,7 +7,13 @@ import numpy as np
 from ....drawing import colours
 from ...pictures.changes import change_maps
 from ...pictures.picture import Chart, Classes, Picture, Scale, Share
-from ...pictures.regimes import Sorting, periodic, sort_by_regime, sort_by_verdict
+from ...pictures.regimes import (
+    Sorting,
+    periodic,
+    sort_by_regime,
+    sort_by_verdict,
+    touching,
+)
 from ...pictures.swept_planes import Plane, planes
 from ...store.finished import Run, spoken
 
@@ -16,8 +22,8 @@ _NO_CONTACT = ("no contact", colours.NO_CONTACT)
 
 def maps(runs: Sequence[Run]) -> list[Picture]:
     """Return the maps of one or several grid studies of periodic orbits."""
-    each = [regime_map(runs), stability_map(runs), force_map(runs), contacts_map(runs)]
-    return [*each, *change_maps(runs)]
+    of_contacts = [force_map(runs), contacts_map(runs)] if touching(runs) else []
+    return [regime_map(runs), stability_map(runs), *of_contacts, *change_maps(runs)]
 
 
 def regime_map(runs: Sequence[Run]) -> Picture:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...pictures.picture import Chart, Picture, Points, Scale
-from ...pictures.regimes import periodic, sort_by_regime
+from ...pictures.regimes import periodic, sort_by_regime, touching
 from ...pictures.swept_planes import axis
 from ...store.finished import Run, spoken
 
@@ -20,18 +20,22 @@ def scatters(runs: Sequence[Run]) -> list[Picture]:
     forces = [np.where(run.failed, np.nan, run.field("max_contact_force")) for run in runs]
     moduli = [np.where(periodic(r), r.field("largest_multiplier"), np.nan) for r in runs]
     positive = [np.where(force > 0, force, np.nan) for force in forces]
-    return [
+    found = [
         _scatter(runs, regimes, sorting.classes, "regimes", "Regimes",
                  "Each sample's settled motion: its period in load periods, and its "
                  "contacts (onsets) over that period.", sorting.shares),
         _scatter(runs, moduli, _scale("largest |multiplier|", "sea", moduli),
                  "stability", "Stability", "Modulus of the largest Floquet multiplier "
                  "over the orbit's own period; periodic orbits only."),
-        _scatter(runs, positive,
-                 _scale("peak contact force (N)", "cividis", positive, log=True, unit="N"),
-                 "peak_force", "Peak contact force", "The largest contact force over the "
-                 "orbit's period; only samples with contact are shown."),
     ]  # fmt: skip
+    if touching(runs):
+        scale = _scale("peak contact force (N)", "cividis", positive, log=True, unit="N")
+        found.append(
+            _scatter(runs, positive, scale, "peak_force", "Peak contact force",
+                     "The largest contact force over the orbit's period; only samples "
+                     "with contact are shown.")
+        )  # fmt: skip
+    return found
 
 
 def _scatter(runs, values, paint, name, title, text, shares=()) -> Picture:
