@@ -165,14 +165,9 @@ def check(config: str, assignments: tuple[str, ...], measure: bool, as_json: boo
     use_compilation_cache()
     from .studies.run import estimate  # and JAX, after the config is checked
 
-    def draw(folder: Path) -> None:
-        from .reports import write_report
-
-        write_report(folder)
-
     try:
         measured_from = started if measure else None
-        found = estimate.estimate(study, study.directory, measured_from, draw)
+        found = estimate.estimate(study, study.directory, measured_from, _drawn)
     except ValueError as error:
         raise Refusal(str(error)) from None
     tell(found, estimate.lines, as_json=as_json)
@@ -199,10 +194,8 @@ def report(directory: Path, others: tuple[Path, ...]) -> None:
     folders = map(str, (directory, *others))
     again = shlex.join(["jaxvib", "report", *folders])
     _ending.say(lambda: f"again: {again}")
-    from .reports import write_report
-
     try:
-        click.echo(printable(str(write_report(directory, *others))))
+        click.echo(printable(str(_drawn(directory, *others))))
     except (FileNotFoundError, ValueError) as error:
         raise Refusal(str(error)) from None
     except OSError as error:
@@ -358,6 +351,12 @@ def cite() -> None:
     from .citation import citation
 
     click.echo(citation())
+
+
+def _drawn(directory: Path, *others: Path) -> Path:
+    from .reports import write_report  # and matplotlib
+
+    return write_report(directory, *others)
 
 
 def _refuse_without_study(*directories: Path) -> None:
