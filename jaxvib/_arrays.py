@@ -54,6 +54,12 @@ def loop(goes_on: Callable, step: Callable, first):
     return state
 
 
+def per_lane(value, like):
+    """Return numbers of lanes with as many axes as an array of each of them has."""
+    more = np.ndim(like) - np.ndim(value)
+    return library_of(value).expand_dims(value, tuple(range(-more, 0)))
+
+
 def frozen(value):
     """Return a value without derivatives."""
     return value if library_of(value) is HOST else jax.lax.stop_gradient(value)
@@ -77,6 +83,10 @@ def _nan_where_it_fails(function: Callable) -> Callable:
             with np.errstate(invalid="ignore"):
                 return function(matrix, *others, **settings)
         except np.linalg.LinAlgError:
+            if np.ndim(matrix) > 2:  # one of many is in its way: each is asked alone
+                each = (np.broadcast_to(o, (len(matrix), *np.shape(o)[1:])) for o in others)
+                alone = zip(matrix, *each, strict=True)
+                return np.stack([quiet(*one, **settings) for one in alone])
             like = others[0] if function is np.linalg.solve else matrix
             scalar = function in (np.linalg.cond, np.linalg.norm, np.linalg.det)
             return np.float64(np.nan) if scalar else np.full_like(like, np.nan)

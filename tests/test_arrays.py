@@ -51,3 +51,17 @@ def test_loops_are_the_same_known_or_traced():
     known = cube((np.float64(3.0), np.int32(0)))
     assert isinstance(known[0], np.float64)
     np.testing.assert_array_equal(known, jax.jit(cube)((3.0, 0)))
+
+
+@pytest.mark.parametrize("name", ["solve", "inv", "cond", "norm", "eig"])
+def test_a_matrix_that_fails_spoils_none_beside_it(name):
+    many = np.stack([2 * np.eye(3), SINGULAR, SPOILED if name != "eig" else SINGULAR])
+    others = {"solve": [np.ones((3, 3, 1))]}.get(name, [])
+    settings = {"axis": (-2, -1)} if name == "norm" else {}
+    function = getattr(HOST.linalg, name)
+    with np.errstate(all="ignore"):
+        found = function(many, *others, **settings)
+        alone = [function(one, *(o[0] for o in others), **settings) for one in many]
+    expected = jax.tree.map(lambda *each: np.stack(each), *alone)
+    jax.tree.map(np.testing.assert_array_equal, found, expected)
+    assert np.all(np.isfinite(jax.tree.leaves(found)[0][0]))

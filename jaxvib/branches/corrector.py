@@ -214,7 +214,7 @@ def spreader(static, path: str, segments: int):
 def evaluator(static, path: str, engine: str = "auto", few: bool = False):
     """Return the function of a lane (problem, x) that gives parameter, state and orbit.
 
-    By events what is followed is a kernel; of a `few` lanes the rest is numpy's.
+    By events what is followed is a kernel; of a `few` branches the rest is numpy's.
     """
 
     def seen(lane):
@@ -226,13 +226,20 @@ def evaluator(static, path: str, engine: str = "auto", few: bool = False):
         settings = problem.periods, problem.rtol, problem.tight
         return unscaled[-1], state, shot_at(there, state, *settings)
 
-    def finish(lane, found):
-        problem, (value, state, shot) = lane[0], found
-        system = eqx.combine(problem.leaves, static)
+    def finished(system, problem, found):
+        value, state, shot = found
         settings = problem.periods, problem.rtol, problem.tight
         return value, state, orbit_at(system, state, shot, *settings)
 
+    def finish(lanes, found):
+        one = jax.tree.map(lambda leaf: leaf[0], lanes[0].leaves)
+        return finished(eqx.combine(static, one), lanes[0], found)
+
+    def after(followed):
+        systems = functools.partial(eqx.combine, static)
+        return lambda lane: finished(systems(lane[0].leaves), lane[0], followed(lane))
+
     if engine != "event":
-        return lambda lane: finish(lane, seen(lane))
+        return after(seen)
     followed = library_kernel(seen, static, path)
-    return InParts(followed, finish) if few else lambda lane: finish(lane, followed(lane))
+    return InParts(followed, finish) if few else after(followed)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..ensemble import Reason, compile_ahead, map_samples
+from ..kernels import Kernel
 from ..kernels.library import library_kernel
 from ..orbits.motion_kernels import by_events
 from ..orbits.periodic_orbit import PeriodicOrbit
@@ -91,6 +92,19 @@ def frame_of(
     lanes, static, path: str, span: float, periods, settings: ContinuationSettings
 ) -> Frame:
     """Return the frame of branches from lanes (leaves, states, amplitudes)."""
+    each = map_samples(_units_kernel(static), lanes)
+    number = len(each)
+    units = np.column_stack([*[each] * settings.segments, np.full(number, span)])
+    whole = np.full(number, periods, np.int32)
+    rtols = np.full(number, settings.rtol, float)
+    tight = rtols * settings.factor
+    problem = BranchProblem(lanes[0], units, whole, rtols, tight, _CLOSE * rtols)
+    return Frame(static, path, problem, number)
+
+
+@functools.lru_cache(maxsize=32)
+def _units_kernel(static) -> Kernel:
+    """Return the kernel of lanes (leaves, states, amplitudes) to units of the states."""
 
     def units_of(lane):
         leaves, state, amplitude = lane
@@ -101,14 +115,7 @@ def frame_of(
         widest = jnp.concatenate([amplitude, jnp.zeros_like(amplitude)])
         return jnp.maximum(scales(system, state), scales(system, widest))
 
-    each = map_samples(library_kernel(units_of, static), lanes)
-    number = len(each)
-    units = np.column_stack([*[each] * settings.segments, np.full(number, span)])
-    whole = np.full(number, periods, np.int32)
-    rtols = np.full(number, settings.rtol, float)
-    tight = rtols * settings.factor
-    problem = BranchProblem(lanes[0], units, whole, rtols, tight, _CLOSE * rtols)
-    return Frame(static, path, problem, number)
+    return library_kernel(units_of, static)
 
 
 def trace_orbits(

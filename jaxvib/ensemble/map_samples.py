@@ -30,10 +30,10 @@ _DONE.set_result(None)
 
 
 class InParts(NamedTuple):
-    """A function of one sample whose kernel's results numpy finishes, lane by lane.
+    """A function of one sample whose kernel's results numpy finishes, of all at once.
 
-    `finish(sample, found)`: of numpy's arrays, what is found of a sample at last. It costs
-    a thousandth of a second a sample, and no compilation.
+    `finish(samples, found)`: of numpy's arrays, lanes first, what is found of the samples
+    at last. It costs a ten-thousandth of a second a sample, and no compilation.
     """
 
     kernel: Kernel
@@ -41,14 +41,8 @@ class InParts(NamedTuple):
 
     def finished(self, samples: PyTree, found: PyTree) -> PyTree:
         """Return what is found of all samples at last."""
-        samples, found = jax.tree.map(np.asarray, (samples, found))
-
-        def row(lane: int) -> PyTree:
-            one = jax.tree.map(lambda leaf: leaf[lane], (samples, found))
-            return self.finish(*one)
-
-        rows = [row(lane) for lane in range(len(jax.tree.leaves(found)[0]))]
-        return jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
+        # In one order in memory, in which sums then take their terms.
+        return self.finish(*jax.tree.map(np.ascontiguousarray, (samples, found)))
 
 
 def map_samples(

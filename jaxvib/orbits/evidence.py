@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from jaxtyping import Array, Bool, Float, Int
 
-from .._arrays import frozen, library_of
+from .._arrays import frozen, library_of, per_lane
 from ..ensemble import Reason
 from .multipliers import multiplier_error, state_rounding
 from .shooting import Shot
@@ -48,30 +48,32 @@ class Evidence(NamedTuple):
 def evidence_of_shot(shot: Shot, units, evidenced) -> Evidence:
     """Return the evidence for a shot; NaN unless it is `evidenced`.
 
-    `units`: what each component of its state is measured in.
+    `units`: what each component of its state is measured in. In numpy's arrays a shot may
+    be those of many lanes, which are then the first axis of all that is given and found.
     """
     xp = library_of(shot, units, evidenced)
     found = shot.result == Reason.SUCCESS
     seen = shot.revolution
-    identity = xp.eye(shot.state.shape[0])
+    identity = xp.eye(shot.state.shape[-1])
     residual = seen.state - shot.state
-    left = xp.linalg.solve(identity - seen.monodromy, residual)
-    converged = shot.state + xp.where(evidenced, left, 0.0)
+    left = xp.linalg.solve(identity - seen.monodromy, residual[..., None])[..., 0]
+    converged = shot.state + xp.where(per_lane(evidenced, left), left, 0.0)
     condition = xp.linalg.cond(seen.monodromy - identity)
 
     def unless_quick(value):
-        return xp.where(evidenced, value, xp.nan)
+        return xp.where(per_lane(evidenced, value), value, xp.nan)
 
     moved = xp.abs(shot.correction) + xp.abs(left)
     moved = moved + state_rounding(seen.monodromy, units)
-    state_error = unless_quick(xp.max(moved))
+    state_error = unless_quick(xp.max(moved, axis=-1))
     change = unless_quick(seen.monodromy - shot.coarse_monodromy)
-    monodromy_error = xp.linalg.norm(change, 2)
-    inverse_norm = xp.linalg.norm(xp.linalg.inv(seen.monodromy - identity), xp.inf)
-    quotient = unless_quick(inverse_norm * shot.bend * xp.max(moved / units))
+    monodromy_error = xp.linalg.norm(change, 2, axis=(-2, -1))
+    inverse = xp.linalg.inv(seen.monodromy - identity)
+    inverse_norm = xp.linalg.norm(inverse, xp.inf, axis=(-2, -1))
+    quotient = unless_quick(inverse_norm * shot.bend * xp.max(moved / units, axis=-1))
 
     # No step is short where M - I is singular, though the motion comes back.
-    returns = xp.max(xp.abs(residual) / units) < _COMES_BACK
+    returns = xp.max(xp.abs(residual) / units, axis=-1) < _COMES_BACK
     found = found | (
         (shot.result == Reason.ITERATION_LIMIT) & returns & ~(condition < _SINGULAR)
     )
@@ -97,8 +99,9 @@ def multiplier_bar(monodromy, watched, evidence: Evidence, tight):
     xp = library_of(monodromy, watched, tight)
     # A step over the onset of a contact may err by much more than it is told to, and one
     # onset's error in M, which is of rank one, may be small by chance at one tolerance.
-    noise = xp.where(xp.sum(watched.duration) > 0, _AT_ONSETS * tight, 0.0)
+    touched = xp.sum(watched.duration, axis=-1) > 0
+    noise = xp.where(touched, _AT_ONSETS * tight, 0.0)
     error = multiplier_error(frozen(monodromy), evidence.change, noise)
     # Where it cannot be said which contacts there are, derivatives may jump.
-    nearest = xp.min(watched.nearest, initial=xp.inf)
+    nearest = xp.min(watched.nearest, axis=-1, initial=xp.inf)
     return xp.where(nearest < evidence.state_error, xp.inf, error), nearest

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Complex, Float, Int
 
-from .._arrays import HOST, frozen, library_of
+from .._arrays import HOST, frozen, library_of, per_lane
 
 STABLE, UNSTABLE, UNDECIDED = 1, 0, -1  # verdicts as numbers, as studies store them
 VERDICTS = {STABLE: "stable", UNSTABLE: "unstable", UNDECIDED: "undecided"}
@@ -19,8 +19,8 @@ _ROUNDING = 64 * float(jnp.finfo(float).eps)
 _SWEEPS = 8
 
 
-def floquet_multipliers(monodromy: Float[Any, "n n"]) -> Complex[Any, " n"]:
-    """Return the eigenvalues of a monodromy matrix, largest modulus first.
+def floquet_multipliers(monodromy: Float[Any, "*lanes n n"]) -> Complex[Any, "*lanes n"]:
+    """Return the eigenvalues of a monodromy matrix, or of each of many, largest first.
 
     Of a conjugate pair the one with positive imaginary part comes first. NaN where
     the matrix is not finite. First derivatives only: a second one is a `TypeError`.
@@ -28,27 +28,28 @@ def floquet_multipliers(monodromy: Float[Any, "n n"]) -> Complex[Any, " n"]:
     xp = library_of(monodromy)
     values = eigenvalues(monodromy)
     order = xp.lexsort((-values.imag, -xp.abs(values)))
-    return values[frozen(order)]
+    return xp.take_along_axis(values, frozen(order), axis=-1)
 
 
-def eigenvalues(matrix: Float[Any, "n n"]) -> Complex[Any, " n"]:
-    """Return the eigenvalues of a matrix in no order, NaN where it is not finite.
+def eigenvalues(matrix: Float[Any, "*lanes n n"]) -> Complex[Any, "*lanes n"]:
+    """Return the eigenvalues of each matrix in no order, NaN where it is not finite.
 
     First derivatives only: a second one is a `TypeError`.
     """
     xp = library_of(matrix)
-    finite = xp.all(xp.isfinite(matrix))
+    finite = xp.all(xp.isfinite(matrix), axis=(-2, -1))
     # LAPACK never returns from some matrices of NaN.
-    safe = xp.where(finite, matrix, xp.eye(matrix.shape[0]))
+    safe = xp.where(per_lane(finite, matrix), matrix, xp.eye(matrix.shape[-1]))
     values = xp.linalg.eigvals(safe) if xp is HOST else _eigenvalues(safe)
-    return xp.where(finite, values, xp.nan)
+    return xp.where(per_lane(finite, values), values, xp.nan)
 
 
 def modulus(multipliers):
     """Return the modulus of the largest multiplier."""
     # |mu| has no derivative where mu = 0, as after a hard contact.
     xp = library_of(multipliers)
-    squared = multipliers[0].real ** 2 + multipliers[0].imag ** 2
+    largest = multipliers[..., 0]
+    squared = largest.real**2 + largest.imag**2
     modulus = xp.sqrt(xp.where(squared > 0, squared, 1.0))
     return xp.where(squared > 0, modulus, 0.0)
 
@@ -80,8 +81,8 @@ def _eigen_rule(primals, tangents):
 
 
 def multiplier_error(
-    monodromy: Float[Any, "n n"], change: Float[Any, "n n"], noise=0.0
-) -> Float[Any, ""]:
+    monodromy: Float[Any, "*lanes n n"], change: Float[Any, "*lanes n n"], noise=0.0
+) -> Float[Any, "*lanes"]:
     r"""Return how far any multiplier moves if M changes by $\delta M$, and by rounding.
 
     `noise`: what else M may be wrong by, relative to its norm.
@@ -102,57 +103,58 @@ def multiplier_error(
     **Source:** Golub and Van Loan, *Matrix Computations*, section 7.2.
     """
     xp = library_of(monodromy, change, noise)
-    finite = xp.all(xp.isfinite(monodromy)) & xp.all(xp.isfinite(change))
-    identity = xp.eye(monodromy.shape[0])
-    safe = xp.where(finite, monodromy, identity)
+    finite = xp.all(xp.isfinite(monodromy) & xp.isfinite(change), axis=(-2, -1))
+    identity = xp.eye(monodromy.shape[-1])
+    safe = xp.where(per_lane(finite, monodromy), monodromy, identity)
     weights = balance(safe)
-    ratio = weights[None] / weights[:, None]
+    ratio = weights[..., None, :] / weights[..., :, None]
     safe, change = safe * ratio, change * ratio
     values, right = xp.linalg.eig(safe)
     left = xp.linalg.inv(right)
     moved = xp.abs(left @ change.astype(right.dtype) @ right)
-    gaps = xp.abs(values[:, None] - values[None, :])
-    products = xp.where(identity > 0, 0.0, moved * moved.T)
+    gaps = xp.abs(values[..., :, None] - values[..., None, :])
+    products = xp.where(identity > 0, 0.0, moved * xp.swapaxes(moved, -1, -2))
     apart = xp.sqrt(xp.maximum(gaps**2 - 4 * products, 0.0))
     alone = 2 * products / xp.where(gaps > 0, gaps + apart, 1.0)
     pairs = xp.where(4 * products < gaps**2, alone, xp.sqrt(products))
-    condition = xp.linalg.norm(right, axis=0) * xp.linalg.norm(left, axis=1)
-    relative = _ROUNDING + noise
-    rounding = relative * xp.linalg.norm(safe) * condition
-    total = xp.diagonal(moved) + xp.sum(pairs, axis=1) + rounding
-    sample = xp.sqrt(xp.max(products))
-    return xp.where(finite, xp.max(total) + sample, xp.nan)
+    condition = xp.linalg.norm(right, axis=-2) * xp.linalg.norm(left, axis=-1)
+    every = safe.reshape(*safe.shape[:-2], -1)
+    relative = (_ROUNDING + noise) * xp.sqrt(xp.vecdot(every, every))
+    own = xp.diagonal(moved, axis1=-2, axis2=-1)
+    total = own + xp.sum(pairs, axis=-1) + relative[..., None] * condition
+    sample = xp.sqrt(xp.max(products, axis=(-2, -1)))
+    return xp.where(finite, xp.max(total, axis=-1) + sample, xp.nan)
 
 
-def state_rounding(monodromy, units) -> Float[Any, " n"]:
+def state_rounding(monodromy, units) -> Float[Any, "*lanes n"]:
     r"""Return how far rounding moves each component of a periodic motion's state.
 
     $|(I - M)^{-1}|\,\rho$ with what one revolution is rounded by,
     $\rho = 64 \epsilon (1 + |M|) u$, u the `units` of the motion.
     """
     xp = library_of(monodromy, units)
-    size = xp.abs(monodromy) @ units + units
-    away = xp.abs(xp.linalg.inv(xp.eye(units.shape[0]) - monodromy))
-    return away @ (_ROUNDING * size)
+    size = (xp.abs(monodromy) @ units[..., None])[..., 0] + units
+    away = xp.abs(xp.linalg.inv(xp.eye(units.shape[-1]) - monodromy))
+    return (away @ (_ROUNDING * size)[..., None])[..., 0]
 
 
-def balance(matrix: Float[Any, "n n"]) -> Float[Any, " n"]:
+def balance(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes n"]:
     """Return weights w for which rows and columns of w_j M_ij / w_i are as large.
 
     **Source:** Parlett and Reinsch, *Balancing a matrix* (1969).
     """
     xp = library_of(matrix)
-    apart = xp.abs(matrix) * (1 - xp.eye(matrix.shape[0]))
-    tiny = np.finfo(float).eps * xp.max(xp.abs(matrix))
-    weights = xp.ones(matrix.shape[0])
+    apart = xp.abs(matrix) * (1 - xp.eye(matrix.shape[-1]))
+    tiny = np.finfo(float).eps * xp.max(xp.abs(matrix), axis=(-2, -1))[..., None]
+    weights = xp.ones(matrix.shape[:-1])
     for _ in range(_SWEEPS):
-        scaled = apart * weights[None] / weights[:, None]
-        rows, columns = xp.sum(scaled, axis=1), xp.sum(scaled, axis=0)
+        scaled = apart * weights[..., None, :] / weights[..., :, None]
+        rows, columns = xp.sum(scaled, axis=-1), xp.sum(scaled, axis=-2)
         weights = weights * ((rows + tiny) / (columns + tiny)) ** 0.25
     return weights
 
 
-def verdict(largest: Float[Any, ""], error: Float[Any, ""]) -> Int[Any, ""]:
+def verdict(largest: Float[Any, "*n"], error: Float[Any, "*n"]) -> Int[Any, "*n"]:
     """Return 1 (stable), 0 (unstable) or -1 (undecided).
 
     Stable if the largest modulus is below 1 by more than its error, unstable if above

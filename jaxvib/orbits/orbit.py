@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
-from .._arrays import HOST, frozen, is_known, library_of, on_host
+from .._arrays import HOST, frozen, is_known, library_of, on_host, per_lane
 from .._quantity import reported
 from ..drawing import Drawn, Labels, draw
 from ..dynamics.engines import engine_of_values
@@ -161,7 +161,8 @@ def orbit_of_shot(
     """Return a shot's orbit, with the evidence for it if it is `evidenced`.
 
     A differentiable function of the system's parameters; with a shot in numpy's arrays
-    one of numpy's, which has no derivatives.
+    one of numpy's, which has no derivatives, and may have a first axis of lanes in each
+    array: `system` is then one of those that they are of.
     """
     xp = library_of(shot, details, periods, tight, evidenced)
     evidence = evidence_of_shot(shot, details.units, evidenced)
@@ -173,7 +174,8 @@ def orbit_of_shot(
     error, nearest = multiplier_bar(values.monodromy, seen.watched, evidence, tight)
     # Without evidence nothing closer to the unit circle than this is decided.
     band = xp.where(evidenced, error, _BAND)
-    contacts = xp.sum(onsets, dtype=np.int32)
+    contacts = xp.sum(onsets, axis=-1, dtype=np.int32)
+    nothing = xp.full_like(evidence.condition, np.nan)
     whole = {
         "state": values.state,
         "period": periods.astype(float) * values.details.period,
@@ -184,13 +186,13 @@ def orbit_of_shot(
         "stable": verdict(frozen(largest), band),
         "contacts": contacts,
         "contacts_per_period": (contacts / periods).astype(np.float32),
-        "max_contact_force": xp.max(values.details.forces, initial=0.0),
-        "contact_duration": xp.sum(values.watched.duration),
+        "max_contact_force": xp.max(values.details.forces, axis=-1, initial=0.0),
+        "contact_duration": xp.sum(values.watched.duration, axis=-1),
         "grazing_margin": nearest,
         "amplitude": (values.watched.highest - values.watched.lowest) / 2,
-        "lyapunov_exponent": xp.asarray(np.nan),
-        "lyapunov_error": xp.asarray(np.nan),
-        "residual": xp.max(xp.abs(evidence.residual)),
+        "lyapunov_exponent": nothing,
+        "lyapunov_error": nothing,
+        "residual": xp.max(xp.abs(evidence.residual), axis=-1),
         "state_error": evidence.state_error,
         "monodromy_error": evidence.monodromy_error,
         "multiplier_error": error,
@@ -241,7 +243,7 @@ def _differentiable(system, given: _Values, periods, tight) -> _Values:
             highest=highest,
             lowest=lowest,
             # Its derivative, which is not computed, is NaN and not 0.
-            duration=with_derivative_of(_nan_slope, duration, (parameters,)),
+            duration=with_derivative_of(_nan_slope, duration, (parameters,))[None],
         ),
     )
 
@@ -313,7 +315,7 @@ def spoiled(fields: dict, code, kept: tuple[str, ...] = ("period",)) -> dict:
 
     def of(name, value):
         if np.issubdtype(value.dtype, np.inexact) and name not in kept:
-            return xp.where(failed, xp.nan, value)
+            return xp.where(per_lane(failed, value), xp.nan, value)
         if name in others:
             return xp.where(failed, others[name], value).astype(value.dtype)
         return value

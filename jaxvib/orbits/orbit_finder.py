@@ -3,6 +3,7 @@
 import functools
 
 import equinox as eqx
+import jax
 import numpy as np
 
 from .._arrays import library_of, on_host
@@ -38,8 +39,8 @@ class OrbitFinder:
         self._shots = by_events if go else shot_kernel(static, steps)
         compile_ahead(self._shots, lane, chunk=chunk)
         if few and not self._shots.why_not(lane):
-            finish = functools.partial(_evidence, static)
-            self._find = functools.partial(self._run, InParts(self._shots, finish))
+            finished = InParts(self._shots, functools.partial(_evidence_of_all, static))
+            self._find = functools.partial(self._run, finished)
         else:
             evidence = _evidence_stage(static)
             compile_ahead(evidence, (lane, self._shots.shapes(lane)), chunk=chunk)
@@ -61,13 +62,19 @@ class OrbitFinder:
 
 @functools.lru_cache(maxsize=32)
 def _evidence_stage(static):
-    return lambda lane: _evidence(static, *lane)
+    return lambda lane: _evidence(eqx.combine(lane[0][0], static), *lane)
 
 
-def _evidence(static, lane, found):
+def _evidence_of_all(static, lanes, found):
+    """Return the orbits of what many shots found, and how far each is from its guess."""
+    one = jax.tree.map(lambda leaf: leaf[0], lanes[0])
+    return _evidence(eqx.combine(one, static), lanes, found)
+
+
+def _evidence(system, lane, found):
     """Return the orbit of what a shot found, and how far it is from the guess."""
-    leaves, state, periods, rtol, factor = lane
-    system = eqx.combine(leaves, static)
+    _, state, periods, rtol, factor = lane
     orbit = orbit_of_shot(system, *found, periods, rtol * factor, factor < 1)
     xp = library_of(lane, found)
-    return orbit, xp.max(xp.abs(on_host(orbit.state) - state) / found[1].start_units)
+    far = xp.abs(on_host(orbit.state) - state) / found[1].start_units
+    return orbit, xp.max(far, axis=-1)

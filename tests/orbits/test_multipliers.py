@@ -66,3 +66,19 @@ def test_what_lies_on_the_unit_circle_is_undecided_without_any_change(angle):
 )
 def test_a_verdict_needs_more_than_the_error(largest, error, expected):
     assert int(verdict(jnp.asarray(largest), jnp.asarray(error))) == expected
+
+
+def test_of_many_matrices_at_once_each_is_as_alone():
+    random = np.random.default_rng(5)
+    matrices, changes = random.normal(size=(2, 40, 4, 4))
+    matrices[3] = np.nan
+    matrices[7] = np.eye(4) + np.diag(np.ones(3), 1)  # whose eigenvectors are not four
+    noise = np.linspace(0.0, 1e-9, 40)
+    found = floquet_multipliers(matrices), multiplier_error(matrices, changes, noise)
+    alone = [
+        (floquet_multipliers(matrix), multiplier_error(matrix, change, one))
+        for matrix, change, one in zip(matrices, changes, noise, strict=True)
+    ]
+    for many, each in zip(found, zip(*alone, strict=True), strict=True):
+        np.testing.assert_array_equal(many, np.stack(each))
+    assert np.isfinite(found[1]).sum() == 39
