@@ -151,7 +151,7 @@ GROUPS = {
         sweep open_study studies.results_of reports.write_report map_samples
         ensemble.InParts ensemble.compile_ahead
         ensemble.SPARE Reason reason ensemble.undecided ensemble.raise_if_empty
-        ensemble.recalled ensemble.recalling
+        ensemble.recalled ensemble.recalling ensemble.computed_by
         """,
     ),
 }

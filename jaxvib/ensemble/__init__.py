@@ -1,5 +1,6 @@
 """One map over samples and the reason codes they end with; knows no physics."""
 
+from .elsewhere import computed_by as computed_by
 from .map_samples import SPARE as SPARE
 from .map_samples import InParts as InParts
 from .map_samples import compile_ahead as compile_ahead

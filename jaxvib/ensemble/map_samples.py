@@ -12,6 +12,7 @@ from .._environment import keep_programs, require_float64
 from .._machine import usable_cores
 from ..kernels import Kernel
 from .blas import one_blas_thread
+from .elsewhere import Others, elsewhere
 from .recall import current
 
 PyTree = Any
@@ -78,61 +79,117 @@ def map_samples(
     if chunk < 1:
         raise ValueError(f"chunk = {chunk} is not in [1, inf)")
     order = np.arange(number) if cost is None else np.argsort(cost, kind="stable")
-    one = jax.tree.map(lambda leaf: np.asarray(leaf)[0], samples)
-    compiled, ahead = _compiled(function)
-    ready = ahead.get(chunk)
-    if ready is not None:
-        ready.result()
-    native = _native(function, one, number)
-    structure = None if native is None else jax.tree.structure(native.shapes(one))
-    devices = len(jax.local_devices())
-    stride = chunk * devices
-    recall = current()
-    name = recall.begin() if recall else ""
-
-    def spaced(lanes: np.ndarray) -> np.ndarray:
-        filled = np.resize(lanes, stride).reshape(devices, chunk)
-        return filled[:, np.arange(chunk + SPARE) % chunk].ravel()
-
-    def run(start: int) -> PyTree:
-        lanes = order[start : start + stride]
-        if native is None:
-            filled, mapped = spaced(lanes), compiled
-        else:
-            filled, mapped = lanes, functools.partial(native.map, threads=1)
-        given = jax.tree.map(lambda leaf: np.asarray(leaf)[filled], samples)
-        if recall is None:
-            result = mapped(given)
-        else:
-            result = recall.take(f"{name}/{start}", mapped, given, structure=structure)
-
-        if native is None:
-            result = _without_copies(result, devices, chunk, len(lanes))
-        if progress is not None:
-            progress(len(lanes))
-        return result
-
-    starts = range(0, number, stride)
-    parts = []
-    workers = 1 if devices > 1 else usable_cores()
-    with one_blas_thread(), concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        if ready is None:  # alone, so that one thread compiles
-            parts.append(run(0))
-            ahead[chunk] = _DONE
-        # The costliest chunks last would leave cores idle at the end.
-        rest = list(pool.map(run, reversed(starts[len(parts) :])))[::-1]
+    work = _Work(function, samples, order, chunk, progress)
+    others = elsewhere() if len(work.starts) > 1 else None
+    parts = work.here() if others is None else work.by(others)
     inverse = np.argsort(order, kind="stable")
-    return jax.tree.map(lambda *all: np.concatenate(all)[inverse], *parts, *rest)
+    return jax.tree.map(lambda *all: np.concatenate(all)[inverse], *parts)
 
 
-def _without_copies(results: PyTree, devices: int, chunk: int, lanes: int) -> PyTree:
-    """Return the results of a chunk's own lanes."""
+class _Work:
+    """A map that is cut into chunks, each known by where it starts in the order of cost."""
+
+    def __init__(self, function, samples: PyTree, order: np.ndarray, chunk: int, progress):
+        self._function, self._samples, self._order = function, samples, order
+        self._chunk, self._progress = chunk, progress
+        self._devices = len(jax.local_devices())
+        self._stride = chunk * self._devices
+        self.starts = range(0, len(order), self._stride)
+        self._recall = current()
+        self._name = self._recall.begin() if self._recall else ""
+
+    def here(self) -> list[PyTree]:
+        """Return the results of all chunks, from all cores and devices of this process."""
+        compiled, ahead = _compiled(self._function)
+        ready = ahead.get(self._chunk)
+        if ready is not None:
+            ready.result()
+        native = _native(self._function, self._one(), len(self._order))
+
+        def compute(lanes: PyTree) -> PyTree:
+            if native is not None:
+                return native.map(lanes, threads=1)
+            return _filled_up(compiled, lanes, self._devices, self._chunk)
+
+        def run(start: int) -> PyTree:
+            result = self._recalled(start, compute)
+            self._report(result)
+            return result
+
+        parts = []
+        workers = 1 if self._devices > 1 else usable_cores()
+        with one_blas_thread(), concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            if ready is None:  # alone, so that one thread compiles
+                parts.append(run(0))
+                ahead[self._chunk] = _DONE
+            # The costliest chunks last would leave cores idle at the end.
+            rest = list(pool.map(run, reversed(self.starts[len(parts) :])))
+        return parts + rest[::-1]
+
+    def by(self, others: Others) -> list[PyTree]:
+        """Return the results of all chunks, those that are not kept yet from others."""
+        recall, parts, keys = self._recall, {}, {}
+        if recall is not None:
+            for start in self.starts:
+                keys[start] = recall.key(self._place(start), self._lanes(start))
+                kept = recall.get(keys[start], self._structure)
+                if kept is not None:
+                    parts[start] = kept
+                    self._report(kept)
+        missing = [start for start in self.starts if start not in parts]
+
+        def take(place: int, result: PyTree) -> None:
+            start = missing[place]
+            parts[start] = result
+            if recall is not None:
+                recall.put(keys[start], result)
+            self._report(result)
+
+        if missing:
+            lanes = [self._lanes(start) for start in missing]
+            others.map(self._function, lanes, self._chunk, take)
+        return [parts[start] for start in self.starts]
+
+    def _recalled(self, start: int, compute: Callable[[PyTree], PyTree]) -> PyTree:
+        lanes = self._lanes(start)
+        if self._recall is None:
+            return compute(lanes)
+        return self._recall.take(
+            self._place(start), compute, lanes, structure=self._structure
+        )
+
+    def _place(self, start: int) -> str:
+        return f"{self._name}/{start}"
+
+    def _lanes(self, start: int) -> PyTree:
+        lanes = self._order[start : start + self._stride]
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[lanes], self._samples)
+
+    def _one(self) -> PyTree:
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[0], self._samples)
+
+    def _structure(self):
+        function, one = self._function, self._one()
+        if isinstance(function, Kernel):
+            return jax.tree.structure(function.shapes(one))
+        return jax.tree.structure(jax.eval_shape(function, one))
+
+    def _report(self, result: PyTree) -> None:
+        if self._progress is not None:
+            self._progress(len(jax.tree.leaves(result)[0]))
+
+
+def _filled_up(compiled, lanes: PyTree, devices: int, chunk: int) -> PyTree:
+    """Return the results of some lanes, beside copies that fill a chunk of each device."""
+    number = len(jax.tree.leaves(lanes)[0])
+    filled = np.resize(np.arange(number), devices * chunk).reshape(devices, chunk)
+    filled = filled[:, np.arange(chunk + SPARE) % chunk].ravel()
 
     def kept(leaf):
         each = np.asarray(leaf).reshape(devices, chunk + SPARE, *leaf.shape[1:])
-        return each[:, :chunk].reshape(devices * chunk, *leaf.shape[1:])[:lanes]
+        return each[:, :chunk].reshape(devices * chunk, *leaf.shape[1:])[:number]
 
-    return jax.tree.map(kept, results)
+    return jax.tree.map(kept, compiled(jax.tree.map(lambda leaf: leaf[filled], lanes)))
 
 
 def compile_ahead(

@@ -46,28 +46,41 @@ class Recall:
         """Return the name of the next evaluation; to be asked for in a fixed order."""
         return str(next(self._calls))
 
-    def take(self, name: str, function: Callable, *given, structure=None) -> Any:
-        """Return `function(*given)` as numpy arrays, from the memory if it is there."""
-        numbers, others = eqx.partition(given, eqx.is_array_like)
+    def key(self, name: str, *given) -> str:
+        """Return the key of an evaluation of that name of some arguments."""
         digest = 0
-        for leaf in jax.tree.leaves(numbers):
+        for leaf in jax.tree.leaves(eqx.filter(given, eqx.is_array_like)):
             digest = zlib.crc32(np.asarray(leaf).tobytes(), digest)
-        key = f"{name}/{digest:08x}"
+        return f"{name}/{digest:08x}"
+
+    def get(self, key: str, structure: Callable[[], Any]) -> Any:
+        """Return what is kept under a key, a pytree of a structure, `None` if none is."""
         kept = self._memory.get(key)
-        if kept is not None:
-            if structure is None:
-                structure = _structure(function, numbers, others)
-            return jax.tree.unflatten(structure, kept)
-        found = jax.tree.map(np.asarray, function(*given))
-        leaves = jax.tree.leaves(found)
+        return None if kept is None else jax.tree.unflatten(structure(), kept)
+
+    def put(self, key: str, found: Any) -> None:
+        """Keep a pytree of arrays under a key, while there is room."""
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(found)]
         with self._lock:
             self._bytes += sum(leaf.nbytes for leaf in leaves)
             if self._bytes <= _MOST:
                 self._memory.put(key, leaves)
+
+    def take(
+        self, name: str, function: Callable, *given, structure: Callable[[], Any]
+    ) -> Any:
+        """Return `function(*given)` as numpy arrays, from the memory if it is there."""
+        key = self.key(name, *given)
+        found = self.get(key, structure)
+        if found is None:
+            found = jax.tree.map(np.asarray, function(*given))
+            self.put(key, found)
         return found
 
 
-def _structure(function: Callable, numbers, others):
+def _structure(function: Callable, given):
+    numbers, others = eqx.partition(given, eqx.is_array_like)
+
     def traced(numbers):
         return function(*eqx.combine(numbers, others))
 
@@ -109,4 +122,8 @@ def recalled(function: Callable, *given, structure=None) -> Any:
     recall = _current.get()
     if recall is None:
         return function(*given)
-    return recall.take(recall.begin(), function, *given, structure=structure)
+
+    def known():
+        return _structure(function, given) if structure is None else structure
+
+    return recall.take(recall.begin(), function, *given, structure=known)

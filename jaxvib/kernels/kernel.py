@@ -36,6 +36,10 @@ class Kernel:
         self._function, self._kept = function, kept
         self._forms: dict[Any, _Form] = {}
 
+    def __reduce__(self):
+        # What is compiled stays: another process has instructions of its own.
+        return Kernel, (self._function, self._kept)
+
     def __call__(self, *arguments):
         """Return the function's result, for one lane or under JAX's transformations."""
         if printing():  # a part of another kernel, traced once for all that it is part of

@@ -7,11 +7,10 @@ import logging
 import queue
 import statistics
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from .executors import Failure, Fields, Worker
-from .worker import task
+from .executors import Failure, Worker
 
 PATIENCE = 60.0  # s without a sign of life, after which a chunk is given to another
 _SLOW = 4.0  # times as long as others: so late is a chunk that a second worker is given
@@ -39,17 +38,19 @@ class Cluster:
     that are gone, and to the last one if it takes much longer than the others did, other
     workers are set as well.
 
-    **Arguments:** `address`: of the scheduler; `config`: the text of the resolved config;
-    `record`: of the study, which workers must be like; `progress`: told of samples done
-    and of what happens. **Raises:** `OSError` where no scheduler answers.
+    **Arguments:** `address`: of the scheduler; `call`: what a worker calls for a chunk, a
+    function that returns what `worker.task` does, and its arguments; `progress`: told of
+    what happens, and of samples done where `counted` says how many a chunk's results are.
+    **Raises:** `OSError` where no scheduler answers.
     """
 
     def __init__(
         self,
         address: str,
-        config: str,
-        record: Mapping[str, Any],
+        call: Callable[[int], tuple],
         progress,
+        *,
+        counted: Callable[[Any], int] = lambda fields: len(fields["result"].values),
         patience: float = PATIENCE,
     ):
         import distributed
@@ -64,8 +65,7 @@ class Cluster:
         for name in ("distributed", "distributed.client"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         self._address = address
-        self._config = config
-        self._record = {key: record[key] for key in ("versions", "fingerprint")}
+        self._call, self._counts = call, counted
         self._progress = progress
         self._patience = patience
         self._ended: queue.SimpleQueue = queue.SimpleQueue()
@@ -85,7 +85,12 @@ class Cluster:
             f"{dashboard}"
         )
 
-    def submit(self, numbers: Iterable[int]) -> Iterator[tuple[int, Fields | Failure]]:
+    @property
+    def threads(self) -> int:
+        """How many chunks it computes at a time, 1 or more."""
+        return max(1, self._threads)
+
+    def submit(self, numbers: Iterable[int]) -> Iterator[tuple[int, Any]]:
         """Yield each chunk's results, or why there are none, as they come.
 
         **Raises:** `OSError` where the scheduler is lost, `RuntimeError` where all workers
@@ -139,10 +144,7 @@ class Cluster:
         if workers is None and (self._strangers or max(self._silence()) > self._patience):
             workers = self._able() or None
         future = self._client.submit(
-            task,
-            self._config,
-            number,
-            self._record,
+            *self._call(number),
             key=f"jaxvib-{id(self):x}-{self._asked}-chunk-{number}",
             pure=False,
             workers=workers,
@@ -163,7 +165,7 @@ class Cluster:
             if silence < self._patience and name not in self._strangers
         ]
 
-    def _found(self, future, number: int) -> Fields | Failure | None:
+    def _found(self, future, number: int) -> Any:
         """Return what came of a chunk; `None` if it is to be given to another."""
         place = self._places.pop(future.key, None)
         if future.status == "cancelled":
@@ -189,7 +191,7 @@ class Cluster:
                 self._seconds.append(time.time() - place[1])
             if number not in self._counted:
                 self._counted.add(number)
-                self._progress.advance(len(found["result"].values))
+                self._progress.advance(self._counts(found))
         return found
 
     def _refuse(self, address: str, difference: str) -> None:

@@ -6,8 +6,9 @@ comes again is compared with it and dropped.
 
 import time
 from collections.abc import Callable, Iterable
+from typing import Any
 
-from .executors import Executor, Failure, Fields
+from .executors import Executor, Failure
 
 TRIES = 3  # of a chunk: what fails thrice does not do so by chance
 _PAUSE = 1.0  # s before the second try, four times as long before the third
@@ -16,7 +17,7 @@ _PAUSE = 1.0  # s before the second try, four times as long before the third
 def drive(
     executor: Executor,
     numbers: Iterable[int],
-    take: Callable[[int, Fields], None],
+    take: Callable[[int, Any], None],
     say: Callable[[str], None],
     pause: Callable[[float], None] = time.sleep,
 ) -> dict[int, str]:

@@ -1,12 +1,13 @@
 """Running a study: the system built once, its samples computed and stored by chunks."""
 
 import contextlib
+from collections.abc import Generator
 from pathlib import Path
 
 import numpy as np
 
 from ..._progress import quietly
-from ...ensemble import Reason, recalling
+from ...ensemble import Reason, computed_by, recalling
 from ..analyses.kinds import ANALYSES
 from ..config.writing import to_toml
 from ..store.evaluations import Evaluations, Under
@@ -21,8 +22,10 @@ from .executors import Executor, Fields, Here
 from .hosts import Hosts
 from .processes import Processes
 from .record import record
+from .searching import SearchOnCluster
 from .study import Study
 from .watch import Watch
+from .worker import task
 
 
 def open_store(study: Study, directory: Path, device: str, *, resume: bool) -> Store:
@@ -106,7 +109,10 @@ def _executor(study, system, store, progress, missing: int) -> Executor:
     if missing and study.run.distributed:
         return Hosts(config, store.record, progress)
     if missing and study.run.cluster is not None:
-        return Cluster(study.run.cluster, config, store.record, progress)
+        like = {key: store.record[key] for key in ("versions", "fingerprint")}
+        return Cluster(
+            study.run.cluster, lambda number: (task, config, number, like), progress
+        )
     if missing > 1 and study.run.workers > 1:
         return Processes(config, study.run.workers, store.record, progress)
     kind = ANALYSES[study.analysis.kind]
@@ -124,13 +130,27 @@ def _run_whole(study, system, store, progress, times: Times) -> None:
         memory = _memory(store, "whole")
         more = {"remember": memory} if kind.remembers else {}
         recalled = contextlib.nullcontext() if kind.remembers else recalling(memory)
-        with recalled, quietly():  # the study tells how far it is
+        with _spread(study, store, progress), recalled, quietly():  # the study tells
             fields = kind.compute(
                 system, {}, study.analysis, study.run, progress.advance, **more
             )
         store.add_group("", fields)
         progress.fail(int(np.sum(failed(fields["result"].values))))
         times.note(1)
+
+
+@contextlib.contextmanager
+def _spread(study: Study, store: Store, progress: Watch) -> Generator[None]:
+    """Have a cluster compute the maps inside, if the study is to be computed by one."""
+    if study.run.cluster is None:
+        yield
+        return
+    config = to_toml(study.resolved())
+    search = SearchOnCluster(study.run.cluster, config, store.record, progress)
+    with contextlib.closing(search), computed_by(search):
+        progress.follow(search.cluster.workers)
+        progress.say(f"computed by {search.cluster.where}")
+        yield
 
 
 def _memory(store: Store, name: str) -> Under:

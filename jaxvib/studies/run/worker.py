@@ -63,14 +63,26 @@ def task(config: str, number: int, record: Mapping[str, Any]) -> tuple:
 
     `("stranger", address, difference)` from a worker that is not like the record.
     """
+    return _as_task(config, record, "outcome", config, number, None)
+
+
+def lanes_task(
+    config: str, number: int, record: Mapping[str, Any], function: bytes, lanes: bytes,
+    chunk: int,
+) -> tuple:  # fmt: skip
+    """Return what `lanes_outcome` does, as `task` returns an outcome."""
+    return _as_task(config, record, "lanes_outcome", number, function, lanes, chunk)
+
+
+def _as_task(config: str, record: Mapping[str, Any], name: str, *arguments) -> tuple:
     use_compilation_cache()
     from distributed import get_worker
 
-    from .working import identity, outcome, unlike  # and JAX, which reads its settings now
+    from . import working  # and JAX, which reads its settings now
 
-    if difference := unlike(identity(config), record):
+    if difference := working.unlike(working.identity(config), record):
         return "stranger", get_worker().address, difference
-    return outcome(config, number, None)
+    return getattr(working, name)(*arguments)
 
 
 class Told:

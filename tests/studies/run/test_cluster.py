@@ -10,10 +10,11 @@ from click.testing import CliRunner
 
 from jaxvib import cli
 from jaxvib.studies.config.writing import to_toml
-from jaxvib.studies.run import cluster
+from jaxvib.studies.run import cluster, execute
 from jaxvib.studies.run.chunk import Silent, compute_chunk
 from jaxvib.studies.run.record import record
 from jaxvib.studies.run.study import load
+from jaxvib.studies.run.worker import task
 from tests.studies.pushed import CONFIG, PushedKind
 from tests.studies.store.test_store import array_files
 
@@ -74,7 +75,7 @@ def test_a_study_begun_here_is_ended_there_and_the_other_way_round(
 
 def test_workers_that_differ_are_not_asked(config, scheduler, monkeypatch):
     monkeypatch.setattr(
-        cluster, "task", lambda *_: ("stranger", distributed.get_worker().address, "no AVX")
+        execute, "task", lambda *_: ("stranger", distributed.get_worker().address, "no AVX")
     )
     done = run("--out", "there", "--cluster", scheduler)
     assert done.exit_code == 3
@@ -93,8 +94,11 @@ def test_workers_that_come_get_what_was_kept_for_those_that_went(config, monkeyp
         distributed.Client(workers, set_as_default=False) as client,
         concurrent.futures.ThreadPoolExecutor(1) as pool,
     ):  # fmt: skip
+        like = record(study, "cpu")
         executor = cluster.Cluster(
-            workers.scheduler_address, text, record(study, "cpu"), Silent()
+            workers.scheduler_address,
+            lambda number: (task, text, number, like),
+            Silent(),
         )
         # One that differs was met: chunks are for the others, of which one is known.
         executor._strangers["tcp://127.0.0.1:1"] = "another processor"
