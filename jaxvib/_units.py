@@ -113,12 +113,12 @@ def conversion(unit: str, asked: str) -> float:
     except ValueError:  # a unit that only a formula knows, such as N/m^k
         if unit == asked:
             return 1.0
-        raise ValueError(f"{unit} is given where {asked} is asked") from None
+        raise ValueError(f"{unit} is given where {asked} is expected") from None
     if unit == "g" and wanted.powers == _ACCELERATION:
         return _GRAVITY
     given = parsed(unit)
     if given.powers != wanted.powers:
-        raise ValueError(f"{unit} is given where {_kind(wanted, asked)} is asked")
+        raise ValueError(f"{unit} is given where {_kind(wanted, asked)} is expected")
     return given.factor / wanted.factor
 
 

@@ -21,14 +21,22 @@ _TRACEBACK = "JAXVIB_TRACEBACK"
 
 
 class Refusal(click.ClickException):
-    """Input that nothing can be done with: one message, nothing written."""
+    """Input that nothing can be done with: one message, nothing written.
+
+    **Arguments:** `in_config`: whether it stands in a config, whose keys are listed then.
+    """
 
     exit_code = BAD_INPUT
 
+    def __init__(self, fault: str, *, in_config: bool = True):
+        super().__init__(fault)
+        self._in_config = in_config
+
     def show(self, file=None) -> None:
-        """Print the message and where all keys are listed."""
+        """Print the message, and where all keys are listed."""
         say(f"jaxvib: {plain(self.message)}", err=True)
-        say("every key: jaxvib schema; ready studies: jaxvib new", err=True)
+        if self._in_config:
+            say("every key: jaxvib schema; ready studies: jaxvib new", err=True)
 
 
 class BrokenOff(click.ClickException):
@@ -91,7 +99,7 @@ _set = click.option(
     "assignments",
     multiple=True,
     metavar="PATH=VALUE",
-    help="Put another value on a path: attached.mass=120, run.chunk=256. Repeatable.",
+    help="Change a value of the config: attached.mass=120, run.chunk=256. Repeatable.",
 )
 _json = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object, for programs."
@@ -104,11 +112,18 @@ _json = click.option(
 )
 @_config
 @_set
-@click.option("--out", type=click.Path(path_type=Path), help="The folder of the results.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FOLDER",
+    help="The folder of the results.",
+)  # fmt: skip
 @click.option("--resume", is_flag=True, help="Continue a run that was stopped.")
 @click.option("--workers", metavar="N", help="Compute on N processes of this machine.")
 @click.option("--cluster", metavar="ADDRESS", help="Compute on a Dask cluster.")
-@click.option("--distributed", is_flag=True, help="Be one process of a job of several.")
+@click.option(
+    "--distributed",
+    is_flag=True,
+    help="This process is one of a job of several, of jax.distributed.",
+)
 @_json
 def run(
     config: str,
@@ -120,7 +135,10 @@ def run(
     distributed: bool,
     as_json: bool,
 ) -> None:
-    """Run a study: results and report in one folder."""
+    """Run a study: results and report in one folder.
+
+    CONFIG is a TOML file, or the name of a ready study: `jaxvib new` lists them.
+    """
     started = time.monotonic()
     together = "true" if distributed else None
     given = {"workers": workers, "cluster": cluster, "distributed": together}
@@ -156,10 +174,17 @@ def run(
 @main.command()
 @_config
 @_set
-@click.option("--measure", is_flag=True, help="Compute a few samples to tell the time.")
+@click.option(
+    "--measure",
+    is_flag=True,
+    help="Compute a few samples to predict the time.",
+)
 @_json
 def check(config: str, assignments: tuple[str, ...], measure: bool, as_json: bool) -> None:
-    """Say what a study would cost; runs and stores nothing."""
+    """Tell samples, memory and time of a study before it is run.
+
+    CONFIG is a TOML file, or the name of a ready study. Nothing is stored.
+    """
     started = time.monotonic()
     study = _loaded(config, assignments)
     use_compilation_cache()
@@ -177,7 +202,10 @@ def check(config: str, assignments: tuple[str, ...], measure: bool, as_json: boo
 @click.argument("directory", type=click.Path(path_type=Path))
 @_json
 def status(directory: Path, as_json: bool) -> None:
-    """Say how far a study is, while it runs or after. Writes nothing."""
+    """Tell how far a study is, while it runs or after.
+
+    DIRECTORY is the folder of its results. Nothing is written.
+    """
     from .studies.run import status
 
     with _reading():
@@ -189,7 +217,11 @@ def status(directory: Path, as_json: bool) -> None:
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.argument("others", type=click.Path(path_type=Path), nargs=-1)
 def report(directory: Path, others: tuple[Path, ...]) -> None:
-    """Draw a study's report anew, compare up to eight, or draw curves over maps."""
+    """Draw a study's report again, or compare up to eight studies.
+
+    DIRECTORY is the folder of a study, which gets the report; OTHERS are studies to be
+    shown beside it, or a continuation in two parameters whose curves are drawn over maps.
+    """
     _refuse_without_study(directory, *others)
     folders = map(str, (directory, *others))
     again = shlex.join(["jaxvib", "report", *folders])
@@ -197,7 +229,7 @@ def report(directory: Path, others: tuple[Path, ...]) -> None:
     try:
         click.echo(printable(str(_drawn(directory, *others))))
     except (FileNotFoundError, ValueError) as error:
-        raise Refusal(str(error)) from None
+        raise Refusal(str(error), in_config=False) from None
     except OSError as error:
         raise BrokenOff(error) from None
     except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
@@ -216,7 +248,8 @@ def report(directory: Path, others: tuple[Path, ...]) -> None:
     "--config", type=click.Path(path_type=Path), help="Write the sample's own config here."
 )
 def sample(directory: Path, number: int, config: Path | None) -> None:
-    """Compute one sample of a study anew, beside what is stored."""
+    """Compute one sample again and compare it with what is stored."""
+    _refuse_without_study(directory)
     use_compilation_cache()
     from .studies.run.sample import sample_again
 
@@ -240,9 +273,12 @@ def export(directory: Path, file: Path | None) -> None:
 
 @main.command()
 @click.argument("directories", nargs=-1, type=click.Path(path_type=Path), required=True)
-@click.option("--out", type=click.Path(path_type=Path), required=True)
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FOLDER", required=True,
+    help="The folder of the merged study.",
+)  # fmt: skip
 def merge(directories: tuple[Path, ...], out: Path) -> None:
-    """Put studies of one config with different seeds together."""
+    """Merge studies of one config with different seeds into one."""
     _refuse_without_study(*directories)
     from .studies.store.merging import merge as merged
 
@@ -256,7 +292,10 @@ def merge(directories: tuple[Path, ...], out: Path) -> None:
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @_json
 def new(study: str | None, file: Path | None, as_json: bool) -> None:
-    """List the ready studies, or copy one. At a terminal it asks which."""
+    """List the ready studies, or copy one to change it.
+
+    At a terminal it asks which, without STUDY.
+    """
     from .studies.run import ready
 
     if study is None and sys.stdin.isatty() and not as_json:
@@ -273,7 +312,7 @@ def new(study: str | None, file: Path | None, as_json: bool) -> None:
 
 
 def _listed(titles: dict[str, str]) -> list[str]:
-    named = [f"{name:20} {title}" for name, title in titles.items()]
+    named = [f"{name:22} {title}" for name, title in titles.items()]
     return [*named, "Try: jaxvib new quick my_study.toml"]
 
 
@@ -339,7 +378,7 @@ def info(as_json: bool) -> None:
 @main.command()
 @click.argument("action", type=click.Choice(["clear"]))
 def cache(action: str) -> None:
-    """Forget compiled programs: the next run compiles anew."""
+    """Remove compiled programs: the next run compiles again."""
     with _reading():
         files, size = forget_kept()
     click.echo(f"{files} files removed, {size / 1e6:.1f} MB")
@@ -364,7 +403,7 @@ def _refuse_without_study(*directories: Path) -> None:
 
     for directory in directories:
         if not has_study(directory):
-            raise Refusal(f"{directory} holds no study")
+            raise Refusal(f"{directory} holds no study", in_config=False)
 
 
 @contextlib.contextmanager
@@ -372,7 +411,7 @@ def _reading():
     try:
         yield
     except (FileNotFoundError, FileExistsError, ValueError) as error:
-        raise Refusal(str(error)) from None
+        raise Refusal(str(error), in_config=False) from None
     except OSError as error:
         raise BrokenOff(error) from None
 

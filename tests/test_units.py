@@ -43,12 +43,12 @@ def test_units_are_what_they_are_defined_as(text, asked, expected):
 @pytest.mark.parametrize(
     ("text", "asked", "words"),
     [
-        ("5 kN", "m", "kN is given where a length in m is asked"),
-        ("5 s", "rad/s", "s is given where an angular frequency in rad/s is asked"),
-        ("5 m", "", "m is given where a number without unit is asked"),
+        ("5 kN", "m", "kN is given where a length in m is expected"),
+        ("5 s", "rad/s", "s is given where an angular frequency in rad/s is expected"),
+        ("5 m", "", "m is given where a number without unit is expected"),
         ("5 Hzz", "rad/s", "unknown unit 'Hzz'; did you mean 'Hz'?"),
-        ("5 Hz", "1/s", "Hz is given where a rate in 1/s is asked"),
-        ("5 N/m", "N/m^k", "N/m is given where N/m^k is asked"),
+        ("5 Hz", "1/s", "Hz is given where a rate in 1/s is expected"),
+        ("5 N/m", "N/m^k", "N/m is given where N/m^k is expected"),
     ],
 )
 def test_a_unit_that_does_not_fit_is_told(text, asked, words):

@@ -29,7 +29,7 @@ class Labels(NamedTuple):
         return self.units[component] if self.units else ""
 
     def amplitudes(self, values: Iterable[float]) -> str:
-        """Return numbers, one for each freedom, with the units that they have."""
+        """Return numbers, one for each degree of freedom, with the units that they have."""
         values = list(values)
         units = self.freedom_units or ("",) * len(values)
         if len(set(units)) == 1:

@@ -1,4 +1,4 @@
-"""An assembled system in motion: its freedoms over time, the energy of each module."""
+"""An assembled system in motion: displacements over time, the energy of each module."""
 
 from collections.abc import Sequence
 

@@ -19,7 +19,7 @@ _UNKNOWN = 0.1
 
 
 class Watched(NamedTuple):
-    """What happened at the contacts and freedoms since the start of a motion.
+    """What happened at the contacts and degrees of freedom since the start of a motion.
 
     `deepest` penetration (contacts,), m, and its time; `touching` now; when it first did,
     s, inf if never; `onsets`;
@@ -173,7 +173,7 @@ def watch_path(
 ) -> Watched:
     """Return what is known after a step that took `length` seconds.
 
-    `depth`, `displacement`: polynomials of all contacts and of all freedoms, with
+    `depth`, `displacement`: polynomials of all contacts and of all degrees of freedom, with
     their (value, slope) at the start and at the end; `time_at`: the time at a fraction
     of the step; `closed`: which contacts are so all the step long, where steps end as
     contacts begin and end, NaN of those of which that is not known. An onset is counted

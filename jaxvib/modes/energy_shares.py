@@ -12,7 +12,7 @@ from ..systems.roles import Linear
 from .linear_part import linear_part
 from .modal import natural_modes
 
-_NAMED = 2  # modules and freedoms in a mode's line
+_NAMED = 2  # modules and degrees of freedom in a mode's line
 
 
 class EnergyShares(Reported):
@@ -48,12 +48,12 @@ class EnergyShares(Reported):
 
 
 def energy_shares(system: Linear) -> EnergyShares:
-    r"""Return which modules are strained and which freedoms move in each mode.
+    r"""Return which modules are strained and which degrees of freedom move in each mode.
 
     A module's share is $\tfrac12 \varphi^T c \varphi$ over the mode's potential energy
-    $\omega^2/2$, a freedom's is $\tfrac12 \varphi_i (M \varphi)_i$ over the kinetic
-    energy. Works under `jit` and `vmap`. **Raises:** `ValueError` for a system that is
-    not made of modules.
+    $\omega^2/2$, a degree of freedom's is $\tfrac12 \varphi_i (M \varphi)_i$ over the
+    kinetic energy. Works under `jit` and `vmap`. **Raises:** `ValueError` for a system that
+    is not made of modules.
 
     >>> shares = jv.modes.energy_shares(tower)
     >>> shares.potential.round(3).tolist()

@@ -25,9 +25,9 @@ def frequency_response(
     $$x = (C - \omega^2 M + i \omega D)^{-1} r, \qquad q(t) = \mathrm{Re}(x e^{i \omega
       t}) \text{ under } f(t) = r \cos \omega t.$$
 
-    **Arguments:** `force`: where the force (or moment) acts, a freedom's name, its
-    position, a mapping from names to coefficients, or a direction of shape (n,); `at`:
-    where the displacement is taken, likewise; every freedom along a last axis if
+    **Arguments:** `force`: where the force (or moment) acts, a degree of freedom's name,
+    its position, a mapping from names to coefficients, or a direction of shape (n,); `at`:
+    where the displacement is taken, likewise; every degree of freedom along a last axis if
     `None`. An undamped system answers with infinities or NaN on its own frequencies.
     **Raises:** `ValueError` for a place that the system does not have.
 
@@ -63,7 +63,7 @@ def _direction(system, place: Place, size: int) -> Float[Array, " n"]:
         return system.direction(place)
     if isinstance(place, int):
         if not 0 <= place < size:
-            raise ValueError(f"freedom {place} is not in [0, {size})")
+            raise ValueError(f"degree of freedom {place} is not in [0, {size})")
         return jnp.zeros(size).at[place].set(1.0)
     place = floats("direction", place)
     if place.shape != (size,):

@@ -40,7 +40,7 @@ class ModeTable(eqx.Module):
         "frequency with damping, Im of the eigenvalue", "rad/s", ("eigenvalue",)
     )
     rotations: Int[Array, " freedom"] = reported(
-        "1 where a freedom is a rotation", "", ("freedom",)
+        "1 where a degree of freedom is a rotation", "", ("freedom",)
     )
     result: Int[Array, ""] = reported("reason code")
 

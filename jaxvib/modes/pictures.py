@@ -8,7 +8,7 @@ _MOST = 6  # modes that can be told apart in one picture
 
 
 def shapes_chart(modes) -> Chart:
-    """Return the shapes of the lowest modes, each over the freedoms, largest part 1."""
+    """Return the shapes of the lowest modes, over degrees of freedom, largest part 1."""
     shapes, frequencies = np.asarray(modes.shapes), np.asarray(modes.frequencies)
     count = min(_MOST, shapes.shape[1])
     places = np.arange(shapes.shape[0])

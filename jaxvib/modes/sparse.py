@@ -12,7 +12,7 @@ from .linear_part import check_natural, linear_part
 from .modal import natural_frequencies
 from .slicing import lowest_from
 
-_DENSE = 500  # freedoms; up to here LAPACK is as fast
+_DENSE = 500  # degrees of freedom; up to here LAPACK is as fast
 _SAME = 1e-12  # a frequency this near below a shift is at it: a thousand roundings
 
 
@@ -21,8 +21,8 @@ def lowest_frequencies(
 ) -> Float[Array, " count"]:
     r"""Return the natural frequencies nearest above `shift` (rad/s), ascending.
 
-    Those of `natural_frequencies` that are not below `shift`, for many thousands of
-    freedoms: from sparse factors of $C - \sigma M$, whose pivots count how many there are
+    Those of `natural_frequencies` that are not below `shift`, for many thousands of degrees
+    of freedom: from sparse factors of $C - \sigma M$, whose pivots count how many there are
     (`modes.slicing`), so that none is missed, however often it repeats. Motions without
     strain are 0; those that fall over are NaN and come first where `shift` is 0. NaN also
     ends the list where there are fewer above `shift`. On the host.

@@ -16,7 +16,7 @@ from .modules.module import ROTATION, Module, entries
 from .roles import Linear
 from .symmetry import SINGULAR
 
-_LARGEST_CHECKED = 500  # freedoms; beyond, a dense check costs more than it saves
+_LARGEST_CHECKED = 500  # degrees of freedom; beyond, a dense check costs more than it saves
 _PLACES = {"first", "second", "carrier", "freedom"}  # static fields that are names
 
 
@@ -133,7 +133,7 @@ class Assembled(Linear):
         return *whole, np.concatenate(owners)
 
     def rotations(self) -> np.ndarray:
-        """Return which freedoms are rotations, shape (n,), the others translate."""
+        """Return which degrees of freedom are rotations, shape (n,); others translate."""
         kinds = {
             name: kind
             for module in self.modules
@@ -178,13 +178,13 @@ class Assembled(Linear):
 def assemble(modules: Sequence[Module], fixed: Sequence[str] = ()) -> Assembled:
     """Overlay modules into one system, in any order.
 
-    Each module is added into the rows and columns of its freedoms; those of `"ground"`
-    are dropped, and so are the `fixed` ones. A body of several freedoms has names like
-    `cart.x`, `cart.angle`.
-    **Raises:** `ValueError` naming the module if it joins a freedom to itself, takes a
-    rotation for a translation or the reverse, a body for one of its freedoms, or names
-    a freedom that no module gives a mass; if there is no module; if the mass matrix is
-    singular. **Source:** Pavlov, Lilkova-Markova, Evlogiev and Ivanova.
+    Each module is added into the rows and columns of its degrees of freedom; those of
+    `"ground"` are dropped, and so are the `fixed` ones. A body of several degrees of
+    freedom has names like `cart.x`, `cart.angle`. **Raises:** `ValueError` naming the
+    module if it joins a degree of freedom to itself, takes a rotation for a translation or
+    the reverse, a body for one of its degrees of freedom, or names a degree of freedom that
+    no module gives a mass; if there is no module; if the mass matrix is singular.
+    **Source:** Pavlov, Lilkova-Markova, Evlogiev and Ivanova.
 
     >>> cart = jv.TranslationTranslation("ground", "cart", mass=2.0, stiffness=8.0)
     >>> jv.assemble([cart]).names
@@ -206,10 +206,12 @@ def assemble(modules: Sequence[Module], fixed: Sequence[str] = ()) -> Assembled:
                 )
     for name in fixed:
         if name not in kinds:
-            raise ValueError(unknown_key("freedom in fixed", name, kinds))
+            raise ValueError(unknown_key("degree of freedom in fixed", name, kinds))
     free = tuple(name for name in kinds if name not in fixed)
     if not free:
-        raise ValueError("fixed holds every freedom; allowed: one that is free, or more")
+        raise ValueError(
+            "fixed holds every degree of freedom; allowed: one that is free, or more"
+        )
     return Assembled(tuple(modules), free, tuple(dict.fromkeys(fixed)))
 
 

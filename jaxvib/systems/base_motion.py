@@ -31,12 +31,12 @@ class BaseMotion(Printed):
     and stands among the loads of a system. States are relative then; `absolute_states`
     makes absolute ones of them.
 
-    **Fields:** `direction` $\iota$, shape (n,): by how much each freedom would move with
-    a rigid system if the support moved by 1, 1 for translations along it; `motion`: a
-    law, whose numbers are those of the displacement (m), the velocity (m/s) or the
-    acceleration (m/s^2) that is `given`; `name`: on parameter paths, instead of the
-    position among the loads. **Raises:** `ValueError` for another word in `given`, or a
-    law that has no acceleration, such as a record of displacements.
+    **Fields:** `direction` $\iota$, shape (n,): by how much each degree of freedom would
+    move with a rigid system if the support moved by 1, 1 for translations along it;
+    `motion`: a law, whose numbers are those of the displacement (m), the velocity (m/s) or
+    the acceleration (m/s^2) that is `given`; `name`: on parameter paths, instead of the
+    position among the loads. **Raises:** `ValueError` for another word in `given`, or a law
+    that has no acceleration, such as a record of displacements.
 
     >>> shake = jv.BaseMotion([1.0, 1.0], jv.HarmonicLoad(0.5, 12.0), given="acceleration")
     >>> shaken = jv.ImpactSystem(tower, loads=(shake,))

@@ -12,15 +12,15 @@ GROUND = "ground"
 
 
 def is_ground(freedom: str) -> bool:
-    """Return whether a freedom is the ground or a motion of it."""
+    """Return whether a degree of freedom is the ground or a motion of it."""
     return freedom.partition(".")[0] == GROUND
 
 
 def direction(names: Sequence[str], place: str | Mapping[str, float]) -> Float[Array, " n"]:
-    """Return the direction of a freedom, or of a mapping to coefficients.
+    """Return the direction of a degree of freedom, or of a mapping to coefficients.
 
-    The ground counts for nothing. **Raises:** `ValueError` for an unknown freedom,
-    naming the nearest one.
+    The ground counts for nothing. **Raises:** `ValueError` for an unknown degree of
+    freedom, naming the nearest one.
     """
     found = np.zeros(len(names))
     given = {place: 1.0} if isinstance(place, str) else place

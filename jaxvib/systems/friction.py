@@ -18,7 +18,8 @@ _SWEEPS = 60
 class CoulombFriction(Printed):
     r"""Dry friction under a constant normal force, on the ground, a belt or a body.
 
-    With the speed of sliding $w = n^T \dot q - v$ the force on the freedoms is $-n R$,
+    With the speed of sliding $w = n^T \dot q - v$ the force on the degrees of freedom is
+    $-n R$,
 
     $$R = \mu N\,\mathrm{sgn}\,w \text{ where } w \ne 0, \qquad
       |R| \le \mu_s N \text{ with } w = 0 \text{ while that can hold}.$$
@@ -26,12 +27,12 @@ class CoulombFriction(Printed):
     With Stribeck's speed $v_s$ the force of sliding falls from that of sticking,
     $R = [\mu N + (\mu_s - \mu) N / (1 + |w|/v_s)]\,\mathrm{sgn}\,w$.
 
-    **Fields:** `direction` $n$, shape (n,): 1 at the freedom that rubs and -1 at the one
-    that it rubs on (none on the ground); `force` $\mu N \ge 0$ (N) of sliding; `static`
-    $\mu_s N$ (N), that of sticking, at least as large, and the same unless it is given;
-    `speed` $v$ of the belt, m/s; `name`: on parameter paths, instead of the position among
-    the frictions; `stribeck` $v_s > 0$, m/s, by which half of what sticking has more is
-    gone: none unless it is given, with a `static`. Motions go from event to event only
+    **Fields:** `direction` $n$, shape (n,): 1 at the degree of freedom that rubs and -1 at
+    the one that it rubs on (none on the ground); `force` $\mu N \ge 0$ (N) of sliding;
+    `static` $\mu_s N$ (N), that of sticking, at least as large, and the same unless it is
+    given; `speed` $v$ of the belt, m/s; `name`: on parameter paths, instead of the position
+    among the frictions; `stribeck` $v_s > 0$, m/s, by which half of what sticking has more
+    is gone: none unless it is given, with a `static`. Motions go from event to event only
     (`engine="event"`). **Raises:** `ValueError` for a field out of its range or a direction
     of zeros. **Source:** Leine and Nijmeijer, *Dynamics and Bifurcations of Non-Smooth
     Mechanical Systems* (2004), section 3.2.

@@ -50,7 +50,7 @@ class LinearSystem(Linear):
 class Contact(Printed):
     r"""A place where the system can touch: penetration $z = n^T q - g$.
 
-    **Fields:** `direction` $n$, shape (n,): +1 at the freedom that moves into the
+    **Fields:** `direction` $n$, shape (n,): +1 at the degree of freedom that moves into the
     contact and -1 at the one that it hits (none for a fixed stop); `gap` $g$ (m) at
     static equilibrium; `law`: a contact law, from penetration and rate to force; `name`: on
     parameter paths, instead of the position among the contacts. **Raises:** `ValueError`
@@ -316,7 +316,7 @@ class ImpactSystem(Mechanical, Linear):
 
     @property
     def freedom_names(self) -> tuple[str, ...]:
-        """The names of the linear system's freedoms, their positions if it has none."""
+        """The names of the degrees of freedom, their positions if they have none."""
         return self.linear.freedom_names or super().freedom_names
 
     def linear_part(self) -> Linear:
@@ -324,7 +324,7 @@ class ImpactSystem(Mechanical, Linear):
         return self.linear
 
     def rotations(self) -> np.ndarray | None:
-        """Return which freedoms are rotations, None where all translate."""
+        """Return which degrees of freedom are rotations, None where all translate."""
         return self.linear.rotations()
 
     def turned(self, part) -> bool:

@@ -22,10 +22,11 @@ _SOFT = 1e-9  # of the largest eigenvalue: below it a negative one is rounding
 
 
 class NamedSystem(LinearSystem):
-    """Mass, damping and stiffness matrices whose freedoms have names.
+    """Mass, damping and stiffness matrices whose degrees of freedom have names.
 
-    **Fields:** as of `LinearSystem`; `names`: of the freedoms, each once. **Raises:**
-    `ValueError` as `LinearSystem`, or for names that are not as many as the freedoms.
+    **Fields:** as of `LinearSystem`; `names`: of the degrees of freedom, each once.
+    **Raises:** `ValueError` as `LinearSystem`, or for names that are not as many as the
+    freedoms.
     """
 
     names: tuple[str, ...] = eqx.field(static=True, default=())
@@ -34,8 +35,8 @@ class NamedSystem(LinearSystem):
         size = jnp.shape(self.mass)[0]
         if len(self.names) != size or len(set(self.names)) != size:
             raise ValueError(
-                f"{len(set(self.names))} different names for {size} freedoms; allowed: a "
-                "name for each"
+                f"{len(set(self.names))} different names for {size} degrees of freedom; "
+                "allowed: a name for each"
             )
 
     @property
@@ -62,7 +63,7 @@ class ReadMatrices(NamedTuple):
         low, high = self.frequencies
         size = len(self.system.names)
         return (
-            f"{size} freedoms, {self.free} free motions, natural frequencies "
+            f"{size} degrees of freedom, {self.free} free motions, natural frequencies "
             f"{low:.6g} to {high:.6g} rad/s ({low / (2 * np.pi):.6g} to "
             f"{high / (2 * np.pi):.6g} Hz) if masses are in kg and stiffnesses in N/m"
         )
@@ -146,7 +147,7 @@ def _read(name: str, given: str | Path) -> np.ndarray:
     if len(shape) != 2 or shape[0] != shape[1] or not 0 < shape[0] <= MOST_FREEDOMS:
         raise ValueError(
             f"{name} = {path!r} holds an array of shape {shape}; allowed: a square one of "
-            f"at most {MOST_FREEDOMS} freedoms"
+            f"at most {MOST_FREEDOMS} degrees of freedom"
         )
     matrix = np.asarray(matrix)
     if matrix.dtype.kind not in "fiu" or not np.all(np.isfinite(matrix)):

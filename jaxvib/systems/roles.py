@@ -83,9 +83,9 @@ class LoadLaw(Protocol):
 class Linear(Printed):
     r"""A system $M \ddot q + D \dot q + C q = f$, or the linear part of one.
 
-    To add one, write `matrices`. Where freedoms have names, `freedom_names` makes places
-    of them; `strain_rows` keeps the digits of slow motions, and `sparse_matrices` with
-    `sparse_strains` serve many thousands of freedoms.
+    To add one, write `matrices`. Where degrees of freedom have names, `freedom_names` makes
+    places of them; `strain_rows` keeps the digits of slow motions, and `sparse_matrices`
+    with `sparse_strains` serve many thousands of freedoms.
     """
 
     has_contacts = False
@@ -107,17 +107,17 @@ class Linear(Printed):
         return self
 
     def direction(self, place: str | Mapping[str, float]) -> Float[Array, " n"]:
-        """Return the direction of a freedom, or of several with their coefficients.
+        """Return the direction of a degree of freedom, or of some with coefficients.
 
-        **Raises:** `ValueError` for an unknown freedom, naming the nearest one, or a
-        system whose freedoms have no names.
+        **Raises:** `ValueError` for an unknown degree of freedom, naming the nearest one,
+        or a system whose degrees of freedom have no names.
         """
         if not self.freedom_names:
             raise ValueError(f"{place!r}: the system has no names; allowed: a position")
         return direction(self.freedom_names, place)
 
     def rotations(self) -> np.ndarray | None:
-        """Return which freedoms are rotations, shape (n,), None where all translate."""
+        """Return which degrees of freedom are rotations, (n,), None where all translate."""
         return None
 
     def strain_rows(self) -> tuple[Float[Array, " s"], Float[Array, "s n"]] | None:

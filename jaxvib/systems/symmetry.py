@@ -1,7 +1,7 @@
 r"""Whether a matrix is symmetric, and a mass matrix one of bodies that have a mass.
 
 Judged in coordinates whose masses are 1, $m_{ij} / \sqrt{m_{ii} m_{jj}}$, so that neither
-the units nor the kinds of the freedoms matter.
+the units nor the kinds of the degrees of freedom matter.
 """
 
 import jax

@@ -123,7 +123,7 @@ class Mechanical(System):
 
     @property
     def state_names(self) -> tuple[str, ...]:
-        """The names of the freedoms, and then of their rates."""
+        """The names of the degrees of freedom, and then of their rates."""
         names = self.freedom_names
         return (*names, *(f"rate of {name}" for name in names))
 

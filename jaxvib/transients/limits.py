@@ -29,12 +29,14 @@ class Limit(Printed):
     def __check_init__(self):
         traced = isinstance(self.direction, jax.core.Tracer)
         if not traced and not np.asarray(self.direction).any():
-            raise ValueError("direction of a limit = 0 in every freedom; allowed: a "
-                             "direction in which the system can move")  # fmt: skip
+            raise ValueError(
+                "direction of a limit = 0 in every degree of freedom; allowed: a "
+                "direction in which the system can move"
+            )
 
 
 def check_limits(limits: Sequence[Limit], size: int) -> None:
-    """Raise `ValueError` for a limit of another number of freedoms than the system's."""
+    """Raise `ValueError` for a limit of more or fewer components than the system."""
     for place, limit in enumerate(limits):
         if jnp.shape(limit.direction) != (size,):
             raise ValueError(

@@ -74,8 +74,8 @@ def stops_of(equation, watched) -> Array:
 def at_stops(equation, states, stops, t0, t1):
     """Return extremes and passages as functions of the states at their times.
 
-    **Returns:** highest and lowest displacement of each freedom, the time of each, depth,
-    force and first touch of each contact, thresholds among them.
+    **Returns:** highest and lowest displacement of each degree of freedom, the time of
+    each, depth, force and first touch of each contact, thresholds among them.
     """
     size, count = states.shape[1] // 2, len(equation.contacts)
     rates = jax.vmap(equation.vector_field)(stops, states)

@@ -79,7 +79,7 @@ def test_a_fixed_freedom_is_one_without_its_row_and_column():
     assert propped.added(jv.PointInertia("tip.angle", 1.0)).fixed == ("tip.x", "tip.y")
     with pytest.raises(ValueError, match=r"'tip.z'; did you mean 'tip"):
         jv.assemble(modules, fixed=["tip.z"])
-    with pytest.raises(ValueError, match="fixed holds every freedom"):
+    with pytest.raises(ValueError, match="fixed holds every degree of freedom"):
         jv.assemble(modules, fixed=["tip.x", "tip.y", "tip.angle"])
 
 

@@ -39,7 +39,7 @@ def test_what_was_written_is_read(files, stiffness):
     np.testing.assert_allclose(found.frequencies, frequencies[[0, -1]], rtol=1e-12)
     assert found.free == 0
     assert found.lopsided == 0.0
-    assert "3 freedoms, 0 free motions" in str(found)
+    assert "3 degrees of freedom, 0 free motions" in str(found)
     np.testing.assert_array_equal(found.system.direction({"c": 2.0}), [0.0, 0.0, 2.0])
     response = jv.frequency_response(found.system, [2.0], force="b")
     exact = np.linalg.solve(STIFFNESS - 4 * MASS + 2j * DAMPING, [0.0, 1.0, 0.0])
@@ -95,7 +95,7 @@ def test_a_file_that_does_not_tell_is_named(files, stiffness, message):
 
 
 def test_names_are_as_many_as_freedoms(files):
-    with pytest.raises(ValueError, match="2 different names for 3 freedoms"):
+    with pytest.raises(ValueError, match="2 different names for 3 degrees of freedom"):
         jv.read_matrices(files / "mass.mtx", files / "plain.npy", names=["a", "b", "b"])
 
 

@@ -20,7 +20,8 @@ ENGINES = {
     "stepping": SteppingEngine(),
 }
 STEPPED = ("auto", "diffrax")  # where samples on the way or multipliers are wanted
-MOST_AT_ONCE = 3  # freedoms of whose motions and sensitivities a kernel compiles in seconds
+# Degrees of freedom of whose motions and sensitivities a kernel compiles in seconds.
+MOST_AT_ONCE = 3
 MANY = 512  # lanes; fewer are done before an event engine is compiled
 
 

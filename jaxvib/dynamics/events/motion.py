@@ -260,7 +260,7 @@ def push_terms(motion: Motion, order: int) -> list:
 
 
 def load_accelerations(motion: Motion) -> list:
-    """Return the order of what each load does to each freedom, m/s^2."""
+    """Return the order of what each load does to each degree of freedom, m/s^2."""
     waves = [jnp.abs(r * load.amplitude) for load in motion.loads for r in load.response]
     pushes = [jnp.abs(r * push.size) for push in motion.pushes for r in push.response]
     return waves + pushes

@@ -141,8 +141,8 @@ class Decoupled(Mechanical):
 def decoupled(system) -> Decoupled | None:
     """Return a large system with its linear part in blocks, or None.
 
-    None for few freedoms, for many contacts, hard or damped ones, loads that are not
-    harmonic or parameters that are traced; also where eigenvectors do not tell motions
+    None for few degrees of freedom, for many contacts, hard or damped ones, loads that are
+    not harmonic or parameters that are traced; also where eigenvectors do not tell motions
     apart (modes that are critically damped, bodies that nothing holds, an undamped
     resonance).
     """

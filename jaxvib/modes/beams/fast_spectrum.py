@@ -20,10 +20,10 @@ from .roots import AT_ZERO, SMALL_CIRCLE, deflated_step
 # the last wanted one and the next, and these two may change places on the way.
 _SPARE = 2
 # Steps converge with the third power: three from a good start. What takes more than this is
-# done the careful way.
+# left to the search for one design at a time.
 _SWEEPS = 8
 # Steps of the certifying half circle. With all known roots divided out the phase hardly
-# turns: what turns by more than 0.3 in one of them is left to the careful way.
+# turns: what turns by more than 0.3 in one of them is left to that search as well.
 _NODES = 6
 # Nodes about 0, mirrored by the lower half: of 12 in all, sums are exact to the 12th power
 # of the circle's radius over the next root's modulus.
@@ -89,7 +89,7 @@ def judged(system: Dimensionless, roots, size, passive, count: int, zeros: bool 
     certified = agrees & apart & converged & _distinct(roots[:count])
     there = _at_zero(inner * rates[len(outer) :], still) if zeros else jnp.asarray(False)
     certified &= there | ~jnp.any(still)
-    # the careful way tells a slow motion from one at 0 that rounding has moved
+    # the search for one design tells a slow motion from one at 0 that rounding has moved
     certified &= ~jnp.any(~still & (jnp.abs(roots) < _SLOW))
     return roots, size, certified, radius
 

@@ -38,8 +38,9 @@ def beam_motion(
     each of the first `count` modes is exact.
 
     **Arguments:** `times` (s), ascending; `force` (N) at these times; `force_at`: a
-    point of the beam (m), or `force_on`: the number of a body's freedom; `at`: points of
-    the beam (m). **Returns:** displacements of the beam at `at` and of the bodies, m.
+    point of the beam (m), or `force_on`: the number of a body's degree of freedom; `at`:
+    points of the beam (m). **Returns:** displacements of the beam at `at` and of the
+    bodies, m.
     Differentiable. **Raises:** `ValueError` for times that do not ascend, a force of
     another shape, unless one of `force_at` and `force_on` is given, and for a repeated
     eigenvalue (rigid motions are one), whose motion is no sum of single modes.

@@ -23,7 +23,7 @@ def beam_response(
     """Return what a unit harmonic force moves: the beam at some points, and the bodies.
 
     **Arguments:** `frequencies` (rad/s); `force_at`: a point of the beam (m), or
-    `force_on`: the number of a body's freedom; `at`: points of the beam (m).
+    `force_on`: the number of a body's degree of freedom; `at`: points of the beam (m).
     **Returns:** complex displacements per unit force (m/N), of the beam at `at` and of
     the bodies. Differentiable in every parameter and in both positions. **Raises:**
     `ValueError` unless exactly one of `force_at` and `force_on` is given.
@@ -56,7 +56,9 @@ def applied_force(system: BeamWithBodies, force_at, force_on):
     applied. **Raises:** `ValueError` unless exactly one of the places is given.
     """
     if (force_at is None) == (force_on is None):
-        raise ValueError("give one of force_at (m) and force_on (number of a freedom)")
+        raise ValueError(
+            "give one of force_at (m) and force_on (number of a degree of freedom)"
+        )
     scaled = dimensionless(system)
     row = 4 + scaled.positions.shape[0]
     if force_on is not None:

@@ -41,7 +41,7 @@ class BeamSpectra(Reported):
         "eigenvalues", "rad/s", ("sample", "value")
     )
     residuals: Float[np.ndarray, "sample value"] = reported(
-        "last relative steps, or backward errors of designs done again", "",
+        "last relative steps, or backward errors of designs recomputed", "",
         ("sample", "value"),
     )  # fmt: skip
     certified: Bool[np.ndarray, " sample"] = reported(
@@ -51,7 +51,7 @@ class BeamSpectra(Reported):
         "radius of the certified circle", "rad/s", ("sample",)
     )
     repeated: Bool[np.ndarray, " sample"] = reported(
-        "the quick way was not enough and the careful one was taken", "", ("sample",)
+        "not certified among the others, and recomputed alone", "", ("sample",)
     )
     result: Int[np.ndarray, " sample"] = reported("reason code", "", ("sample",))
 
@@ -72,7 +72,7 @@ def beam_spectra(
     Designs go in chunks through one program: starts and two steps of all roots. The few
     roots that have not converged then go on in chunks of their own, and all designs are
     judged; those whose starts were too rough begin again with better
-    ones. What is left without certificate is done again one by one, and what then has
+    ones. What is left without certificate is recomputed one by one, and what then has
     none is marked in `certified` and `result`; so is, as `BAD_PARAMETER`, a design whose
     matrices are not finite. `progress` is called with the number of
     designs done.

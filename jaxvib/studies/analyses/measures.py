@@ -212,7 +212,7 @@ class MeasureOptions(Table):
         "of the waves in a packet", None, unit="rad/body", allowed="a number"
     )
     duration: float | None = option(
-        "time after which energy is looked for", None, gt=0.0, unit="s",
+        "time after which the energy is measured", None, gt=0.0, unit="s",
         allowed="(0, inf) s",
     )  # fmt: skip
     body: int | None = option(

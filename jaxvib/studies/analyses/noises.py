@@ -40,8 +40,8 @@ def _place(given: object) -> object:
     numbers = all(isinstance(value, int | float) for value in coefficients.values())
     if not (isinstance(given, str) and given) and not (coefficients and numbers):
         raise ValueError(
-            f"{shown(given)} is no place; allowed: a freedom's name, or a table of "
-            "freedoms with their coefficients"
+            f"{shown(given)} is no place; allowed: a degree of freedom's name, or a table "
+            "of such names with their coefficients"
         )
     return given
 
@@ -52,7 +52,7 @@ class Level(Table):
     at: Annotated[
         Any,
         pydantic.BeforeValidator(_place),
-        Field(description="a freedom, or freedoms with coefficients"),
+        Field(description="a degree of freedom, or degrees of freedom with coefficients"),
     ]
     level: float = option("from rest", gt=0.0, unit="m")
     both: bool = option("whether on both sides of rest", True)

@@ -1,4 +1,4 @@
-"""What summaries of several kinds say alike: where a sample is, how far freedoms go."""
+"""What summaries of several kinds say alike: where a sample is, how far it moves."""
 
 from collections.abc import Callable, Iterator
 
@@ -11,7 +11,7 @@ def where(read: Callable, study, sample) -> str:
 
 
 def highest(values: np.ndarray, names) -> Iterator[tuple[str, int, int]]:
-    """Yield of at most five freedoms the name, and where `values` are the highest.
+    """Yield names of at most five degrees of freedom, and where `values` are highest.
 
     `values` (samples, n, freedoms): the place is a sample, and a position among n.
     """

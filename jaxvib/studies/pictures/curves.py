@@ -14,12 +14,12 @@ from .swept_planes import Plane, axis, long_paths, planes
 
 
 def amplitude_label(runs: Sequence[Run]) -> str:
-    """Return what the axis of amplitudes says, with the units that freedoms have."""
+    """Return what the axis of amplitudes says, with the units of displacements."""
     return shared("amplitude, half peak to peak", [run.unit("amplitude") for run in runs])
 
 
 def amplitude_curves(runs: Sequence[Run]) -> Picture:
-    """Return each freedom's amplitude over x, one set of curves per value of y."""
+    """Return amplitudes over x of each degree of freedom, one set per value of y."""
     plane = planes(runs)[0]
     lines = [line for each in planes(runs) for line in _amplitude_lines(each, runs)]
     first = plane.sheets[:, :, 0].ravel()  # of each set of curves

@@ -10,8 +10,9 @@ from ...systems.freedoms import GROUND
 def row_layout(modules: dict, names: list[str], turns: np.ndarray) -> dict:
     """Return rows: one for each translation, rods on the body that carries them.
 
-    `level` is the row, `carrier` the freedom that a rod hangs on (-1 for the ground),
-    `sense` 1 for hanging and -1 for standing rods, `links` the pairs joined by springs.
+    `level` is the row, `carrier` the degree of freedom that a rod hangs on (-1 for the
+    ground), `sense` 1 for hanging and -1 for standing rods, `links` the pairs joined by
+    springs.
     """
     place = {name: i for i, name in enumerate(names)}
     carrier, sense = [-1] * len(names), [1] * len(names)
@@ -47,9 +48,9 @@ def row_layout(modules: dict, names: list[str], turns: np.ndarray) -> dict:
 def beam_layout(modules: dict, names: list[str]) -> dict | None:
     """Return a line of beams, each from its left body to its right one.
 
-    `None` unless all freedoms belong to bodies of one line that beams join in order.
-    `at` are places along it (m); `beams` the four freedoms and two places of each;
-    `bodies` the deflection, the slope and the place of each.
+    `None` unless all degrees of freedom belong to bodies of one line that beams join in
+    order. `at` are places along it (m); `beams` the four degrees of freedom and two places
+    of each; `bodies` the deflection, the slope and the place of each.
     """
     beams = [(name, t) for name, t in modules.items() if t["module"] == "beam"]
     if not beams:
@@ -84,7 +85,7 @@ def beam_layout(modules: dict, names: list[str]) -> dict | None:
 
 
 def chain_layout(bodies: int, length: float, ends: str) -> dict:
-    """Return the line of a `BeamChain`, freedoms (y of all bodies, angle of all)."""
+    """Return the line of a `BeamChain`, in order: y of all bodies, angle of all."""
     walls = ends == "clamped"
     at = length * np.arange(bodies + 2 * walls, dtype=float)
     line = [*([-1] * walls), *range(bodies), *([-1] * walls)]

@@ -25,7 +25,7 @@ def compute_part(
 ) -> dict[str, Variable]:
     """Return the results of a part of all samples, a reason code for each in `result`.
 
-    Where the computation of a part breaks off, its halves are computed, down to the
+    Where the computation of a part fails, its halves are computed, down to the
     samples that cannot be: those have the code `COMPUTATION_FAILED` and no numbers. What
     ran out of memory goes on in halves as well. A sample's bytes depend on nothing else
     in its part, so that the others keep theirs.

@@ -63,6 +63,7 @@ def measure(
     with Compiling() as compiling:
         sizes = [size for size in _SIZES if size <= study.samples] or [study.samples]
         batch(sizes[0])
+        cold = compiling.cold  # later, one's own programs are found where they are kept
         first = took.pop(sizes[0])[0]  # in which modules were imported, too
         for size in sizes:
             batch(size)
@@ -82,7 +83,7 @@ def measure(
         "low": min(rates),
         "high": max(rates),
         "after": max(0.0, after),
-        "cold": compiling.cold,
+        "cold": cold,
     }
 
 

@@ -149,7 +149,8 @@ class Study:
         if not self.paths:
             return f"{self.analysis.kind} of {self.system.kind}"
         counts = samples.grid_of(self.sampling, self.paths)
-        shape = "" if counts is None else f" = {' x '.join(map(str, counts.values()))}"
+        crossed = " x ".join(map(str, counts.values())) if counts else ""
+        shape = f" = {crossed}" if len(self.paths) > 1 and crossed else ""
         over = " x ".join(self.paths)
         most = "at most " if self.sampling.method == "refine" else ""
         return f"{most}{self.samples}{shape} samples of {over}"

@@ -62,8 +62,9 @@ def lines(found: dict[str, Any]) -> list[str]:
     why = "; ".join(f"{n}: {words}" for words, n in most)
     listed = f" ({why}); listed in {found['failed_list']}" if most else ""
     some = found["of"] < found["done"]
+    samples = f"{found['done']} sample{'s' * (found['done'] != 1)}"
     return [
-        f"done       {found['done']} samples in {found['seconds']:.0f} s, "
+        f"done       {samples} in {found['seconds']:.0f} s, "
         f"{found['compile_seconds']:.0f} s of it compiling",
         f"failed     {found['failed']}{listed}",
         *([f"of         {found['of']} samples, evenly chosen:"] if some else []),

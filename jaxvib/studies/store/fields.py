@@ -56,7 +56,7 @@ def variables(result: object, leading: tuple[str, ...] = ()) -> dict[str, Variab
 
 
 def unit_of(result, name: str) -> str:
-    """Return the unit of a result's field; of displacements those that freedoms have."""
+    """Return the unit of a result's field; of displacements that of each."""
     declared = type(result).__dataclass_fields__[name].metadata
     unit, axes = declared.get("unit", ""), declared.get("axes", ())
     units = getattr(getattr(result, "labels", None), "freedom_units", ())

@@ -85,7 +85,7 @@ class Run:
         return np.asarray(self.results[name].values)
 
     def rows(self, name: str) -> np.ndarray:
-        """Return a field as rows along its last axis: one for each course or front."""
+        """Return a field as rows along its last axis: one for each search or front."""
         values = self.field(name)
         return values.reshape(-1, values.shape[-1])
 

@@ -68,7 +68,9 @@ class Modules(Table):
         allowed="a table of modules, such as modules.ground-cart",
     )
     fixed: list[str] = option(
-        "freedoms that are held, as the ground is", [], allowed="names of freedoms"
+        "degrees of freedom that are held, as the ground is",
+        [],
+        allowed="names of degrees of freedom",
     )
 
 
@@ -121,7 +123,7 @@ class AssemblyKind(SystemKind):
         return declared_of_modules(options)
 
     def axes(self, options) -> dict[str, list[str]]:
-        """Return the names of freedoms and modules."""
+        """Return the names of degrees of freedom and modules."""
         system = self.build(options)
         return {"freedom": list(system.names), "module": list(system.module_names())}
 
@@ -209,7 +211,7 @@ def _fields(kind: str) -> dict[str, Declared]:
 
 
 def _modules(table, prefix: str, document: Document) -> dict[str, dict]:
-    # A freedom's dot makes a table within a table: `modules.tip.y` is `tip.y`.
+    # A degree of freedom's dot makes a table within a table: `modules.tip.y` is `tip.y`.
     if not isinstance(table, dict) or not table:
         raise ValueError(
             f"{document.where(prefix)}: {prefix} = {shown(table)} is not a module; "

@@ -15,7 +15,7 @@ from ..config.tables import Table, flattened, nested_model, validated
 from ..library import library
 from .base import Role, SystemKind
 
-_MOST = 64  # links, or freedoms of the bodies
+_MOST = 64  # links, or degrees of freedom of the bodies
 
 _VECTORS = ("positions", "link_stiffness", "link_damping", "link_inertance")
 _SQUARES = ("mass", "damping", "stiffness")

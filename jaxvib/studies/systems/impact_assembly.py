@@ -277,7 +277,7 @@ class ImpactAssemblyKind(SystemKind):
         return {path: found[path] for path in found if path not in options.formulas}
 
     def axes(self, options) -> dict[str, list[str]]:
-        """Return the names of freedoms, of states and of contacts."""
+        """Return the names of degrees of freedom, of states and of contacts."""
         system = self.build(options)
         return {
             "freedom": list(system.freedom_names),

@@ -1,4 +1,4 @@
-"""Euler-Bernoulli beams as modules: planar with 4 freedoms, spatial with 12."""
+"""Euler-Bernoulli beams as modules: planar with 4 degrees of freedom, spatial with 12."""
 
 from typing import ClassVar
 
@@ -68,7 +68,7 @@ class BeamModule(Link):
 
 
 class FrameModule(Link):
-    r"""A uniform straight beam in space between two bodies of six freedoms each.
+    r"""A uniform straight beam in space between two bodies of six degrees of freedom each.
 
     Freedoms are `x`, `y`, `z`, `angle_x`, `angle_y`, `angle_z` of both bodies. The
     beam stretches, twists and bends in its two principal planes without shear
@@ -150,7 +150,7 @@ class FrameModule(Link):
         length, axis, one, two = self._axes()
         mass = self.mass_per_length * length
         spin = self.inertia_per_length * length
-        linear = ((0.5, 0.5), (-0.5, 0.5))  # of a linear course, in Legendre polynomials
+        linear = ((0.5, 0.5), (-0.5, 0.5))  # of a linear function, in Legendre polynomials
         cubic = _cubic_in_legendre(length)
         minus = tuple(-c for c in one)
         return [

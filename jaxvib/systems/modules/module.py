@@ -1,4 +1,4 @@
-"""What a module is: the energies of a few freedoms, as sums of weighted squares."""
+"""What a module is: energies of a few degrees of freedom, as sums of weighted squares."""
 
 import abc
 import functools
@@ -17,7 +17,7 @@ from ..printed import Printed
 TRANSLATION = "translation"
 ROTATION = "rotation"
 
-# A weight and the coefficients of the freedoms; structural zeros are the integer 0.
+# A weight and the coefficients of degrees of freedom; structural zeros are the integer 0.
 Square = tuple[Any, Sequence[Any]]
 
 
@@ -26,7 +26,7 @@ quantity = functools.partial(any_quantity, checked=False, kw_only=True)
 
 
 class ModuleMatrices(eqx.Module):
-    """What a module adds to the rows and columns of its freedoms, (d, d) each."""
+    """What a module adds to the rows and columns of its degrees of freedom, (d, d) each."""
 
     mass: Float[Array, "d d"]
     damping: Float[Array, "d d"]
@@ -34,7 +34,7 @@ class ModuleMatrices(eqx.Module):
 
 
 class Module(Printed):
-    r"""A piece of a system, given by its energies in its few freedoms $q$.
+    r"""A piece of a system, given by its energies in its few degrees of freedom $q$.
 
     $$T = \tfrac12 \sum_s w_s (r_s^T \dot q)^2, \qquad
       R = \tfrac12 \sum_s w_s (r_s^T \dot q)^2, \qquad
@@ -44,7 +44,7 @@ class Module(Printed):
     matrix, $\sum_s w_s r_s r_s^T$. Formulas use arithmetic alone, so that the same ones
     serve one module, thousands at once, numbers and traced values.
 
-    `kinds` says which freedoms are translations and which are rotations; with
+    `kinds` says which degrees of freedom are translations and which are rotations; with
     `semidefinite` no weight of V can be negative. To add a module, write those of its
     energies that it has.
     """
@@ -62,7 +62,7 @@ class Module(Printed):
     @property
     @abc.abstractmethod
     def freedoms(self) -> tuple[str, ...]:
-        """The names of the module's freedoms; `"ground"` is the fixed one."""
+        """The names of the module's degrees of freedom; `"ground"` is the fixed one."""
 
     @property
     def semidefinite(self) -> bool:
@@ -108,12 +108,12 @@ class Link(Module):
 
     @property
     def freedoms(self) -> tuple[str, ...]:
-        """One freedom of each end."""
+        """One degree of freedom of each end."""
         return self.first, self.second
 
 
 class Point(Module):
-    """A module that has one freedom, and is named by it."""
+    """A module that has one degree of freedom, and is named by it."""
 
     freedom: str = eqx.field(static=True)
 
@@ -124,7 +124,7 @@ class Point(Module):
 
     @property
     def freedoms(self) -> tuple[str, ...]:
-        """The freedom it sits on."""
+        """The degree of freedom it sits on."""
         return (self.freedom,)
 
 

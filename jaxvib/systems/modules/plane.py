@@ -76,7 +76,7 @@ class PlaneFrameModule(Link):
         """Return the squares of the kinetic energy."""
         length, along, across = self._axes()
         mass = self.mass_per_length * length
-        ends = ((0.5, 0.5), (-0.5, 0.5))  # of a linear course, in Legendre polynomials
+        ends = ((0.5, 0.5), (-0.5, 0.5))  # of a linear function, in Legendre polynomials
         stretched = [self._row(along, (a, 0.0, b, 0.0)) for a, b in ends]
         bent = [self._row(across, row) for row in _cubic_in_legendre(length)]
         return [*_legendre_squares(mass, stretched), *_legendre_squares(mass, bent)]

@@ -12,7 +12,7 @@ class Spring(Link):
 
     $$V = \tfrac12 k (x_j - x_i)^2, \qquad R = \tfrac12 d (\dot x_j - \dot x_i)^2.$$
 
-    **Fields:** `first`, `second`: freedoms; `stiffness` $k$ (N/m), `damping` $d$
+    **Fields:** `first`, `second`: degrees of freedom; `stiffness` $k$ (N/m), `damping` $d$
     (N s/m). **Raises:** `ValueError` naming a field out of its range.
 
     >>> spring = jv.Spring("roof", "ground", stiffness=50.0)

@@ -27,12 +27,12 @@ class SpringLaw(Protocol):
 
 
 class NonlinearSpring(Printed):
-    r"""A spring, a damper or both of any law: the force on the freedoms is $-n F$.
+    r"""A spring, a damper or both of any law: the force on what moves is $-n F$.
 
     $F = F(e, \dot e)$ with the elongation $e = n^T q$ from static equilibrium, beside what
     the linear system has there. **Fields:** `direction` $n$, shape (n,): 1 and -1 at the
-    freedoms that it joins, 1 alone to the ground; `law`: see `SpringLaw`; `name`: on
-    parameter paths, instead of the position among the springs. **Raises:** `ValueError`
+    degrees of freedom that it joins, 1 alone to the ground; `law`: see `SpringLaw`; `name`:
+    on parameter paths, instead of the position among the springs. **Raises:** `ValueError`
     for a direction of zeros.
 
     >>> cubic = jv.NonlinearSpring([1.0, 0.0], jv.PolynomialLaw([0.0, 0.0, 1e6]), "cubic")

@@ -92,7 +92,7 @@ def test_a_small_design_is_stored_with_its_course_and_report(tmp_path):
 def test_a_front_is_stored_along_its_points_with_its_report(tmp_path):
     done = run(written(tmp_path, FRONT), tmp_path / "out")
     assert done.exit_code == 0, done.output
-    assert "front      5 points, 5 found and not dominated" in done.output
+    assert "front      5 points, 5 non-dominated" in done.output
     results = jv.open_study(tmp_path / "out")
     damping = results["objective.damping"]
     assert damping.dims == ("point",)
@@ -107,7 +107,7 @@ def test_a_front_is_stored_along_its_points_with_its_report(tmp_path):
         float(exact.frequency_ratio), abs=1e-5
     )
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "5 of 5 points were found and are not dominated" in page
+    assert "5 of 5 points were found and are non-dominated" in page
 
 
 def test_fronts_of_samples_go_along_both_axes_and_lost_ones_have_their_reason(tmp_path):

@@ -189,7 +189,7 @@ def test_the_response_study_is_that_of_the_library():
     assert [picture.name for picture in pictures] == ["history", "peaks"]
     known = {name: field.values for name, field in fields.items()}
     lines = ANALYSES["response"].summary(known.__getitem__, study)
-    assert lines[0].startswith("furthest   machine")
+    assert lines[0].startswith("largest    machine")
 
 
 @pytest.mark.parametrize("law", ["step", "ramp"])

@@ -32,7 +32,7 @@ def test_a_small_study_runs_and_draws_its_report(tmp_path):
         )
     settled = float(results["equilibrium_rotational"][0])
     assert settled == pytest.approx((3 - np.sqrt(6)) / 4, rel=1e-10)
-    assert "long after 0.1376" in done.output
+    assert "in equilibrium 0.1376" in done.output
     page = (directory / "report.html").read_text()
     assert "Kinetic energy in translation and in rotation" in page
     assert "The chain, moving" in page

@@ -52,7 +52,7 @@ def summary(read: Callable, study) -> list[str]:
             for kind in ("translational", "rotational", "potential")
         )
         lines.append(f"energies   {at}{parts} (mean over time +- fluctuation)")
-    return [*lines, f"energy     kept to {read('energy_change').max():.1g}"]
+    return [*lines, f"energy     conserved to {read('energy_change').max():.1g}"]
 
 
 def _forces(options) -> dict:

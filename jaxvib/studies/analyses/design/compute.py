@@ -1,4 +1,4 @@
-"""Designs of one system or of many, their courses, and what is said of them."""
+"""Designs of one system or of many, the steps of each search, and what is said of them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,11 +18,11 @@ from ..measures import build_measure, described, unit_of
 from ..stacking import systems
 from .kind import OneDesign
 
-_LONGEST = 1000  # steps that are stored of a course; of more, evenly chosen ones
+_LONGEST = 1000  # steps that are stored of a search; of more, evenly chosen ones
 
 
 def compute(system, samples, options, run, progress, remember=None) -> dict[str, Variable]:
-    """Return courses and designs; along `sample` and `design` where there are such."""
+    """Return the steps of searches, and designs; along `sample` and `design` if any."""
     problems = {
         name: _problem(system, options, one, run) for name, one in options.each().items()
     }
@@ -51,7 +51,7 @@ def summary(read: Callable, study) -> list[str]:
         return _several(read, study)
     objective, best = read("objective"), int(read("best"))
     lines = [
-        f"steps      {len(objective) - 1}, the best of them {best}; "
+        f"steps      {len(objective) - 1}, the best design at step {best}; "
         f"{int(read('evaluations'))} evaluations",
         f"objective  {described(options.objective)} {objective[0]:.6g} -> "
         f"{objective[best]:.6g}",
@@ -178,7 +178,7 @@ def _of_starts(rows, options) -> np.ndarray:
 
 
 def _chosen(design, length: int) -> np.ndarray:
-    """Return the steps of a course that are stored, the best one among them."""
+    """Return the steps of a search that are stored, the best one among them."""
     number = len(design.objective)
     if number <= length:
         return np.arange(number)

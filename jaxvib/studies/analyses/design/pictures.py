@@ -19,7 +19,7 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
 
 
 def design_history(runs: Sequence[Run]) -> Picture:
-    """Return the objective and each tuned parameter over the steps of each course."""
+    """Return the objective and each tuned parameter over the steps of each search."""
     run, variables = runs[0], runs[0].tuned
     every = run.rows("objective")
     # of those that a formula gives there is one step alone
@@ -122,12 +122,12 @@ def _names(run: Run) -> list[str]:
 
 
 def _last(values: np.ndarray) -> int:
-    """Return how many steps a course has: behind them are NaN."""
+    """Return how many steps a search has: behind them are NaN."""
     return int(np.flatnonzero(np.isfinite(values)).max(initial=0)) + 1
 
 
 def _labels(run: Run) -> Iterator[str]:
-    """Return a label of each course, samples slowest."""
+    """Return a label of each search, samples slowest."""
     number = run.rows("objective").shape[0] // len(_names(run))
     for sample in range(number):
         at = [value_text(run, path, run.field(path)[sample]) for path in run.paths]
@@ -136,7 +136,7 @@ def _labels(run: Run) -> Iterator[str]:
 
 
 def _best(run: Run, place: int) -> int:
-    """Return the step of the best design of a course."""
+    """Return the step of the best design of a search."""
     if run.has("best"):
         return int(np.ravel(run.field("best"))[place])
     return int(np.nanargmin(run.rows("objective")[place]))

@@ -56,7 +56,7 @@ def summary(read: Callable, study) -> list[str]:
         at = ", ".join(f"{path} = {read(path)[sample]:.5g}" for path in study.paths)
         shares = [
             f"{read(kind)[sample, -1]:.4f} +- {read(f'{kind}_error')[sample, -1]:.4f} "
-            f"(long after {read(f'equilibrium_{kind}')[sample]:.4f}) in {word}"
+            f"(in equilibrium {read(f'equilibrium_{kind}')[sample]:.4f}) in {word}"
             for kind, word in (
                 ("translational", "translation"), ("rotational", "rotation"),
             )
@@ -64,6 +64,6 @@ def summary(read: Callable, study) -> list[str]:
         lines.append(f"{at}: {', '.join(shares)}")
     lines.append(
         f"prediction at most {max(o.max() for o in off):.2g} error bars away; energy "
-        f"kept to {read('energy_change').max():.1g}"
+        f"conserved to {read('energy_change').max():.1g}"
     )
     return lines

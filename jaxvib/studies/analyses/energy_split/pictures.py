@@ -28,7 +28,8 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
         "energy_split",
         "Kinetic energy in translation and in rotation",
         "Solid: mean over random chains. Dashed: an infinite chain, from its bands, at "
-        "the same times. Dotted: long after. The rest of the energy is potential.",
+        "the same times. Dotted: in equilibrium, after a long time. The rest of the "
+        "energy is potential.",
         "Shares of the energy in translation and in rotation over time, beside the "
         "prediction for an infinite chain.",
         tuple(charts),
@@ -47,7 +48,9 @@ def _shares(runs: Sequence[Run], kind: str) -> Iterator[Line]:
             yield Line(time, predicted, f"{name}, infinite", colour, "dash", legend=False)
             settled = np.full(2, run.field(f"equilibrium_{kind}")[sample])
             ends = time[[0, -1]]
-            yield Line(ends, settled, f"{name}, long after", colour, "dot", legend=False)
+            yield Line(
+                ends, settled, f"{name}, in equilibrium", colour, "dot", legend=False
+            )
             colour += 1
 
 

@@ -60,5 +60,5 @@ def summary(read: Callable, study) -> list[str]:
             f"to {high:.6g})"
         )
     deviation = float(read("deviation"))
-    lines.append(f"deviation  {deviation:.4g} of {len(read('measured'))} data")
+    lines.append(f"deviation  {deviation:.4g} over {len(read('measured'))} measured values")
     return lines

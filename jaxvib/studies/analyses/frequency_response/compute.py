@@ -35,7 +35,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
 
 
 def summary(read: Callable, study) -> list[str]:
-    """Return the highest peak of each freedom over all samples, at most five."""
+    """Return the highest peak of each degree of freedom over all samples, at most five."""
     names = study.axes["freedom"]
     amplitude, frequencies = read("amplitude"), read("frequencies")[0]
     return [

@@ -13,7 +13,7 @@ class FrequencyResponseOptions(Table):
 
     kind: Literal["frequency_response"] = option("the kind of analysis")
     force: str = option(
-        "the freedom on which a unit force or moment acts",
+        "the degree of freedom on which a unit force or moment acts",
         allowed="the name of a degree of freedom",
     )
     low: float = option("lowest frequency", ge=0.0, unit="rad/s")
@@ -22,7 +22,7 @@ class FrequencyResponseOptions(Table):
 
 
 class FrequencyResponseKind(AnalysisKind):
-    """Amplitude and phase of every freedom over frequency, per unit force."""
+    """Amplitude and phase of every degree of freedom over frequency, per unit force."""
 
     name = "frequency_response"
     options = FrequencyResponseOptions

@@ -26,7 +26,7 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
             f"Response to a unit force on {force}",
             "Displacement (m) or rotation (rad) per unit force or moment, 0-peak, and its "
             "phase: 0 with the force, -pi against it.",
-            "Amplitude and phase of each freedom over frequency.",
+            "Amplitude and phase of each degree of freedom over frequency.",
             (
                 Chart(
                     x,

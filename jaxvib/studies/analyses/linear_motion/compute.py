@@ -34,11 +34,11 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
 
 
 def summary(read: Callable, study) -> list[str]:
-    """Return how far each freedom goes at most, over all samples; at most five."""
+    """Return the largest displacements over all samples, of at most five bodies."""
     names = study.axes["freedom"]
     places, times = np.abs(read("places")), read("instants")[0]
     return [
-        f"furthest   {name} {places[sample, at, i]:.4g} at t = {times[at]:.4g} s"
+        f"largest    {name} {places[sample, at, i]:.4g} at t = {times[at]:.4g} s"
         f"{where(read, study, sample)}"
         for i, (name, sample, at) in enumerate(highest(places, names))
     ]

@@ -14,7 +14,7 @@ class Harmonic(Table):
     """The force F_0 cos(w t + phase), or moment, on one freedom."""
 
     at: str | None = option(
-        "the freedom that it acts on; none without a force", None,
+        "the degree of freedom that it acts on; none without a force", None,
         allowed="the name of a degree of freedom",
     )  # fmt: skip
     amplitude: float = option("0-peak", 1.0, unit="N")
@@ -27,10 +27,10 @@ class LinearMotionOptions(Table):
 
     kind: Literal["linear_motion"] = option("the kind of analysis")
     displacement: dict[str, float] = option(
-        "of freedoms at t = 0, m or rad", {}, allowed=_PLACES
+        "of degrees of freedom at t = 0, m or rad", {}, allowed=_PLACES
     )
     velocity: dict[str, float] = option(
-        "of freedoms at t = 0, m/s or rad/s", {}, allowed=_PLACES
+        "of degrees of freedom at t = 0, m/s or rad/s", {}, allowed=_PLACES
     )
     force: Harmonic = option("a harmonic force", Harmonic())
     duration: float = option("last time that is looked at", gt=0.0, unit="s")
@@ -46,10 +46,11 @@ class LinearMotionKind(AnalysisKind):
     needs = frozenset({Role.LINEAR})
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
-        """Raise `ValueError` for an unknown freedom, or where nothing moves."""
+        """Raise `ValueError` for an unknown degree of freedom, or where nothing moves."""
         if not options.displacement and not options.velocity and options.force.at is None:
             raise ValueError(
-                "nothing moves; allowed: a displacement, a velocity or a force on a freedom"
+                "nothing moves; allowed: a displacement, a velocity or a force on a "
+                "degree of freedom"
             )
         if system is None:
             return

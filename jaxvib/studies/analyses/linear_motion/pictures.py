@@ -1,4 +1,4 @@
-"""An assembled system in motion: its bodies, its freedoms and its modules' energies."""
+"""An assembled system in motion: displacements, bodies and its modules' energies."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ _IN_FILES = 4  # instants that the picture files show
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
-    """Return freedoms and energies over time, and the motion of the first study."""
+    """Return displacements and energies over time, and the motion of the first study."""
     run = runs[0]
     samples, choice = slider_samples(run, _MOST_SAMPLES)
     return [_freedoms(runs, samples, choice), _moving(run, samples, choice),
@@ -48,7 +48,8 @@ def _freedoms(runs: Sequence[Run], samples, choice: Choice | None) -> Picture:
     return Picture(
         "freedoms",
         "Motion over time",
-        "Every freedom, by exact propagation; points between the times are not computed.",
+        "Every degree of freedom, by exact propagation; points between the times are "
+        "not computed.",
         "Displacements and rotations over time.",
         tuple(charts),
         choice=choice,

@@ -89,5 +89,7 @@ def summary(read: Callable, study) -> list[str]:
         lines.append(f"contact    {read('touching')[at]:.1%} of the seeds touch")
     for i, name in enumerate(list(options.limits)[:2]):
         share, spread = read("passed")[at, i], read("passed_error")[at, i]
-        lines.append(f"passage    {name}: {share:.1%} +- {spread:.1%} of the samples")
+        lines.append(
+            f"passage    {name} reached by {share:.1%} +- {spread:.1%} of the seeds"
+        )
     return lines

@@ -13,7 +13,7 @@ class NoiseResponseOptions(Shaken):
 
     kind: Literal["noise_response"] = option("the kind of analysis")
     limits: dict[str, Level] = option(
-        "tables of levels whose first passages are looked for", {},
+        "tables of levels whose first passages are determined", {},
         allowed="a table of limits, such as limits.stroke",
     )  # fmt: skip
 

@@ -58,7 +58,7 @@ def summary(read: Callable, study) -> list[str]:
     options = study.analysis
     good = (read("point_result") == 0) & (read("dominated") == 0)
     lines = [
-        f"front      {good.size} points, {int(good.sum())} found and not dominated; "
+        f"front      {good.size} points, {int(good.sum())} non-dominated; "
         f"{int(np.sum(read('evaluations')))} evaluations"
     ]
     names = [*(f"objective.{name}" for name in options.objectives), *options.variables]

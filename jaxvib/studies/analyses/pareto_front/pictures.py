@@ -142,7 +142,7 @@ def _evidence(runs: Sequence[Run]) -> str:
     codes, behind = run.field("point_result"), run.field("dominated")
     good = int(np.sum((codes == 0) & (behind == 0)))
     left = run.field("optimality")[codes == 0]
-    words = f" {good} of {codes.size} points were found and are not dominated"
+    words = f" {good} of {codes.size} points were found and are non-dominated"
     words += f", with {int(np.sum(run.field('evaluations')))} evaluations."
     if np.any(np.isfinite(left)):
         words += f" What is left of the gradient is {np.nanmax(left):.1e} at most."

@@ -1,4 +1,4 @@
-"""The motions that samples settle on, courses of some, and what is said of all."""
+"""The motions that samples settle on, time histories of some, and what is said of all."""
 
 import dataclasses
 from collections import Counter
@@ -43,7 +43,7 @@ def compute(system, samples, options, run, progress, number=None) -> dict[str, V
 
 
 def group(name, system, values, study, read) -> dict[str, Variable]:
-    """Return the course of evenly chosen motions over one of their periods.
+    """Return the time histories of evenly chosen motions over one of their periods.
 
     Nothing where none is asked for.
     """
@@ -80,7 +80,7 @@ def summary(read: Callable, study) -> list[str]:
     most = shares.most_common(5)
     listed = [f"{count / len(codes):.1%} {name}" for name, count in most]
     rest = len(codes) - sum(count for _, count in most)
-    listed += [f"{rest / len(codes):.1%} other regimes ({len(shares) - 5})"] * bool(rest)
+    listed += [f"{rest / len(codes):.1%} in {len(shares) - 5} other regimes"] * bool(rest)
     stable, largest = read("stable"), read("largest_multiplier")
     open_ = undecided(codes, stable)
     lines = [

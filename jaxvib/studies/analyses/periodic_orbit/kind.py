@@ -7,7 +7,7 @@ from ..base import AnalysisKind, Role
 
 
 class PeriodicOrbitOptions(Table):
-    """Which motions are looked for, and of how many the course is stored."""
+    """Which motions are searched for, and of how many the time history is stored."""
 
     kind: Literal["periodic_orbit"] = option("the kind of analysis")
     max_periods: int = option("longest period tried, in load periods", 8, ge=1, le=8)

@@ -56,7 +56,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
 
 
 def summary(read: Callable, study) -> list[str]:
-    """Return how far each freedom goes at most, over all samples, and what is passed."""
+    """Return the largest displacements over all samples, and which levels are reached."""
     names, limits = study.axes["freedom"], list(study.analysis.limits)
     peaks, errors, times = map(read, ("peak", "peak_error", "peak_time"))
     lines = []
@@ -66,10 +66,12 @@ def summary(read: Callable, study) -> list[str]:
         at = int(np.nanargmax(peaks[:, i]))
         where = "".join(f", {p} = {read(p)[at]:.5g}" for p in study.paths)
         lines.append(
-            f"furthest   {name} {peaks[at, i]:.4g} +- {errors[at, i]:.1g} m at "
+            f"largest    {name} {peaks[at, i]:.4g} +- {errors[at, i]:.1g} m at "
             f"t = {times[at, i]:.4g} s{where}"
         )
     for i, name in enumerate(limits[:2]):
         passed = np.isfinite(read("first_passage")[:, i])
-        lines.append(f"passage    {name}: {passed.sum()} of {passed.size}")
+        lines.append(
+            f"passage    {name} reached by {passed.sum()} of {passed.size} samples"
+        )
     return lines

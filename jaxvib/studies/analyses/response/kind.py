@@ -15,7 +15,7 @@ class ResponseOptions(Table):
     duration: float = option("of each motion, from rest", gt=0.0, unit="s")
     points: int = option("times, evenly spaced", 481, ge=2, le=10_000)
     limits: dict[str, Level] = option(
-        "tables of levels whose first passages are looked for", {},
+        "tables of levels whose first passages are determined", {},
         allowed="a table of limits, such as limits.stroke",
     )  # fmt: skip
     engine: Literal["auto", "event", "diffrax", "stepping"] = option(

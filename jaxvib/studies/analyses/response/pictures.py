@@ -31,7 +31,8 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
             Picture(
                 "peaks",
                 f"Peaks over {path}",
-                "The largest displacement of each freedom from rest, whatever its sign.",
+                "The largest displacement from rest of each degree of freedom, whatever "
+                "its sign.",
                 f"Largest displacements over {path}.",
                 (Chart(axis(runs[0], path), label, tuple(_peaks(runs, path))),),
             )
