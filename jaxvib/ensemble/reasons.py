@@ -35,6 +35,7 @@ class Reason(enum.IntEnum):
     TRANSIENT = 24
     LONGER_PERIOD = 25
     UNDAMPED = 26
+    ESCAPED = 27
     PARAMETER_BOUND = 40
     POINT_LIMIT = 41
     CLOSED = 42
@@ -68,6 +69,7 @@ _MOTIONS = {
     Reason.UNDECIDED_MOTION: "cannot tell (undecided)",
     Reason.TRANSIENT: "transient not over (undecided)",
     Reason.UNDAMPED: "not damped (undecided)",
+    Reason.ESCAPED: "escaped (undecided)",
 }
 
 _TEXTS = {
@@ -96,6 +98,7 @@ _TEXTS = {
     Reason.TRANSIENT: "its transient was not over after the longest run allowed",
     Reason.LONGER_PERIOD: "settled on a motion of a longer period than the longest tried",
     Reason.UNDAMPED: "without damping it settles on no steady state",
+    Reason.ESCAPED: "left all bounds: its state grew more than ten thousand times as large",
     Reason.PARAMETER_BOUND: "reached the end of the parameter's range",
     Reason.POINT_LIMIT: "reached the largest number of points allowed",
     Reason.CLOSED: "closed: returned to its first point",

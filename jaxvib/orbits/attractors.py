@@ -1,6 +1,6 @@
 """Attractors: the motions that a system settles on, and how they are told apart."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -28,6 +28,10 @@ class Attractors(eqx.Module):
     tells the amplitude, the largest force, the contacts per period and the exponent. The
     `points` of a motion begin with the one that sorts first.
 
+    Of a system that nothing moves equilibria come first, whose `result` says so and whose
+    exponent is the largest real part of an eigenvalue, and then cycles: of 0 `periods` of
+    a load too, with a `period` of their own and the multipliers of a `LimitCycle`.
+
     >>> starts = jv.orbits.state_grid(system, {0: [-0.1, 0.0], 2: [0.0, 0.5]})
     >>> jv.orbits.attractors(system, starts).points.shape
     (1, 1, 4)
@@ -35,7 +39,9 @@ class Attractors(eqx.Module):
 
     orbits: PeriodicOrbit
     points: Float[np.ndarray, "attractor point state"] = reported(
-        "states once a period of the load", "", ("attractor", "point", "state")
+        "states once a period of the load, or along a cycle",
+        "",
+        ("attractor", "point", "state"),
     )
 
     @property
@@ -66,7 +72,8 @@ class Attractors(eqx.Module):
     @property
     def names(self) -> list[str]:
         """What each is called: `A1: period 1, 0 contacts`."""
-        columns = (self.orbits.result, self.orbits.periods, self.orbits.contacts)
+        orbits = self.orbits
+        columns = (orbits.result, orbits.periods, orbits.contacts, orbits.period)
         each = zip(*(np.asarray(column).tolist() for column in columns), strict=True)
         return [f"A{i}: {named(*numbers)}" for i, numbers in enumerate(each, 1)]
 
@@ -79,11 +86,39 @@ class Attractors(eqx.Module):
         return "\n".join(lines)
 
 
-def named(code: int, periods: int, contacts: int) -> str:
+def named(code: int, periods: int, contacts: int, period: float) -> str:
     """Return what a motion is, in words: its period and contacts, or its class."""
+    if code == Reason.EQUILIBRIUM:
+        return "equilibrium"
     if code != Reason.SUCCESS:
         return Reason(code).motion
+    if periods == 0:
+        return f"cycle, {period:.6g} s"
     return f"period {periods}, {contacts} contact{'' if contacts == 1 else 's'}"
+
+
+@runtime_checkable
+class Motion(Protocol):
+    """What is known of one motion, and how it is told who is on it."""
+
+    @property
+    def orbit(self) -> PeriodicOrbit:
+        """The numbers of the motion."""
+        ...
+
+    @property
+    def points(self) -> np.ndarray:
+        """Some of its states."""
+        ...
+
+    @property
+    def units(self) -> np.ndarray:
+        """What states are measured in."""
+        ...
+
+    def holds(self, trails: np.ndarray) -> np.ndarray:
+        """Return which motions (lanes, times, n) are on their way into this one."""
+        ...
 
 
 class Found(NamedTuple):
@@ -99,20 +134,43 @@ class Found(NamedTuple):
     near: float
     attracting: bool
 
+    def holds(self, trails: np.ndarray) -> np.ndarray:
+        """Return which motions (lanes, times, n) are on their way into this one.
+
+        On a periodic one a motion is where its last state is near; on another one where
+        half of all its states are.
+        """
+        if int(self.orbit.periods):
+            return distances(trails[:, -1], self.points, self.units).min(axis=1) < self.near
+        least = np.stack([
+            distances(trails[:, i], self.points, self.units).min(axis=1)
+            for i in range(trails.shape[1])
+        ])  # fmt: skip
+        return np.median(least, axis=0) < self.near
+
 
 def periodic_motion(orbit, points: np.ndarray, units: np.ndarray) -> Found:
     """Return what is known of an orbit with its states once a period, (periods, n)."""
     # The same motion begins in any of its points: in the one that sorts first.
     order = np.lexsort(np.round(points / units, 6).T[::-1])
     points = np.roll(points, -int(order[0]), axis=0)
-    largest = float(orbit.largest_multiplier)
-    exponent = np.log(largest) / float(orbit.period) if largest > 0 else -np.inf
     known = eqx.tree_at(
         lambda o: (o.lyapunov_exponent, o.result),
         orbit,
-        (np.asarray(exponent), np.asarray(Reason.SUCCESS, np.int32)),
+        (exponent_of(orbit), np.asarray(Reason.SUCCESS, np.int32)),
     )
     return Found(known, points, units, CLOSE, int(orbit.stable) != 0)
+
+
+def exponent_of(orbit) -> np.ndarray:
+    """Return the exponent of an orbit or cycle, 1/s, by its largest multiplier.
+
+    NaN where that is no larger than its error: then it is only known to be less.
+    """
+    largest, error = float(orbit.largest_multiplier), float(orbit.multiplier_error)
+    if 0 < largest <= error:
+        return np.asarray(np.nan)
+    return np.asarray(np.log(largest) / float(orbit.period) if largest > 0 else -np.inf)
 
 
 def aperiodic_motion(system, watched, period: float, units: np.ndarray) -> Found:
@@ -157,42 +215,28 @@ def distances(states: np.ndarray, points: np.ndarray, units: np.ndarray) -> np.n
     return largest
 
 
-def belongs(states: np.ndarray, found: Found) -> np.ndarray:
-    """Return which motions (s, times, n) are on their way into one that is known.
-
-    On a periodic one a motion is where its last state is near; on another one where
-    half of all its states are.
-    """
-    if int(found.orbit.periods):
-        return distances(states[:, -1], found.points, found.units).min(axis=1) < found.near
-    least = np.stack([
-        distances(states[:, i], found.points, found.units).min(axis=1)
-        for i in range(states.shape[1])
-    ])  # fmt: skip
-    return np.median(least, axis=0) < found.near
-
-
-def same(one: Found, other: Found) -> bool:
+def same(one: Motion, other: Motion) -> bool:
     """Return whether two orbits are one: every point of one is a point of the other."""
     apart = distances(one.points, other.points, other.units)
     return len(one.points) == len(other.points) and bool(apart.min(axis=1).max() < _SAME)
 
 
-def in_order(found: list[Found]) -> list[int]:
+def in_order(found: list[Motion]) -> list[int]:
     """Return the positions of attractors in the order in which they are named."""
 
     def rank(position: int):
         orbit = found[position].orbit
         start = np.round(found[position].points[0] / found[position].units, 6)
         largest = np.max(orbit.amplitude)
-        shape, size = np.round(orbit.amplitude / largest, 6), float(f"{largest:.6g}")
-        whole = int(orbit.result), int(orbit.periods), int(orbit.contacts)
-        return *whole, size, *shape, *start
+        shape, size = np.round(orbit.amplitude / (largest or 1.0), 6), f"{largest:.6g}"
+        rests = orbit.result == Reason.EQUILIBRIUM
+        whole = not rests, int(orbit.result), int(orbit.periods), int(orbit.contacts)
+        return *whole, float(size), *shape, *start
 
     return sorted(range(len(found)), key=rank)
 
 
-def gathered(system, found: list[Found]) -> Attractors:
+def gathered(system, found: list[Motion]) -> Attractors:
     """Return attractors as arrays, in the order of a list."""
     longest = max((len(each.points) for each in found), default=0)
     points = np.full((len(found), longest, len(system.rest())), np.nan)

@@ -1,11 +1,9 @@
 """Basins of attraction: where each of many initial states settles, and on what."""
 
-import functools
 from collections.abc import Mapping, Sequence
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -13,45 +11,17 @@ from .._progress import Report, telling
 from .._quantity import Range, check_range, reported
 from ..drawing import Drawn, Labels, draw
 from ..dynamics.engines import engine_for
-from ..ensemble import Reason, map_samples, recalled
 from ..systems.periods import check_period
+from ..systems.self_moved import SelfMoved, moves_itself, self_moved
 from ..systems.system import System
-from .aperiodic import watch_out
-from .attractors import (
-    CLOSE,
-    Attractors,
-    Found,
-    aperiodic_motion,
-    belongs,
-    distances,
-    gathered,
-    in_order,
-    numbers,
-    periodic_motion,
-    same,
-)
-from .linear_steady_state import (
-    linear_but_for_contacts,
-    linear_steady_state,
-    never_settles,
-    stays_apart,
-    transient_periods,
-)
-from .periodic_orbit import LONGEST_PERIOD, orbit_from_guess, unknown_orbits
+from .attractors import Attractors, gathered, in_order
+from .basin_search import SEGMENT, Search
+from .field_search import FieldSearch
+from .periodic_orbit import LONGEST_PERIOD
 from .pictures import basins_chart, moved_components
 from .settings import USUAL, SettlingSettings
-from .settling import recurrences, strobe
-from .shooting import scales
 
 _TRANSIENT = 512  # periods: 12 decay times at a damping ratio of 0.4 %
-_SEGMENT = 16  # periods after which it is seen who has settled
-_LIKELY = 4  # what has not settled after these segments may have no period
-_MOST_ORBITS = 64  # that are looked for in one segment: the others wait for the next one
-_MOST_FAILED = 4  # motions that turn out to be on their way still
-# A motion that recurs this closely is one that Newton's method is tried on, in units of
-# its size; one that comes this near to an orbit is on its way to it or past it.
-_RECURRED, _NEARBY = 1e-5, 1e-3
-_PLAUSIBLE = 1e-2  # ... and one with which its period may be found
 
 
 class Basins(Drawn, eqx.Module):
@@ -148,6 +118,7 @@ def basins(
     starts: np.ndarray | Sequence,
     *,
     settings: SettlingSettings = USUAL,
+    period: float | None = None,
     batch: int = 16_384,
     progress: Report = None,
 ) -> Basins:
@@ -163,10 +134,19 @@ def basins(
     others like it by the states it goes through. `batch` states at a time are held in
     memory.
 
+    An autonomous system, or bodies under constant loads alone, has equilibria and cycles:
+    `period` is then about the time in which motions go round, s, and takes the place of
+    the load's. A motion is on a stable equilibrium where it has come to states that the
+    field is seen to draw nearer all around it (by a quadratic form of Lyapunov's), on a
+    stable cycle within 1e-4 of its orbit, whatever the phase. What is `CHAOTIC` is told
+    apart as of other systems; a motion that is 1e4 times as large as motions were at
+    first has `ESCAPED`, and others are not settled: tori, or angles that turn for ever.
+
     **Arguments:** `starts`: states at t = 0, (starts, n). `settings`: `max_periods` of 8
-    or less; `evidence` is of no use here. `progress`: is called with the number of states
-    decided since its last call; by default a bar is shown from two seconds on, or a line a
-    minute without a terminal, and with `False` nothing.
+    or less, of use with loads only; `evidence` is of no use here. `period`: see above.
+    `progress`: is called with the number of states decided since its last call; by default
+    a bar is shown from two seconds on, or a line a minute without a terminal, and with
+    `False` nothing.
     **Raises:** `ValueError` for starts of another shape or an argument out of its range.
 
     >>> starts = jv.orbits.state_grid(system, {0: [-0.1, 0.0], 2: [0.0, 0.5]})
@@ -174,21 +154,9 @@ def basins(
     >>> found.label.tolist()
     [0, 0, 0, 0]
     """
-    check_period(system)
     starts = np.asarray(starts, float)
-    size = jax.eval_shape(system.rest).shape[0]
-    if starts.ndim != 2 or starts.shape[1] != size or not len(starts):
-        raise ValueError(
-            f"starts have shape {starts.shape}; allowed: (starts, {size}), 1 start or more"
-        )
-    settings.refuse("basins", "evidence")
-    allowed = Range(at_least=1, at_most=LONGEST_PERIOD)
-    check_range("max_periods", settings.max_periods, "", allowed)
-    transient = settings.transient_or(_TRANSIENT)
-    check_range("transient", transient, "", Range(at_least=_SEGMENT))
     check_range("batch", batch, "", Range(at_least=2))
-    engine, _ = engine_for(system, settings.engine, len(starts))
-    search = _Search(system, settings, transient, engine)
+    search = _search(system, starts, period, settings)
     label = np.full(len(starts), -1, np.int16)
     result = np.zeros(len(starts), np.int32)
     run = np.zeros(len(starts), np.int32)
@@ -215,197 +183,38 @@ def basins(
     )
 
 
-class _Search:
-    """What is known so far of a system's attractors, and of the orbits that repel."""
-
-    def __init__(self, system, settings: SettlingSettings, transient: int, engine):
-        self.leaves, self.static = eqx.partition(system, eqx.is_inexact_array)
-        self.system = system
-        self.period = float(system.period())
-        self.longest, self.chunk = settings.max_periods, settings.chunk
-        self.rtol, self.engine, self.transient = settings.rtol, engine, transient
-        self.end = None
-        if linear_but_for_contacts(system):
-            self.end = numbers(eqx.filter_jit(linear_steady_state)(system))
-            limit = transient_periods(self.end, self.period, transient)
-            self.transient = int(limit)
-        self.attractors: list[Found] = []
-        self.repelling: list[Found] = []
-
-    def settle(self, states: np.ndarray, report):
-        """Return labels, reason codes and periods run of a batch of initial states."""
-        number = len(states)
-        states = states.copy()
-        label = np.full(number, -1, np.int16)
-        result, run = np.zeros(number, np.int32), np.zeros(number, np.int32)
-        bad = ~np.isfinite(states).all(axis=1)
-        result[bad] = Reason.BAD_PARAMETER
-        waiting = np.flatnonzero(~bad)
-        report(int(bad.sum()))
-        stage = _settle_stage(self.static, self.longest, self.engine)
-        segments = -(-self.transient // _SEGMENT)
-        for segment in range(segments):
-            waiting = self._linear(states, label, result, waiting, report)
-            if not waiting.size:
-                return label, result, run
-            trail, nearest, codes = self._run(stage, states[waiting])
-            states[waiting], result[waiting] = trail[:, -1], codes
-            run[waiting] += _SEGMENT
-            found = self._known(trail)
-            last = segment == segments - 1
-            for _ in range(_MOST_ORBITS):
-                recurs = (codes == 0) & (found < 0) & (nearest.min(axis=1) < _RECURRED)
-                new = np.flatnonzero(recurs & ~self._passing(trail[:, -1]))
-                if not new.size:
-                    break
-                self._new_orbit(trail[new[0]], nearest[new[0]])
-                found = self._known(trail)
-            # Watching takes thousands of periods: it is not tried in each segment.
-            if last or (segment >= _LIKELY and segment & (segment - 1) == 0):
-                found = self._track_aperiodic(trail, nearest, codes, found, last)
-            label[waiting] = found
-            going = (found < 0) & (codes == 0)
-            report(int((~going).sum()))
-            waiting = waiting[going]
-        result[waiting] = Reason.UNSETTLED
-        report(waiting.size)
-        return label, result, run
-
-    def _linear(self, states, label, result, waiting, report) -> np.ndarray:
-        """Decide motions on which no gap closes any more; return the others."""
-        if self.end is None or not waiting.size:
-            return waiting
-        apart, free = (
-            np.asarray(which(self.end, states[waiting])) for which in (_apart, _free)
-        )
-        result[waiting[free]] = Reason.UNDAMPED
-        if apart.any():
-            label[waiting[apart]] = self._position_of(self.end.state)
-            apart = label[waiting] >= 0
-        report(int((apart | free).sum()))
-        return waiting[~apart & ~free]
-
-    def _position_of(self, state) -> int:
-        """Return the position of the attractor that passes a steady state, -1 if none."""
-        for known in (False, True):
-            for i, each in enumerate(self.attractors):
-                if distances(state[None], each.points, each.units).min() < CLOSE:
-                    return i
-            if not known:
-                self._new_orbit(state[None], np.zeros(1))
-        return -1
-
-    def _run(self, stage, states):
-        everywhere = jax.tree.map(
-            lambda leaf: np.broadcast_to(leaf, (len(states), *np.shape(leaf))), self.leaves
-        )
-        tolerance = np.full(len(states), self.rtol)
-        return map_samples(stage, (everywhere, states, tolerance), chunk=self.chunk)
-
-    def _known(self, trail) -> np.ndarray:
-        """Return the attractor that each motion (lanes, times, n) belongs to, or -1."""
-        found = np.full(len(trail), -1, np.int16)
-        for position, each in enumerate(self.attractors):
-            free = np.flatnonzero(found < 0)
-            found[free[belongs(trail[free], each)]] = position
-        return found
-
-    def _passing(self, states) -> np.ndarray:
-        """Return which states are near an orbit that is known, of either kind."""
-        near = np.zeros(len(states), bool)
-        for each in (*self.attractors, *self.repelling):
-            apart = distances(states, each.points, each.units).min(axis=1)
-            near |= apart < _NEARBY
-        return near
-
-    def _new_orbit(self, trail, nearest) -> None:
-        """Look for the orbit on which a motion (times, n) recurs, and remember it."""
-        for periods in np.flatnonzero(nearest < _PLAUSIBLE) + 1:
-            orbit, points, units = numbers(
-                recalled(
-                    _orbit, self.system, trail[-1], periods.astype(np.int32), self.rtol
-                )
+def _search(system, starts: np.ndarray, period, settings) -> Search:
+    """Return the search of a system's attractors. **Raises:** `ValueError`."""
+    if moves_itself(system):
+        system, search_of = _in_spans(system, period, settings), FieldSearch
+    else:
+        check_period(system)
+        search_of = Search
+        if period is not None:
+            raise ValueError(
+                f"period = {period} of a system that is moved from outside; allowed: None"
             )
-            points = points[:periods]
-            apart = distances(trail[-1:], points, units).min()
-            if int(orbit.result) != Reason.SUCCESS or apart > 10 * _PLAUSIBLE:
-                continue
-            found = periodic_motion(orbit, points, units)
-            into = self.attractors if found.attracting else self.repelling
-            if not any(same(found, each) for each in into):
-                into.append(found)
-            if found.attracting:
-                break
-        # What passes here goes on, and is not asked again whether there is an orbit.
-        units = np.asarray(_units(self.system, trail[-1]))
-        passed = jax.tree.map(lambda leaf: leaf[0], unknown_orbits(self.system, 1))
-        self.repelling.append(Found(passed, trail[-1:], units, 0.0, False))
-
-    def _track_aperiodic(self, trail, nearest, codes, found, last) -> np.ndarray:
-        """Class the motions that have not settled; new ones only where all are `last`.
-
-        Earlier a motion is tried if most of those that are left are like it: waiting
-        for thousands of chaotic ones to settle would take most of the time.
-        """
-        tries = failed = 0
-        while tries < _MOST_ORBITS:
-            open_ = np.flatnonzero((codes == 0) & (found < 0))
-            roaming = open_[nearest[open_].min(axis=1) > _PLAUSIBLE]
-            many = len(roaming) > max(16, len(trail) // 2) and tries == 0
-            if not roaming.size or not (last or many):
-                return found
-            tries += 1
-            each = self._watched(trail[roaming[0], -1])
-            if each is None:
-                failed += 1
-                if not last or failed == _MOST_FAILED:
-                    return found
-                nearest[roaming[0]] = 0.0  # undecided: it is on its way still
-                continue
-            self.attractors.append(each)
-            found = self._known(trail)
-            found[roaming[0]] = len(self.attractors) - 1
-        return found
-
-    def _watched(self, state) -> Found | None:
-        """Return the motion without a period from a state, None if it is not settled."""
-        leaves = jax.tree.map(lambda leaf: np.asarray(leaf)[None], self.leaves)
-        watched = watch_out(
-            leaves, self.static, state[None], engine=self.engine,
-            longest=self.longest, chunk=self.chunk,
-        )  # fmt: skip
-        one = jax.tree.map(lambda leaf: leaf[0], watched)
-        if not Reason(one.code).motion or Reason(one.code).undecided:
-            return None
-        some = one.trail[:: len(one.trail) // 16]
-        units = np.max([_units(self.system, point) for point in some], axis=0)
-        return aperiodic_motion(self.system, one, self.period, units)
+    size = jax.eval_shape(system.rest).shape[0]
+    if starts.ndim != 2 or starts.shape[1] != size or not len(starts):
+        raise ValueError(
+            f"starts have shape {starts.shape}; allowed: (starts, {size}), 1 start or more"
+        )
+    settings.refuse("basins", "evidence")
+    allowed = Range(at_least=1, at_most=LONGEST_PERIOD)
+    check_range("max_periods", settings.max_periods, "", allowed)
+    transient = settings.transient_or(_TRANSIENT)
+    check_range("transient", transient, "", Range(at_least=SEGMENT))
+    engine, _ = engine_for(system, settings.engine, len(starts))
+    return search_of(system, settings, transient, engine)
 
 
-@eqx.filter_jit
-def _orbit(system, state, periods, rtol):
-    """Return the orbit near a state, its states once a period, and its units."""
-    rtol = jnp.asarray(rtol, float)
-    orbit = orbit_from_guess(system, jnp.asarray(state), periods, rtol, jnp.asarray(1e-2))
-    points, _ = strobe(system, orbit.state, LONGEST_PERIOD, rtol, "auto")
-    return orbit, points, scales(system, orbit.state)
-
-
-@eqx.filter_jit
-def _units(system, state):
-    return scales(system, state)
-
-
-@functools.lru_cache(maxsize=32)
-def _settle_stage(static, longest, engine):
-    def stage(lane):
-        leaves, state, rtol = lane
-        system = eqx.combine(leaves, static)
-        states, result = strobe(system, state, _SEGMENT, rtol, engine)
-        return states, recurrences(system, states, longest), result
-
-    return stage
-
-
-_apart = jax.jit(jax.vmap(stays_apart, (None, 0)))
-_free = jax.jit(jax.vmap(never_settles, (None, 0)))
+def _in_spans(system, period, settings) -> SelfMoved:
+    """Return a system that moves itself as one that is seen once in a time, s."""
+    if period is None:
+        raise ValueError(
+            "period = None of a system that moves itself; allowed: about the time in which "
+            "its motions go round, s"
+        )
+    check_range("period", period, "s", Range(above=0.0))
+    settings.refuse("basins of a system that moves itself", "max_periods")
+    return self_moved(system, period, "basins")

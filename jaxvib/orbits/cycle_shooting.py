@@ -105,7 +105,7 @@ def shoot_cycle(system, guess, period, rtol, tight, engine="auto") -> CycleShot:
         repeats = jnp.stack([apart[_SAMPLES // part] for part in _PARTS]) < SAME_STATE
         shorter = found & jnp.any(repeats)
         code = jnp.where(shorter, Reason.SHORTER_PERIOD, shot.result).astype(jnp.int32)
-        later = _return_time(states[1:], width / _SAMPLES)
+        later = return_time(states[1:], width / _SAMPLES)
         later = jnp.where(jnp.isfinite(later), later, span)
         size = jnp.where(index == 0, jnp.max(jnp.abs(states), axis=0), size)
         rests = ~found & jnp.all(_extent(states[1:]) <= _AT_REST * size)
@@ -128,7 +128,7 @@ def shoot_cycle(system, guess, period, rtol, tight, engine="auto") -> CycleShot:
     return jax.lax.while_loop(goes_on, attempt, first)[-1]
 
 
-def _return_time(states, apart):
+def return_time(states, apart):
     """Return when a motion first comes back to where its samples begin, or NaN."""
     extent = _extent(states)
     extent = jnp.where(extent > 0, extent, 1.0)

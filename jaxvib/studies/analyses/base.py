@@ -60,6 +60,10 @@ class AnalysisKind(abc.ABC):
         `declared`: what it declares of each path; `system`: once it has been built.
         """
 
+    def of_itself(self, table: Mapping) -> bool:
+        """Return whether what a config asks for is of a system that moves itself."""
+        return False
+
     def coordinates(self, options) -> list[str]:
         """Return which results are coordinates, where there is no sweep."""
         return []

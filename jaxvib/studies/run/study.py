@@ -201,7 +201,9 @@ def _checked(document: Document, name: str) -> Study:
     sampling, paths = _sweep(document, declared)
     analysis_kind = _kind(document, "analysis", ANALYSES)
     _refuse_strangers(document, kind, analysis_kind)
-    if Role.DRIVEN not in analysis_kind.needs:
+    if analysis_kind.of_itself(tables["analysis"]):
+        kind.refuse_loads(system, document)
+    elif Role.DRIVEN not in analysis_kind.needs:
         kind.refuse_transients(system, document)
     options = analysis_kind.options
     table = of_parameters(tables["analysis"], declared, document, "analysis")

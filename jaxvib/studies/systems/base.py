@@ -49,6 +49,13 @@ class SystemKind(abc.ABC):
     def refuse_transients(self, options, document: Document) -> None:  # noqa: B027
         """Raise `ValueError` for loads that do not repeat, of an analysis that needs it."""
 
+    def refuse_loads(self, options, document: Document) -> None:
+        """Raise `ValueError` for loads that change, of an analysis that allows none."""
+        raise ValueError(
+            f"{document.where('system')}: a {self.name} is moved by a load that changes; "
+            "allowed: bodies under constant loads, such as an impact_assembly"
+        )
+
     @abc.abstractmethod
     def default(self):
         """Return the system with the usual values, whose parameters can be swept.

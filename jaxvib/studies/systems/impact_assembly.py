@@ -218,6 +218,15 @@ class ImpactAssemblyKind(SystemKind):
         """Raise `ValueError` for a load that never comes again, or none that changes."""
         _refuse_what_does_not_repeat(options, document.where("system"))
 
+    def refuse_loads(self, options, document: Document) -> None:
+        """Raise `ValueError` for a load that changes."""
+        for name, load in options.loads.items():
+            if (kind := _kind(load)[1]) != "constant":
+                raise ValueError(
+                    f"{document.where('system')}: system.loads.{name} is {kind}; allowed: "
+                    "constant ones, of a system that moves itself"
+                )
+
     def _check_formulas(self, options, document: Document) -> None:
         """Raise `ValueError` for a spring whose law is no formula of what is there."""
         known = (*_MOTION, *options.variables, *self.declared(options), *options.formulas)
@@ -379,7 +388,8 @@ def _refuse_what_does_not_repeat(options, where: str) -> None:
         found = "constant" if options.loads else "empty"
         raise ValueError(
             f"{where}: system.loads is {found}; allowed: one load or more, whose "
-            "period the motions repeat with"
+            "period the motions repeat with; of the analysis `basins`, constant ones with "
+            "its `analysis.period`"
         )
 
 

@@ -27,6 +27,10 @@ MISTAKES = {
         "bifurcation_diagram", '"rest"', '"uo"', 'allowed: "rest", "up", "down", "both"'
     ),
     "one component": ("basins", "grid.body =", "#", "for two components"),
+    "a period where a load changes": (
+        "basins", "points = 48", "points = 48\nperiod = 0.5",
+        "system.loads.push is harmonic; allowed: constant ones",
+    ),
     "bounds of a component that descend": (
         "basins", "[-0.08, 0.08]", "[0.08, -0.08]", "[0.08, -0.08] does not ascend"
     ),
@@ -82,6 +86,56 @@ def test_a_diagram_is_that_of_the_library(tmp_path, sweep):
     lines = kind.summary(lambda name: fields[name].values, study)
     assert lines[0].startswith("motions ")
     assert "load.frequency = " in lines[1]
+
+
+@pytest.mark.slow
+def test_two_wells_under_a_constant_load_are_told_in_a_config(tmp_path):
+    file = tmp_path / "wells.toml"
+    file.write_text(WELLS)
+    study = load(file)
+    kind, system = ANALYSES["basins"], build(study)
+    fields = kind.compute(system, {}, study.analysis, study.run, lambda done: None)
+    rest = np.sort(np.roots([-1.0, 0.0, 1.0, 0.1]).real)[[0, 2]]
+    np.testing.assert_allclose(fields["attractors.state"].values[:, 0], rest, rtol=1e-12)
+    lines = kind.summary(lambda name: fields[name].values, study)
+    assert lines[0].startswith("A2: equilibrium")
+    assert lines[-1] == "undecided  0 of 36 initial states"
+
+
+def test_constant_loads_alone_need_a_period(tmp_path):
+    file = tmp_path / "wells.toml"
+    file.write_text(WELLS.replace("period = 4.0", ""))
+    with pytest.raises(ValueError, match=r"system\.loads is constant; .*analysis\.period"):
+        load(file)
+
+
+WELLS = """
+system.kind = "impact_assembly"
+output.directory = "wells"
+
+[system.linear.modules.ground-body]
+module = "translation_translation"
+mass = 1.0
+stiffness = 1.0
+damping = 0.3
+
+[system.springs.wells]
+spring = "polynomial"
+at = "body"
+law.coefficients = [-2.0, 0.0, 1.0]
+
+[system.loads.push]
+load = "constant"
+at = "body"
+law.force = 0.1
+
+[analysis]
+kind = "basins"
+grid.body = [-2.0, 2.0]
+grid."rate of body" = [-2.0, 2.0]
+points = 6
+period = 4.0
+"""
 
 
 @pytest.mark.slow

@@ -28,6 +28,7 @@ def plane():
         "share_error": ("attractor", [0.062, 0.079]),
         "undecided": ((), 1 / 6),
         "attractors.result": ("attractor", [0, int(Reason.CHAOTIC)]),
+        "attractors.period": ("attractor", [4.0, np.nan]),
         "attractors.periods": ("attractor", [2, 0]),
         "attractors.contacts": ("attractor", [1, -1]),
         "attractors.points": (

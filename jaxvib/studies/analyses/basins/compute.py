@@ -13,6 +13,7 @@ from ..orbits import orbit_variables, own_variables
 
 # Of the attractors, with words where one without a period is not as an orbit is.
 _OF_ORBITS = {
+    "period": "period of the motion, NaN without",
     "periods": "periods of the load in one of the motion, 0 without",
     "contacts": "",
     "contacts_per_period": "",
@@ -42,6 +43,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
         settings=SettlingSettings(
             options.transient, options.max_periods, run.rtol, engine=engine
         ),
+        period=options.period,
     )
     progress(1)
     notes = {"engine": f"{engine} ({why})"}
@@ -88,6 +90,7 @@ def summary(read: Callable, study) -> list[str]:
 
 def attractor_names(read: Callable) -> list[str]:
     """Return the names of stored attractors: `A1: period 1, 0 contacts`."""
-    columns = (read(f"attractors.{name}") for name in ("result", "periods", "contacts"))
+    fields = "result", "periods", "contacts", "period"
+    columns = (read(f"attractors.{name}") for name in fields)
     each = zip(*(np.asarray(column).tolist() for column in columns), strict=True)
     return [f"A{i}: {named(*numbers)}" for i, numbers in enumerate(each, 1)]

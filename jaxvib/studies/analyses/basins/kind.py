@@ -18,6 +18,10 @@ class BasinsOptions(Table):
         max_length=2, allowed="component = [lowest, highest] for two components",
     )  # fmt: skip
     points: int = option("initial states along each component", 64, ge=2, le=2000)
+    period: float | None = option(
+        "of a system under constant loads alone: about the time in which its motions go "
+        "round, s, which stands for the load's period", None, gt=0.0,
+    )  # fmt: skip
     max_periods: int = option("longest period tried, in load periods", 8, ge=1, le=8)
     transient: int = option(
         "load periods after which a motion is undecided or has no period", 512, ge=16,
@@ -41,6 +45,10 @@ class BasinsKind(AnalysisKind):
                 raise ValueError(f"grid.{name} = [{low:g}, {high:g}] does not ascend")
             if system is not None and name not in system.state_names:
                 raise ValueError(unknown_key("component", name, system.state_names))
+
+    def of_itself(self, table: Mapping) -> bool:
+        """Return whether a config gives a period, as it does where no load has one."""
+        return "period" in table
 
     def sample_bytes(self, options) -> float:
         """Return how much is stored of each sample, bytes."""

@@ -47,8 +47,8 @@ def _picture(run: Run, several: bool) -> Picture:
         f"Basins of attraction{title}",
         "Each initial state in the colour of the motion that it leads to; the other "
         "components of the state are at rest. Marks: the attractors' own states once a "
-        "period of the load. Beside it the periods of the load after which it was seen "
-        f"where a state leads.{_thinned(stride)}",
+        "period of the load, or along a cycle. Beside it the periods of the load, or what "
+        f"is given for one, after which it was seen where a state leads.{_thinned(stride)}",
         f"Basins of attraction over {first} and {second}. {words}.",
         (
             Chart(*axes, (Cells(x, y, laid_out(members), classes),

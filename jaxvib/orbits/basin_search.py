@@ -1,0 +1,242 @@
+"""Attractors found on the way: motions run on until each is on one that is known."""
+
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..ensemble import Reason, map_samples, recalled
+from .aperiodic import watch_out
+from .attractors import (
+    CLOSE,
+    Found,
+    Motion,
+    aperiodic_motion,
+    distances,
+    numbers,
+    periodic_motion,
+    same,
+)
+from .linear_steady_state import (
+    linear_but_for_contacts,
+    linear_steady_state,
+    never_settles,
+    stays_apart,
+    transient_periods,
+)
+from .periodic_orbit import LONGEST_PERIOD, orbit_from_guess, unknown_orbits
+from .settings import SettlingSettings
+from .settling import recurrences, strobe
+from .shooting import scales
+
+SEGMENT = 16  # periods after which it is seen who has settled
+_LIKELY = 4  # what has not settled after these segments may have no period
+_MOST_ORBITS = 64  # that are looked for in one segment: the others wait for the next one
+_MOST_FAILED = 4  # motions that turn out to be on their way still
+# A motion that recurs this closely is one that Newton's method is tried on, in units of
+# its size; one that comes this near to an orbit is on its way to it or past it.
+_RECURRED, _NEARBY = 1e-5, 1e-3
+_PLAUSIBLE = 1e-2  # ... and one with which its period may be found
+
+
+class Search:
+    """What is known so far of a system's attractors, and of the orbits that repel."""
+
+    def __init__(self, system, settings: SettlingSettings, transient: int, engine):
+        self.leaves, self.static = eqx.partition(system, eqx.is_inexact_array)
+        self.system = system
+        self.period = float(system.period())
+        self.longest, self.chunk = settings.max_periods, settings.chunk
+        self.rtol, self.engine, self.transient = settings.rtol, engine, transient
+        self.end = None
+        if linear_but_for_contacts(system):
+            self.end = numbers(eqx.filter_jit(linear_steady_state)(system))
+            limit = transient_periods(self.end, self.period, transient)
+            self.transient = int(limit)
+        self.attractors: list[Motion] = []
+        self.repelling: list[Motion] = []
+
+    def settle(self, states: np.ndarray, report):
+        """Return labels, reason codes and periods run of a batch of initial states."""
+        number = len(states)
+        states = states.copy()
+        label = np.full(number, -1, np.int16)
+        result, run = np.zeros(number, np.int32), np.zeros(number, np.int32)
+        bad = ~np.isfinite(states).all(axis=1)
+        result[bad] = Reason.BAD_PARAMETER
+        waiting = np.flatnonzero(~bad)
+        report(int(bad.sum()))
+        stage = _settle_stage(self.static, self.longest, self.engine)
+        segments = -(-self.transient // SEGMENT)
+        for segment in range(segments):
+            waiting = self._linear(states, label, result, waiting, report)
+            if not waiting.size:
+                return label, result, run
+            trail, nearest, codes = self._run(stage, states[waiting])
+            states[waiting], result[waiting] = trail[:, -1], codes
+            run[waiting] += SEGMENT
+            found = self._known(trail)
+            last = segment == segments - 1
+            found = self._with_new(trail, nearest, codes, found)
+            # Watching takes thousands of periods: it is not tried in each segment.
+            if last or (segment >= _LIKELY and segment & (segment - 1) == 0):
+                found = self._track_aperiodic(trail, nearest, codes, found, last)
+            label[waiting] = found
+            going = (found < 0) & (codes == 0)
+            report(int((~going).sum()))
+            waiting = waiting[going]
+        result[waiting] = Reason.UNSETTLED
+        report(waiting.size)
+        return label, result, run
+
+    def _linear(self, states, label, result, waiting, report) -> np.ndarray:
+        """Decide motions on which no gap closes any more; return the others."""
+        if self.end is None or not waiting.size:
+            return waiting
+        apart, free = (
+            np.asarray(which(self.end, states[waiting])) for which in (_apart, _free)
+        )
+        result[waiting[free]] = Reason.UNDAMPED
+        if apart.any():
+            label[waiting[apart]] = self._position_of(self.end.state)
+            apart = label[waiting] >= 0
+        report(int((apart | free).sum()))
+        return waiting[~apart & ~free]
+
+    def _position_of(self, state) -> int:
+        """Return the position of the attractor that passes a steady state, -1 if none."""
+        for known in (False, True):
+            for i, each in enumerate(self.attractors):
+                if distances(state[None], each.points, each.units).min() < CLOSE:
+                    return i
+            if not known:
+                self._new_orbit(state[None], np.zeros(1))
+        return -1
+
+    def _run(self, stage, states):
+        everywhere = jax.tree.map(
+            lambda leaf: np.broadcast_to(leaf, (len(states), *np.shape(leaf))), self.leaves
+        )
+        tolerance = np.full(len(states), self.rtol)
+        return map_samples(stage, (everywhere, states, tolerance), chunk=self.chunk)
+
+    def _known(self, trail) -> np.ndarray:
+        """Return the attractor that each motion (lanes, times, n) belongs to, or -1."""
+        found = np.full(len(trail), -1, np.int16)
+        for position, each in enumerate(self.attractors):
+            free = np.flatnonzero(found < 0)
+            found[free[each.holds(trail[free])]] = position
+        return found
+
+    def _with_new(self, trail, nearest, codes, found) -> np.ndarray:
+        """Look for the orbits of motions that recur; return what each belongs to then."""
+        for _ in range(_MOST_ORBITS):
+            recurs = (codes == 0) & (found < 0) & (nearest.min(axis=1) < _RECURRED)
+            new = np.flatnonzero(recurs & ~self._passing(trail[:, -1]))
+            if not new.size:
+                break
+            self._new_orbit(trail[new[0]], nearest[new[0]])
+            found = self._known(trail)
+        return found
+
+    def _passing(self, states) -> np.ndarray:
+        """Return which states are near an orbit that is known, of either kind."""
+        near = np.zeros(len(states), bool)
+        for each in (*self.attractors, *self.repelling):
+            apart = distances(states, each.points, each.units).min(axis=1)
+            near |= apart < _NEARBY
+        return near
+
+    def _new_orbit(self, trail, nearest) -> None:
+        """Look for the orbit on which a motion (times, n) recurs, and remember it."""
+        for periods in np.flatnonzero(nearest < _PLAUSIBLE) + 1:
+            orbit, points, units = numbers(
+                recalled(
+                    _orbit, self.system, trail[-1], periods.astype(np.int32), self.rtol
+                )
+            )
+            points = points[:periods]
+            apart = distances(trail[-1:], points, units).min()
+            if int(orbit.result) != Reason.SUCCESS or apart > 10 * _PLAUSIBLE:
+                continue
+            found = periodic_motion(orbit, points, units)
+            into = self.attractors if found.attracting else self.repelling
+            if not any(same(found, each) for each in into):
+                into.append(found)
+            if found.attracting:
+                break
+        # What passes here goes on, and is not asked again whether there is an orbit.
+        units = np.asarray(_units(self.system, trail[-1]))
+        passed = jax.tree.map(lambda leaf: leaf[0], unknown_orbits(self.system, 1))
+        self.repelling.append(Found(passed, trail[-1:], units, 0.0, False))
+
+    def _track_aperiodic(self, trail, nearest, codes, found, last) -> np.ndarray:
+        """Class the motions that have not settled; new ones only where all are `last`.
+
+        Earlier a motion is tried if most of those that are left are like it: waiting
+        for thousands of chaotic ones to settle would take most of the time.
+        """
+        tries = failed = 0
+        while tries < _MOST_ORBITS:
+            open_ = np.flatnonzero((codes == 0) & (found < 0))
+            roaming = open_[nearest[open_].min(axis=1) > _PLAUSIBLE]
+            many = len(roaming) > max(16, len(trail) // 2) and tries == 0
+            if not roaming.size or not (last or many):
+                return found
+            tries += 1
+            each = self._watched(trail[roaming[0], -1])
+            if each is None:
+                failed += 1
+                if not last or failed == _MOST_FAILED:
+                    return found
+                nearest[roaming[0]] = 0.0  # undecided: it is on its way still
+                continue
+            self.attractors.append(each)
+            found = self._known(trail)
+            found[roaming[0]] = len(self.attractors) - 1
+        return found
+
+    def _watched(self, state) -> Found | None:
+        """Return the motion without a period from a state, None if it is not settled."""
+        leaves = jax.tree.map(lambda leaf: np.asarray(leaf)[None], self.leaves)
+        watched = watch_out(
+            leaves, self.static, state[None], engine=self.engine,
+            longest=self.longest, chunk=self.chunk,
+        )  # fmt: skip
+        one = jax.tree.map(lambda leaf: leaf[0], watched)
+        if not Reason(one.code).motion or Reason(one.code).undecided:
+            return None
+        some = one.trail[:: len(one.trail) // 16]
+        units = np.max([_units(self.system, point) for point in some], axis=0)
+        return aperiodic_motion(self.system, one, self.period, units)
+
+
+@eqx.filter_jit
+def _orbit(system, state, periods, rtol):
+    """Return the orbit near a state, its states once a period, and its units."""
+    rtol = jnp.asarray(rtol, float)
+    orbit = orbit_from_guess(system, jnp.asarray(state), periods, rtol, jnp.asarray(1e-2))
+    points, _ = strobe(system, orbit.state, LONGEST_PERIOD, rtol, "auto")
+    return orbit, points, scales(system, orbit.state)
+
+
+@eqx.filter_jit
+def _units(system, state):
+    return scales(system, state)
+
+
+@functools.lru_cache(maxsize=32)
+def _settle_stage(static, longest, engine):
+    def stage(lane):
+        leaves, state, rtol = lane
+        system = eqx.combine(leaves, static)
+        states, result = strobe(system, state, SEGMENT, rtol, engine)
+        return states, recurrences(system, states, longest), result
+
+    return stage
+
+
+_apart = jax.jit(jax.vmap(stays_apart, (None, 0)))
+_free = jax.jit(jax.vmap(never_settles, (None, 0)))

@@ -1,0 +1,122 @@
+"""Attractors of a field that nothing moves, found on the way of many motions."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..ensemble import Reason
+from .attractors import Found
+from .basin_search import Search
+from .cycle_shooting import return_time
+from .equilibrium import equilibrium_near
+from .evidence import EVIDENCE
+from .field_attractors import Tube, Well, sampled, tube, well
+from .limit_cycle import cycle_near
+from .multipliers import STABLE
+from .settings import SettlingSettings
+from .shooting import scales
+
+_TRIES = 8  # motions that are looked at after each segment, far from each other
+_FOLLOWED, _PARTS = 16, 64  # spans that such a one is followed for, states in each
+_ESCAPED = 1e4  # a state that is larger than this, per size, has left
+_NEARBY = 1e-2  # who is this near to a cycle that is known is on its way to it
+
+
+class FieldSearch(Search):
+    """What is known so far of the attractors of a system that nothing moves.
+
+    Motions do not recur with any period that is known before: some of those that have
+    not come to an attractor are followed closely, and equilibria and cycles looked for
+    where they go, by Newton's method.
+    """
+
+    def __init__(self, system, settings: SettlingSettings, transient: int, engine):
+        super().__init__(system, settings, transient, engine)
+        self.sizes = np.zeros(0)
+
+    def settle(self, states: np.ndarray, report):
+        """Return labels, reason codes and spans run of a batch of initial states."""
+        if not self.sizes.size:
+            self.sizes = self._sizes(states[np.isfinite(states).all(axis=1)])
+            reach = jnp.asarray(_ESCAPED * self.sizes)
+            self.system = eqx.tree_at(lambda system: system.reach, self.system, reach)
+            self.leaves, self.static = eqx.partition(self.system, eqx.is_inexact_array)
+        return super().settle(states, report)
+
+    def _sizes(self, states) -> np.ndarray:
+        """Return how far motions from states (s, n) go in a span, or what they begin at."""
+        if not len(states):
+            return np.ones(states.shape[1])
+        some = jnp.asarray(states[:: -(-len(states) // 64)])
+        moved = np.asarray(jax.vmap(lambda state: scales(self.system, state))(some))
+        moved = np.where(np.isfinite(moved), moved, 0.0)
+        return np.maximum(np.median(moved, axis=0), np.abs(states).max(axis=0))
+
+    def _run(self, stage, states):
+        trail, nearest, codes = super()._run(stage, states)
+        far = np.nanmax(np.abs(trail[:, -1]) / self.sizes, axis=1, initial=0.0) > _ESCAPED
+        codes = np.where((codes == Reason.SUCCESS) & far, Reason.ESCAPED, codes)
+        # Nothing tells of a motion that has not settled that it will soon.
+        return trail, np.full_like(nearest, np.inf), codes
+
+    def _with_new(self, trail, nearest, codes, found) -> np.ndarray:
+        ends, tried = trail[:, -1] / self.sizes, np.zeros(len(trail), bool)
+        apart = np.full(len(trail), np.inf)
+        for _ in range(_TRIES):
+            open_ = np.flatnonzero((codes == 0) & (found < 0) & ~tried)
+            open_ = open_[~self._passing(trail[open_, -1])]
+            if not open_.size:
+                break
+            lane = open_[np.argmax(apart[open_])]
+            tried[lane] = True
+            apart = np.minimum(apart, np.abs(ends - ends[lane]).max(axis=1))
+            new = self._settled_on(trail[lane, -1])
+            if new is not None:
+                self.attractors.append(new)
+                found = self._known(trail)
+        return found
+
+    def _passing(self, states) -> np.ndarray:
+        near = np.zeros(len(states), bool)
+        for each in self.attractors:
+            if isinstance(each, Tube):
+                near |= each.away(states) < _NEARBY
+        return near
+
+    def _settled_on(self, state) -> Well | Tube | None:
+        """Return the new attractor that a motion is seen to come to, None if none is."""
+        span = _FOLLOWED * self.period
+        times = np.linspace(0.0, span, _FOLLOWED * _PARTS + 1)
+        states = np.asarray(sampled(self.system, state, times, self.rtol))
+        if not np.isfinite(states).all():
+            return None
+        late = states[len(states) // 2 :]
+        for guess in (late[-1], late.mean(axis=0)):
+            found = equilibrium_near(self.system, jnp.asarray(guess))
+            if int(found.result) == Reason.SUCCESS and int(found.stable) == STABLE:
+                new = well(self.system, found, self.sizes)
+                if new is not None and new.holds(late[None])[0]:
+                    return new
+        if states.shape[1] < 2:
+            return None
+        back = float(return_time(jnp.asarray(late), jnp.asarray(times[1])))
+        numbers = (back if back > 0 else self.period), self.rtol, EVIDENCE["checked"]
+        cycle = cycle_near(
+            self.system, jnp.asarray(late[-1]), *(jnp.asarray(n, float) for n in numbers)
+        )
+        if int(cycle.result) != Reason.SUCCESS or int(cycle.stable) != STABLE:
+            return None
+        new = tube(self.system, cycle, self.sizes, self.rtol)
+        return new if self._is_new(new) else None
+
+    def _is_new(self, new: Tube) -> bool:
+        known = [each for each in self.attractors if isinstance(each, Tube)]
+        return not any(each.holds(new.points[:1][None])[0] for each in known)
+
+    def _watched(self, state) -> Found | None:
+        # A cycle that is not known yet looks like a motion of two periods, its own and
+        # the span: only chaos is told by what is seen once in a span.
+        found = super()._watched(state)
+        chaotic = found is not None and int(found.orbit.result) == Reason.CHAOTIC
+        return found if chaotic else None
