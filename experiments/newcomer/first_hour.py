@@ -6,8 +6,8 @@ processes. Checks are closed forms, other programs or what was planted in the da
 
     python -m experiments.newcomer.first_hour [STEP ...]
 
-Stores what it finds in first_hour.json; with steps named, only theirs. The notebook needs
-the extra `docs`.
+Stores what it finds in first_hour.json, for each Python that runs it; with steps named,
+only theirs. The notebook needs the extra `docs`.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 RESULTS = Path(__file__).with_suffix(".json")
@@ -263,8 +264,9 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("steps", nargs="*", choices=[*STEPS, []])
     names = parser.parse_args().steps or list(STEPS)
-    found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"steps": {}}
-    found |= {"python": platform.python_version(), "cores": os.cpu_count()}
+    stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    found = stored.setdefault(platform.python_version(), {"steps": {}})
+    found |= {"jax": version("jax"), "cores": os.cpu_count()}
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
             step = done(STEPS[name], Path(folder))
@@ -272,7 +274,7 @@ def main() -> int:
         mark = "ok" if step["kept"] else f"NOT KEPT\n{step['error']}"
         cost = f"{step['seconds']:6} s, {step['processor_seconds']:6} s of processor"
         print(f"{name:42} {cost}  {mark}", flush=True)
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+        RESULTS.write_text(json.dumps(stored, indent=1) + "\n")
     total = sum(step["seconds"] for step in found["steps"].values())
     print(f"{total / 60:.1f} min in all")
     return int(not all(found["steps"][name]["kept"] for name in names))
