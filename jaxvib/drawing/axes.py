@@ -6,6 +6,7 @@ from . import colours
 from .chart import Axis, Cells, Chart, Classes, Followers, Line, Notes, Points, Scale
 
 _INK = "#1b2127"
+_FEW = 30.0  # times the lowest value: up to there powers of ten are one or two
 
 
 def draw(chart: Chart, ax=None, *, classes: bool = True):
@@ -25,6 +26,7 @@ def draw(chart: Chart, ax=None, *, classes: bool = True):
     handles, _ = axes.get_legend_handles_labels()
     if classes:
         handles += _patches(chart)
+    handles = list({each.get_label(): each for each in handles}.values())  # each name once
     if len(handles) > 1 and chart.legend:
         axes.legend(handles=handles, frameon=False, fontsize=8)
     return axes
@@ -105,7 +107,7 @@ def _line(figure, axes, layer: Line) -> None:
         layer.y,
         color=palette[layer.colour % len(palette)],
         linestyle=_STYLES[layer.style],
-        linewidth=1.4,
+        linewidth=0.9 if layer.style == "dot" else 1.4,
         marker="." if layer.marks else None,
         markersize=3,
         label=plain(layer.name) if layer.legend else None,
@@ -163,7 +165,18 @@ def _label(axis, set_limits, set_scale, words: Axis) -> None:
     axis.set_label_text(plain(words.label))
     if words.log:
         set_scale("log")
+        _plain_ticks(axis)
     if words.ticks:
         axis.set_ticks(range(len(words.ticks)), [plain(tick) for tick in words.ticks])
     if words.low is not None or words.high is not None:
         set_limits(words.low, words.high)
+
+
+def _plain_ticks(axis) -> None:
+    """Let a logarithmic axis of few decades say 0.4, 0.6, 1, 2, not powers of ten."""
+    low, high = axis.get_view_interval()
+    if low > 0 and high < _FEW * low:
+        axis.set_major_formatter(lambda value, _: f"{value:g}")
+        axis.set_minor_formatter(
+            lambda value, _: f"{value:g}" if f"{value:e}"[0] in "246" else ""
+        )

@@ -19,6 +19,7 @@ KINDS = ("svg", "pdf", "png", "csv")
 _COLUMN, _ONE_AND_A_HALF, _PAGE = 90 / 25.4, 140 / 25.4, 190 / 25.4
 _HEIGHT = 0.76  # of a chart, over its width
 _LETTERS = 12  # of a title of 8 points, in an inch
+_SMALL = 16  # letters of a legend of 6 points, in an inch
 _HANDLE = 5  # letters as wide as a legend's line with what is left free around it
 _MOST_OPTIONS = 4  # of a slider, drawn side by side
 _STYLE: Any = {
@@ -84,7 +85,7 @@ def _fit(axes, width: float) -> None:
     if width < _COLUMN and (legend := axes.get_legend()):
         handles = legend.legend_handles
         said = sum(len(handle.get_label()) + _HANDLE for handle in handles)
-        room = not title and said < letters
+        room = not title and said < width * _SMALL
         # Six points are the least that journals print.
         axes.legend(
             handles=handles, frameon=False, fontsize=6, labelspacing=0.2,

@@ -55,7 +55,7 @@ def _curve(run: Run, sample: int, name: str, colour: int) -> list:
     width = 1.96 * run.field("share_error")[sample]
     numbers = zip(run.field("failures")[sample], run.field("trials")[sample], strict=True)
     texts = tuple(f"{reached} of {trials}" for reached, trials in numbers)
-    lines: list = [Notes(levels, share, texts, f"{name}: seeds", "circle")]
+    lines: list = [Notes(levels, share, texts, "seeds", "circle")]
     for x, y, half in zip(levels, share, width, strict=True):
         lines.append(
             Line(
