@@ -7,7 +7,7 @@ import numpy as np
 from ...pictures.compared import look, named, symbol
 from ...pictures.picture import Axis, Chart, Choice, Line, Notes, Picture, Points, Scale
 from ...pictures.swept_planes import axis, long_paths, value_text
-from ...store.finished import Run
+from ...store.finished import Run, spoken
 
 _GRAZING = {1: "grazing crossed", 2: "at grazing"}
 
@@ -93,7 +93,7 @@ def _over_path(runs: Sequence[Run], name: str, path: str) -> Chart:
                     marks=True,
                 )
             )
-    return Chart(axis(runs[0], path), Axis(_label(runs[0], name)), tuple(lines), name)
+    return Chart(axis(runs[0], path), Axis(_label(runs[0], name)), tuple(lines))
 
 
 def _over_designs(runs: Sequence[Run], name: str) -> Chart:
@@ -105,14 +105,12 @@ def _over_designs(runs: Sequence[Run], name: str) -> Chart:
         paint = Scale(name, "sea", float(np.nanmin(values)), float(np.nanmax(values)))
         layers.append(Points(places, values, values, paint, symbol=symbol(number)))
     ticks = labels if len(labels) <= 8 else ()
-    return Chart(
-        Axis("design", ticks=ticks), Axis(_label(runs[0], name)), tuple(layers), name
-    )
+    return Chart(Axis("design", ticks=ticks), Axis(_label(runs[0], name)), tuple(layers))
 
 
 def _label(run: Run, name: str) -> str:
     unit = run.unit(name)
-    word = name.removeprefix("optimum.")
+    word = spoken(name.removeprefix("optimum."))
     return f"{word} ({unit})" if unit else word
 
 
