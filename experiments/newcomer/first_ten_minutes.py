@@ -105,14 +105,13 @@ def first_words(table: Table, terminal: Terminal) -> None:
     terminal.run("jaxvib", "--help")  # Python writes its bytecode once
     shown = terminal.run("jaxvib", "--help")
     table.below(4, "jaxvib --help", shown.seconds, 0.4, "s")
-    commands = re.findall(
-        r"^  (\w+) +\S.*$", shown.out.split("Commands:")[-1], re.MULTILINE
-    )
+    listed = shown.out.split("Commands:")[-1]  # the usage above ends with [ARGS]...
+    commands = re.findall(r"^  (\w+) +\S.*$", listed, re.MULTILINE)
     number = len(main_command.commands)
     table.add(
         4, "commands, a line each", len(commands), f"{number}", len(commands) == number
     )
-    cut = [line for line in shown.out.splitlines() if line.endswith("...")]
+    cut = [line for line in listed.splitlines() if line.endswith("...")]
     table.add(4, "lines that are cut short", len(cut), "0", not cut)
     last = shown.out.strip().splitlines()[-1]
     table.add(4, "ends with a command to try", last.strip(), "Try: jaxvib ...",
