@@ -39,12 +39,12 @@ WITHOUT_EXAMPLE = """
 """
 LAWS = """
     HertzContact LinearContact PiecewiseLinearContact PowerContact HuntCrossleyContact
-    KelvinVoigtContact RestitutionContact CoulombFriction NonlinearSpring PolynomialLaw
-    PiecewiseLinearLaw PolynomialDamperLaw FunctionLaw HarmonicLoad FourierLoad
-    ConstantLoad RampLoad PulseLoad ChirpLoad BaseMotion Beam BeamWithBodies BeamChain
-    BeamModule Spring AngularSpring PointMass PointInertia TranslationTranslation
-    TranslationRotation RodOnRod TwoBodyImpact Body AppliedLoad Contact ElasticSupport
-    dynamics.Stop dynamics.CubicGround
+    KelvinVoigtContact RestitutionContact CoulombFriction ContactFriction
+    NonlinearSpring PolynomialLaw PiecewiseLinearLaw PolynomialDamperLaw FunctionLaw
+    HarmonicLoad FourierLoad ConstantLoad RampLoad PulseLoad ChirpLoad BaseMotion Beam
+    BeamWithBodies BeamChain BeamModule Spring AngularSpring PointMass PointInertia
+    TranslationTranslation TranslationRotation RodOnRod TwoBodyImpact Body AppliedLoad
+    Contact ElasticSupport dynamics.Stop dynamics.CubicGround
 """
 
 

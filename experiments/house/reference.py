@@ -47,10 +47,10 @@ GROUPS = {
         "of time.",
         """
         HertzContact LinearContact PiecewiseLinearContact PowerContact HuntCrossleyContact
-        KelvinVoigtContact RestitutionContact backlash CoulombFriction NonlinearSpring
-        PolynomialLaw PiecewiseLinearLaw PolynomialDamperLaw FunctionLaw HarmonicLoad
-        FourierLoad ConstantLoad StepLoad RampLoad PulseLoad ChirpLoad RecordLoad
-        FilteredNoise band_limited_noise kanai_tajimi_noise noise_of_density
+        KelvinVoigtContact RestitutionContact backlash CoulombFriction ContactFriction
+        NonlinearSpring PolynomialLaw PiecewiseLinearLaw PolynomialDamperLaw FunctionLaw
+        HarmonicLoad FourierLoad ConstantLoad StepLoad RampLoad PulseLoad ChirpLoad
+        RecordLoad FilteredNoise band_limited_noise kanai_tajimi_noise noise_of_density
         """,
     ),
     "beams": (

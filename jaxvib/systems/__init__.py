@@ -17,6 +17,7 @@ from .chain import BeamChain as BeamChain
 from .contact import HertzContact as HertzContact
 from .contact import LinearContact as LinearContact
 from .contact import RestitutionContact as RestitutionContact
+from .contact_friction import ContactFriction as ContactFriction
 from .contacts.backlash import backlash as backlash
 from .contacts.hunt_crossley import HuntCrossleyContact as HuntCrossleyContact
 from .contacts.kelvin_voigt import KelvinVoigtContact as KelvinVoigtContact

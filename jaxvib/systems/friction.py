@@ -1,5 +1,7 @@
 """Dry friction: bodies that stick to each other or slide."""
 
+from typing import Protocol, runtime_checkable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -13,6 +15,27 @@ from .printed import Printed
 # Of frictions that stick together, how often each is asked, by Gauss and Seidel: where a
 # round leaves half of the error, 53 of them reach rounding.
 _SWEEPS = 60
+
+
+@runtime_checkable
+class Friction(Protocol):
+    """A dry friction: its direction, its belt, and what it takes of a normal force.
+
+    To add one, write an `equinox.Module` with these attributes, its numbers declared by
+    `quantity`. `contact`: which one of the system presses, None under a constant force;
+    `kinetic` and `static`: of sliding and sticking, of that contact's force, else in N.
+    """
+
+    direction: Float[Array, " n"]
+    speed: Float[Array, ""]
+    contact: str | int | None
+    static: Float[Array, ""] | None
+    stribeck: Float[Array, ""] | None
+
+    @property
+    def kinetic(self) -> Float[Array, ""]:
+        """What sliding takes of the normal force; under a constant one a force, N."""
+        ...
 
 
 class CoulombFriction(Printed):
@@ -56,40 +79,59 @@ class CoulombFriction(Printed):
         "stribeck", "m/s", "Stribeck's speed of sliding", optional=True, above=0.0
     )
 
+    contact = None
+
     def __check_init__(self):
-        if self.stribeck is not None and self.static is None:
-            raise ValueError("stribeck is given without static; allowed: with it, as the "
-                             "force of sliding falls from that of sticking")  # fmt: skip
-        numbers = self.direction, self.force, self.static
-        if any(isinstance(number, jax.core.Tracer) for number in numbers):
-            return
-        if not np.asarray(self.direction).any():
-            raise ValueError("direction of a friction = 0 everywhere; allowed: a "
-                             "direction in which the system can slide")  # fmt: skip
-        least = float(self.force)
-        if self.static is not None:
-            check_range("static", self.static, "N", Range(at_least=least))
+        check_friction(self, "N")
 
     @property
-    def limit(self) -> Float[Array, ""]:
-        """The largest force of sticking, N."""
-        return self.force if self.static is None else self.static
-
-    def sliding(self, speed) -> Float[Array, ""]:
-        """Return the force of sliding at a speed of either sign, N, without a sign."""
-        if self.stribeck is None:
-            return self.force
-        return self.force + (self.limit - self.force) / (1 + jnp.abs(speed) / self.stribeck)
+    def kinetic(self) -> Float[Array, ""]:
+        """The force of sliding, N."""
+        return self.force
 
 
-def friction_forces(frictions, responses, velocity, acceleration) -> list:
+def check_friction(friction: Friction, unit: str) -> None:
+    """Raise `ValueError` for numbers that do not go together, or a direction of zeros."""
+    if friction.stribeck is not None and friction.static is None:
+        raise ValueError("stribeck is given without static; allowed: with it, as the "
+                         "force of sliding falls from that of sticking")  # fmt: skip
+    numbers = friction.direction, friction.kinetic, friction.static
+    if any(isinstance(number, jax.core.Tracer) for number in numbers):
+        return
+    if not np.asarray(friction.direction).any():
+        raise ValueError("direction of a friction = 0 everywhere; allowed: a "
+                         "direction in which the system can slide")  # fmt: skip
+    if friction.static is not None:
+        least = float(friction.kinetic)
+        check_range("static", friction.static, unit, Range(at_least=least))
+
+
+def sticking_limit(friction: Friction) -> Float[Array, ""]:
+    """Return the most that sticking takes, as `Friction.kinetic`."""
+    return friction.kinetic if friction.static is None else friction.static
+
+
+def sliding_share(friction: Friction, speed) -> Float[Array, ""]:
+    """Return what sliding takes at a speed of either sign, as `Friction.kinetic`."""
+    if friction.stribeck is None:
+        return friction.kinetic
+    excess = sticking_limit(friction) - friction.kinetic
+    return friction.kinetic + excess / (1 + jnp.abs(speed) / friction.stribeck)
+
+
+def friction_forces(frictions, responses, pressed, velocity, acceleration) -> list:
     """Return the force R of each friction, N, at a velocity, by the accelerations without.
 
-    Those of contacts that stick keep w at 0 together: they are found one after another,
-    again and again, each within its limit.
+    `pressed`: the normal force of each, N; 1 where it is constant. Those of contacts that
+    stick keep w at 0 together: they are found one after another, again and again, each
+    within its limit.
     """
     sliding = [friction.direction @ velocity - friction.speed for friction in frictions]
-    forces = [f.sliding(w) * jnp.sign(w) for f, w in zip(frictions, sliding, strict=True)]
+    forces = [
+        n * sliding_share(f, w) * jnp.sign(w)
+        for f, n, w in zip(frictions, pressed, sliding, strict=True)
+    ]
+    limits = [sticking_limit(f) * n for f, n in zip(frictions, pressed, strict=True)]
     pairs = list(zip(frictions, responses, strict=True))
 
     def sweep(_, forces):
@@ -98,7 +140,7 @@ def friction_forces(frictions, responses, velocity, acceleration) -> list:
             for m, (_, other) in enumerate(pairs):
                 left = left if m == i else left - other * forces[m]
             needed = friction.direction @ left / (friction.direction @ response)
-            held = jnp.clip(needed, -friction.limit, friction.limit)
+            held = jnp.clip(needed, -limits[i], limits[i])
             forces[i] = jnp.where(sliding[i] == 0, held, forces[i])
         return forces
 

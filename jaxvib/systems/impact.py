@@ -9,8 +9,9 @@ from jaxtyping import Array, ArrayLike, Float
 from .._quantity import quantity
 from .base_motion import BaseMotion
 from .contact import RestitutionContact
+from .contact_friction import pressing_contacts
 from .equation import Equation
-from .friction import CoulombFriction, friction_forces
+from .friction import Friction, friction_forces
 from .loads import Load, changing, never_repeats
 from .periods import check_period, period_of_loads
 from .printed import Printed
@@ -113,7 +114,7 @@ class EquationOfMotion(Equation):
     load_responses: tuple[Float[Array, " n"], ...]
     offset: Float[Array, " n"]
     inertia: Float[Array, " n"]
-    frictions: tuple[CoulombFriction, ...] = ()
+    frictions: tuple[Friction, ...] = ()
     friction_responses: tuple[Float[Array, " n"], ...] = ()
     springs: tuple[NonlinearSpring, ...] = ()
     spring_responses: tuple[Float[Array, " n"], ...] = ()
@@ -125,16 +126,18 @@ class EquationOfMotion(Equation):
         acceleration = -_apply(self.stiffness, position) - _apply(self.damping, velocity)
         for load, response in zip(self.loads, self.load_responses, strict=True):
             acceleration = acceleration + response * load.law.force(time)
+        normal = []
         for contact, response in zip(self.contacts, self.contact_responses, strict=True):
             penetration = _dot(contact.direction, position) - contact.gap
             closing = _dot(contact.direction, velocity)
-            force = force_of(contact.law, penetration, closing)
-            acceleration = acceleration - response * force
+            normal.append(force_of(contact.law, penetration, closing))
+            acceleration = acceleration - response * normal[-1]
         for spring, response in zip(self.springs, self.spring_responses, strict=True):
             along = [_dot(spring.direction, part) for part in (position, velocity)]
             acceleration = acceleration - response * force_of(spring.law, *along)
         if self.frictions:
-            held = self.frictions, self.friction_responses
+            pressed = [1.0 if j is None else normal[j] for j in self.pressing_contacts()]
+            held = self.frictions, self.friction_responses, pressed
             forces = friction_forces(*held, velocity, acceleration)
             for response, force in zip(self.friction_responses, forces, strict=True):
                 acceleration = acceleration - response * force
@@ -213,6 +216,10 @@ class EquationOfMotion(Equation):
         reaches = [_dot(jnp.abs(contact.direction), size) for contact in self.contacts]
         return jnp.stack(reaches) if reaches else jnp.zeros(0, sizes.dtype)
 
+    def pressing_contacts(self) -> tuple[int | None, ...]:
+        """Return the position of the contact that presses each friction, or None."""
+        return pressing_contacts(self.frictions, self.contacts)
+
     def hard_contacts(self) -> tuple[bool, ...]:
         """Return which contacts are hard stops."""
         return tuple(isinstance(c.law, RestitutionContact) for c in self.contacts)
@@ -275,11 +282,11 @@ class ImpactSystem(Mechanical, Linear):
     """Any linear system with any number of contacts, loads, frictions and other springs.
 
     **Fields:** `linear`: a `LinearSystem` or an assembled one; `contacts`; `loads`;
-    `frictions`: each a `CoulombFriction`; `springs`: each a `NonlinearSpring`. States are
-    (q, dq/dt) about where nothing is strained, static equilibrium without
-    constant loads, taken at t = 0; gaps count from there too. **Raises:** `ValueError` for
-    directions of another length than the system's, or loads that repeat, but never
-    together.
+    `frictions`: each a `CoulombFriction` or a `ContactFriction`; `springs`: each a
+    `NonlinearSpring`. States are (q, dq/dt) about where nothing is strained, static
+    equilibrium without constant loads, taken at t = 0; gaps count from there too.
+    **Raises:** `ValueError` for directions of another length than the system's, a friction
+    whose contact is none of these or a hard stop, or loads that repeat, but never together.
 
     >>> jv.ImpactSystem(tower, contacts=stopped.contacts).contacts[0].name
     'stop'
@@ -288,7 +295,7 @@ class ImpactSystem(Mechanical, Linear):
     linear: Linear
     contacts: tuple[Contact, ...] = eqx.field(converter=tuple, default=())
     loads: tuple[AppliedLoad | BaseMotion, ...] = eqx.field(converter=tuple, default=())
-    frictions: tuple[CoulombFriction, ...] = eqx.field(converter=tuple, default=())
+    frictions: tuple[Friction, ...] = eqx.field(converter=tuple, default=())
     springs: tuple[NonlinearSpring, ...] = eqx.field(converter=tuple, default=())
 
     def __check_init__(self):
@@ -306,6 +313,7 @@ class ImpactSystem(Mechanical, Linear):
                         f"{kind} {position}: direction has shape "
                         f"{jnp.shape(item.direction)}; allowed: ({size},)"
                     )
+        pressing_contacts(self.frictions, self.contacts)
         if len(changing(self.loads)) > 1 and not never_repeats(self.loads):
             check_period(self)
 

@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -152,15 +152,20 @@ def _walk(node, keys=(), where=(), turned=None) -> dict:
                 inner = _walk(value, (*keys, field.name), step, turned)
                 found |= _in_units(inner, getattr(node, "units", {}).get)
     elif isinstance(node, tuple):
-        seen = collections.Counter()
-        for position, item in enumerate(node):
-            name = getattr(item, "name", None) or str(position)
-            seen[name] += 1
-            if seen[name] > 1:
-                name = f"{name}-{seen[name]}"
+        for position, (name, item) in enumerate(zip(part_names(node), node, strict=True)):
             inner = _walk(item, (*keys, name), (*where, position))
             rotates = turned is not None and turned(item)
             found |= _in_units(inner, _of_moments) if rotates else inner
+    return found
+
+
+def part_names(parts: Sequence) -> list[str]:
+    """Return each part's name on parameter paths: its own, numbered, or its position."""
+    seen, found = collections.Counter(), []
+    for position, part in enumerate(parts):
+        name = getattr(part, "name", None) or str(position)
+        seen[name] += 1
+        found.append(f"{name}-{seen[name]}" if seen[name] > 1 else name)
     return found
 
 

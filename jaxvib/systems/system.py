@@ -34,7 +34,7 @@ class System(Printed):
     autonomous = False  # moved by nothing but itself, for ever in the same way
     contacts = ()  # of `impact.Contact`
     loads = ()  # of `impact.AppliedLoad`
-    frictions = ()  # of `friction.CoulombFriction`
+    frictions = ()  # of `friction.Friction`
     springs = ()  # of `springs.NonlinearSpring`
 
     @abc.abstractmethod

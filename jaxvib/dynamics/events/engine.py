@@ -12,10 +12,18 @@ from ..barrier import Barrier
 from ..observables import Watched, start_watching
 from .damped import grip_of, parted, parts
 from .flight import ONSET, flight_step
-from .friction import after_frictions, start_sliding
+from .friction import Happens, after_frictions, start_sliding
 from .motion import ORDER, Motion, along, from_now_on, gap, is_smooth, motion_of
 from .onset import at_onset, later
-from .rates import contact_rate, impact_size, longest_turn, motion_rate, motion_speed
+from .pressing import loose_signs
+from .rates import (
+    contact_rate,
+    impact_size,
+    longest_turn,
+    motion_rate,
+    motion_speed,
+    pressed_rate,
+)
 from .series import any_of, largest, slope, value, value_and_slope
 from .springs import spring_rate
 from .stop import accelerations, impact, speed_signs, start_holding
@@ -217,7 +225,8 @@ def _start_held(motion: Motion, lane: Lane, end, finite, rtol, rate):
     speed, slight = _slight(motion, lane, rtol, rate)
     depths = [gap(motion.contacts[j], lane.position) for j in motion.hard]
     if motion.frictions:
-        lane = lane._replace(sliding=speed_signs(motion, lane.velocity, speed))
+        signs = speed_signs(motion, lane.velocity, speed)
+        lane = lane._replace(sliding=loose_signs(motion, lane.touching, signs))
     if motion.hard:
         position, velocity, touching = start_holding(motion, lane, speed, slight)
         lane = lane._replace(position=position, velocity=velocity, touching=touching)
@@ -244,11 +253,13 @@ def _held(motion: Motion, lane: Lane):
 
 
 def _paced(context: _Context, lane: Lane):
-    """Return the motion's rate, 1/s, and its longest step, s, as its springs stretch."""
-    springs, rate, longest = context.motion.springs, context.rate, context.longest
-    if not springs:
+    """Return the motion's rate, 1/s, and its longest step, s, as forces rise with it."""
+    motion, rate, longest = context.motion, context.rate, context.longest
+    added = pressed_rate(motion, lane, rate)
+    if motion.springs:
+        added += spring_rate(motion.springs, lane.position, lane.velocity, rate)
+    if isinstance(added, float):  # 0 of what has neither
         return rate, longest
-    added = spring_rate(springs, lane.position, lane.velocity, rate)
     faster = rate + jax.lax.stop_gradient(added)
     return faster, longest * rate / faster
 
@@ -259,10 +270,9 @@ def _flight(context: _Context, lane: Lane) -> Lane:
     rate, longest = _paced(context, lane)
     motion, end = from_now_on(motion, lane.time, end)
     accuracy = _IN_FLIGHT * rtol
-    rows, depths, length, meets, ends = flight_step(
+    rows, depths, length, meets, slips, ends = flight_step(
         motion, lane, end, accuracy, rate, longest
     )
-    meets, slips = meets[: len(motion.contacts)], meets[len(motion.contacts) :]
     ends_of_rows = [value_and_slope(row, length) for row in rows]
     position, velocity = motion.once(
         ([x for x, _ in ends_of_rows], [v for _, v in ends_of_rows])
@@ -313,10 +323,9 @@ def _contact(context: _Context, lane: Lane) -> Lane:
     scales = jax.lax.stop_gradient((speed, sizes))
     longest = turn / jax.lax.stop_gradient(contact_rate(motion, lane, rate, sizes))
     settings = rtol, rate, longest
-    series, depths, length, meets, ends = contact_step(
+    series, depths, length, meets, slips, ends = contact_step(
         motion, lane, end, *settings, *scales
     )
-    meets, slips = meets[: len(motion.contacts)], meets[len(motion.contacts) :]
     kinds = series.position, series.velocity, [series.time], series.roots
     position, velocity, (time,), roots = motion.once(
         [[value(row, length) for row in rows] for rows in kinds]
@@ -372,9 +381,15 @@ def _after_events(motion: Motion, lane: Lane, new, meets, slips, ends, rtol, rat
     if not motion.frictions:
         return new, impacts
     struck = any_of([meets[j] for j in motion.hard])
-    new = after_frictions(
-        motion, new, slips, ends, struck, *_slight(motion, new, rtol, rate)
-    )
+    touched = [
+        meets[friction.presses[0]] if friction.presses else jnp.zeros((), bool)
+        for friction in motion.frictions
+    ]
+    breaks = any(push.law.breaks for push in motion.pushes)
+    jumps = [meets[j] for j, c in enumerate(motion.contacts) if c.damped and c.linear]
+    jumps += [ends] if breaks else []
+    happens = Happens(slips, touched, struck, any_of(jumps))
+    new = after_frictions(motion, new, happens, *_slight(motion, new, rtol, rate))
     if impacts is not None:
         impacts = impacts._replace(touching=new.touching)
     return new, impacts

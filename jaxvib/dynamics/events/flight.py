@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from .damped import closes, damped_signal
-from .friction import friction_signals
+from .friction import events_of, friction_signals
 from .motion import (
     Motion,
     acceleration_term,
@@ -14,6 +14,7 @@ from .motion import (
     load_accelerations,
     push_terms,
 )
+from .pressing import limit_scales, limit_sizes
 from .series import any_of, first_root, first_to_meet, largest, radius, refined
 from .sliding import FrictionSeries
 from .springs import SpringSeries
@@ -25,11 +26,12 @@ ONSET = 1e-14
 _PUSHED = 1e-3  # of what loads would move if no stop held: the least size of a motion
 
 
-def flight_series(motion: Motion, lane, pushing) -> tuple[list[list], list[list]]:
+def flight_series(motion: Motion, lane, pushing) -> tuple[list[list], ...]:
     """Return each displacement's series in the time from now on.
 
     `pushing`: for each contact 1 while a linear one touches, else 0. Beside them those
-    of the forces that hold hard contacts closed and frictions still.
+    of the forces that hold hard contacts closed and frictions still, and of what presses
+    each friction.
     """
     held = active_contacts(motion, lane.touching, lane.sliding)
     holding: list[list] = [[] for _ in motion.holders]
@@ -65,14 +67,15 @@ def flight_series(motion: Motion, lane, pushing) -> tuple[list[list], list[list]
             ],
         )
         terms = spring_series.pulled(terms, [row[k] for row in rows])
-        terms = friction_series.slid(terms, [row[k + 1] * (k + 1.0) for row in rows])
+        rates = [row[k + 1] * (k + 1.0) for row in rows]
+        terms = friction_series.slid(terms, rates, forces)
         terms, holds = constrained(motion, held, terms)
         for row, force in zip(holding, holds, strict=True):
             row.append(force)
         moved = motion.once([term * (1 / ((k + 1) * (k + 2))) for term in terms])
         for row, x in zip(rows, moved, strict=True):
             row.append(x)
-    return rows, holding
+    return rows, holding, friction_series.normals
 
 
 def _wave_term(cosine, sine, load, order):
@@ -85,11 +88,11 @@ def flight_step(motion: Motion, lane, end, accuracy, rate, longest):
     """Go on to the next event, or as far as the series are good, `longest` at most.
 
     **Returns:** the series of the displacements and of the penetrations, how far they
-    were followed, whether each contact begins or ends there and each friction has an
+    were followed, whether each contact begins or ends there, whether each friction has an
     event, and whether the end was reached.
     """
     pushing = pushes(motion, lane.touching)
-    rows, holds = flight_series(motion, lane, pushing)
+    rows, holds, normals = flight_series(motion, lane, pushing)
     fixed = motion.still(rows)
     depths = [gap_series(contact, fixed) for contact in motion.contacts]
     depths = motion.once(depths)
@@ -103,8 +106,9 @@ def flight_step(motion: Motion, lane, end, accuracy, rate, longest):
         size = jnp.maximum(size, _PUSHED * largest([jnp.zeros(()), *pushed]) / rate**2)
     reach = radius(rows, [size] * len(rows), accuracy)
     if motion.frictions:
-        limits = [jnp.maximum(g.limit, jnp.finfo(float).tiny) for g in motion.frictions]
-        reach = jnp.minimum(reach, radius(holds[len(motion.hard) :], limits, accuracy))
+        limits = limit_sizes(motion, lane, rate)
+        scales = limit_scales(motion, limits, size * rate**2)
+        reach = jnp.minimum(reach, radius(holds[len(motion.hard) :], scales, accuracy))
     reach = jnp.minimum(jax.lax.stop_gradient(jnp.minimum(reach, longest)), left)
     signals = [
         onset_signal(depth, size)
@@ -123,10 +127,12 @@ def flight_step(motion: Motion, lane, end, accuracy, rate, longest):
             signals[j] = damped_signal(contact, *state, *known)
     if motion.frictions:
         forces = holds[len(motion.hard) :]
-        rubs = [jnp.abs(g.limit * r) for g in motion.frictions for r in g.response]
+        rubs = [jnp.abs(most * r) for g, most in zip(motion.frictions, limits, strict=True)
+                for r in g.response]  # fmt: skip
         pushed = [*load_accelerations(motion), *rubs]
         speed = jnp.maximum(size * rate, largest(pushed) / rate)
-        new = friction_signals(motion, lane, rates, forces, speed, rate)
+        known = rates, forces, normals, limits
+        new = friction_signals(motion, lane, *known, speed, rate)
         signals += [[*signal, jnp.zeros_like(size)] for signal in new]
     s, near = first_root(signals, motion.once(reach), motion.once)
     s = jnp.where(s >= left, left, s)
@@ -138,7 +144,7 @@ def flight_step(motion: Motion, lane, end, accuracy, rate, longest):
         if contact.damped:
             state = lane.touching[j], lane.position
             meets[j] = closes(contact, *state, meets[j], depths[j], s)
-    return rows, depths, s, meets, ends
+    return rows, depths, s, *events_of(motion, meets), ends
 
 
 def onset_signal(depth: list, size) -> list:

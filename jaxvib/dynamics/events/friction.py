@@ -1,12 +1,13 @@
 r"""Dry friction from event to event: bodies that slide, stick, and let go.
 
-While a friction slides its force is constant, and its event is where its speed w comes to
-0. There it sticks if the force R that keeps w at 0 is within its limit, and else slides on
-the other way. While it sticks it is a constraint like a hard stop that holds, but R may
-push and pull; its event is where |R| reaches the limit. Speeds that stick are 0 to the last
-digit: they are set so at the end of each step. Impacts at hard stops tear off those that
-stick, as their forces are finite; which of stops and frictions at rest hold is then one
-question.
+While a friction slides its event is where its speed w comes to 0. There it sticks if the
+force R that keeps w at 0 is within its limit, and else slides on the other way. While it
+sticks it is a constraint like a hard stop that holds, but R may push and pull; its event is
+where |R| reaches the limit. Where a contact presses it, its limit is that contact's force
+times its coefficient, and it sticks no longer than the contact is closed. Speeds that stick
+are 0 to the last digit: they are set so at the end of each step. Impacts at hard stops tear
+off those that stick, as their forces are finite; which of stops and frictions at rest hold
+is then one question.
 """
 
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from .motion import Motion, along, gap
+from .pressing import contact_forces, loose_signs, pressed
 from .series import any_of, first_of, largest, square_term
 from .sliding import DryFriction, slid
 from .stop import (
@@ -29,15 +31,20 @@ from .stop import (
 _ROUNDING = 1e-13
 
 
-def friction_signals(motion: Motion, lane, velocity, forces, size, rate) -> list[list]:
+def friction_signals(
+    motion: Motion, lane, velocity, forces, normals, limits, size, rate
+) -> list[list]:
     """Return the series whose first roots are the frictions' next events.
 
-    `velocity`, `forces`: series of the motion and of the frictions that stick; `size` (m/s)
-    and `rate` of the motion in the series' variable tell what is rounding. All signals are
-    as long as the series of the velocity.
+    `velocity`, `forces`, `normals`: series of the motion, of the frictions that stick and
+    of what presses them; `limits` (N), `size` (m/s) and `rate` of the motion in the series'
+    variable tell what is rounding. All signals are as long as the series of the velocity,
+    one of each friction, and then another of each that a contact presses: see `events_of`.
     """
-    signals = []
-    for friction, sign, force in zip(motion.frictions, lane.sliding, forces, strict=True):
+    signals, others = [], []
+    for i, (friction, sign, force) in enumerate(
+        zip(motion.frictions, lane.sliding, forces, strict=True)
+    ):
         speed = _speed_series(friction, velocity)
         none = jnp.zeros_like(speed[0])
         signed = [sign * term for term in [*speed, none, none]]
@@ -49,16 +56,49 @@ def friction_signals(motion: Motion, lane, velocity, forces, size, rate) -> list
         # At its limit, but what else holds its bodies keeps them from sliding.
         waits = slow & (jnp.abs(signed[2]) <= _ROUNDING * size * rate**2)
         force = [*force, *[none] * (len(speed) - len(force))]
+        if friction.presses:
+            waits = waits | ~pressed(motion, lane.touching)[i]
+            over, under = _beyond(friction, force, normals[i], _ROUNDING * limits[i])
+            never = [none - 1.0 if k == 0 else none for k in range(len(speed))]
+            others.append(
+                [jnp.where(sign == 0, u, n) for u, n in zip(under, never, strict=True)]
+            )
         signal = []
         for k in range(len(speed)):
             sliding = jnp.where(near, signed[k + 1], signed[k])
             sliding = -jnp.where(slow, signed[k + 2], sliding)
             sliding = jnp.where(turned, 1.0 if k == 1 else 0.0, sliding)
             sliding = jnp.where(waits, -1.0 if k == 0 else 0.0, sliding)
-            sticking = square_term(force, k) - (friction.limit**2 if k == 0 else 0.0)
+            if friction.presses:
+                sticking = over[k]
+            else:
+                sticking = square_term(force, k) - (friction.limit**2 if k == 0 else 0.0)
             signal.append(jnp.where(sign == 0, sticking, sliding))
         signals.append(signal)
-    return signals
+    return [*signals, *others]
+
+
+def _beyond(friction: DryFriction, force: list, normal: list, rounding):
+    """Return the series of what R and -R are above their limit under a normal force.
+
+    Where both end the contact does, and is to end first: these wait for a `rounding`, N.
+    """
+    limits = [friction.limit * term for term in normal]
+    limits = [limits[0] + jax.lax.stop_gradient(rounding), *limits[1:]]
+    limits += [0.0] * (len(force) - len(limits))
+    pairs = list(zip(force, limits, strict=True))
+    return [r - most for r, most in pairs], [-r - most for r, most in pairs]
+
+
+def events_of(motion: Motion, meets: list) -> tuple[list, list]:
+    """Return which contact and which friction has its event, by the signals that meet."""
+    contacts, count = len(motion.contacts), len(motion.frictions)
+    slips, others = meets[contacts : contacts + count], iter(meets[contacts + count :])
+    both = [
+        meet | next(others) if friction.presses else meet
+        for friction, meet in zip(motion.frictions, slips, strict=True)
+    ]
+    return meets[:contacts], both
 
 
 def _speed_series(friction: DryFriction, velocity) -> list:
@@ -79,27 +119,43 @@ def start_sliding(motion: Motion, lane, size, slight):
     return _stuck(motion, _settled(motion, lane, closed, closed, rests))
 
 
-def after_frictions(motion: Motion, lane, meets: list, ends, struck, size, slight):
-    """Return a lane after a step whose frictions are at an event where one `meets`.
+class Happens(NamedTuple):
+    """What a step ends with: each friction's own event, and others'.
 
-    So they are where a hard stop is `struck` or lets go, and where the step `ends` at a
-    break of a load. The lane's signs are those of the step; `size` (m/s) of the motion
-    and what is `slight` (m) tell which contacts are at rest.
+    `meets`: its own; `touched`: that what presses it begins or ends to; `struck`: that a
+    hard stop is, or lets go; `breaks`: that other forces jump.
     """
+
+    meets: list
+    touched: list
+    struck: Any
+    breaks: Any
+
+
+def after_frictions(motion: Motion, lane, happens: Happens, size, slight):
+    """Return a lane after a step whose frictions are at an event if something `happens`.
+
+    The lane's signs are those of the step; `size` (m/s) of the motion and what is `slight`
+    (m) tell which contacts are at rest.
+    """
+    meets, touched, struck, breaks = happens
     before = lane.sliding
     still = _still(motion, lane)
-    _, forces = _held(*still, lane.touching, before)
+    forces = _all_held(*still, lane.touching, before)[1][len(motion.hard) :]
     signs, rests = [], []
-    for sign, force, meet, now in zip(
-        before, forces, meets, speed_signs(motion, lane.velocity, size), strict=True
+    speeds = speed_signs(motion, lane.velocity, size)
+    for sign, force, meet, touch, now in zip(
+        before, forces, meets, touched, speeds, strict=True
     ):
         lets_go = meet & (sign == 0)
         at_event = jnp.where(lets_go, jnp.sign(force), jnp.where(meet, 0.0, sign))
-        slides = struck & (now != 0)
-        signs.append(jnp.where(slides, now, at_event))
-        rests.append(((sign == 0) | meet | struck) & ~slides)
-    breaks = any(push.law.breaks for push in motion.pushes)
-    event = any_of([*meets, struck, *([ends] if breaks else [])])
+        slides = (struck | touch) & (now != 0)
+        signs.append(jnp.where(slides | touch, now, at_event))
+        rests.append(((sign == 0) | meet | struck | touch) & ~slides)
+    signs = loose_signs(motion, lane.touching, signs)
+    pairs = zip(rests, pressed(motion, lane.touching), strict=True)
+    rests = [rest & bears for rest, bears in pairs]
+    event = any_of([*meets, *touched, struck, breaks])
     bearing = [lane.touching[j] for j in motion.hard]
     started = lane._replace(sliding=signs)
     settled = _settled(motion, started, bearing, _closed(motion, lane, size, slight), rests)
@@ -138,12 +194,17 @@ def _settled(motion: Motion, lane, bearing: list, closed: list, rests: list):
     taken to bear a force at first.
     """
     still = _still(motion, lane)
-    motion, free, _ = still
+    motion, free, _, normal = still
     sizes = [
         sum(jnp.abs(d * a) for d, a in zip(holder.direction, free, strict=True))
         for holder in motion.holders
     ]
     rounding = _ROUNDING * largest(sizes)
+    limits = [
+        friction.limit * friction.normal(normal) * (1 + _ROUNDING)
+        + (rounding / along(friction, friction.response) if friction.presses else 0.0)
+        for friction in motion.frictions
+    ]
     count = len(motion.hard)
 
     def looked_at(bearing, sliding):
@@ -155,10 +216,10 @@ def _settled(motion: Motion, lane, bearing: list, closed: list, rests: list):
         ):
             entered = along(motion.contacts[j], left) > rounding
             wrong.append(at_rest & jnp.where(bears, force < 0, entered))
-        for friction, sign, force, rest in zip(
-            motion.frictions, sliding, forces[count:], rests, strict=True
+        for friction, most, sign, force, rest in zip(
+            motion.frictions, limits, sliding, forces[count:], rests, strict=True
         ):
-            slips = jnp.abs(force) > friction.limit * (1 + _ROUNDING)
+            slips = jnp.abs(force) > most
             sticks = sign * along(friction, left) < -rounding
             wrong.append(rest & jnp.where(sign == 0, slips, sticks))
         return forces[count:], first_of(wrong)
@@ -216,24 +277,19 @@ def _blocked(motion: Motion, touching: list) -> list:
     return blocked
 
 
-def _still(motion: Motion, lane) -> tuple[Motion, list, list]:
-    """Return without derivatives a motion, its free accelerations and its speeds."""
-    free = free_accelerations(motion, lane)
-    return jax.lax.stop_gradient((motion, free, lane.velocity))
+def _still(motion: Motion, lane) -> tuple[Motion, list, list, list]:
+    """Return without derivatives a motion, its free accelerations, speeds and forces."""
+    forces = contact_forces(motion, lane)
+    free = free_accelerations(motion, lane, forces)
+    return jax.lax.stop_gradient((motion, free, lane.velocity, forces))
 
 
 def _all_held(
-    motion: Motion, free: list, velocity: list, touching, sliding: list
+    motion: Motion, free: list, velocity: list, normal: list, touching, sliding: list
 ) -> tuple[list, list]:
     """Return the accelerations as frictions slide, and the forces of all that holds."""
     held = active_contacts(motion, touching, sliding)
-    return constrained(motion, held, slid(motion, sliding, free, velocity))
-
-
-def _held(motion: Motion, free: list, velocity: list, touching, sliding: list):
-    """Return the accelerations as frictions slide, and the forces of those that stick."""
-    left, forces = _all_held(motion, free, velocity, touching, sliding)
-    return left, forces[len(motion.hard) :]
+    return constrained(motion, held, slid(motion, sliding, free, velocity, normal))
 
 
 def _stuck(motion: Motion, lane):

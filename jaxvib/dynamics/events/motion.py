@@ -148,7 +148,7 @@ def why_only(equation) -> str:
     if any(equation.hard_contacts()):
         return "contact law RestitutionContact acts by impulses, at events"
     if equation.frictions:
-        return "CoulombFriction sticks and slips at events"
+        return f"{type(equation.frictions[0]).__name__} sticks and slips at events"
     return ""
 
 
@@ -179,7 +179,8 @@ def motion_of(
     contacts, pushes = [*contacts, *pieces], [*pushes, *constants]
     rows = [[list(row) for row in m] for m in (equation.damping, equation.stiffness)]
     scalars = once((*rows, contacts, waves, pushes))
-    frictions, springs = once((frictions_of(equation), springs_of(equation)))
+    frictions = frictions_of(equation, _presses(equation))
+    frictions, springs = once((frictions, springs_of(equation)))
     return Motion(*scalars, [], once, steady, frictions, springs, order)
 
 
@@ -206,6 +207,17 @@ def _pieces(equation: EquationOfMotion) -> tuple[list[Touch], list[Push]]:
                 force = ConstantLoad(change * jnp.maximum(-place, 0.0))
                 constants.append(Push(force, force.largest(), list(response)))
     return pieces, constants
+
+
+def _presses(equation: EquationOfMotion) -> list[tuple[int, ...]]:
+    """Return of each friction the contact that presses it, and the pieces of that."""
+    behind, parts = len(equation.contacts), []
+    for j, contact in enumerate(equation.contacts):
+        polygon = isinstance(contact.law, PiecewiseLinearContact)
+        more = contact.law.depths.size if polygon else 0
+        parts.append((j, *range(behind, behind + more)))
+        behind += more
+    return [() if j is None else parts[j] for j in equation.pressing_contacts()]
 
 
 def _touch(direction, gap, law, response) -> Touch:

@@ -6,7 +6,9 @@ import jax
 import jax.numpy as jnp
 
 from .motion import Motion, along, load_accelerations
+from .pressing import force_sizes
 from .series import largest, log2
+from .sliding import DryFriction
 
 # Sensitivities are wrong by this part of the tolerance in a step.
 _OF_SENSITIVITIES = 1e-2
@@ -29,11 +31,30 @@ def motion_rate(motion: Motion, span):
             if contact.damped:
                 stops.append(contact.damping * compliance)
     for friction in motion.frictions:
-        if friction.stribeck is not None:
-            excess = (friction.limit - friction.force) / friction.stribeck
-            stops.append(excess * along(friction, friction.response))
+        if friction.stribeck is not None and not friction.presses:
+            stops.append(_falling(friction, 1.0))
     rate = jnp.sqrt(largest(stiff)) + largest(damped) + loads + sum(stops)
     return jnp.maximum(rate, 1 / jnp.where(span > 0, span, 1.0))
+
+
+def _falling(friction: DryFriction, normal):
+    """Return how fast Stribeck's curve takes speed away or gives it, 1/s."""
+    excess = (friction.limit - friction.force) / friction.stribeck
+    return normal * excess * along(friction, friction.response)
+
+
+def pressed_rate(motion: Motion, lane, rate):
+    """Return by how much frictions that contacts press raise a motion's rate, 1/s."""
+    falling = [f.presses and f.stribeck is not None for f in motion.frictions]
+    if not any(falling):
+        return 0.0
+    pairs = zip(lane.roots, lane.sizes, strict=True)
+    forces = force_sizes(motion, lane, rate, [jnp.maximum(*pair) for pair in pairs])
+    return sum(
+        _falling(friction, friction.normal(forces))
+        for friction, falls in zip(motion.frictions, falling, strict=True)
+        if falls
+    )
 
 
 def contact_rate(motion: Motion, lane, rate, sizes):

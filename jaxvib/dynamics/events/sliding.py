@@ -1,17 +1,20 @@
 """Dry frictions as scalars, and what those that slide do to a motion."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
+import equinox as eqx
 import jax
 
+from ...systems.friction import sticking_limit
 from .series import product_term
 
 
-class DryFriction(NamedTuple):
+class DryFriction(eqx.Module):
     """One dry friction: w = direction . v - speed, and the acceleration by a unit force.
 
-    `force`: of sliding, `limit`: of sticking, N; `stribeck`: m/s, None of a force that is
-    the same at all speeds.
+    `force`: of sliding, `limit`: of sticking, N, or per N that the contacts press which
+    `presses` names, one and its pieces; `stribeck`: m/s, None of a force that is the same
+    at all speeds.
     """
 
     direction: list
@@ -20,24 +23,31 @@ class DryFriction(NamedTuple):
     limit: Any
     speed: Any
     stribeck: Any
+    presses: tuple[int, ...] = eqx.field(static=True)
+
+    def normal(self, forces: list):
+        """Return how hard it is pressed by the contacts' forces; 1 if that is constant."""
+        return sum([forces[j] for j in self.presses]) if self.presses else 1.0
 
 
-def frictions_of(equation) -> list[DryFriction]:
+def frictions_of(equation, presses) -> list[DryFriction]:
     """Return the dry frictions of an equation of motion as scalars."""
-    pairs = zip(equation.frictions, equation.friction_responses, strict=True)
-    return [
-        DryFriction(
-            list(f.direction), list(response), f.force, f.limit, f.speed, f.stribeck
-        )
-        for f, response in pairs
-    ]
+    rows = zip(equation.frictions, equation.friction_responses, presses, strict=True)
+    found = []
+    for friction, response, by in rows:
+        forces = friction.kinetic, sticking_limit(friction)
+        of_speeds = friction.speed, friction.stribeck
+        along = list(friction.direction), list(response)
+        found.append(DryFriction(*along, *forces, *of_speeds, by))
+    return found
 
 
 class FrictionSeries:
     r"""The series of the forces of frictions that slide, extended with the velocities'.
 
     Stribeck's curve is $F + E / g$ with $g = 1 + |w|/v_s$, and the series of 1/g that of
-    g divided out. `sliding`: the sign of each one's speed, 0 where it sticks.
+    g divided out. `sliding`: the sign of each one's speed, 0 where it sticks; `normals`:
+    the series of what presses each.
     """
 
     def __init__(self, frictions: list[DryFriction], sliding: list):
@@ -45,24 +55,37 @@ class FrictionSeries:
         self.signs = jax.lax.stop_gradient(sliding)
         self.slownesses: list[list] = [[] for _ in frictions]
         self.inverses: list[list] = [[] for _ in frictions]
+        self.shares: list[list] = [[] for _ in frictions]
+        self.normals: list[list] = [[] for _ in frictions]
 
-    def slid(self, accelerations: list, velocity: list) -> list:
+    def slid(self, accelerations: list, velocity: list, forces: list) -> list:
         """Return accelerations of the next order with the forces of that order.
 
-        `velocity`: the coefficients of that order.
+        `velocity`, `forces`: the coefficients of that order, of all contacts.
         """
         for i, (friction, sign) in enumerate(zip(self.frictions, self.signs, strict=True)):
-            order = len(self.inverses[i])
-            force = friction.force if order == 0 else None
-            if friction.stribeck is not None:
-                falling = (friction.limit - friction.force) * self._inverse(i, velocity)
-                force = falling if force is None else force + falling
-            elif order == 0:
-                self.inverses[i].append(1.0)
-            if force is not None:
+            force = self._force(i, velocity, friction.normal(forces))
+            if not isinstance(force, float):  # 0 of what nothing presses
                 terms = zip(accelerations, friction.response, strict=True)
                 accelerations = [a - response * (sign * force) for a, response in terms]
         return accelerations
+
+    def _force(self, i: int, velocity: list, normal):
+        """Return the coefficient of the next order of a friction's force of sliding."""
+        friction, shares, normals = self.frictions[i], self.shares[i], self.normals[i]
+        share = 0.0 if shares else friction.force
+        if friction.stribeck is not None:
+            falling = (friction.limit - friction.force) * self._inverse(i, velocity)
+            share = share + falling if not shares else falling
+        shares.append(share)
+        normals.append(normal)
+        if not friction.presses:
+            return share
+        if isinstance(normal, float):
+            return 0.0
+        if friction.stribeck is None:
+            return friction.force * normal
+        return product_term(shares, normals, len(shares) - 1)
 
     def _inverse(self, i: int, velocity: list):
         """Return the coefficient of the next order of 1/g."""
@@ -79,6 +102,7 @@ class FrictionSeries:
         return inverse[-1]
 
 
-def slid(motion, sliding, accelerations: list, velocity: list) -> list:
+def slid(motion, sliding, accelerations: list, velocity: list, forces: list) -> list:
     """Return accelerations of a state with the forces of frictions that slide."""
-    return FrictionSeries(motion.frictions, sliding).slid(accelerations, velocity)
+    series = FrictionSeries(motion.frictions, sliding)
+    return series.slid(accelerations, velocity, forces)

@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 
 from .motion import Motion, acceleration_term, along, cosine_and_sine, gap, push_forces
+from .pressing import contact_forces
 from .series import any_of, first_of, largest
 from .sliding import slid
 from .springs import SpringSeries
@@ -192,7 +193,8 @@ def _without_frictions(motion: Motion, lane, strikes, size) -> tuple[Motion, lis
 
     Frictions slide as they do after the impacts: those that impacts tear off too.
     """
-    free = free_accelerations(motion, lane)
+    forces = contact_forces(motion, lane)
+    free = free_accelerations(motion, lane, forces)
     stops = motion._replace(frictions=[])
     if not motion.frictions:
         return stops, free
@@ -210,7 +212,7 @@ def _without_frictions(motion: Motion, lane, strikes, size) -> tuple[Motion, lis
         )
     ]
     none = [jnp.zeros((), bool) for _ in motion.contacts]
-    sliding = slid(motion, signs, free, velocity)
+    sliding = slid(motion, signs, free, velocity, forces)
     return stops, constrained(motion, active_contacts(motion, none, signs), sliding)[0]
 
 
@@ -392,28 +394,17 @@ def start_holding(motion: Motion, lane, size, slight):
 
 def accelerations(motion: Motion, lane, touching) -> tuple[list, list]:
     """Return the accelerations of a state, and the forces of hard contacts that hold."""
-    free = free_accelerations(motion, lane)
-    free = slid(motion, lane.sliding, free, lane.velocity)
+    forces = contact_forces(motion, lane)
+    free = free_accelerations(motion, lane, forces)
+    free = slid(motion, lane.sliding, free, lane.velocity, forces)
     return constrained(motion, active_contacts(motion, touching, lane.sliding), free)
 
 
-def free_accelerations(motion: Motion, lane) -> list:
-    """Return the accelerations of a state without its hard contacts and frictions."""
-    forces, number = [], 0
-    for contact, touches in zip(motion.contacts, lane.touching, strict=True):
-        depth = along(contact, lane.position) - contact.gap
-        force = jnp.zeros_like(depth)
-        if contact.hertz:
-            force = contact.stiffness * lane.roots[number] ** 3
-            if contact.damped:
-                force = force * (1 + contact.damping * along(contact, lane.velocity))
-            number += 1
-        elif contact.linear:
-            force = contact.stiffness * depth
-            if contact.damped:
-                force = force + contact.damping * along(contact, lane.velocity)
-            force = jnp.where(touches, force, 0.0)
-        forces.append(force)
+def free_accelerations(motion: Motion, lane, forces: list) -> list:
+    """Return the accelerations of a state without its hard contacts and frictions.
+
+    `forces`: of its contacts, N.
+    """
     loads = [
         cosine_and_sine(load.frequency * lane.time + load.phase)[0] for load in motion.loads
     ]

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from .clock import Clock
 from .damped import closes, damped_signal, grip_of
 from .flight import ONSET, onset_signal, pushes
-from .friction import friction_signals
+from .friction import events_of, friction_signals
 from .motion import (
     Motion,
     acceleration_term,
@@ -19,6 +19,7 @@ from .motion import (
     cosine_and_sine,
     gap_series,
 )
+from .pressing import limit_scales, limit_sizes
 from .series import (
     first_of,
     first_root,
@@ -74,15 +75,17 @@ class TouchSeries:
     def _extend(self, k: int) -> None:
         self._set_pace(k)
         motion, share = self.motion, 1 / (k + 1)
+        forces = self._forces(k)
         terms = acceleration_term(
             motion,
             [row[k] for row in self.position],
             [row[k] for row in self.velocity],
-            self._forces(k),
+            forces,
             [*self._waves(k), *self.clock.terms(self.time, k)],
         )
         terms = self.spring_series.pulled(terms, [row[k] for row in self.position])
-        terms = self.friction_series.slid(terms, [row[k] for row in self.velocity])
+        rates = [row[k] for row in self.velocity]
+        terms = self.friction_series.slid(terms, rates, forces)
         terms, holds = constrained(motion, self.held, terms)
         for row, force in zip(self.holding, holds, strict=True):
             row.append(force)
@@ -273,8 +276,8 @@ def contact_step(motion: Motion, lane, end, accuracy, rate, longest, speed, size
     its size, but not behind the `longest` tau.
 
     **Returns:** the series, those of what each contact is at (u while a Hertz contact
-    is closed, else z), how far they were followed in tau, whether each contact begins
-    or ends there and each friction has an event, and whether the end was reached.
+    is closed, else z), how far they were followed in tau, whether each contact begins or
+    ends there, whether each friction has an event, and whether the end was reached.
     """
     series = TouchSeries(motion, lane)
     depths, signals, number = [], [], 0
@@ -299,19 +302,19 @@ def contact_step(motion: Motion, lane, end, accuracy, rate, longest, speed, size
     for i, j in enumerate(motion.hard):
         known = depths[j], series.holding[i], lane.touching[j], speed / rate, rate * pace
         signals[j] = signal_of(motion.contacts[j], series.position, *known)
+    holds = series.holding[len(motion.hard) :]
+    limits = limit_sizes(motion, lane, rate, sizes)
     if motion.frictions:
-        forces = series.holding[len(motion.hard) :]
-        known = series.velocity, forces, speed, rate * pace
-        signals += friction_signals(motion, lane, *known)
+        known = series.velocity, holds, series.friction_series.normals, limits
+        signals += friction_signals(motion, lane, *known, speed, rate * pace)
     depths, signals = motion.once((depths, signals))
     signals.append([motion.still(series.time[0] - end), *series.time[1:]])
     rows = [*series.velocity, *series.roots]
     scales = [speed] * len(series.velocity) + sizes
     reach = jnp.minimum(radius(rows, scales, accuracy), longest)
     if motion.frictions:
-        limits = [jnp.maximum(g.limit, jnp.finfo(float).tiny) for g in motion.frictions]
-        held = radius(series.holding[len(motion.hard) :], limits, accuracy)
-        reach = jnp.minimum(reach, held)
+        scales = limit_scales(motion, limits, speed * rate)
+        reach = jnp.minimum(reach, radius(holds, scales, accuracy))
     reach = jax.lax.stop_gradient(reach)
     several = len(motion.contacts) + len(motion.frictions) > 1
     s, near = first_root(signals, motion.once(reach), motion.once, several)
@@ -323,4 +326,4 @@ def contact_step(motion: Motion, lane, end, accuracy, rate, longest, speed, size
             state = lane.touching[j], lane.position
             there = gap_series(contact, series.position)
             meets[j] = closes(contact, *state, meets[j], there, s)
-    return series, depths, s, meets[:-1], meets[-1]
+    return series, depths, s, *events_of(motion, meets[:-1]), meets[-1]

@@ -81,7 +81,7 @@ _LAWS = {
         )
         for shape in ("half_sine", "rectangle", "triangle")
     },
-    "friction": {"coulomb": _Law("CoulombFriction")},
+    "friction": {"coulomb": _Law("CoulombFriction"), "contact": _Law("ContactFriction")},
     "spring": {
         "polynomial": _Law("PolynomialLaw"),
         "polynomial_damper": _Law("PolynomialDamperLaw"),
@@ -111,6 +111,9 @@ _EXAMPLES = {
     "PiecewiseLinearLaw": {"stiffness": [1.0, 1.0], "breaks": [1.0]},
     "FunctionLaw": {"function": max, "parameters": {}},
     "CoulombFriction": {"force": 1.0, "static": 1.0, "speed": 0.0, "stribeck": 1.0},
+    "ContactFriction": {
+        "contact": 0, "coefficient": 1.0, "static": 1.0, "speed": 0.0, "stribeck": 1.0,
+    },
     "FourierLoad": {"frequency": 1.0, "cosine": [1.0], "sine": [1.0]},
     "PulseLoad": {"amplitude": 1.0, "start": 0.0, "duration": 1.0, "every": 1.0},
     "RecordLoad": {"times": [0.0, 1.0], "values": [1.0, 1.0], "periodic": True},
@@ -135,6 +138,9 @@ _OF_RECORDS: dict[str, Any] = {
         str,
         Field(default="", max_length=2000, description="what file they were read from"),
     ),
+}
+_PRESSED: dict[str, Any] = {
+    "contact": (str, Field(description="the contact whose force presses, by its name"))
 }
 _FORMULA: dict[str, Any] = {
     "formula": (
@@ -264,7 +270,7 @@ class ImpactAssemblyKind(SystemKind):
             for kind, law in kinds.items():
                 example = _EXAMPLES[law.cls]
                 if key == "friction":
-                    part = systems.CoulombFriction(along, **example)
+                    part = getattr(systems, law.cls)(along, **example)
                 else:
                     given = _built(systems, law, example)
                     part = _placed(systems, along, key, law, given, None)
@@ -337,6 +343,8 @@ def part_tables() -> dict[str, type[Table]]:
                 law |= _OF_RECORDS
             if kind == "formula":
                 law |= _FORMULA
+            if (key, kind) == ("friction", "contact"):
+                own = _PRESSED | own
             said = Field(description=f"the law of the {_SAID[key]}")
             inside = pydantic.create_model(f"{name}_law", __base__=Table, **law)
             laws: dict[str, Any] = {_INSIDE[key]: (inside, said)} if law else {}
@@ -420,7 +428,8 @@ def _part(keys: tuple[str, ...], entry, path: str, document: Document) -> Table:
 def _kind(table) -> tuple[str, str]:
     """Return which key says the kind of a part, and the kind."""
     given = table.model_dump()
-    return next((key, given[key]) for key in _LAWS if key in given)
+    # Backwards: a friction may name its contact.
+    return next((key, given[key]) for key in reversed(_LAWS) if key in given)
 
 
 def _comes_again(table) -> bool:
@@ -455,8 +464,8 @@ def _part_of(systems, along, table, name: str):
     """Return a contact, a load, a friction or a spring as its table says."""
     key, kind = _kind(table)
     if key == "friction":
-        numbers = table.force, table.static, table.speed
-        return systems.CoulombFriction(along, *numbers, name, table.stribeck)
+        given = table.model_dump(exclude={"friction", "at"})
+        return getattr(systems, _LAWS[key][kind].cls)(along, **given, name=name)
     law = _law(systems, table)
     if key == "contact":
         return systems.Contact(along, table.gap, law, name)

@@ -36,6 +36,7 @@ bump = { contact = "piecewise_linear", at = "cart", gap = 0.4, law = { stiffness
 [system.frictions]
 floor = { friction = "coulomb", at = "cart", force = 0.5 }
 belt = { friction = "coulomb", at = "slide.x", force = 0.5, static = 0.7, speed = 0.1, stribeck = 0.3 }
+sole = { friction = "contact", at = "slide.x", contact = "bump", coefficient = 0.3, static = 0.4 }
 
 [system.springs]
 mount = { spring = "polynomial", at = "cart", law.coefficients = [0.0, 0.0, 900.0] }
@@ -137,6 +138,7 @@ def test_every_contact_and_load_is_what_it_is_in_python(tmp_path):
         [
             jv.CoulombFriction(cart, 0.5, name="floor"),
             jv.CoulombFriction(linear.direction("slide.x"), 0.5, 0.7, 0.1, "belt", 0.3),
+            jv.ContactFriction(linear.direction("slide.x"), 6, 0.3, 0.4, name="sole"),
         ],
         [
             jv.NonlinearSpring(cart, jv.PolynomialLaw([0.0, 0.0, 900.0]), "mount"),
@@ -258,6 +260,8 @@ def test_a_tower_with_a_stop_is_run_stored_and_drawn(tmp_path):
         ("sweep.contacts.stop.gapp=[1.0]", "did you mean contacts.stop.gap"),
         ("frictions.floor.force=-1.0", "frictions.floor.force = -1"),
         ("frictions.floor.friction=dry", r'friction = "dry" is not known.* "coulomb"'),
+        ("frictions.sole.coefficient=-0.1", "frictions.sole.coefficient = -0.1"),
+        ("frictions.sole.contact=3", "frictions.sole.contact = 3"),
         ("springs.mount.law.coefficients=3", "springs.mount.law.coefficients = 3"),
     ],
 )
@@ -269,6 +273,19 @@ def test_what_is_no_contact_or_load_is_refused(tmp_path, change, message):
 def test_places_that_are_not_there_are_named(tmp_path):
     study = load(written(tmp_path, EVERY_PART), ["contacts.stop.at=crat"])
     with pytest.raises(ValueError, match=r"contacts.stop.at: .*did you mean 'cart'"):
+        build(study)
+
+
+@pytest.mark.parametrize(
+    ("contact", "message"),
+    [
+        ("bum", "frictions.sole.contact: unknown contact 'bum'; did you mean 'bump'"),
+        ("wall", "frictions.sole.contact = 'wall' is a hard stop, whose normal force"),
+    ],
+)
+def test_a_friction_that_nothing_presses_is_refused(tmp_path, contact, message):
+    study = load(written(tmp_path, EVERY_PART), [f"frictions.sole.contact={contact}"])
+    with pytest.raises(ValueError, match=message):
         build(study)
 
 

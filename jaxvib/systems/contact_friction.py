@@ -1,0 +1,89 @@
+"""Dry friction of bodies that a contact presses together."""
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from .._nearest import unknown_key
+from .._quantity import quantity
+from .contact import RestitutionContact
+from .friction import check_friction
+from .parameters import part_names
+from .printed import Printed
+
+
+class ContactFriction(Printed):
+    r"""Dry friction under the normal force of a contact of the same system.
+
+    With the contact's force $N(z, \dot z) \ge 0$ and the speed of sliding
+    $w = n^T \dot q - v$ the force on the freedoms is $-n R$,
+
+    $$R = \mu N\,\mathrm{sgn}\,w \text{ where } w \ne 0, \qquad
+      |R| \le \mu_s N \text{ with } w = 0 \text{ while that can hold}:$$
+
+    none while the contact is open, and bodies that it parts slide no more. With Stribeck's
+    speed $v_s$ sliding takes $\mu + (\mu_s - \mu) / (1 + |w|/v_s)$ of N.
+
+    **Fields:** `direction` $n$, shape (n,), tangential: 1 at the freedom that rubs and -1
+    at the one that it rubs on (none on the ground), at a rotation its arm, m; `contact`:
+    the name or the position of the one that presses; `coefficient` $\mu \ge 0$ of sliding;
+    `static` $\mu_s$ of sticking, at least as large, and the same unless it is given;
+    `speed` $v$ of the belt, m/s; `name`: on parameter paths, instead of the position among
+    the frictions; `stribeck` $v_s > 0$, m/s, by which half of what sticking has more is
+    gone: none unless it is given, with a `static`. Motions go from event to event only
+    (`engine="event"`). **Raises:** `ValueError` for a field out of its range, a direction
+    of zeros and, where the system is built, a contact that it has not or a hard stop, whose
+    normal force is an impulse. **Source:** Leine and Nijmeijer, *Dynamics and Bifurcations
+    of Non-Smooth Mechanical Systems* (2004), section 3.2.
+
+    >>> floor = jv.Contact([0.0, 1.0], gap=0.0, law=jv.HertzContact(1e8), name="floor")
+    >>> sole = jv.ContactFriction([1.0, 0.0], "floor", 0.3, static=0.4, name="sole")
+    >>> block = jv.ImpactSystem(tower, contacts=(floor,), frictions=(sole,))
+    >>> float(jv.parameters(block)["frictions.sole.coefficient"].value)
+    0.3
+    """
+
+    direction: Float[Array, " n"] = quantity("direction", "", "direction of sliding")
+    contact: str | int = eqx.field(static=True)
+    coefficient: Float[Array, ""] = quantity(
+        "coefficient", "", "coefficient of friction of sliding", at_least=0.0
+    )
+    static: Float[Array, ""] | None = quantity(
+        "static", "", "coefficient of friction of sticking", optional=True, at_least=0.0
+    )
+    speed: Float[Array, ""] = quantity("speed", "m/s", "speed of the belt", default=0.0)
+    name: str | None = eqx.field(default=None, static=True)
+    stribeck: Float[Array, ""] | None = quantity(
+        "stribeck", "m/s", "Stribeck's speed of sliding", optional=True, above=0.0
+    )
+
+    def __check_init__(self):
+        check_friction(self, "")
+
+    @property
+    def kinetic(self) -> Float[Array, ""]:
+        """The coefficient of friction of sliding."""
+        return self.coefficient
+
+
+def pressing_contacts(frictions, contacts) -> tuple[int | None, ...]:
+    """Return the position of the contact that presses each friction, None of constant ones.
+
+    **Raises:** `ValueError` for a contact that is not there, or a hard stop.
+    """
+    names, found = part_names(contacts), []
+    for name, friction in zip(part_names(frictions), frictions, strict=True):
+        place, where = friction.contact, f"frictions.{name}.contact"
+        if isinstance(place, str):
+            if place not in names:
+                raise ValueError(f"{where}: {unknown_key('contact', place, names)}")
+            place = names.index(place)
+        if place is not None:
+            if not isinstance(place, int) or not 0 <= place < len(names):
+                raise ValueError(f"{where} = {place!r}; allowed: the name or the position "
+                                 f"of one of {len(names)} contacts")  # fmt: skip
+            if isinstance(contacts[place].law, RestitutionContact):
+                raise ValueError(f"{where} = {names[place]!r} is a hard stop, whose normal "
+                                 "force is an impulse; allowed: a contact with a "
+                                 "stiffness")  # fmt: skip
+        found.append(place)
+    return tuple(found)
