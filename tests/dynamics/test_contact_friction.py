@@ -291,8 +291,8 @@ def test_a_jump_of_another_contacts_force_tears_off_what_sticks():
 
 
 def held_by_flanks(numbers):
-    """Return a body in a play of gears that rubs on both flanks, and on its table."""
-    coefficient, play, force = numbers
+    """Return a body in a play of gears that rubs on both flanks."""
+    coefficient, play = numbers
     linear = jv.LinearSystem(
         MASS * jnp.eye(2), 0.2 * jnp.eye(2), jnp.diag(jnp.asarray([PULLED, 3.0]))
     )
@@ -301,11 +301,8 @@ def held_by_flanks(numbers):
         jv.ContactFriction(ALONG, name, coefficient, 1.4 * coefficient)
         for name in ("play-ahead", "play-behind")
     ]
-    table = jv.CoulombFriction(ALONG, force)
-    loads = (DOWN, jv.HarmonicLoad(15.0, 6.0)), (ALONG, jv.HarmonicLoad(9.0, 4.0))
-    return jv.ImpactSystem(
-        linear, flanks, [jv.AppliedLoad(*load) for load in loads], [*rubs, table]
-    )
+    loads = (DOWN, jv.HarmonicLoad(15.0, 6.0)), (ALONG, jv.HarmonicLoad(4.0, 4.0))
+    return jv.ImpactSystem(linear, flanks, [jv.AppliedLoad(*load) for load in loads], rubs)
 
 
 def work(numbers, state, time):
@@ -319,7 +316,7 @@ def work(numbers, state, time):
         loads = sum(load.direction @ speeds * load.law.force(t) for load in system.loads)
         depths = equation.penetrations(state)
         normal = equation.contact_forces(depths, equation.closing_rates(state)).sum()
-        rubbed = (numbers[0] * normal + numbers[2]) * jnp.abs(speeds[0])
+        rubbed = numbers[0] * normal * jnp.abs(speeds[0])
         return jnp.stack([loads, -0.2 * speeds @ speeds, -rubbed])
 
     def energy(state):
@@ -333,15 +330,15 @@ def work(numbers, state, time):
 
 
 @pytest.mark.slow
-def test_random_bodies_in_a_play_keep_their_balance_of_energy():
-    count, draw = 1000, np.random.default_rng(2)
-    numbers = draw.uniform([0.05, 0.0, 0.0], [0.8, 0.02, 2.0], (count, 3))
+def test_ten_thousand_random_bodies_in_a_play_keep_their_balance_of_energy():
+    count, draw = 10_000, np.random.default_rng(2)
+    numbers = draw.uniform([0.05, 0.0], [0.8, 0.02], (count, 2))
     starts = draw.uniform([-0.1, 0, -0.5, -0.3], [0.1, 0, 0.5, 0.3], (count, 4))
     go = jax.jit(jax.vmap(kernel(work), (0, 0, None)))
     left, result, ends = go(jnp.asarray(numbers), jnp.asarray(starts), 4.0)
     np.testing.assert_array_equal(result, 0)
     np.testing.assert_allclose(left, 0.0, atol=1e-9)
-    assert 0.05 < np.mean(np.asarray(ends[:, 2]) == 0) < 0.95
+    assert 0.02 < np.mean(np.asarray(ends[:, 2]) == 0) < 0.98
 
 
 @pytest.mark.slow
@@ -355,7 +352,7 @@ def test_derivatives_through_sticking_sliding_and_parting_are_those_of_differenc
 
     step = 1e-6
     around = step * jnp.concatenate([jnp.eye(4), -jnp.eye(4)])
-    ends = jax.jit(jax.vmap(end))(given + around)
+    ends = jax.jit(jax.vmap(end))(given[None] + around)
     differences = (ends[:4] - ends[4:]).T / (2 * step)
     columns = jax.jacfwd(end)(given)
     size = np.abs(differences).max(axis=1, keepdims=True)

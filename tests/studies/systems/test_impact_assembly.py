@@ -69,6 +69,31 @@ kind = "periodic_orbit"
 contacts.stop.gap = [0.01, 0.02]
 """  # noqa: E501
 
+PRESSED = """
+[system]
+kind = "impact_assembly"
+
+[system.linear.modules]
+ground-along = { module = "translation_translation", mass = 1.0, stiffness = 100.0 }
+down = { module = "point_mass", mass = 1.0 }
+
+[system.contacts]
+floor = { contact = "kelvin_voigt", at = "down", gap = 0.0, law = { stiffness = 1e3, damping = 40.0 } }
+
+[system.frictions]
+sole = { friction = "contact", at = "along", contact = "floor", coefficient = 0.3 }
+
+[system.loads]
+weight = { load = "constant", at = "down", law.force = 10.0 }
+push = { load = "harmonic", at = "along", law = { amplitude = 10.0, frequency = 8.0 } }
+
+[analysis]
+kind = "periodic_orbit"
+
+[sweep]
+frictions.sole.coefficient = [0.2, 0.3]
+"""  # noqa: E501
+
 
 def run(config, directory, *sets):
     words = [word for each in sets for word in ("--set", each)]
@@ -223,6 +248,21 @@ def test_ready_studies_of_friction_and_play_are_the_orbits_of_python(
     assert int(results["periods"][0]) == int(orbit.periods) == periods
     assert int(results["contacts"][0]) == int(orbit.contacts)
     assert (directory / "report.html").exists()
+
+
+@pytest.mark.slow
+def test_a_block_that_its_weight_presses_on_a_floor_has_den_hartogs_amplitude(tmp_path):
+    # J. P. Den Hartog, Trans. ASME 53 (1931) 107: without stops, static = sliding
+    run(written(tmp_path, PRESSED), tmp_path / "out")
+    results = jv.open_study(tmp_path / "out")
+    ratio, force = 0.8, np.array([0.2, 0.3]) * 10.0
+    damping = np.sin(np.pi / ratio) / (ratio * (1 + np.cos(np.pi / ratio)))
+    part = np.sqrt((1 / (1 - ratio**2)) ** 2 - (force / 10.0 * damping) ** 2)
+    amplitude = results["amplitude"].sel(freedom="along")
+    np.testing.assert_allclose(amplitude, 0.1 * part, rtol=1e-8)
+    deep = results["state"].sel(state_component="down")
+    np.testing.assert_allclose(deep, 0.01, rtol=1e-8)
+    assert (tmp_path / "out" / "report.html").exists()
 
 
 @pytest.mark.slow
