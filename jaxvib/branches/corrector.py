@@ -211,10 +211,10 @@ def spreader(static, path: str, segments: int):
 
 
 @functools.lru_cache(maxsize=32)
-def evaluator(static, path: str, engine: str = "auto", few: bool = False):
+def evaluator(static, path: str, engine: str = "auto"):
     """Return the function of a lane (problem, x) that gives parameter, state and orbit.
 
-    By events what is followed is a kernel; of a `few` branches the rest is numpy's.
+    By events what is followed is a kernel, and the rest is numpy's.
     """
 
     def seen(lane):
@@ -226,20 +226,15 @@ def evaluator(static, path: str, engine: str = "auto", few: bool = False):
         settings = problem.periods, problem.rtol, problem.tight
         return unscaled[-1], state, shot_at(there, state, *settings)
 
-    def finished(system, problem, found):
+    def finished(leaves, problem, found):
         value, state, shot = found
         settings = problem.periods, problem.rtol, problem.tight
-        return value, state, orbit_at(system, state, shot, *settings)
+        return value, state, orbit_at(eqx.combine(leaves, static), state, shot, *settings)
 
     def finish(lanes, found):
         one = jax.tree.map(lambda leaf: leaf[0], lanes[0].leaves)
-        return finished(eqx.combine(static, one), lanes[0], found)
+        return finished(one, lanes[0], found)
 
-    def after(followed):
-        systems = functools.partial(eqx.combine, static)
-        return lambda lane: finished(systems(lane[0].leaves), lane[0], followed(lane))
-
-    if engine != "event":
-        return after(seen)
-    followed = library_kernel(seen, static, path)
-    return InParts(followed, finish) if few else after(followed)
+    if engine == "event":
+        return InParts(library_kernel(seen, static, path), finish)
+    return lambda lane: finished(lane[0].leaves, lane[0], seen(lane))

@@ -30,8 +30,6 @@ from .tracer import BranchPoint, Limits, Surroundings
 
 # Times that chords over a corner are cut into smaller ones.
 _ROUNDS = 3
-# Branches whose points are so few that XLA's program for them does not pay.
-_FEW = 8
 # Newton's method is done where a step is no longer than this many tolerances.
 _CLOSE = 30
 
@@ -85,7 +83,7 @@ class Frame:
 
     def evaluator(self):
         """Return the function of a lane that evaluates a point of its branch."""
-        return evaluator(self.static, self.path, self.engine, self.number <= _FEW)
+        return evaluator(self.static, self.path, self.engine)
 
 
 def frame_of(

@@ -24,6 +24,9 @@ SPARE = 8
 # Samples of which each may run for long, for which a kernel is compiled at its best.
 _MANY = 1024
 
+# Samples that numpy finishes together: enough for its own costs not to count.
+_BLOCK = 1024
+
 keep_programs()
 _COMPILER = concurrent.futures.ThreadPoolExecutor(1)
 _DONE: concurrent.futures.Future = concurrent.futures.Future()
@@ -31,19 +34,33 @@ _DONE.set_result(None)
 
 
 class InParts(NamedTuple):
-    """A function of one sample whose kernel's results numpy finishes, of all at once.
+    """A function of one sample whose results numpy finishes, of many samples at once.
 
     `finish(samples, found)`: of numpy's arrays, lanes first, what is found of the samples
     at last. It costs a ten-thousandth of a second a sample, and no compilation.
     """
 
-    kernel: Kernel
+    function: Callable[[PyTree], PyTree]
     finish: Callable[[PyTree, PyTree], PyTree]
 
     def finished(self, samples: PyTree, found: PyTree) -> PyTree:
         """Return what is found of all samples at last."""
-        # In one order in memory, in which sums then take their terms.
-        return self.finish(*jax.tree.map(np.ascontiguousarray, (samples, found)))
+        both = samples, found
+
+        def block(start: int) -> PyTree:
+            # In one order in memory, in which sums then take their terms.
+            some = jax.tree.map(
+                lambda leaf: np.ascontiguousarray(leaf[start : start + _BLOCK]), both
+            )
+            return self.finish(*some)
+
+        number = len(jax.tree.leaves(found)[0])
+        with (
+            one_blas_thread(),
+            concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool,
+        ):
+            blocks = list(pool.map(block, range(0, number, _BLOCK)))
+        return jax.tree.map(lambda *leaves: np.concatenate(leaves), *blocks)
 
 
 def map_samples(
@@ -73,7 +90,7 @@ def map_samples(
     """
     if isinstance(function, InParts):
         run = functools.partial(map_samples, chunk=chunk, progress=progress)
-        return function.finished(samples, run(function.kernel, samples, cost))
+        return function.finished(samples, run(function.function, samples, cost))
     require_float64()
     number = _number(samples, cost)
     if chunk < 1:
@@ -201,7 +218,7 @@ def compile_ahead(
 
     >>> jv.ensemble.compile_ahead(lambda x: x**2, jnp.zeros(()))
     """
-    function = function.kernel if isinstance(function, InParts) else function
+    function = function.function if isinstance(function, InParts) else function
     compiled, ahead = _compiled(function)
     if chunk in ahead:
         return

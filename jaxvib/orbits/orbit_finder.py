@@ -6,7 +6,6 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from .._arrays import library_of, on_host
 from ..ensemble import InParts, compile_ahead, map_samples
 from .evidence import evidence_factor
 from .motion_kernels import shot_kernel
@@ -18,15 +17,14 @@ class OrbitFinder:
     """Newton's method for many samples of one structure, compiled beside other work.
 
     The iteration is a kernel where one can be printed. Eigenvalues and condition numbers
-    of its orbits, which no kernel has, are numpy's for a `few` samples, and come from a
-    small program of XLA's without a flow for more of them.
+    of its orbits, which no kernel has, are numpy's.
 
     **Fields:** `static`: what the samples' systems share; `one`: leaves and a state of one
     of them; `how`: whose `engine` "auto" takes whatever follows single motions;
     `quick`: whether "auto" may go by events, which it does where that is a kernel.
     """
 
-    def __init__(self, static, one, how: SettlingSettings, quick: bool, few: bool):
+    def __init__(self, static, one, how: SettlingSettings, quick: bool):
         (leaves, state), chunk, engine = one, how.chunk, how.engine
         rtol, factor = how.rtol, evidence_factor(how.evidence)
         self._run = functools.partial(map_samples, chunk=chunk)
@@ -38,15 +36,7 @@ class OrbitFinder:
         steps = "diffrax" if engine == "diffrax" else "auto"
         self._shots = by_events if go else shot_kernel(static, steps)
         compile_ahead(self._shots, lane, chunk=chunk)
-        if few and not self._shots.why_not(lane):
-            finished = InParts(self._shots, functools.partial(_evidence_of_all, static))
-            self._find = functools.partial(self._run, finished)
-        else:
-            evidence = _evidence_stage(static)
-            compile_ahead(evidence, (lane, self._shots.shapes(lane)), chunk=chunk)
-            self._find = lambda lanes: self._run(
-                evidence, (lanes, self._run(self._shots, lanes))
-            )
+        self._find = InParts(self._shots, functools.partial(_evidence, static))
 
     def find(self, leaves, guesses, periods: int) -> tuple[PeriodicOrbit, np.ndarray]:
         """Return orbits near guesses, one of a sample, and how far each is from there.
@@ -56,25 +46,13 @@ class OrbitFinder:
         number = len(guesses)
         settings = (np.full(number, value) for value in self._settings)
         lanes = leaves, guesses, np.full(number, periods, np.int32), *settings
-        found, distance = self._find(lanes)
-        return found, np.asarray(distance)
+        return self._run(self._find, lanes)
 
 
-@functools.lru_cache(maxsize=32)
-def _evidence_stage(static):
-    return lambda lane: _evidence(eqx.combine(lane[0][0], static), *lane)
-
-
-def _evidence_of_all(static, lanes, found):
-    """Return the orbits of what many shots found, and how far each is from its guess."""
-    one = jax.tree.map(lambda leaf: leaf[0], lanes[0])
-    return _evidence(eqx.combine(one, static), lanes, found)
-
-
-def _evidence(system, lane, found):
-    """Return the orbit of what a shot found, and how far it is from the guess."""
-    _, state, periods, rtol, factor = lane
-    orbit = orbit_of_shot(system, *found, periods, rtol * factor, factor < 1)
-    xp = library_of(lane, found)
-    far = xp.abs(on_host(orbit.state) - state) / found[1].start_units
-    return orbit, xp.max(far, axis=-1)
+def _evidence(static, lanes, found):
+    """Return the orbits of what shots found, and how far each is from its guess."""
+    leaves, guesses, periods, rtol, factor = lanes
+    system = eqx.combine(jax.tree.map(lambda leaf: leaf[0], leaves), static)
+    orbits = orbit_of_shot(system, *found, periods, rtol * factor, factor < 1)
+    far = np.abs(orbits.state - guesses) / found[1].start_units
+    return orbits, np.max(far, axis=-1)

@@ -83,7 +83,7 @@ def regimes(
     run = functools.partial(map_samples, chunk=chunk)
     start = run(_rest_stage(static), leaves)
     one = jax.tree.map(lambda leaf: leaf[0], (leaves, start.state))
-    finder = OrbitFinder(static, one, settings, engine == "event", number < MANY)
+    finder = OrbitFinder(static, one, settings, engine == "event")
     report = progress or (lambda done: None)
     state, nearest, result = _settled(run, leaves, static, start, settings, engine)
     found = _Found(system, leaves, result, finder, report)

@@ -57,13 +57,15 @@ def _drawn(picture: Picture):
     """Return a picture as a figure of matplotlib whose layout is settled."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     panels = _panels(picture)
     across = 1 if picture.stacked else 2 if len(panels) == 4 else min(3, len(panels))
     down = -(-len(panels) // across)
     width = _COLUMN if across == 1 else _PAGE
     width, shape = (_ONE_AND_A_HALF, 0.45) if picture.stacked else (width, _HEIGHT)
-    figure = Figure((width, down * shape * width / across), layout="constrained")
+    engine = ConstrainedLayoutEngine()
+    figure = Figure((width, down * shape * width / across), layout=engine)
     FigureCanvasAgg(figure)
     places = figure.subplots(down, across, squeeze=False).flat[: len(panels)]
     for axes, chart in zip(places, panels, strict=True):
@@ -72,8 +74,9 @@ def _drawn(picture: Picture):
     for axes in figure.axes[len(panels) : across * down]:
         axes.remove()
     _legend(figure, picture, 1 if width == _COLUMN else 3)
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # once for all three
+    # Laid out once for all three, which each would draw twice with an engine, even "none".
+    engine.execute(figure)
+    figure.set_layout_engine(None)
     return figure
 
 
