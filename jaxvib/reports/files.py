@@ -81,10 +81,14 @@ def _drawn(picture: Picture):
 
 
 def _fit(axes, width: float) -> None:
-    """Break the title where a panel of this width, in inches, ends; shrink its legend."""
+    """Fit title, names along x and legend into a panel of this width, in inches."""
     title = axes.get_title(loc="left")
     letters = int(width * _LETTERS)
     axes.set_title(textwrap.fill(title, letters), loc="left", fontsize=8)
+    names = [tick for tick in axes.get_xticklabels() if tick.get_text()]
+    if sum(len(tick.get_text()) + 2 for tick in names) > letters:
+        for tick in names:
+            tick.set(rotation=30, horizontalalignment="right", rotation_mode="anchor")
     if width < _COLUMN and (legend := axes.get_legend()):
         handles = legend.legend_handles
         said = sum(len(handle.get_label()) + _HANDLE for handle in handles)

@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...pictures.compared import look, named, symbol
-from ...pictures.picture import Axis, Chart, Choice, Line, Notes, Picture, Points, Scale
+from ...pictures.picture import Axis, Chart, Choice, Line, Notes, Picture
 from ...pictures.swept_planes import axis, long_paths, value_text
 from ...store.finished import Run, spoken
 
+_ALIKE = 1e-3  # of a number: less cannot be seen in a picture
 _GRAZING = {1: "grazing crossed", 2: "at grazing"}
 
 
@@ -98,14 +99,22 @@ def _over_path(runs: Sequence[Run], name: str, path: str) -> Chart:
 
 def _over_designs(runs: Sequence[Run], name: str) -> Chart:
     labels = tuple(_labels(runs[0]))
-    places = np.arange(len(labels), dtype=float)
-    layers = []
+    places, layers = np.arange(len(labels), dtype=float), []
     for number, run in enumerate(runs):
         values = np.ravel(run.field(name)).astype(float)
-        paint = Scale(name, "sea", float(np.nanmin(values)), float(np.nanmax(values)))
-        layers.append(Points(places, values, values, paint, symbol=symbol(number)))
+        texts = tuple(f"{value:.10g}" for value in values)
+        layers.append(Notes(places, values, texts, run.name, symbol(number)))
+    every = np.concatenate([layer.y for layer in layers])
+    known = every[np.isfinite(every)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    # What differs by less than is seen stands at one height: an axis of digits that
+    # nobody asks for would make a scatter of it.
+    alike = high - low < _ALIKE * max(abs(low), abs(high))
+    room = {"low": low - 0.01 * abs(low), "high": high + 0.01 * abs(high)} if alike else {}
     ticks = labels if len(labels) <= 8 else ()
-    return Chart(Axis("design", ticks=ticks), Axis(_label(runs[0], name)), tuple(layers))
+    return Chart(
+        Axis("design", ticks=ticks), Axis(_label(runs[0], name), **room), tuple(layers)
+    )
 
 
 def _label(run: Run, name: str) -> str:
