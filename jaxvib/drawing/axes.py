@@ -128,7 +128,8 @@ _STYLES = {"solid": "-", "dash": "--", "dashdot": "-.", "dot": ":"}
 _MARKERS = {
     "diamond": "D",
     "square": "s",
-    "cross": "x",
+    "cross": "P",
+    "x": "X",
     "circle": "o",
     "triangle-up": "^",
     "hexagon": "h",
