@@ -1,5 +1,6 @@
 """Designs: objective and variables over the optimiser's steps, and the best of each."""
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -109,12 +110,12 @@ def _over_designs(runs: Sequence[Run], name: str) -> Chart:
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
     # What differs by less than is seen stands at one height: an axis of digits that
     # nobody asks for would make a scatter of it.
-    alike = high - low < _ALIKE * max(abs(low), abs(high))
-    room = {"low": low - 0.01 * abs(low), "high": high + 0.01 * abs(high)} if alike else {}
+    alike = high - low < _ALIKE * low
+    y = Axis(_label(runs[0], name))
+    if alike:
+        y = dataclasses.replace(y, low=0.99 * low, high=1.01 * high)
     ticks = labels if len(labels) <= 8 else ()
-    return Chart(
-        Axis("design", ticks=ticks), Axis(_label(runs[0], name), **room), tuple(layers)
-    )
+    return Chart(Axis("design", ticks=ticks), y, tuple(layers))
 
 
 def _label(run: Run, name: str) -> str:
