@@ -30,6 +30,7 @@ _BASE = {
     "Pa": Unit(1.0, (-1, 1, -2, 0)),
     "J": Unit(1.0, (2, 1, -2, 0)),
     "W": Unit(1.0, (2, 1, -3, 0)),
+    "Nm": Unit(1.0, (2, 1, -2, 0)),
     # A cycle turns by a whole revolution: 1 Hz is 2 pi rad/s.
     "Hz": Unit(2 * math.pi, (0, 0, -1, 1)),
 }
@@ -43,6 +44,7 @@ _OTHERS = {
     "°": Unit(math.pi / 180, (0, 0, 0, 1)),
     "rev": Unit(2 * math.pi, (0, 0, 0, 1)),
     "rpm": Unit(2 * math.pi / 60, (0, 0, -1, 1)),
+    "gal": Unit(1e-2, (1, 0, -2, 0)),
     "bar": Unit(1e5, (-1, 1, -2, 0)),
     "%": Unit(1e-2, (0, 0, 0, 0)),
     "in": Unit(0.0254, (1, 0, 0, 0)),
@@ -64,6 +66,7 @@ _KINDS = {
     (0, 0, 0, 1): "an angle",
     (0, 0, -1, 1): "an angular frequency",
     (0, 0, -1, 0): "a rate",
+    (0, 0, -2, 1): "an angular acceleration",
     (1, 0, -1, 0): "a velocity",
     _ACCELERATION: "an acceleration",
     (1, 1, -2, 0): "a force",
@@ -78,6 +81,11 @@ _KINDS = {
     (-1, 1, 0, 0): "a mass per length",
     (-1, 0, 0, 0): "a curvature",
 }  # fmt: skip
+
+
+def of_turning(unit: str) -> str:
+    """Return the unit in a moment's law for that in a force's: N m/rad for N/m."""
+    return re.sub(r"\bN\b", "N m", re.sub(r"\bm\b", "rad", unit))
 
 
 def is_quantity(value: object) -> bool:
@@ -129,8 +137,8 @@ def parsed(text: str) -> Unit:
     **Raises:** `ValueError` for a unit that is not known.
     """
     factor, powers, sign = 1.0, (0.0, 0.0, 0.0, 0.0), 1
-    for part in re.split(r"([/*·\s])", text.replace("**", "^").strip()):
-        if part in ("", " ", "*", "·", "1"):
+    for part in re.split(r"([/*·\s]|\.(?=[^\W\d]))", text.replace("**", "^").strip()):
+        if part in ("", " ", "*", "·", ".", "1"):
             continue
         if part == "/":
             sign = -1

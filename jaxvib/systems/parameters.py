@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from .._nearest import unknown_key as unknown_key
 from .._quantity import Range, check_range, real_array
+from .._units import of_turning
 from .following import formula_values
 
 System = TypeVar("System", bound=eqx.Module)
@@ -155,7 +155,7 @@ def _walk(node, keys=(), where=(), turned=None) -> dict:
         for position, (name, item) in enumerate(zip(part_names(node), node, strict=True)):
             inner = _walk(item, (*keys, name), (*where, position))
             rotates = turned is not None and turned(item)
-            found |= _in_units(inner, _of_moments) if rotates else inner
+            found |= _in_units(inner, _turning) if rotates else inner
     return found
 
 
@@ -177,9 +177,8 @@ def _in_units(found: dict, unit_for: Callable[[str, str], str]) -> dict:
     }
 
 
-def _of_moments(unit: str, _) -> str:
-    """Return the unit of a moment's law for that of a force's: N m/rad for N/m."""
-    return re.sub(r"\bN\b", "N m", re.sub(r"\bm\b", "rad", unit))
+def _turning(unit: str, _) -> str:
+    return of_turning(unit)
 
 
 def _get(node, where):

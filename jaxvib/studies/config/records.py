@@ -7,38 +7,32 @@ import math
 from pathlib import Path
 
 from ..._nearest import nearest
+from ..._units import conversion, parsed
 from .document import Document
 from .tables import shown
 
 _MOST_BYTES = 16 << 20  # of a file: half a million rows of two numbers
 _MOST_ROWS = 20_000  # that are written into the study's own config
-# What one of each is in SI units.
-UNITS = {
-    "N": 1.0, "kN": 1e3, "MN": 1e6, "lbf": 4.4482216152605,
-    "m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "in": 0.0254, "ft": 0.3048,
-    "m/s": 1.0, "cm/s": 1e-2, "mm/s": 1e-3,
-    "m/s^2": 1.0, "cm/s^2": 1e-2, "mm/s^2": 1e-3, "g": 9.80665, "gal": 1e-2,
-    "N m": 1.0, "rad/s^2": 1.0,
-}  # fmt: skip
-TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0}
 # As a JSON schema describes them.
 KEYS = {
     "data": {"type": "string", "description": "a CSV file with the record, by the config"},
     "time": {"type": "string", "description": "its column of times; the first by default"},
     "value": {"type": "string", "description": "its column of values"},
-    "unit": {"enum": list(UNITS), "description": "of the values"},
-    "time_unit": {"enum": list(TIME_UNITS), "default": "s", "description": "of the times"},
+    "unit": {"type": "string", "description": "of the values, such as kN, mm or g"},
+    "time_unit": {"type": "string", "default": "s", "description": "of the times"},
 }
 
 
-def with_records(table: dict, path: str, document: Document) -> dict:
+def with_records(table: dict, path: str, document: Document, asked: str) -> dict:
     """Return a law's table with the numbers of the file that it names, if it does.
 
     `data` names the file, beside the config; `time` and `value` its columns, by the words
     in its first line; `unit` and `time_unit` ("s" unless it is given) what they are in.
-    They become `times` and `values` in SI units and a `source` that tells of the file, so
-    that a study holds all that it was computed from. **Raises:** `ValueError` for a file
-    that cannot be read, naming its line, a column that is not there, or an unknown unit.
+    They become `times` and `values` in SI units, those `asked` for unless a `scale` makes
+    a force of what was measured, and a `source` that tells of the file, so that a study
+    holds all that it was computed from. **Raises:** `ValueError` for a file that cannot be
+    read, naming its line, a column that is not there, or a unit that is unknown or of
+    another dimension.
     """
     if "data" not in table:
         return table
@@ -54,8 +48,8 @@ def with_records(table: dict, path: str, document: Document) -> dict:
         if key in table:
             raise ValueError(f"{where}: {path}.{key} stands beside data; allowed: one")
     scales = {
-        key: _scale(given.get(key, "s"), known, f"{where}: {path}.{key}")
-        for key, known in (("unit", UNITS), ("time_unit", TIME_UNITS))
+        key: _scale(given.get(key, "s"), unit, f"{path}.{key}", document)
+        for key, unit in (("unit", None if "scale" in table else asked), ("time_unit", "s"))
     }
     try:
         content = _content(Path(document.name).parent / given["data"])
@@ -81,15 +75,15 @@ def with_records(table: dict, path: str, document: Document) -> dict:
     }
 
 
-def _scale(unit: str, known: dict[str, float], place: str) -> float:
-    if unit not in known:
-        near = nearest(unit, known)
-        hint = f'; did you mean "{near}"?' if near else ""
-        raise ValueError(
-            f"{place} = {shown(unit)} is not known; allowed: "
-            f"{', '.join(map(shown, known))}{hint}"
-        )
-    return known[unit]
+def _scale(unit: str, asked: str | None, path: str, document: Document) -> float:
+    """Return what one of a unit is in SI; `asked` None: in that of its own dimension."""
+    try:
+        if asked is None and unit != "g":  # of gravity here, and not a gram
+            return parsed(unit).factor
+        return conversion(unit, asked or "m/s^2")
+    except ValueError as error:
+        where = document.where(path)
+        raise ValueError(f"{where}: {path} = {shown(unit)}: {error}") from None
 
 
 def _content(file: Path) -> bytes:

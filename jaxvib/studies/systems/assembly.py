@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
@@ -18,40 +19,52 @@ from .base import Role, SystemKind
 
 @dataclasses.dataclass(frozen=True)
 class _Part:
-    """A kind of module: the class, what it joins, and its keys beside the numbers."""
+    """A kind of module: the class, what it joins, and its keys beside the numbers.
+
+    `turns`: what of that are angles; `angles`: motions of each body that are.
+    """
 
     cls: str
     joins: tuple[str, ...]
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
+    angles: tuple[str, ...] = ()
 
 
 _PAIR = ("first", "second")
 _PARTS = {
     "translation_translation": _Part("TranslationTranslation", _PAIR),
     "translation_rotation": _Part(
-        "TranslationRotation", _PAIR, ("mass", "length"), ("inertia",), ("standing",)
+        "TranslationRotation", _PAIR, ("mass", "length"), ("inertia",), ("standing",),
+        turns=("second",),
     ),
     "rod_on_rod": _Part(
         "RodOnRod", _PAIR, ("mass", "length", "first_length"), ("inertia",),
-        ("carrier", "standing"),
+        ("carrier", "standing"), turns=_PAIR,
     ),
     "spring": _Part("Spring", _PAIR),
-    "angular_spring": _Part("AngularSpring", _PAIR),
+    "angular_spring": _Part("AngularSpring", _PAIR, turns=_PAIR),
     "point_mass": _Part("PointMass", ("freedom",), ("mass",)),
-    "point_inertia": _Part("PointInertia", ("freedom",), ("inertia",)),
-    "beam": _Part("BeamModule", _PAIR, ("length", "bending_stiffness")),
+    "point_inertia": _Part(
+        "PointInertia", ("freedom",), ("inertia",), turns=("freedom",)
+    ),
+    "beam": _Part(
+        "BeamModule", _PAIR, ("length", "bending_stiffness"), angles=("angle",)
+    ),
     "frame": _Part(
         "FrameModule", _PAIR,
         ("along", "side", "axial_stiffness", "torsional_stiffness", "bending_stiffness"),
+        angles=("angle_x", "angle_y", "angle_z"),
     ),
     "plane_frame": _Part(
         "PlaneFrameModule", _PAIR, ("along", "axial_stiffness", "bending_stiffness"),
-        ("first_arm", "second_arm"),
+        ("first_arm", "second_arm"), angles=("angle",),
     ),
     "spinning_disc": _Part(
-        "SpinningDisc", ("body",), ("mass", "diametral_inertia", "polar_inertia")
+        "SpinningDisc", ("body",), ("mass", "diametral_inertia", "polar_inertia"),
+        angles=("angle_x", "angle_y"),
     ),
 }  # fmt: skip
 _KEYS = {
@@ -159,6 +172,28 @@ def declared_of_modules(options: Modules, prefix: str = "") -> dict[str, Declare
                 path = f"{prefix}modules.{name}.{field}"
                 found[path] = dataclasses.replace(entry, default=value)
     return found
+
+
+def angles_of(kinds: Mapping[str, object]) -> frozenset[str]:
+    """Return which freedoms are angles, by the modules' kinds; wrong ones join nothing."""
+    found = set()
+    for name, kind in kinds.items():
+        part = _PARTS.get(kind) if isinstance(kind, str) else None
+        ends = [] if part is None else _joined(name, part)
+        if part is None or not ends:
+            continue
+        joined = dict(zip(part.joins, ends, strict=True))
+        found |= {joined[end] for end in part.turns}
+        found |= {f"{body}.{angle}" for body in ends for angle in part.angles}
+    return frozenset(found)
+
+
+def kinds_of(linear, document: Document) -> dict[str, object]:
+    """Return the kinds of the modules that a config's table gives, as it gives them."""
+    if not isinstance(linear, dict) or "modules" not in linear:
+        return {}
+    found = _modules(linear["modules"], "system.linear.modules", document)
+    return {name: entry["module"] for name, entry in found.items()}
 
 
 def first_change(declared: dict[str, Declared]) -> str:

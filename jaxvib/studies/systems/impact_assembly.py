@@ -11,6 +11,7 @@ from pydantic import Field
 
 from ..._expression import Expression
 from ..._nearest import nearest
+from ..._units import of_turning
 from ..config.catalogue import Declared, catalogue
 from ..config.document import Document
 from ..config.formulas import WithFormulas, evaluated, with_formulas_for_numbers
@@ -19,9 +20,11 @@ from ..library import library
 from .assembly import (
     AssemblyKind,
     Modules,
+    angles_of,
     assembled,
     declared_of_modules,
     first_change,
+    kinds_of,
     module_tables,
     with_modules,
 )
@@ -205,7 +208,9 @@ class ImpactAssemblyKind(SystemKind):
 
     def read(self, document: Document):
         """Return the checked table of a config, each part by its own rules."""
-        table = with_read_loads(dict(document.tables["system"]), document)
+        table = dict(document.tables["system"])
+        angles = angles_of(kinds_of(table.get("linear"), document))
+        table = with_read_loads(table, document, lambda load: _unit_of_values(load, angles))
         table = evaluated(table, _numbers(), document, "system")
         if isinstance(table.get("linear"), dict):
             table["linear"] = with_modules(table["linear"], "system.linear", document)
@@ -213,7 +218,7 @@ class ImpactAssemblyKind(SystemKind):
             parts = table.get(section)
             if isinstance(parts, dict):
                 table[section] = {
-                    name: _part(keys, entry, f"system.{section}.{name}", document)
+                    name: _part(keys, entry, f"system.{section}.{name}", document, angles)
                     for name, entry in parts.items()
                 }
         options = validated(ImpactAssemblyOptions, table, "system", document)
@@ -280,10 +285,13 @@ class ImpactAssemblyKind(SystemKind):
     def declared(self, options) -> dict[str, Declared]:
         """Return what is declared of each number, by path."""
         found = declared_of_modules(options.linear, "linear.")
+        modules = options.linear.modules
+        angles = angles_of({n: m.model_dump()["module"] for n, m in modules.items()})
         for section in _KEYS:
             for name, table in getattr(options, section).items():
                 values = flattened(table.model_dump())
-                for path, entry in _fields("_".join(_kind(table))).items():
+                turned = _turned(table.at, angles)
+                for path, entry in _fields("_".join(_kind(table)), turned).items():
                     if isinstance(values[path], float):
                         found[f"{section}.{name}.{path}"] = dataclasses.replace(
                             entry, default=values[path]
@@ -328,15 +336,18 @@ class ImpactAssemblyKind(SystemKind):
 
 
 @functools.cache
-def part_tables() -> dict[str, type[Table]]:
-    """Return the table of each kind of contact and load, `contact_hertz` say."""
+def part_tables(turned: bool = False) -> dict[str, type[Table]]:
+    """Return the table of each kind of contact and load, `contact_hertz` say.
+
+    `turned`: of those that act on angles alone, in N m and rad.
+    """
     found = {}
     for key, laws in _LAWS.items():
         for kind in laws:
             name = f"{key}_{kind}"
             own: dict[str, Any] = {}
             law: dict[str, Any] = {}
-            for path, entry in _fields(name).items():
+            for path, entry in _fields(name, turned).items():
                 inner = path.removeprefix(f"{_INSIDE[key]}.")
                 (law if inner != path else own)[inner] = _field(inner, entry)
             if "values" in law:
@@ -374,11 +385,12 @@ def _field(name: str, entry: Declared):
     return number(entry) if name in _USUAL else number(entry, default=...)
 
 
-def _fields(name: str) -> dict[str, Declared]:
+def _fields(name: str, turned: bool) -> dict[str, Declared]:
     prefix = f"{name}."
     every: Mapping[str, Declared] = catalogue()[ImpactAssemblyKind.name]
+    unit = of_turning if turned else str
     return {
-        path.removeprefix(prefix): entry
+        path.removeprefix(prefix): dataclasses.replace(entry, unit=unit(entry.unit))
         for path, entry in every.items()
         if path.startswith(prefix) and not path.endswith("direction")
     }
@@ -408,7 +420,7 @@ def _numbers() -> frozenset[str]:
     return frozenset(path.rpartition(".")[2] for path in every)
 
 
-def _part(keys: tuple[str, ...], entry, path: str, document: Document) -> Table:
+def _part(keys, entry, path: str, document: Document, angles: frozenset[str]) -> Table:
     given = entry if isinstance(entry, dict) else {}
     key = next((key for key in keys if key in given), keys[0])
     kinds = _LAWS[key]
@@ -422,7 +434,31 @@ def _part(keys: tuple[str, ...], entry, path: str, document: Document) -> Table:
             f"{document.where(f'{path}.{key}')}: {path}.{key}{said} {found}; allowed: "
             f"{', '.join(map(shown, kinds))}{hint}"
         )
-    return validated(part_tables()[f"{key}_{kind}"], entry, path, document)
+    # Without an argument where it is not needed, as that is another key of the cache.
+    turned = _turned(given.get("at"), angles)
+    tables = part_tables(turned=True) if turned else part_tables()
+    return validated(tables[f"{key}_{kind}"], entry, path, document)
+
+
+def _unit_of_values(load: Mapping, angles: frozenset[str]) -> str | None:
+    """Return the unit of a load's record as a config gives the load, None without one."""
+    key = next((key for key in _KEYS["loads"] if key in load), _KEYS["loads"][0])
+    fields = _fields(f"{key}_{load.get(key)}", _turned(load.get("at"), angles))
+    entry = fields.get(f"{_INSIDE[key]}.values")
+    return None if entry is None else entry.unit
+
+
+def _turned(at, angles: frozenset[str]) -> bool:
+    """Return whether a part at a place acts on angles alone, see `ImpactSystem.turned`."""
+    given = flattened(at) if isinstance(at, dict) else {str(at): 1.0}
+    along = {
+        name: number
+        for name, number in given.items()
+        if number != 0 and name.partition(".")[0] != "ground"
+    }
+    return bool(along) and all(
+        name in angles and number in (1, -1) for name, number in along.items()
+    )
 
 
 def _kind(table) -> tuple[str, str]:

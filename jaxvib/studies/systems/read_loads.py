@@ -1,13 +1,20 @@
 """Loads of a config that are read from files or locked to others' frequencies."""
 
+from collections.abc import Callable
+
 from ..._nearest import nearest
 from ..config.document import Document
 from ..config.records import KEYS, with_records
 from ..config.tables import shown
 
 
-def with_read_loads(table: dict, document: Document) -> dict:
-    """Return a system's table with loads that are read from files or locked to others."""
+def with_read_loads(
+    table: dict, document: Document, unit_of_values: Callable[[dict], str | None]
+) -> dict:
+    """Return a system's table with loads that are read from files or locked to others.
+
+    `unit_of_values`: of the record of a load, None where it has none.
+    """
     loads = table.get("loads")
     if not isinstance(loads, dict):
         return table
@@ -17,8 +24,9 @@ def with_read_loads(table: dict, document: Document) -> dict:
         if isinstance(load, dict):
             load = _locked(load, loads, path, document)
             inside = _inside(load)
-            if isinstance(load.get(inside), dict):
-                law = with_records(load[inside], f"{path}.{inside}", document)
+            asked = unit_of_values(load)
+            if asked is not None and isinstance(load.get(inside), dict):
+                law = with_records(load[inside], f"{path}.{inside}", document, asked)
                 load = {**load, inside: law}
         found[name] = load
     return {**table, "loads": found}

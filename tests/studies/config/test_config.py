@@ -104,7 +104,7 @@ MISTAKES = {
         "120.0",
         '"120 kN"',
         4,
-        'mass = "120 kN": kN is given where a mass in kg is asked',
+        'mass = "120 kN": kN is given where a mass in kg is expected',
     ),
     "a date for a number": ("120.0", "2026-11-01", 4, "mass = 2026-11-01 is not a number"),
     "a huge integer": (

@@ -54,7 +54,7 @@ def test_bounds_are_of_the_path_that_they_stand_beside():
     ("change", "words"),
     [
         ({"gap": '"5 kN"'}, 'config, line 5: system.gap = "5 kN": kN is given where a '
-                            "length in m is asked"),
+                            "length in m is expected"),
         ({"low": '"5 Hzz"'}, "line 13: sweep.load.frequency = .*unknown unit 'Hzz'"),
         ({"mass": '"heavy"'}, 'system.main.mass = "heavy" is not a number'),
     ],
