@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pydantic
@@ -29,106 +29,9 @@ from .assembly import (
     with_modules,
 )
 from .base import Role, SystemKind
+from .impact_laws import EXAMPLES, INSIDE, KEYS, LAWS, UNLESS, USUAL, Law
 from .read_loads import describe_what_is_read, with_read_loads
 
-
-class _Law(NamedTuple):
-    """The class of a law, and what its kind says of it beside its numbers."""
-
-    cls: str
-    fixed: Mapping[str, str] = {}
-
-
-# Which keys say the kind of a contact, a load or a base motion, and their laws. Of a base
-# motion the fixed word is what of it the law gives.
-_LAWS = {
-    "contact": {
-        "hertz": _Law("HertzContact"),
-        "linear": _Law("LinearContact"),
-        "hard": _Law("RestitutionContact"),
-        "hunt_crossley": _Law("HuntCrossleyContact"),
-        "kelvin_voigt": _Law("KelvinVoigtContact"),
-        "power": _Law("PowerContact"),
-        "piecewise_linear": _Law("PiecewiseLinearContact"),
-    },
-    "load": {
-        "constant": _Law("ConstantLoad"),
-        "harmonic": _Law("HarmonicLoad"),
-        "fourier": _Law("FourierLoad"),
-        "record": _Law("RecordLoad"),
-        "step": _Law("StepLoad"),
-        "ramp": _Law("RampLoad"),
-        "chirp": _Law("ChirpLoad"),
-    }
-    | {
-        shape: _Law("PulseLoad", {"shape": shape})
-        for shape in ("half_sine", "rectangle", "triangle")
-    },
-    "base": {
-        f"{law}_{given}": _Law(cls, {"given": given})
-        for law, cls in (("harmonic", "HarmonicLoad"), ("fourier", "FourierLoad"))
-        for given in ("displacement", "velocity", "acceleration")
-    }
-    | {
-        f"{law}_acceleration": _Law(cls, {"given": "acceleration"})
-        for law, cls in (
-            ("record", "RecordLoad"),
-            ("step", "StepLoad"),
-            ("ramp", "RampLoad"),
-            ("chirp", "ChirpLoad"),
-        )
-    }
-    | {
-        f"{shape}_acceleration": _Law(
-            "PulseLoad", {"shape": shape, "given": "acceleration"}
-        )
-        for shape in ("half_sine", "rectangle", "triangle")
-    },
-    "friction": {"coulomb": _Law("CoulombFriction"), "contact": _Law("ContactFriction")},
-    "spring": {
-        "polynomial": _Law("PolynomialLaw"),
-        "polynomial_damper": _Law("PolynomialDamperLaw"),
-        "piecewise_linear": _Law("PiecewiseLinearLaw"),
-        "formula": _Law("FunctionLaw"),
-    },
-}
-_KEYS = {  # of each section
-    "contacts": ("contact",),
-    "loads": ("load", "base"),
-    "frictions": ("friction",),
-    "springs": ("spring",),
-}
-_INSIDE = dict.fromkeys(_LAWS, "law") | {"base": "motion"}  # the law's own table
-_USUAL = ("phase", "mean", "speed", "scale")  # what may be left out
-_UNLESS = ("every", "static", "stribeck")  # what may be left out, and is none then
-_EXAMPLES = {
-    "HertzContact": {"stiffness": 1.0},
-    "LinearContact": {"stiffness": 1.0},
-    "RestitutionContact": {"restitution": 1.0},
-    "HuntCrossleyContact": {"stiffness": 1.0, "damping": 1.0},
-    "KelvinVoigtContact": {"stiffness": 1.0, "damping": 1.0},
-    "PowerContact": {"stiffness": 1.0, "exponent": 1.0},
-    "PiecewiseLinearContact": {"stiffness": [1.0, 1.0], "depths": [1.0]},
-    "PolynomialLaw": {"coefficients": [1.0]},
-    "PolynomialDamperLaw": {"coefficients": [1.0]},
-    "PiecewiseLinearLaw": {"stiffness": [1.0, 1.0], "breaks": [1.0]},
-    "FunctionLaw": {"function": max, "parameters": {}},
-    "CoulombFriction": {"force": 1.0, "static": 1.0, "speed": 0.0, "stribeck": 1.0},
-    "ContactFriction": {
-        "contact": 0, "coefficient": 1.0, "static": 1.0, "speed": 0.0, "stribeck": 1.0,
-    },
-    "FourierLoad": {"frequency": 1.0, "cosine": [1.0], "sine": [1.0]},
-    "PulseLoad": {"amplitude": 1.0, "start": 0.0, "duration": 1.0, "every": 1.0},
-    "RecordLoad": {"times": [0.0, 1.0], "values": [1.0, 1.0], "periodic": True},
-    "HarmonicLoad": {"amplitude": 1.0, "frequency": 1.0},
-    "ConstantLoad": {"force": 1.0},
-    "StepLoad": {"amplitude": 1.0, "start": 0.0},
-    "RampLoad": {"amplitude": 1.0, "start": 0.0, "duration": 1.0},
-    "ChirpLoad": {
-        "amplitude": 1.0, "first_frequency": 1.0, "last_frequency": 1.0, "duration": 1.0,
-        "start": 0.0,
-    },
-}  # fmt: skip
 _NEVER_AGAIN = ("step", "ramp", "chirp")
 # What the table of a record may say beside its numbers.
 _OF_RECORDS: dict[str, Any] = {
@@ -214,7 +117,7 @@ class ImpactAssemblyKind(SystemKind):
         table = evaluated(table, _numbers(), document, "system")
         if isinstance(table.get("linear"), dict):
             table["linear"] = with_modules(table["linear"], "system.linear", document)
-        for section, keys in _KEYS.items():
+        for section, keys in KEYS.items():
             parts = table.get(section)
             if isinstance(parts, dict):
                 table[section] = {
@@ -254,7 +157,7 @@ class ImpactAssemblyKind(SystemKind):
         """Return the JSON schema of the table, a part of each kind in it."""
         whole = super().schema()
         parts = part_tables()
-        for section, keys in _KEYS.items():
+        for section, keys in KEYS.items():
             names = [name for name in parts if name.partition("_")[0] in keys]
             tables = [parts[name].model_json_schema() for name in names]
             for name, table in zip(names, tables, strict=True):
@@ -271,9 +174,9 @@ class ImpactAssemblyKind(SystemKind):
         """Return a part of each kind, whose parameters a config may set."""
         systems = library("systems")
         along, found = np.ones(1), {}
-        for key, kinds in _LAWS.items():
+        for key, kinds in LAWS.items():
             for kind, law in kinds.items():
-                example = _EXAMPLES[law.cls]
+                example = EXAMPLES[law.cls]
                 if key == "friction":
                     part = getattr(systems, law.cls)(along, **example)
                 else:
@@ -287,7 +190,7 @@ class ImpactAssemblyKind(SystemKind):
         found = declared_of_modules(options.linear, "linear.")
         modules = options.linear.modules
         angles = angles_of({n: m.model_dump()["module"] for n, m in modules.items()})
-        for section in _KEYS:
+        for section in KEYS:
             for name, table in getattr(options, section).items():
                 values = flattened(table.model_dump())
                 turned = _turned(table.at, angles)
@@ -316,7 +219,7 @@ class ImpactAssemblyKind(SystemKind):
         """Return the system. **Raises:** `ValueError` for a wrong topology or place."""
         systems = library("systems")
         linear = assembled(options.linear)
-        parts: dict[str, list] = {section: [] for section in _KEYS}
+        parts: dict[str, list] = {section: [] for section in KEYS}
         formulas = dict(options.formulas)
         for section, built in parts.items():
             for name, table in getattr(options, section).items():
@@ -342,13 +245,13 @@ def part_tables(turned: bool = False) -> dict[str, type[Table]]:
     `turned`: of those that act on angles alone, in N m and rad.
     """
     found = {}
-    for key, laws in _LAWS.items():
+    for key, laws in LAWS.items():
         for kind in laws:
             name = f"{key}_{kind}"
             own: dict[str, Any] = {}
             law: dict[str, Any] = {}
             for path, entry in _fields(name, turned).items():
-                inner = path.removeprefix(f"{_INSIDE[key]}.")
+                inner = path.removeprefix(f"{INSIDE[key]}.")
                 (law if inner != path else own)[inner] = _field(inner, entry)
             if "values" in law:
                 law |= _OF_RECORDS
@@ -358,7 +261,7 @@ def part_tables(turned: bool = False) -> dict[str, type[Table]]:
                 own = _PRESSED | own
             said = Field(description=f"the law of the {_SAID[key]}")
             inside = pydantic.create_model(f"{name}_law", __base__=Table, **law)
-            laws: dict[str, Any] = {_INSIDE[key]: (inside, said)} if law else {}
+            laws: dict[str, Any] = {INSIDE[key]: (inside, said)} if law else {}
             fields: dict[str, Any] = {
                 key: (Literal[kind], Field(description=f"the kind of {_SAID[key]}")),  # ty: ignore
                 "at": (_At, ...),
@@ -369,7 +272,7 @@ def part_tables(turned: bool = False) -> dict[str, type[Table]]:
     return found
 
 
-_SAID = {key: key for key in _LAWS} | {"base": "base motion"}
+_SAID = {key: key for key in LAWS} | {"base": "base motion"}
 
 
 def _field(name: str, entry: Declared):
@@ -380,9 +283,9 @@ def _field(name: str, entry: Declared):
             description=entry.description, json_schema_extra=said, min_length=1
         )
         return list[float], described
-    if name in _UNLESS:
+    if name in UNLESS:
         return number(entry, default=None)
-    return number(entry) if name in _USUAL else number(entry, default=...)
+    return number(entry) if name in USUAL else number(entry, default=...)
 
 
 def _fields(name: str, turned: bool) -> dict[str, Declared]:
@@ -423,7 +326,7 @@ def _numbers() -> frozenset[str]:
 def _part(keys, entry, path: str, document: Document, angles: frozenset[str]) -> Table:
     given = entry if isinstance(entry, dict) else {}
     key = next((key for key in keys if key in given), keys[0])
-    kinds = _LAWS[key]
+    kinds = LAWS[key]
     kind = given.get(key)
     if not isinstance(kind, str) or kind not in kinds:
         near = nearest(str(kind), kinds)
@@ -442,9 +345,9 @@ def _part(keys, entry, path: str, document: Document, angles: frozenset[str]) ->
 
 def _unit_of_values(load: Mapping, angles: frozenset[str]) -> str | None:
     """Return the unit of a load's record as a config gives the load, None without one."""
-    key = next((key for key in _KEYS["loads"] if key in load), _KEYS["loads"][0])
+    key = next((key for key in KEYS["loads"] if key in load), KEYS["loads"][0])
     fields = _fields(f"{key}_{load.get(key)}", _turned(load.get("at"), angles))
-    entry = fields.get(f"{_INSIDE[key]}.values")
+    entry = fields.get(f"{INSIDE[key]}.values")
     return None if entry is None else entry.unit
 
 
@@ -465,14 +368,14 @@ def _kind(table) -> tuple[str, str]:
     """Return which key says the kind of a part, and the kind."""
     given = table.model_dump()
     # Backwards: a friction may name its contact.
-    return next((key, given[key]) for key in reversed(_LAWS) if key in given)
+    return next((key, given[key]) for key in reversed(LAWS) if key in given)
 
 
 def _comes_again(table) -> bool:
     """Return whether a load does so, or is constant."""
     if _kind(table)[1].removesuffix("_acceleration") in _NEVER_AGAIN:
         return False
-    law = table.model_dump()[_INSIDE[_kind(table)[0]]]
+    law = table.model_dump()[INSIDE[_kind(table)[0]]]
     return law.get("periodic", True) and law.get("every", 0.0) is not None
 
 
@@ -487,10 +390,10 @@ def _direction(linear, section: str, name: str, table):
 def _law(systems, table):
     """Return the law of a contact or a load."""
     key, kind = _kind(table)
-    return _built(systems, _LAWS[key][kind], table.model_dump()[_INSIDE[key]])
+    return _built(systems, LAWS[key][kind], table.model_dump()[INSIDE[key]])
 
 
-def _built(systems, law: _Law, numbers: Mapping[str, object]):
+def _built(systems, law: Law, numbers: Mapping[str, object]):
     fixed = {name: word for name, word in law.fixed.items() if name != "given"}
     given = {name: number for name, number in numbers.items() if name != "source"}
     return getattr(systems, law.cls)(**fixed, **given)
@@ -501,14 +404,14 @@ def _part_of(systems, along, table, name: str):
     key, kind = _kind(table)
     if key == "friction":
         given = table.model_dump(exclude={"friction", "at"})
-        return getattr(systems, _LAWS[key][kind].cls)(along, **given, name=name)
+        return getattr(systems, LAWS[key][kind].cls)(along, **given, name=name)
     law = _law(systems, table)
     if key == "contact":
         return systems.Contact(along, table.gap, law, name)
-    return _placed(systems, along, key, _LAWS[key][kind], law, name)
+    return _placed(systems, along, key, LAWS[key][kind], law, name)
 
 
-def _placed(systems, along, key: str, law: _Law, built, name: str | None):
+def _placed(systems, along, key: str, law: Law, built, name: str | None):
     """Return what has a law, built already; a contact without a gap."""
     if key == "base":
         return systems.BaseMotion(along, built, law.fixed["given"], name)
