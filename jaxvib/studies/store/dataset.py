@@ -98,7 +98,9 @@ def verified(directory: Path) -> tuple[dict, list[Commit]]:
             "none of its own"
         )
     many = sum(len(commit.files) for commit in commits) > _MOST_FILES
-    look = missing if many else damaged
+    look = damaged
+    if many:
+        look = functools.partial(missing, there=Folder(directory).plain_files(RESULTS))
     bad = [path for commit in commits for path in look(commit, directory)]
     if bad:
         listed = ", ".join(str(path) for path in bad[:5])

@@ -1,6 +1,7 @@
 """Files below one folder and nowhere else: no links, and written whole or not at all."""
 
 import contextlib
+import functools
 import json
 import os
 import stat
@@ -28,24 +29,35 @@ class Folder:
 
     def path(self, name: str) -> Path:
         """Return the path of a name, after a look at each folder on its way."""
-        *above, _ = check_path(name)
-        path = self.root
+        return Path(self._place(name))
+
+    def _place(self, name: str) -> str:
+        # A text, since studies have a million files: paths take longer than the disk.
+        *above, last = check_path(name)
+        place = str(self.root)
         for step in above:
-            path /= step
-            kind = _kind(path)
+            place = f"{place}{os.sep}{step}"
+            kind = _kind(place)
             if kind not in ("", "folder"):
-                raise OSError(f"{path} is a {kind}, where a folder belongs")
-        return self.root / name
+                raise OSError(f"{place} is a {kind}, where a folder belongs")
+        return f"{place}{os.sep}{last}"
 
     def kind(self, name: str) -> str:
         """Return `"file"`, `"folder"`, `"link"`, `"special file"`, or `""` for nothing."""
         with contextlib.suppress(OSError):
-            return _kind(self.path(name))
+            return _kind(self._place(name))
+        return ""
+
+    def plain(self, name: str) -> str:
+        """Return the path of a plain file, `""` where there is none."""
+        with contextlib.suppress(OSError):
+            place = self._place(name)
+            return place if _kind(place) == "file" else ""
         return ""
 
     def read(self, name: str, at_most: int = 64 * _MEBIBYTE) -> bytes:
         """Return the bytes of a plain file."""
-        path = self.path(name)
+        path = self._place(name)
         kind = _kind(path)
         if kind != "file":
             raise OSError(f"{path} is {f'a {kind}' if kind else 'missing'}")
@@ -57,10 +69,10 @@ class Folder:
 
     def size(self, name: str) -> int:
         """Return the number of bytes of a plain file."""
-        path = self.path(name)
-        if _kind(path) != "file":
-            raise OSError(f"{path} is missing")
-        return path.lstat().st_size
+        path = self.plain(name)
+        if not path:
+            raise OSError(f"{self.root / name} is missing")
+        return os.lstat(path).st_size
 
     def read_json(self, name: str, at_most: int = 64 * _MEBIBYTE) -> dict:
         """Return a JSON table, no key twice. **Raises:** `OSError` for another."""
@@ -110,6 +122,11 @@ class Folder:
         found, _ = self._listed(name)
         return sorted(found)
 
+    def plain_files(self, name: str) -> set[str]:
+        """Return the names of all plain files below a folder."""
+        found, _ = self._listed(name, plain=True)
+        return set(found)
+
     def keep_only(self, name: str, kept: Collection[str]) -> None:
         """Remove all below a folder but some files, and the folders that are empty then."""
         found, folders = self._listed(name)
@@ -120,7 +137,7 @@ class Folder:
             with contextlib.suppress(OSError):
                 (self.root / each).rmdir()
 
-    def _listed(self, name: str) -> tuple[list[str], list[str]]:
+    def _listed(self, name: str, *, plain: bool = False) -> tuple[list[str], list[str]]:
         # Without recursion: a stranger's folders may be nested as deep as a path is long.
         found, folders, at = [], [], 0
         if self.kind(name) == "folder":
@@ -128,8 +145,10 @@ class Folder:
         while at < len(folders):
             with os.scandir(self.root / folders[at]) as entries:
                 for entry in entries:
-                    inside = entry.is_dir(follow_symlinks=False)
-                    (folders if inside else found).append(f"{folders[at]}/{entry.name}")
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(f"{folders[at]}/{entry.name}")
+                    elif not plain or entry.is_file(follow_symlinks=False):
+                        found.append(f"{folders[at]}/{entry.name}")
             at += 1
         return found, folders
 
@@ -163,13 +182,18 @@ def check_path(name: str) -> list[str]:
     """Return the steps of a name. **Raises:** `ValueError` if it leads anywhere else."""
     steps = name.split("/")
     for step in steps:
-        check_name(step, _LONGEST)
+        _check_step(step)
     return steps
 
 
-def _kind(path: Path) -> str:
+@functools.lru_cache(maxsize=4096)
+def _check_step(step: str) -> None:
+    check_name(step, _LONGEST)
+
+
+def _kind(path: Path | str) -> str:
     try:
-        mode = path.lstat().st_mode
+        mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return ""
     if stat.S_ISREG(mode):

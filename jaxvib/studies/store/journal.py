@@ -6,7 +6,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from ..._words import check_name
@@ -125,7 +125,7 @@ class Journal:
         ]
 
 
-def checksum(path: Path, *, sync: bool = False) -> int:
+def checksum(path: Path | str, *, sync: bool = False) -> int:
     """Return a file's crc32; if `sync`, of what the disk gives back, not the memory."""
     flags = os.O_RDONLY | NO_LINK
     with open(os.open(path, flags), "rb", buffering=0) as stream:
@@ -145,20 +145,19 @@ def damaged(commit: Commit, directory: Path) -> list[Path]:
     return [
         directory / file
         for file, expected in commit.files.items()
-        if folder.kind(file) != "file" or checksum(folder.path(file)) != expected
+        if not (path := folder.plain(file)) or checksum(path) != expected
     ]
 
 
-def missing(commit: Commit, directory: Path) -> list[Path]:
+def missing(commit: Commit, directory: Path, there: Collection[str]) -> list[Path]:
     """Return the files of a commit that are not there, and damaged ones among metadata.
 
-    Chunks of samples are not read.
+    Chunks of samples are not read. `there`: the files that a look at the folder has found.
     """
-    folder = Folder(directory)
     described = [file for file in commit.files if file.endswith((".json", ".toml"))]
     found = damaged(Commit(commit.step, {f: commit.files[f] for f in described}), directory)
     others = (file for file in commit.files if not file.endswith((".json", ".toml")))
-    return found + [directory / file for file in others if folder.kind(file) != "file"]
+    return found + [directory / file for file in others if file not in there]
 
 
 def _sound(line: bytes, expected: int) -> bool:
