@@ -48,6 +48,13 @@ load.frequency = {{ linspace = [5.0, 8.0, 256] }}
 [output]
 report = false
 """
+# What the command does before JAX is imported, on which hangs what is compiled.
+INSIDE = """
+from jaxvib._environment import use_compilation_cache
+use_compilation_cache()
+from experiments.benchmarks import throughput
+throughput.main()
+"""
 # Row: work, who computes, workers, chunks of the shorter run.
 ROWS = {
     "waiting, this process": ("waiting", "here", 1, 10),
@@ -109,9 +116,6 @@ def wait(folder: Path, who: str, workers: int) -> None:
 
 def bare(folder: Path) -> None:
     """Compute the chunks of a folder's study in this process, and store nothing."""
-    from jaxvib._environment import use_compilation_cache
-
-    use_compilation_cache()
     from jaxvib.studies.config.writing import to_toml
     from jaxvib.studies.run.chunk import compute_chunk, number_of_chunks
     from jaxvib.studies.run.study import load
@@ -127,12 +131,12 @@ def measured(work: str, who: str, workers: int, chunks: int) -> dict[str, float]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "study.toml").write_text(config(work, chunks))
-        command = [sys.executable, "-m"]
+        command = [sys.executable]
         if work == "waiting" or who == "bare":
-            command += ["experiments.benchmarks.throughput", "--inside", str(folder)]
+            command += ["-c", INSIDE, "--inside", str(folder)]
             command += ["--who", who, "--workers", str(workers)]
         else:
-            command += ["jaxvib", "run", str(folder / "study.toml")]
+            command += ["-m", "jaxvib", "run", str(folder / "study.toml")]
             command += ["--out", str(folder / "out"), "--workers", str(workers)]
         # A worker among several has one core, so that it is beside a loop on one core.
         cores = os.sched_getaffinity(0)
