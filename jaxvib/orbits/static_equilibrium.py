@@ -81,11 +81,7 @@ def static_equilibrium(system: ImpactSystem, *, throw: bool = True) -> StaticEqu
             f"static_equilibrium of {type(system).__name__}; allowed: bodies with contacts "
             "and loads; of an autonomous field: equilibrium"
         )
-    if equation.frictions:
-        raise ValueError(
-            "frictions hold a system in many places; allowed: a system without dry "
-            "friction, whose equilibrium is one of them"
-        )
+    _refuse_frictions(equation)
     found = _found(system)
     raise_if_empty("static_equilibrium", throw, found.result, found.state)
     return found
@@ -102,6 +98,7 @@ def gaps_from_equilibrium(system: ImpactSystem) -> ImpactSystem:
     >>> round(float(jv.orbits.gaps_from_equilibrium(resting).contacts[0].gap), 5)
     0.015
     """
+    _refuse_frictions(system)
     free = dataclasses.replace(system, contacts=())
     count = system.degrees_of_freedom
     place = static_equilibrium(free).state[:count]
@@ -110,6 +107,14 @@ def gaps_from_equilibrium(system: ImpactSystem) -> ImpactSystem:
         system,
         [contact.gap + contact.direction @ place for contact in system.contacts],
     )
+
+
+def _refuse_frictions(system: ImpactSystem | EquationOfMotion) -> None:
+    if system.frictions:
+        raise ValueError(
+            "frictions hold a system in many places; allowed: a system without dry "
+            "friction, whose equilibrium is one of them"
+        )
 
 
 class _Rest(NamedTuple):

@@ -1,4 +1,4 @@
-"""Checked against: constant friction, closed forms, scipy, energy, differences."""
+"""Checked against: constant friction, closed forms, scipy, energy, VPCS SDND100."""
 
 import dataclasses
 
@@ -71,6 +71,30 @@ def test_statics_say_where_a_block_rests_that_friction_then_holds():
     np.testing.assert_allclose(jv.flow(still, rest.state, 0.0, 9.0), rest.state, atol=1e-15)
     torn = block(jv.LinearContact(1e3), lift=0.0, push=5.1)
     assert float(jv.flow(torn, rest.state, 0.0, 0.1)[2]) > 0.0
+
+
+def test_a_pad_that_is_let_go_is_the_published_one():
+    # VPCS SDND100 as code_aster poses and prints it (V5.01.100, test sdnd100a): 1 kg, 1e4
+    # N/m, mu = 0.1, a plane of 20 N/m that is pressed in by 0.5 m; let go 0.85 mm away.
+    stiffness, depth = 20.0, 0.5
+    pad = jv.ImpactSystem(
+        jv.LinearSystem(np.eye(2), np.zeros((2, 2)), np.diag([1e4, 0.0])),
+        (jv.Contact(DOWN, 0.0, jv.LinearContact(stiffness), "plane"),),
+        (jv.AppliedLoad(DOWN, jv.ConstantLoad(10.0)),),
+        (jv.ContactFriction(ALONG, "plane", 0.1),),
+    )
+    start = jnp.asarray([0.85e-3, depth, 0.0, 0.0])
+    times = np.pi / 100 * np.arange(5)
+    path = jv.simulate(pad, start, jnp.asarray(times), rtol=1e-11)
+    printed = [-4.596e-4, 3.182e-4, -1.768e-4, 3.536e-5]  # along an axis at 45 degrees
+    np.testing.assert_allclose(
+        path.states[1:, 0] * np.cos(np.pi / 4), printed, rtol=0, atol=5e-8
+    )
+    exact = 1e-3 * np.array([-0.65, 0.45, -0.25, 0.05])
+    np.testing.assert_allclose(path.states[1:, 0], exact, rtol=1e-9)
+    np.testing.assert_array_equal(path.states[4, 2], 0.0)
+    rest = jv.flow(pad, start, 0.0, 0.3)
+    np.testing.assert_allclose(rest, [0.05e-3, depth, 0.0, 0.0], rtol=1e-9, atol=0.0)
 
 
 # A block that hops on its floor without ever leaving it: N = W + k a cos(W t).
@@ -290,9 +314,29 @@ def test_a_jump_of_another_contacts_force_tears_off_what_sticks():
     np.testing.assert_allclose(end, slides[:, -1], rtol=1e-9)
 
 
+def test_frictions_side_by_side_hold_and_slide_as_their_sum():
+    # 0.5 of 10 N and 2 N hold, 0.3 of 10 N and 1 N slide; one is told the other way round.
+    still, start = rests_on(jv.LinearContact(1e3), 0.01, push=5.0)
+    belt = 0.1
+    pair = (
+        jv.ContactFriction([-1.0, 0.0], "floor", 0.3, static=0.5, speed=-belt),
+        jv.CoulombFriction(ALONG, 1.0, static=2.0, speed=belt),
+    )
+    one = (jv.CoulombFriction(ALONG, 4.0, static=7.0, speed=belt),)
+    times = jnp.linspace(0.0, 5.0, 51)
+    ways = [
+        jv.simulate(dataclasses.replace(still, frictions=each), start, times, rtol=1e-11)
+        for each in (one, pair, pair[::-1])
+    ]
+    expected, *found = [np.asarray(way.states) for way in ways]
+    for states in found:
+        np.testing.assert_allclose(states, expected, rtol=1e-9, atol=1e-12)
+    assert 0.05 < np.mean(expected[:, 2] == belt) < 0.95
+
+
 def held_by_flanks(numbers):
-    """Return a body in a play of gears that rubs on both flanks."""
-    coefficient, play = numbers
+    """Return a body in a play of gears that rubs on both flanks, and on its table."""
+    coefficient, play, force = numbers
     linear = jv.LinearSystem(
         MASS * jnp.eye(2), 0.2 * jnp.eye(2), jnp.diag(jnp.asarray([PULLED, 3.0]))
     )
@@ -301,8 +345,11 @@ def held_by_flanks(numbers):
         jv.ContactFriction(ALONG, name, coefficient, 1.4 * coefficient)
         for name in ("play-ahead", "play-behind")
     ]
+    table = jv.CoulombFriction(ALONG, force, static=1.3 * force)
     loads = (DOWN, jv.HarmonicLoad(15.0, 6.0)), (ALONG, jv.HarmonicLoad(4.0, 4.0))
-    return jv.ImpactSystem(linear, flanks, [jv.AppliedLoad(*load) for load in loads], rubs)
+    return jv.ImpactSystem(
+        linear, flanks, [jv.AppliedLoad(*load) for load in loads], [*rubs, table]
+    )
 
 
 def work(numbers, state, time):
@@ -316,7 +363,7 @@ def work(numbers, state, time):
         loads = sum(load.direction @ speeds * load.law.force(t) for load in system.loads)
         depths = equation.penetrations(state)
         normal = equation.contact_forces(depths, equation.closing_rates(state)).sum()
-        rubbed = numbers[0] * normal * jnp.abs(speeds[0])
+        rubbed = (numbers[0] * normal + numbers[2]) * jnp.abs(speeds[0])
         return jnp.stack([loads, -0.2 * speeds @ speeds, -rubbed])
 
     def energy(state):
@@ -332,7 +379,7 @@ def work(numbers, state, time):
 @pytest.mark.slow
 def test_ten_thousand_random_bodies_in_a_play_keep_their_balance_of_energy():
     count, draw = 10_000, np.random.default_rng(2)
-    numbers = draw.uniform([0.05, 0.0], [0.8, 0.02], (count, 2))
+    numbers = draw.uniform([0.05, 0.0, 0.0], [0.8, 0.02, 2.0], (count, 3))
     starts = draw.uniform([-0.1, 0, -0.5, -0.3], [0.1, 0, 0.5, 0.3], (count, 4))
     go = jax.jit(jax.vmap(kernel(work), (0, 0, None)))
     left, result, ends = go(jnp.asarray(numbers), jnp.asarray(starts), 4.0)

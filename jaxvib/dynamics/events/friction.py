@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from .motion import Motion, along, gap
 from .pressing import contact_forces, loose_signs, pressed
 from .series import any_of, first_of, largest, square_term
+from .side_by_side import joint, joint_flags, joint_force
 from .sliding import DryFriction, slid
 from .stop import (
     active_contacts,
@@ -39,9 +40,12 @@ def friction_signals(
     `velocity`, `forces`, `normals`: series of the motion, of the frictions that stick and
     of what presses them; `limits` (N), `size` (m/s) and `rate` of the motion in the series'
     variable tell what is rounding. All signals are as long as the series of the velocity,
-    one of each friction, and then another of each that a contact presses: see `events_of`.
+    one of each friction, and where contacts press some another of each: see `events_of`.
     """
     signals, others = [], []
+    pressing = any(friction.presses for friction in motion.frictions)
+    bears = pressed(motion, lane.touching)
+    most = _limit_series(motion, normals, len(velocity[0]))
     for i, (friction, sign, force) in enumerate(
         zip(motion.frictions, lane.sliding, forces, strict=True)
     ):
@@ -56,9 +60,9 @@ def friction_signals(
         # At its limit, but what else holds its bodies keeps them from sliding.
         waits = slow & (jnp.abs(signed[2]) <= _ROUNDING * size * rate**2)
         force = [*force, *[none] * (len(speed) - len(force))]
-        if friction.presses:
-            waits = waits | ~pressed(motion, lane.touching)[i]
-            over, under = _beyond(friction, force, normals[i], _ROUNDING * limits[i])
+        if pressing:
+            waits = waits | ~bears[i]
+            over, under = _beyond(force, most[i], _ROUNDING * limits[i])
             never = [none - 1.0 if k == 0 else none for k in range(len(speed))]
             others.append(
                 [jnp.where(sign == 0, u, n) for u, n in zip(under, never, strict=True)]
@@ -69,23 +73,32 @@ def friction_signals(
             sliding = -jnp.where(slow, signed[k + 2], sliding)
             sliding = jnp.where(turned, 1.0 if k == 1 else 0.0, sliding)
             sliding = jnp.where(waits, -1.0 if k == 0 else 0.0, sliding)
-            if friction.presses:
+            if pressing:
                 sticking = over[k]
             else:
-                sticking = square_term(force, k) - (friction.limit**2 if k == 0 else 0.0)
+                sticking = square_term(force, k) - (most[i][0] ** 2 if k == 0 else 0.0)
             signal.append(jnp.where(sign == 0, sticking, sliding))
         signals.append(signal)
     return [*signals, *others]
 
 
-def _beyond(friction: DryFriction, force: list, normal: list, rounding):
-    """Return the series of what R and -R are above their limit under a normal force.
+def _limit_series(motion: Motion, normals: list, length: int) -> list[list]:
+    """Return the series of each friction's limit with those beside it, N."""
+    rows = []
+    for friction, normal in zip(motion.frictions, normals, strict=True):
+        terms = normal if friction.presses else [1.0]
+        row = [friction.limit * term for term in terms]
+        rows.append([*row, *[0.0] * (length - len(row))])
+    terms = [joint(motion.senses, list(row)) for row in zip(*rows, strict=True)]
+    return [list(row) for row in zip(*terms, strict=True)]
 
-    Where both end the contact does, and is to end first: these wait for a `rounding`, N.
+
+def _beyond(force: list, most: list, rounding) -> tuple[list, list]:
+    """Return the series of what R and -R are above `most`.
+
+    Where both end a contact does, and is to end first: these wait for a `rounding`, N.
     """
-    limits = [friction.limit * term for term in normal]
-    limits = [limits[0] + jax.lax.stop_gradient(rounding), *limits[1:]]
-    limits += [0.0] * (len(force) - len(limits))
+    limits = [most[0] + jax.lax.stop_gradient(rounding), *most[1:]]
     pairs = list(zip(force, limits, strict=True))
     return [r - most for r, most in pairs], [-r - most for r, most in pairs]
 
@@ -94,11 +107,7 @@ def events_of(motion: Motion, meets: list) -> tuple[list, list]:
     """Return which contact and which friction has its event, by the signals that meet."""
     contacts, count = len(motion.contacts), len(motion.frictions)
     slips, others = meets[contacts : contacts + count], iter(meets[contacts + count :])
-    both = [
-        meet | next(others) if friction.presses else meet
-        for friction, meet in zip(motion.frictions, slips, strict=True)
-    ]
-    return meets[:contacts], both
+    return meets[:contacts], [meet | next(others, meet) for meet in slips]
 
 
 def _speed_series(friction: DryFriction, velocity) -> list:
@@ -142,6 +151,8 @@ def after_frictions(motion: Motion, lane, happens: Happens, size, slight):
     before = lane.sliding
     still = _still(motion, lane)
     forces = _all_held(*still, lane.touching, before)[1][len(motion.hard) :]
+    forces = joint_force(motion.senses, forces)
+    meets, touched = (joint_flags(motion.senses, flags) for flags in (meets, touched))
     signs, rests = [], []
     speeds = speed_signs(motion, lane.velocity, size)
     for sign, force, meet, touch, now in zip(
@@ -205,11 +216,13 @@ def _settled(motion: Motion, lane, bearing: list, closed: list, rests: list):
         + (rounding / along(friction, friction.response) if friction.presses else 0.0)
         for friction in motion.frictions
     ]
+    limits = joint(motion.senses, limits)
     count = len(motion.hard)
 
     def looked_at(bearing, sliding):
         touching = _with(motion, lane.touching, bearing)
         left, forces = _all_held(*still, touching, sliding)
+        forces = [*forces[:count], *joint_force(motion.senses, forces[count:])]
         wrong = []
         for j, bears, at_rest, force in zip(
             motion.hard, bearing, closed, forces[:count], strict=True
@@ -222,7 +235,8 @@ def _settled(motion: Motion, lane, bearing: list, closed: list, rests: list):
             slips = jnp.abs(force) > most
             sticks = sign * along(friction, left) < -rounding
             wrong.append(rest & jnp.where(sign == 0, slips, sticks))
-        return forces[count:], first_of(wrong)
+        first = first_of(wrong)
+        return forces[count:], [*first[:count], *joint_flags(motion.senses, first[count:])]
 
     def turn(choice: _Choice) -> _Choice:
         forces, _ = looked_at(choice.bearing, choice.sliding)

@@ -17,6 +17,7 @@ from ...systems.loads import ConstantLoad, HarmonicLoad, Load
 from ...systems.springs import PiecewiseLinearLaw, PolynomialLaw
 from ..barrier import Barrier
 from .series import Series, combination
+from .side_by_side import side_by_side
 from .sliding import DryFriction, frictions_of
 from .springs import springs_of
 
@@ -84,7 +85,7 @@ class Motion(NamedTuple):
     `contacts`: those of the equation, and behind them pieces of polygons, see `_pieces`;
     `pushed`: of each push its series in the time from now on, see `from_now_on`;
     `steady`: whether the pace of contacts has no derivatives, see `engine.travel`;
-    `order`: of the series in flight.
+    `senses`: of frictions side by side; `order`: of the series in flight.
     """
 
     damping: list
@@ -97,6 +98,7 @@ class Motion(NamedTuple):
     steady: bool
     frictions: list
     springs: list
+    senses: list
     order: int = ORDER
 
     def still(self, tree):
@@ -181,7 +183,8 @@ def motion_of(
     scalars = once((*rows, contacts, waves, pushes))
     frictions = frictions_of(equation, _presses(equation))
     frictions, springs = once((frictions, springs_of(equation)))
-    return Motion(*scalars, [], once, steady, frictions, springs, order)
+    senses = side_by_side(frictions)
+    return Motion(*scalars, [], once, steady, frictions, springs, senses, order)
 
 
 def _pieces(equation: EquationOfMotion) -> tuple[list[Touch], list[Push]]:

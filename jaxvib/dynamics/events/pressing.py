@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from .motion import Motion, Touch, along, gap
+from .side_by_side import joint, joint_flags
 
 # The least part of the motion's own forces that is a size of a friction's.
 _LEAST = 1e-3
@@ -30,11 +31,12 @@ def contact_forces(motion: Motion, lane) -> list:
 
 
 def pressed(motion: Motion, touching: list) -> list:
-    """Return of each friction whether something presses it."""
-    return [
+    """Return of each friction whether something presses it, or one beside it."""
+    own = [
         touching[friction.presses[0]] if friction.presses else jnp.ones((), bool)
         for friction in motion.frictions
     ]
+    return joint_flags(motion.senses, own)
 
 
 def loose_signs(motion: Motion, touching: list, sliding: list) -> list:
@@ -63,11 +65,11 @@ def force_sizes(motion: Motion, lane, rate, sizes=None) -> list:
 def limit_sizes(motion: Motion, lane, rate, sizes=None) -> list:
     """Return the most that each friction bears about when it sticks, N; see `force_sizes`.
 
-    Without derivatives.
+    With those beside it, and without derivatives.
     """
     forces = force_sizes(motion, lane, rate, sizes)
     limits = [friction.limit * friction.normal(forces) for friction in motion.frictions]
-    return jax.lax.stop_gradient(limits)
+    return jax.lax.stop_gradient(joint(motion.senses, limits))
 
 
 def _force_size(contact: Touch, lane, rate, root):
