@@ -100,7 +100,7 @@ def well(system, found: Equilibrium, sizes: np.ndarray) -> Well | None:
     part = 10.0 ** -draw.uniform(0, _DECADES, _TRIED)
     distance = _FARTHEST * np.sqrt(roots.min()) * part
     away = (ways * distance[:, None] / np.sqrt(roots)) @ axes.T
-    rates = np.asarray(_rates(system, jnp.asarray(state + away * units))) / units
+    rates = np.asarray(rates_in(system, jnp.asarray(state + away * units))) / units
     falls = np.einsum("ki,ij,kj->k", away, shape, rates) < 0
     nearest = np.min(distance[~falls], initial=distance.max())
     if not nearest > distance.min():
@@ -168,6 +168,7 @@ def sampled(system, state, times, rtol):
 
 
 @eqx.filter_jit
-def _rates(system, states):
+def rates_in(system, states):
+    """Return the rates of states (s, n)."""
     field = system.equation().vector_field
     return jax.vmap(lambda state: field(0.0, state))(states)

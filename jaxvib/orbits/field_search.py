@@ -11,7 +11,7 @@ from .basin_search import Search
 from .cycle_shooting import return_time
 from .equilibrium import equilibrium_near
 from .evidence import EVIDENCE
-from .field_attractors import Tube, Well, sampled, tube, well
+from .field_attractors import Tube, Well, rates_in, sampled, tube, well
 from .limit_cycle import cycle_near
 from .multipliers import STABLE
 from .settings import SettlingSettings
@@ -20,6 +20,7 @@ from .shooting import scales
 _TRIES = 8  # motions that are looked at after each segment, far from each other
 _FOLLOWED, _PARTS = 16, 64  # spans that such a one is followed for, states in each
 _ESCAPED = 1e4  # a state that is larger than this, per size, has left
+_AT_REST = 1e-6  # what moves by less in a span, per size, is told by roundings alone
 _NEARBY = 1e-2  # who is this near to a cycle that is known is on its way to it
 
 
@@ -115,6 +116,9 @@ class FieldSearch(Search):
         return not any(each.holds(new.points[:1][None])[0] for each in known)
 
     def _watched(self, state) -> Found | None:
+        rate = np.asarray(rates_in(self.system, jnp.asarray(state[None])))[0]
+        if np.all(np.abs(rate) * self.period < _AT_REST * self.sizes):
+            return None  # at rest on what does not attract, as on a line of equilibria
         # A cycle that is not known yet looks like a motion of two periods, its own and
         # the span: only chaos is told by what is seen once in a span.
         found = super()._watched(state)

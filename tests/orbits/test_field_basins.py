@@ -68,6 +68,14 @@ def test_inside_a_cycle_that_repels_motions_come_to_rest():
 
 
 @pytest.mark.slow
+def test_states_at_rest_that_do_not_attract_are_no_attractors():
+    """Without rotation a cycle is a circle of equilibria, each neutral along it."""
+    found = basins(jv.replace(circles(1.0), {"w": 0.0}), BOX[:4], period=2.0)
+    assert len(found.attractors.points) == 0
+    assert (found.result == Reason.UNSETTLED).all()
+
+
+@pytest.mark.slow
 def test_what_grows_without_bound_in_a_finite_time_has_escaped():
     found = basins(circles(1.0, 4.0, lead=1.0), BOX, period=2.0)
     np.testing.assert_array_equal(found.label, np.where(RADIUS < 2, 0, -1))
