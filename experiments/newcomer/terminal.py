@@ -53,6 +53,8 @@ class Terminal:
 
         Then `seconds` are those from Ctrl-C to the end.
         """
+        # What a shell starts in the background ignores Ctrl-C, and so do its children.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         started = time.monotonic()
         leader, follower = pty.openpty()
         process = subprocess.Popen(
