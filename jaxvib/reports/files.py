@@ -70,7 +70,7 @@ def _drawn(picture: Picture):
     places = figure.subplots(down, across, squeeze=False).flat[: len(panels)]
     for axes, chart in zip(places, panels, strict=True):
         draw(chart, axes, classes=False)
-        _fit(axes, width / across)
+        _fit(axes, width / across, chart.x.ticks)
     for axes in figure.axes[len(panels) : across * down]:
         axes.remove()
     _legend(figure, picture, 1 if width == _COLUMN else 3)
@@ -80,14 +80,13 @@ def _drawn(picture: Picture):
     return figure
 
 
-def _fit(axes, width: float) -> None:
+def _fit(axes, width: float, names: Sequence[str]) -> None:
     """Fit title, names along x and legend into a panel of this width, in inches."""
     title = axes.get_title(loc="left")
     letters = int(width * _LETTERS)
     axes.set_title(textwrap.fill(title, letters), loc="left", fontsize=8)
-    names = [tick for tick in axes.get_xticklabels() if tick.get_text()]
-    if sum(len(tick.get_text()) + 2 for tick in names) > letters:
-        for tick in names:
+    if sum(len(name) + 2 for name in names) > letters:
+        for tick in axes.get_xticklabels():
             tick.set(rotation=30, horizontalalignment="right", rotation_mode="anchor")
     if width < _COLUMN and (legend := axes.get_legend()):
         handles = legend.legend_handles

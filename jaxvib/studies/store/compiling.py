@@ -45,7 +45,7 @@ class Compiling:
 
     @property
     def backend_seconds(self) -> float:
-        """For how long XLA or LLVM were at it, which is spared where programs are kept."""
+        """For how long what is kept was made: by XLA, by LLVM, and kernels' texts."""
         return self._backend.seconds
 
     @property
@@ -57,7 +57,7 @@ class Compiling:
         now = time.monotonic()
         with self._lock:
             self._new += event == COMPILED
-            if event in (_BACKEND, COMPILED):
+            if event in (_BACKEND, COMPILED, PRINTED):
                 self._backend.add(now, duration_secs)
             if event in (_BACKEND, COMPILED, *_TRACED):
                 self._any.add(now, duration_secs)
