@@ -2,12 +2,14 @@
 
 import jax
 import jax.numpy as jnp
+from scipy.sparse import issparse
 
 from .._environment import require_float64
 from ..systems.roles import Linear
 from ..systems.symmetry import check_mass, check_symmetric, lopsided
 from ..systems.system import System
 
+_ROUNDING = 1e-12  # of sums of many terms
 _ADVICE = "; it has no natural modes, but may have those of `damped_modes`"
 
 
@@ -32,9 +34,24 @@ def check_natural(mass, stiffness) -> None:
     check_symmetric("stiffness is not a symmetric matrix", stiffness, mass, _ADVICE)
 
 
-def nan_unless_natural(mass, stiffness, values):
+def check_not_gyroscopic(damping, mass) -> None:
+    """Raise `ValueError` for what turns motions without damping them: a spin, say.
+
+    Frequencies of M and C alone would be those of a rotor that stands still.
+    """
+    what = "damping has a gyroscopic part"
+    if issparse(damping):
+        skew = abs(damping - damping.T)
+        if skew.nnz and skew.max() > _ROUNDING * abs(damping).max():
+            raise ValueError(f"{what}, up to {skew.max() / 2:g}{_ADVICE}")
+    else:
+        check_symmetric(what, damping, mass, _ADVICE)
+
+
+def nan_unless_natural(mass, damping, stiffness, values):
     """Return values, or NaN where traced matrices are not symmetric."""
-    if not any(isinstance(m, jax.core.Tracer) for m in (mass, stiffness)):
+    matrices = mass, damping, stiffness
+    if not any(isinstance(m, jax.core.Tracer) for m in matrices):
         return values
-    symmetric = ~(jnp.any(lopsided(mass, mass)) | jnp.any(lopsided(stiffness, mass)))
+    symmetric = ~jnp.any(jnp.stack([jnp.any(lopsided(m, mass)) for m in matrices]))
     return jax.tree.map(lambda leaf: jnp.where(symmetric, leaf, jnp.nan), values)

@@ -10,7 +10,12 @@ from .._reported import Reported
 from ..drawing import Drawn, draw, spectrum_chart
 from ..systems.chain import BeamChain
 from ..systems.roles import Linear
-from .linear_part import check_natural, linear_part, nan_unless_natural
+from .linear_part import (
+    check_natural,
+    check_not_gyroscopic,
+    linear_part,
+    nan_unless_natural,
+)
 from .pictures import shapes_chart
 
 
@@ -67,7 +72,8 @@ def natural_frequencies(system: Linear) -> Float[Array, " n"]:
     values that repeat belong to their sum; see `frequency_derivatives` for each.
 
     **Raises:** `ValueError` for matrices that are not symmetric: such motions may flutter,
-    see `damped_modes`. Under `jit` and `vmap`, where they cannot be looked at, NaN.
+    or a spin turns them, see `damped_modes`. Under `jit` and `vmap`, where they cannot be
+    looked at, NaN.
 
     >>> jv.natural_frequencies(tower).round(4).tolist()
     [12.2474, 24.4949]
@@ -75,13 +81,15 @@ def natural_frequencies(system: Linear) -> Float[Array, " n"]:
     system = linear_part(system)
     if isinstance(system, BeamChain) and system.uniform and system.ends == "periodic":
         return _chain_frequencies(system)
-    mass, _, stiffness = system.matrices()
+    mass, damping, stiffness = matrices = system.matrices()
+    check_not_gyroscopic(damping, mass)
     strains = system.strain_rows()
     if strains is None:
         check_natural(mass, stiffness)
         found = _signed_root(_eigenvalues(mass, stiffness))
-        return nan_unless_natural(mass, stiffness, found)
-    return _by_strains(strains, mass, stiffness)
+    else:
+        found = _by_strains(strains, mass, stiffness)
+    return nan_unless_natural(*matrices, found)
 
 
 def natural_modes(system: Linear) -> NaturalModes:
@@ -97,15 +105,16 @@ def natural_modes(system: Linear) -> NaturalModes:
     [0.0204, 0.0408]
     """
     system = linear_part(system)
-    mass, damping, stiffness = system.matrices()
+    mass, damping, stiffness = matrices = system.matrices()
+    check_not_gyroscopic(damping, mass)
     strains = system.strain_rows()
     if strains is None:
         check_natural(mass, stiffness)
         values, shapes = _eigenvectors(mass, stiffness)
         found = _signed_root(_without_noise(values)), shapes
-        frequencies, shapes = nan_unless_natural(mass, stiffness, found)
     else:
-        frequencies, shapes = _strain_modes(strains, mass)
+        found = _strain_modes(strains, mass)
+    frequencies, shapes = nan_unless_natural(*matrices, found)
     largest = jnp.argmax(jnp.abs(shapes), 0)
     shapes = shapes * jnp.sign(jnp.take_along_axis(shapes, largest[None, :], 0))
     power = jnp.sum(shapes * (damping @ shapes), 0)

@@ -8,7 +8,7 @@ from scipy.sparse import csc_array, diags_array
 from .._quantity import Range, check_range
 from ..systems.chain import BeamChain
 from ..systems.roles import Linear
-from .linear_part import check_natural, linear_part
+from .linear_part import check_natural, check_not_gyroscopic, linear_part
 from .modal import natural_frequencies
 from .slicing import lowest_from
 
@@ -54,10 +54,11 @@ def _by_counting(system, count: int, shift: float) -> np.ndarray:
     system = system.assembled() if isinstance(system, BeamChain) else system
     sparse = system.sparse_matrices()
     if sparse is not None:
-        mass, _, stiffness = sparse
+        mass, damping, stiffness = sparse
     else:
-        mass, _, stiffness = (np.asarray(matrix) for matrix in system.matrices())
+        mass, damping, stiffness = (np.asarray(matrix) for matrix in system.matrices())
         check_natural(mass, stiffness)
+    check_not_gyroscopic(damping, mass)
     # Scaled by the masses, so that light bodies and heavy ones count alike.
     scale = diags_array(1 / np.sqrt(mass.diagonal()))
     mass, stiffness = (csc_array(scale @ csc_array(m) @ scale) for m in (mass, stiffness))

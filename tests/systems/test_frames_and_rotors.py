@@ -123,6 +123,27 @@ def test_the_spin_does_no_work_and_has_a_slope():
     assert abs(float(slope)) == pytest.approx(0.06, rel=1e-14)
 
 
+def test_what_spins_has_no_natural_frequencies_as_it_has_at_rest():
+    still = np.asarray(jv.natural_frequencies(rotor(0.0)))
+    k11, k12, k22 = 12 * EJ / LENGTH**3, 6 * EJ / LENGTH**2, 4 * EJ / LENGTH
+    squares = scipy.linalg.eigh(
+        [[k11, k12], [k12, k22]], np.diag([5.0, 0.03]), eigvals_only=True
+    )
+    np.testing.assert_allclose(still, np.repeat(np.sqrt(squares), 2), rtol=1e-8)
+    for verb in (jv.natural_frequencies, jv.natural_modes, jv.modes.lowest_frequencies):
+        with pytest.raises(
+            ValueError, match=r"damping has a gyroscopic part.*damped_modes"
+        ):
+            verb(rotor(80.0), *([2] if verb is jv.modes.lowest_frequencies else []))
+
+    def frequencies(spin):
+        return jv.natural_frequencies(jv.replace(rotor(80.0), {"modules.disc.spin": spin}))
+
+    found = jax.jit(jax.vmap(frequencies))(jnp.asarray([0.0, 80.0]))
+    np.testing.assert_allclose(found[0], still, rtol=1e-12)
+    assert np.isnan(found[1]).all()
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [
