@@ -8,9 +8,10 @@ from scipy.integrate import solve_ivp
 
 import jaxvib as jv
 from jaxvib.cli import main
+from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.run import ready
 from jaxvib.studies.run.execute import build
-from jaxvib.studies.run.study import load
+from jaxvib.studies.run.study import load, load_text
 from jaxvib.studies.systems.assembly import module_tables
 
 MODES = ready.folder() / "tower_modes.toml"
@@ -256,3 +257,31 @@ def test_a_motion_that_is_none_is_refused(change, message):
 def test_a_freedom_that_is_not_there_is_named(where):
     with pytest.raises(ValueError, match="degree of freedom 'rof'; did you mean 'roof'"):
         build(load(MOTION, [f"analysis.{where}"]))
+
+
+SPINNING = """
+system.kind = "assembly"
+analysis.kind = "natural_modes"
+
+[system.modules]
+rotor = { module = "spinning_disc", mass = 2.0, diametral_inertia = 0.3, polar_inertia = 0.5, spin = 40.0 }
+ground-rotor.x = { module = "spring", stiffness = 200.0 }
+ground-rotor.y = { module = "spring", stiffness = 200.0 }
+ground-rotor.angle_x = { module = "angular_spring", stiffness = 700.0 }
+ground-rotor.angle_y = { module = "angular_spring", stiffness = 700.0 }
+"""  # noqa: E501
+
+
+def test_a_disc_that_spins_has_the_whirls_of_the_closed_form():
+    study = load_text(SPINNING)
+    kind = ANALYSES["natural_modes"]
+    fields = kind.compute(build(study), {}, study.analysis, study.run, lambda done: None)
+    assert np.isnan(fields["frequencies"].values).all()
+    half, still = 40 * 0.5 / (2 * 0.3), 700 / 0.3
+    whirls = np.sqrt(half**2 + still) + np.array([-half, half])
+    found = fields["damped_frequencies"].values[0]
+    expected = [10.0, 10.0, *whirls]
+    np.testing.assert_allclose(np.sort(found[found > 0]), expected, rtol=1e-10)
+    lines = kind.summary(lambda name: fields[name].values, study)
+    assert lines[-1].startswith("no modes   1 samples spin")
+    assert not any("unstable" in line for line in lines)

@@ -28,9 +28,11 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
 def summary(read: Callable, study) -> list[str]:
     """Return the lowest modes of the first sample and what holds their energy."""
     frequencies, ratios = read("frequencies"), read("damping_ratios")
+    missing = np.isnan(frequencies)
+    spins = missing.all(1) & np.isfinite(read("damped_frequencies")).any(1)
     names = study.axes
     lines = []
-    for mode in range(min(_LISTED, frequencies.shape[1])):
+    for mode in range(0 if spins.all() else min(_LISTED, frequencies.shape[1])):
         module = names["module"][int(read("potential_shares")[0, :, mode].argmax())]
         freedom = names["freedom"][int(read("kinetic_shares")[0, :, mode].argmax())]
         spread = _spread(frequencies[:, mode])
@@ -38,8 +40,11 @@ def summary(read: Callable, study) -> list[str]:
             f"mode {mode + 1}     {spread} rad/s, damping ratio {ratios[0, mode]:.3g}, "
             f"most strained {module}, most moving {freedom}"
         )
-    falling = int(np.isnan(frequencies).any(1).sum())
+    falling = int((missing.any(1) & ~spins).sum())
     lines += [f"unstable   {falling} samples fall over (no real frequency)"] * bool(falling)
+    if spins.any():
+        what = "spin, or fall over in every mode: see damped_frequencies"
+        lines.append(f"no modes   {spins.sum()} samples {what}")
     return lines
 
 
