@@ -69,8 +69,11 @@ def test_inside_a_cycle_that_repels_motions_come_to_rest():
 
 @pytest.mark.slow
 def test_states_at_rest_that_do_not_attract_are_no_attractors():
-    """Without rotation a cycle is a circle of equilibria, each neutral along it."""
-    found = basins(jv.replace(circles(1.0), {"w": 0.0}), BOX[:4], period=2.0)
+    """Of x' = -k x, y' = 0 each motion stays on its line and ends at x = 0: closed form."""
+    line = jv.autonomous_system(
+        lambda x, p: [-p["k"] * x[0], 0.0 * x[1]], parameters={"k": 1.0}, dimension=2
+    )
+    found = basins(line, BOX[:4], period=6.0)
     assert len(found.attractors.points) == 0
     assert (found.result == Reason.UNSETTLED).all()
 
