@@ -303,7 +303,7 @@ def contact_step(motion: Motion, lane, end, accuracy, rate, longest, speed, size
         known = depths[j], series.holding[i], lane.touching[j], speed / rate, rate * pace
         signals[j] = signal_of(motion.contacts[j], series.position, *known)
     holds = series.holding[len(motion.hard) :]
-    limits = limit_sizes(motion, lane, rate, sizes)
+    limits = limit_sizes(motion, lane, rate, sizes) if motion.frictions else []
     if motion.frictions:
         known = series.velocity, holds, series.friction_series.normals, limits
         signals += friction_signals(motion, lane, *known, speed, rate * pace)
