@@ -114,17 +114,23 @@ def solve(
     its state and says why in `result`.
     """
 
+    def tolerated(numbers):
+        return tolerance._replace(rtol=numbers[0], longest=numbers[1])
+
     @jax.custom_jvp
-    def run(state, parameters, t0, t1):
-        return _run(problem, state, parameters, t0, t1, tolerance)
+    def run(state, parameters, t0, t1, numbers):
+        return _run(problem, state, parameters, t0, t1, tolerated(numbers))
 
     def rule(primals, tangents):
-        return _tangent(problem, tolerance, primals, tangents)
+        *given, numbers = primals
+        return _tangent(problem, tolerated(numbers), given, tangents[:4])
 
     run.defjvp(rule, symbolic_zeros=True)
     start = jax.tree.map(jnp.asarray, (state, parameters))
-    times = [jnp.asarray(time, float) for time in (t0, t1)]
-    return run(*start, *times)
+    # Given and not closed over, as they may be traced where a scan is around.
+    numbers = tolerance.rtol, tolerance.longest
+    t0, t1, numbers = jax.tree.map(lambda x: jnp.asarray(x, float), (t0, t1, numbers))
+    return run(*start, t0, t1, numbers)
 
 
 def _run(problem, state, parameters, t0, t1, tolerance) -> Solution:

@@ -266,3 +266,24 @@ def test_motions_do_not_run_backwards():
     assert np.isnan(ends[0]).all()
     np.testing.assert_allclose(ends[1], state, rtol=1e-14)
     assert np.isfinite(ends[2]).all()
+
+
+def test_a_traced_tolerance_in_a_scan_has_derivatives_under_jit():
+    """Checked against d/dk of e^(-k t)."""
+    decay = jv.forced_system(
+        lambda t, x, p: [-p["k"] * x[0]], parameters={"k": 0.7}, period=1.0, dimension=1
+    )
+    times = jnp.array([0.5, 1.3])
+
+    def states(k, rtol):
+        system = jv.replace(decay, {"k": k})
+
+        def go(state, time):
+            return state, solve_system(
+                system, state, 0.0, time, rtol=rtol, engine="diffrax"
+            ).state[0]
+
+        return jax.lax.scan(go, jnp.ones(1), times)[1]
+
+    slopes = jax.jit(jax.jacfwd(states))(0.7, 1e-10)
+    np.testing.assert_allclose(slopes, -times * jnp.exp(-0.7 * times), rtol=1e-9)
