@@ -246,6 +246,7 @@ def test_a_tower_that_is_pushed_moves_as_an_independent_integration(tmp_path):
         ("analysis.displacement={}", "nothing moves"),
         ("analysis.force.frequency=0.0", "analysis.force.frequency = 0"),
         ("analysis.displacement={roof='far'}", "analysis.displacement"),
+        ("analysis.force.amplitude='2 N'", 'analysis.force.amplitude = "2 N"'),
     ],
 )
 def test_a_motion_that_is_none_is_refused(change, message):

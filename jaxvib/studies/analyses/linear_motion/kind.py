@@ -17,7 +17,7 @@ class Harmonic(Table):
         "the degree of freedom that it acts on; none without a force", None,
         allowed="the name of a degree of freedom",
     )  # fmt: skip
-    amplitude: float = option("0-peak", 1.0, unit="N")
+    amplitude: float = option("0-peak, N, or N m on an angle", 1.0)  # in plain numbers
     frequency: float = option("angular frequency", 1.0, gt=0.0, unit="rad/s")
     phase: float = option("phase at t = 0", 0.0, unit="rad")
 
