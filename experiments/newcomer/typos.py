@@ -91,7 +91,7 @@ TYPOS_OF_ALL_KINDS = (
     Typo("log_bounds = [0.5, 30.0]", "log_bounds = [-0.5, 30.0]", ("-0.5",), "duffing"),
     Typo('["0.08 Hz", "0.4 Hz"]', '["0.08 Hzz", "0.4 Hz"]', ("Hzz", "Hz"), "duffing"),
     Typo('["0.08 Hz", "0.4 Hz"]', '["0.08 mm", "0.4 mm"]', ("mm", "rad/s"), "duffing"),
-    Typo('units = ["Hz", "mm"]', 'units = ["Hz", "mmm"]', ("mmm",), "duffing"),
+    Typo('units = ["Hz"]', 'units = ["Hz", "mmm"]', ("mmm",), "duffing"),
     Typo('method = "random"', 'method = "radom"', ("radom", "random"), "duffing"),
     Typo('contact = "linear"', 'contact = "liner"', ("linear",), "basins"),
     Typo("grid.body = [", "grid.bdy = [", ("bdy", "body"), "basins", built=True),
