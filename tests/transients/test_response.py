@@ -1,5 +1,7 @@
 """Checked against: closed forms of an oscillator, scipy, and diffrax."""
 
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -161,41 +163,54 @@ def test_of_a_step_all_derivatives_are_the_closed_ones():
     np.testing.assert_allclose(slopes * stiffness, exact, rtol=1e-7)
 
 
+FIELDS = ("highest", "lowest", "peak_time", "state", "max_contact_force", "extreme",
+          "first_passage")  # fmt: skip
+
+
+def rattling(numbers, engine, fields=FIELDS):
+    """Return numbers of a response of bodies that collide many times."""
+    law = COLLIDING.load
+    load = eqx.tree_at(
+        lambda law: (law.cosine, law.sine),
+        law,
+        (law.cosine * numbers[0], law.sine * numbers[0]),
+    )
+    changed = jv.replace(
+        COLLIDING.with_law(0, load), {"attached.frequency": numbers[1], "gap": numbers[2]}
+    )
+    answer = jv.response(
+        changed, 3.0, rtol=1e-10, engine=engine,
+        limits=[Limit(jnp.array([1.0, -1.0]), 0.05)],
+    )  # fmt: skip
+    return jnp.concatenate([getattr(answer, name) for name in fields])
+
+
+COLLIDING, NUMBERS = damper(1), jnp.array([1.0, 5.646, 0.01])
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["event", "diffrax"])
-def test_with_contacts_derivatives_are_differences_forward_and_reverse(engine):
-    system, span = damper(1), 3.0
-    fields = ("highest", "lowest", "peak_time", "state", "max_contact_force", "extreme",
-              "first_passage")  # fmt: skip
-    if engine == "event":  # steps have no derivatives of means
-        fields += ("mean", "mean_square", "mean_square_velocity")
-
-    def found(numbers):
-        load = eqx.tree_at(
-            lambda law: (law.cosine, law.sine),
-            system.load,
-            (system.load.cosine * numbers[0], system.load.sine * numbers[0]),
-        )
-        changed = jv.replace(
-            system.with_law(0, load), {"attached.frequency": numbers[1], "gap": numbers[2]}
-        )
-        answer = jv.response(
-            changed, span, rtol=1e-10, engine=engine,
-            limits=[Limit(jnp.array([1.0, -1.0]), 0.05)],
-        )  # fmt: skip
-        return jnp.concatenate([getattr(answer, name) for name in fields])
-
-    numbers, value = jnp.array([1.0, 5.646, 0.01]), jax.jit(found)
-    forward = jax.jit(jax.jacfwd(found))(numbers)
+def test_with_contacts_derivatives_are_differences_forward_and_reverse():
+    fields = (*FIELDS, "mean", "mean_square", "mean_square_velocity")
+    found = functools.partial(rattling, engine="event", fields=fields)
+    value, forward = jax.jit(found), jax.jit(jax.jacfwd(found))(NUMBERS)
     for i, step in enumerate((1e-4, 1e-4, 1e-6)):
         moved = np.zeros(3)
         moved[i] = step
-        ends = [np.asarray(value(numbers + k * moved)) for k in (-2, -1, 1, 2)]
+        ends = [np.asarray(value(NUMBERS + k * moved)) for k in (-2, -1, 1, 2)]
         slope = (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * step)
         np.testing.assert_allclose(forward[:, i], slope, rtol=1e-5, atol=1e-7)
-    if engine == "event":
-        reverse = jax.jit(jax.jacrev(found))(numbers)
-        np.testing.assert_allclose(reverse, forward, rtol=1e-9, atol=1e-9)
+    reverse = jax.jit(jax.jacrev(found))(NUMBERS)
+    np.testing.assert_allclose(reverse, forward, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.slow
+def test_derivatives_by_steps_are_those_by_events():
+    """Steps have none of means. Their differences are their tolerance over the change."""
+    by_steps, by_events = (
+        jax.jit(jax.jacfwd(functools.partial(rattling, engine=engine)))(NUMBERS)
+        for engine in ("diffrax", "event")
+    )
+    np.testing.assert_allclose(by_steps, by_events, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
