@@ -1,19 +1,22 @@
 """Where a system rests under its weights and preloads, contacts closed or not."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from .._environment import require_float64
 from .._quantity import reported
 from .._reported import Reported
 from ..ensemble import Reason, raise_if_empty
+from ..systems.friction import sliding_share, sticking_limit
 from ..systems.impact import EquationOfMotion, ImpactSystem
 from ..systems.loads import changing
+from ..systems.roles import force_of
 from .implicit import implicit_root
 
 # Each solves one linear system, and the damping falls tenfold in one at most: hundreds are
@@ -28,8 +31,9 @@ _GROWS, _SHRINKS = 4.0, 0.1
 class StaticEquilibrium(Reported):
     """A state at rest in which all forces balance, and those of the contacts.
 
-    `state`, `contact_force` and `penetration` are differentiable with respect to every
-    parameter of the system; which contacts are closed stays as it is.
+    `state` and the forces are differentiable with respect to every parameter of the system;
+    which contacts are closed, and which frictions stick, stays as it is. `friction_force`:
+    R of `CoulombFriction`, what each bears, beside what it could, the `friction_limit`.
 
     >>> weight = jv.AppliedLoad([0.0, 1.0], jv.ConstantLoad(1.0))
     >>> resting = jv.ImpactSystem(tower, contacts=stopped.contacts, loads=(weight,))
@@ -45,34 +49,66 @@ class StaticEquilibrium(Reported):
     closed: Bool[Array, " contacts"] = reported(
         "whether a contact bears a force", "", ("contact",)
     )
+    friction_force: Float[Array, " frictions"] = reported(
+        "force that a friction bears", "N", ("friction",)
+    )
+    friction_limit: Float[Array, " frictions"] = reported(
+        "largest force of sticking", "N", ("friction",)
+    )
     residual: Float[Array, ""] = reported("forces that are left, in parts of the largest")
     iterations: Int[Array, ""] = reported("steps of Newton's method")
     result: Int[Array, ""] = reported("reason code")
 
 
-def static_equilibrium(system: ImpactSystem, *, throw: bool = True) -> StaticEquilibrium:
+def static_equilibrium(
+    system: ImpactSystem,
+    start: Float[ArrayLike, " state"] | Sequence | None = None,
+    *,
+    throw: bool = True,
+) -> StaticEquilibrium:
     r"""Return where a system rests under its constant loads, if all others are taken off.
 
-    With the forces $F_c$ of elastic contacts and springs, and $\lambda$ of hard stops,
+    With the forces $F_c$ of elastic contacts and springs, $\lambda$ of hard stops and R of
+    dry frictions,
 
-    $$C q + \sum_c n_c F_c(n_c^T q - g_c) + \sum_j n_j \lambda_j = f, \qquad
-      \lambda_j \ge 0, \quad z_j \le 0, \quad \lambda_j z_j = 0.$$
+    $$C q + \sum_c n_c F_c(n_c^T q - g_c) + \sum_j n_j \lambda_j + \sum_f n_f R_f = f,
+      \qquad \lambda_j \ge 0, \quad z_j \le 0, \quad \lambda_j z_j = 0.$$
+
+    With friction it may rest in many places. Without a `start` this is the one where
+    frictions bear nothing. With one it is the one that is reached from there as slowly as
+    can be: a friction sticks where it is in `start`, whatever R that takes within its limit
+    $\mu_s N$, or slides only so far that it can stick,
+
+    $$|R_f| \le \mu_s N_f, \qquad R_f = \mu_s N_f\,\mathrm{sgn}\,d_f
+      \text{ where } d_f = n_f^T (q - q_0) \ne 0.$$
+
+    From far away on both sides that gives both ends of the places where a friction can
+    hold; a motion with inertia may end anywhere between them. On a belt that moves, R is
+    that of sliding on it.
 
     Solved by Newton's method on the contacts that are closed, as in an implicit step of
-    motion that is ever longer; whether a stop is closed is asked anew in each step (a
-    primal-dual active set). Works under `jit`, `vmap` and differentiation.
+    motion that is ever longer; whether a stop is closed, or a friction sticks, is asked
+    anew in each step (a primal-dual active set). Works under `jit`, `vmap` and
+    differentiation.
 
-    **Raises:** `ValueError` for a system that is not one of bodies with contacts, or has
-    dry friction, with which it rests in many places; `RuntimeError` with the reason where
-    a single call finds none, as of a body that nothing bears, unless `throw=False`.
+    **Arguments:** `start`: a state $(q_0, \dot q)$, (2n,), of which velocities are of no
+    account. **Raises:** `ValueError` for a system that is not one of bodies with contacts,
+    a start of another shape, or one without frictions that could hold it; `RuntimeError`
+    with the reason where a single call finds none, as of a body that nothing bears, or that
+    two frictions hold in the same direction, unless `throw=False`.
 
     **Source:** Kelley and Keyes, *SIAM J. Numer. Anal.* 35 (1998) 508; Hintermueller, Ito
-    and Kunisch, *SIAM J. Optim.* 13 (2002) 865.
+    and Kunisch, *SIAM J. Optim.* 13 (2002) 865; Leine and van de Wouw, *Stability and
+    Convergence of Mechanical Systems with Unilateral Constraints* (2008), chapter 6.
 
     >>> weight = jv.AppliedLoad([0.0, 1.0], jv.ConstantLoad(9.0))
     >>> resting = jv.ImpactSystem(tower, contacts=stopped.contacts, loads=(weight,))
     >>> bool(jv.static_equilibrium(resting).closed[0])
     True
+    >>> pad = jv.CoulombFriction([1.0, 0.0], force=2.0)
+    >>> rubbing = jv.ImpactSystem(tower, loads=(weight,), frictions=(pad,))
+    >>> jv.static_equilibrium(rubbing, [0.0, 0.0, 0.0, 0.0]).friction_force.tolist()
+    [2]
     """
     require_float64()
     equation = eqx.filter_eval_shape(lambda s: s.equation(), system)
@@ -81,8 +117,14 @@ def static_equilibrium(system: ImpactSystem, *, throw: bool = True) -> StaticEqu
             f"static_equilibrium of {type(system).__name__}; allowed: bodies with contacts "
             "and loads; of an autonomous field: equilibrium"
         )
-    _refuse_frictions(equation)
-    found = _found(system)
+    if start is not None:
+        if not equation.frictions:
+            raise ValueError("start of a system without dry friction; allowed: None, as "
+                             "nothing holds it there")  # fmt: skip
+        start, wanted = jnp.asarray(start, float), 2 * equation.stiffness.shape[0]
+        if start.shape != (wanted,):
+            raise ValueError(f"start has shape {start.shape}; allowed: ({wanted},)")
+    found = _found(system, start)
     raise_if_empty("static_equilibrium", throw, found.result, found.state)
     return found
 
@@ -90,7 +132,8 @@ def static_equilibrium(system: ImpactSystem, *, throw: bool = True) -> StaticEqu
 def gaps_from_equilibrium(system: ImpactSystem) -> ImpactSystem:
     """Return a system whose gaps, as they are given, count from its static equilibrium.
 
-    That is the one with all contacts open; gaps else count from where nothing is strained.
+    That is the one with all contacts open, in which frictions that stick bear nothing; gaps
+    else count from where nothing is strained.
     **Raises:** as `static_equilibrium`.
 
     >>> weight = jv.AppliedLoad([0.0, 1.0], jv.ConstantLoad(1.0))
@@ -98,8 +141,8 @@ def gaps_from_equilibrium(system: ImpactSystem) -> ImpactSystem:
     >>> round(float(jv.orbits.gaps_from_equilibrium(resting).contacts[0].gap), 5)
     0.015
     """
-    _refuse_frictions(system)
-    free = dataclasses.replace(system, contacts=())
+    alone = tuple(f for f in system.frictions if f.contact is None)
+    free = dataclasses.replace(system, contacts=(), frictions=alone)
     count = system.degrees_of_freedom
     place = static_equilibrium(free).state[:count]
     return eqx.tree_at(
@@ -109,20 +152,20 @@ def gaps_from_equilibrium(system: ImpactSystem) -> ImpactSystem:
     )
 
 
-def _refuse_frictions(system: ImpactSystem | EquationOfMotion) -> None:
-    if system.frictions:
-        raise ValueError(
-            "frictions hold a system in many places; allowed: a system without dry "
-            "friction, whose equilibrium is one of them"
-        )
+class _Held(NamedTuple):
+    """Which hard stops bear, which frictions stick, and how the others have slid."""
+
+    bears: Bool[Array, " hard"]
+    sticks: Bool[Array, " frictions"]
+    slid: Float[Array, " frictions"]
 
 
 class _Rest(NamedTuple):
-    """A place, the forces of hard stops, which of these bear, and how steps go on."""
+    """A place, the forces of stops and frictions, what holds, and how steps go on."""
 
     place: Float[Array, " n"]
-    forces: Float[Array, " hard"]
-    active: Bool[Array, " hard"]
+    forces: Float[Array, " holders"]
+    held: _Held
     damping: Float[Array, ""]
     left: Float[Array, ""]
     moved: Float[Array, ""]
@@ -130,9 +173,12 @@ class _Rest(NamedTuple):
 
 
 class _Statics:
-    """The balance of forces of an equation of motion, as accelerations."""
+    """The balance of forces of an equation of motion, as accelerations.
 
-    def __init__(self, equation: EquationOfMotion):
+    `start`: where frictions stick, a state; None where they are to bear nothing.
+    """
+
+    def __init__(self, equation: EquationOfMotion, start):
         hard = equation.hard_contacts()
         pairs = list(zip(equation.contacts, equation.contact_responses, strict=True))
         stops = [pair for pair, is_hard in zip(pairs, hard, strict=True) if is_hard]
@@ -143,30 +189,95 @@ class _Statics:
             for load, response in zip(equation.loads, equation.load_responses, strict=True)
             if id(load) not in moving
         ]
-        none = jnp.zeros((0, equation.stiffness.shape[0]))
+        self.equation, self.offset = equation, equation.offset
         self.soft = eqx.tree_at(
-            lambda e: (e.contacts, e.contact_responses, e.loads, e.load_responses),
+            lambda e: (
+                e.contacts, e.contact_responses, e.loads, e.load_responses, e.frictions,
+                e.friction_responses,
+            ),
             equation,
-            (*_apart(others), *_apart(steady)),
-        )
-        self.directions = jnp.stack([c.direction for c, _ in stops]) if stops else none
-        self.responses = jnp.stack([r for _, r in stops]) if stops else none
-        self.gaps = jnp.stack([c.gap for c, _ in stops]) if stops else jnp.zeros(0)
-        self.offset = equation.offset
+            (*_apart(others), *_apart(steady), (), ()),
+        )  # fmt: skip
+        frictions = equation.frictions
+        holders = [*[contact for contact, _ in stops], *frictions]
+        responses = [*[r for _, r in stops], *equation.friction_responses]
+        none = jnp.zeros((0, equation.stiffness.shape[0]))
+        self.directions = _rows([h.direction for h in holders], none)
+        self.responses = _rows(responses, none)
+        self.stops = len(stops)
+        self.at = _rows([contact.gap for contact, _ in stops], none[:, 0])
+        belts = _rows([friction.speed for friction in frictions], none[:, 0])
+        # A body at rest on a belt that moves slides on it, always the same way.
+        self.still, self.onward = belts == 0, -jnp.sign(belts)
+        self.pressing = equation.pressing_contacts()
+        self.may_stick = start is not None
+        if start is not None:
+            place = jnp.split(start, 2)[0] - self.offset
+            self.at = jnp.concatenate([self.at, self.directions[self.stops :] @ place])
+        else:
+            self.at = jnp.concatenate([self.at, jnp.zeros_like(belts)])
+
+    def begun(self) -> _Held:
+        """Return what holds at first: no stop, and each friction that may."""
+        sticks = self.still & self.may_stick
+        slid = jnp.where(self.still, 0.0, self.onward)
+        return _Held(jnp.zeros(self.stops, bool), sticks, slid)
+
+    def next(self, rest: _Rest, shift) -> _Held:
+        """Return what holds from now on; `shift`: what moves a body by a meter, N."""
+        away, stops = self.away(rest.place), self.stops
+        own = jnp.sum(self.directions * self.responses, axis=1)
+        bears = (away + rest.forces * own / shift)[:stops] > 0
+        _, sticks, slid = rest.held
+        if not self.may_stick:
+            return _Held(bears, sticks, slid)
+        needed = rest.forces[stops:]
+        over = sticks & (jnp.abs(needed) > self.limits(rest.place) * (1 + _BALANCED))
+        # Without it the force turns the body back to where it would stick.
+        back = ~sticks & self.still & (slid * away[stops:] < 0)
+        slid = jnp.where(over, jnp.sign(needed), jnp.where(back, 0.0, slid))
+        return _Held(bears, (sticks & ~over) | back, slid)
 
     def free(self, place):
-        """Return the accelerations of a place at rest, without hard stops."""
+        """Return the accelerations of a place at rest, without stops and frictions."""
         state = jnp.concatenate([place + self.offset, jnp.zeros_like(place)])
         return jnp.split(self.soft.vector_field(0.0, state), 2)[1]
 
-    def depths(self, place):
-        """Return the penetrations of the hard stops, m."""
-        return self.directions @ place - self.gaps
+    def away(self, place):
+        """Return the penetration of each hard stop and what each friction slid, m."""
+        return self.directions @ place - self.at
 
-    def balance(self, place, forces, active):
-        """Return what must be 0: accelerations, and z or the force of each stop."""
+    def limits(self, place):
+        """Return the largest force of sticking of each friction, N, of sliding on belts."""
+        return self._taken(place, lambda f: jnp.where(
+            f.speed == 0, sticking_limit(f), sliding_share(f, f.speed)))  # fmt: skip
+
+    def sticking_limits(self, place):
+        """Return the largest force of sticking of each friction, N."""
+        return self._taken(place, sticking_limit)
+
+    def _taken(self, place, share):
+        taken = []
+        for friction, j in zip(self.equation.frictions, self.pressing, strict=True):
+            pressed = 1.0
+            if j is not None:
+                contact = self.equation.contacts[j]
+                depth = contact.direction @ place - contact.gap
+                pressed = force_of(contact.law, depth, jnp.zeros_like(depth))
+            taken.append(share(friction) * pressed)
+        return _rows(taken, jnp.zeros(0))
+
+    def balance(self, root, held: _Held):
+        """Return what must be 0: accelerations, and of each holder its place or force."""
+        place, forces = jnp.split(root, [self.offset.shape[0]])
         left = self.free(place) - forces @ self.responses
-        return jnp.concatenate([left, jnp.where(active, self.depths(place), forces)])
+        borne = jnp.concatenate([jnp.zeros(self.stops), held.slid * self.limits(place)])
+        holds = jnp.concatenate([held.bears, held.sticks])
+        return jnp.concatenate([left, jnp.where(holds, self.away(place), forces - borne)])
+
+
+def _rows(rows, none):
+    return jnp.stack(rows) if rows else none
 
 
 def _apart(pairs):
@@ -174,48 +285,52 @@ def _apart(pairs):
 
 
 @eqx.filter_jit
-def _found(system) -> StaticEquilibrium:
+def _found(system, start) -> StaticEquilibrium:
     leaves, static = eqx.partition(system, eqx.is_inexact_array)
 
-    def statics_of(leaves):
-        return _Statics(eqx.combine(leaves, static).equation())
+    def statics_of(leaves, start):
+        return _Statics(eqx.combine(leaves, static).equation(), start)
 
-    last, scale = _solved(statics_of(jax.tree.map(jax.lax.stop_gradient, leaves)))
+    known = jax.tree.map(jax.lax.stop_gradient, (leaves, start))
+    last, scale = _solved(statics_of(*known))
     size = last.place.shape[0]
 
     def residual(root, known):
-        leaves, active = known
-        return statics_of(leaves).balance(root[:size], root[size:], active > 0)
+        leaves, start, (bears, sticks, slid) = known
+        return statics_of(leaves, start).balance(root, _Held(bears > 0, sticks > 0, slid))
 
+    held = jax.tree.map(lambda flags: flags.astype(float), last.held)
     root = jnp.concatenate([last.place, last.forces])
-    root = implicit_root(residual, root, (leaves, last.active.astype(float)))
+    root = implicit_root(residual, root, (leaves, start, held))
     good = last.left <= _BALANCED**0.5 * scale
     finite = jnp.all(jnp.isfinite(root))
     code = jnp.where(good, Reason.SUCCESS, Reason.ITERATION_LIMIT)
     code = jnp.where(finite, code, Reason.DIVERGED).astype(jnp.int32)
     root = jnp.where(code == Reason.SUCCESS, root, jnp.nan)
-    equation = system.equation()
+    statics = statics_of(leaves, start)
+    equation, holding = statics.equation, root[size:]
     # NaN in all of it where there is none.
     state = jnp.concatenate([root[:size] + equation.offset, 0.0 * root[:size]])
     depths = equation.penetrations(state)
     forces, number = equation.contact_forces(depths, jnp.zeros_like(depths)), 0
     for j, hard in enumerate(equation.hard_contacts()):
         if hard:
-            forces, number = forces.at[j].set(root[size + number]), number + 1
-    closed = forces > 0
-    left = last.left / scale
-    return StaticEquilibrium(state, forces, depths, closed, left, last.iterations, code)
+            forces, number = forces.at[j].set(holding[number]), number + 1
+    return StaticEquilibrium(
+        state, forces, depths, forces > 0, holding[number:],
+        statics.sticking_limits(root[:size]), last.left / scale, last.iterations, code,
+    )  # fmt: skip
 
 
 def _solved(statics: _Statics):
     """Return the last step, and the size of the accelerations that balance in it."""
-    size = statics.offset.shape[0]
-    count = statics.gaps.shape[0]
+    size, count = statics.offset.shape[0], statics.at.shape[0]
     slopes = jax.jacfwd(statics.free)
     start = jnp.zeros(size)
     pulled = jnp.max(jnp.abs(statics.free(start)), initial=0.0)
     stiffness = jnp.max(jnp.abs(jnp.diagonal(slopes(start))), initial=0.0)
     damping = jnp.where(stiffness > 0, stiffness, 1.0)
+    damped = jnp.concatenate([jnp.ones(size), jnp.zeros(count)])
 
     def scale_of(place, forces):
         terms = jnp.abs(slopes(place)) @ jnp.abs(place) + jnp.abs(statics.free(place))
@@ -224,27 +339,20 @@ def _solved(statics: _Statics):
         return jnp.maximum(jnp.max(terms + held, initial=0.0) + pulled, least)
 
     def step(rest: _Rest) -> _Rest:
-        free, slope = statics.free(rest.place), slopes(rest.place)
-        depths = statics.depths(rest.place)
         # A force and the depth that a stiffness of the bodies' own would take it to.
-        held = jnp.sum(statics.directions * statics.responses, axis=1)
-        active = depths + rest.forces * held / rest.damping > 0
-        matrix = jnp.zeros((size + count, size + count))
-        matrix = matrix.at[:size, :size].set(rest.damping * jnp.eye(size) - slope)
-        matrix = matrix.at[:size, size:].set(statics.responses.T)
-        rows = jnp.where(active[:, None], statics.directions, 0.0)
-        matrix = matrix.at[size:, :size].set(rows)
-        matrix = matrix.at[size:, size:].set(jnp.diag(jnp.where(active, 0.0, 1.0)))
-        wanted = jnp.concatenate([free, jnp.where(active, -depths, 0.0)])
-        found = jnp.linalg.solve(matrix, wanted)
-        place, forces = rest.place + found[:size], found[size:]
-        left = jnp.max(jnp.abs(statics.free(place) - forces @ statics.responses))
+        held = statics.next(rest, rest.damping)
+        root = jnp.concatenate([rest.place, rest.forces])
+        matrix = jnp.diag(rest.damping * damped) - jax.jacfwd(statics.balance)(root, held)
+        change = jnp.linalg.solve(matrix, statics.balance(root, held))
+        place, forces = jnp.split(root + change, [size])
+        left = jnp.max(jnp.abs(statics.balance(root + change, held)[:size]), initial=0.0)
         grown = jnp.clip(left / jnp.maximum(rest.left, 1e-300), _SHRINKS, _GROWS)
-        moved = jnp.max(jnp.abs(found[:size]), initial=0.0)
-        changed = jnp.any(active != rest.active)
+        moved = jnp.max(jnp.abs(change[:size]), initial=0.0)
+        pairs = zip(held, rest.held, strict=True)
+        changed = jnp.any(jnp.concatenate([new != old for new, old in pairs]))
         moved = jnp.where(changed, jnp.inf, moved)
         count_now = rest.iterations + 1
-        return _Rest(place, forces, active, rest.damping * grown, left, moved, count_now)
+        return _Rest(place, forces, held, rest.damping * grown, left, moved, count_now)
 
     def unfinished(rest: _Rest):
         still = rest.moved <= _BALANCED * jnp.max(jnp.abs(rest.place), initial=0.0)
@@ -252,9 +360,7 @@ def _solved(statics: _Statics):
         finite = jnp.all(jnp.isfinite(rest.place))
         return ~done & finite & (rest.iterations < _MOST_ITERATIONS)
 
-    none = jnp.zeros(count)
-    first = _Rest(
-        start, none, none > 0, damping, pulled, jnp.asarray(jnp.inf), jnp.asarray(0)
-    )
+    begun, far = statics.begun(), jnp.asarray(jnp.inf)
+    first = _Rest(start, jnp.zeros(count), begun, damping, pulled, far, jnp.asarray(0))
     last = jax.lax.while_loop(unfinished, step, first)
     return last, scale_of(last.place, last.forces)

@@ -66,7 +66,7 @@ def test_under_a_constant_normal_force_it_is_the_constant_friction(law, depth):
 
 def test_statics_say_where_a_block_rests_that_friction_then_holds():
     still, _ = rests_on(jv.LinearContact(1e3), 0.01, push=4.9)
-    rest = jv.static_equilibrium(dataclasses.replace(still, frictions=()))
+    rest = jv.static_equilibrium(still)
     np.testing.assert_allclose(rest.contact_force, [10.0], rtol=1e-12)
     np.testing.assert_allclose(jv.flow(still, rest.state, 0.0, 9.0), rest.state, atol=1e-15)
     torn = block(jv.LinearContact(1e3), lift=0.0, push=5.1)
