@@ -9,8 +9,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, Real
+from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
+from .._arrays import is_known
 from .._quantity import Range, check_range, reported
 from ..dynamics.step_polynomial import step_polynomial
 from ..systems.loads import Load, RecordLoad
@@ -20,6 +21,11 @@ from ..systems.loads import Load, RecordLoad
 _LOOK = 0.5
 _FREE = 16  # looks at one turn of the free motion that is left
 _MOST_PIECES = 1_000_000  # of a law: against breaks without end
+_LONG_AGO = 1e15  # s: before any law begins
+# A wave turns by this much, rad, from point to point at most: a line between them is wrong
+# by (1/4)^2/8 of it, and what half the points change tells of the rest.
+_TURN = 0.25
+_MOST_POINTS = 10_000_000  # of a law: an array of them is 80 MB
 
 
 class ShockSpectrum(eqx.Module):
@@ -70,12 +76,15 @@ def shock_spectrum(
     shock and of the free motion after it. Works under `jit`, `vmap` and differentiation
     by what is no time.
 
-    **Arguments:** `law`: of the acceleration; a linear record's points are its own, of
-    another law there are so many `points` of each piece between two breaks; `duration` of
-    the shock (s), up to the last break unless given; `frequencies`: natural ones, rad/s,
+    **Arguments:** `law`: of the acceleration, from 0 on, or from its first break where it
+    begins before; a linear record's points are its own, of another law there are so many
+    `points` of each piece between two breaks, or more where its waves ask for them;
+    `duration`: the time up to which the shock lasts (s), its last break unless given, after
+    which nothing may be left of it; `frequencies`: natural ones, rad/s, shape (n,),
     known numbers; `damping_ratio`: $\zeta$ in [0, 1). **Raises:** `ValueError` for an
-    argument out of its range, or a shock whose end is not known. **Source:** ISO 18431-4
-    (2007); Smallwood, *Shock and Vibration Bulletin* 51 (1981) 279.
+    argument out of its range, or a shock whose end is not known; what traced numbers hide
+    of that is NaN. **Source:** ISO 18431-4 (2007); Smallwood, *Shock and Vibration
+    Bulletin* 51 (1981) 279.
 
     >>> shock = jv.PulseLoad("half_sine", amplitude=490.5, start=0.0, duration=0.011)
     >>> print(jv.shock_spectrum(shock, [460.0], damping_ratio=0.05).maximax)
@@ -84,14 +93,20 @@ def shock_spectrum(
     check_range("frequencies", frequencies, "rad/s", Range(above=0.0))
     check_range("damping_ratio", damping_ratio, "", Range(at_least=0.0, below=1.0))
     check_range("points", points, "", Range(at_least=2))
+    if duration is not None:
+        check_range("duration", duration, "s", Range(above=0.0))
     if isinstance(frequencies, jax.core.Tracer):
         raise ValueError("frequencies are traced; allowed: known numbers, rad/s")
     frequencies = np.asarray(frequencies, float)
-    fastest = float(np.max(frequencies))
+    if frequencies.ndim != 1 or not frequencies.size:
+        raise ValueError(f"frequencies have shape {frequencies.shape}; allowed: (n,)")
     with jax.ensure_compile_time_eval():  # times are known numbers, under `jit` too
         ends = _ends(law, duration)
-    record = isinstance(law, RecordLoad) and law.interpolation == "linear"
-    times, middles = _times(ends, 1 if record else points)
+        ended = _ended(law, ends) if duration is None else jnp.asarray(True)
+        record = isinstance(law, RecordLoad) and law.interpolation == "linear"
+        points, enough = (1, jnp.asarray(True)) if record else _points(law, ends, points)
+    times, middles = _times(ends, points)
+    fastest = float(np.max(frequencies))
     looks = max(1, math.ceil(fastest * float(np.max(np.diff(times))) / _LOOK))
     ratio = jnp.asarray(damping_ratio, float)
     found = _spectrum(law, times, middles, frequencies, ratio, looks)
@@ -101,14 +116,15 @@ def shock_spectrum(
         coarse = _times(ends, max(1, points // 2))
         other = _spectrum(law, *coarse, frequencies, ratio, 2 * looks)
     error = jnp.abs(other.maximax - found.maximax)
-    return eqx.tree_at(lambda s: s.error, found, error)
+    known = jax.tree.map(lambda x: jnp.where(ended & enough, x, jnp.nan), (found, error))
+    given = jnp.asarray(frequencies), known[1]
+    return eqx.tree_at(lambda s: (s.frequencies, s.error), known[0], given)
 
 
 def _ends(law: Load, duration: float | None) -> np.ndarray:
-    """Return the breaks of a law from its first one, or from 0, to the shock's end."""
-    begin = 0.0
+    """Return the breaks of a law, and 0, from where it begins to the shock's end."""
     breaks = []
-    time = -1e-12
+    time = -1e-12 if law.repeats else -_LONG_AGO
     while len(breaks) < _MOST_PIECES:
         found = law.next_break(jnp.asarray(time))
         if isinstance(found, jax.core.Tracer):
@@ -119,13 +135,48 @@ def _ends(law: Load, duration: float | None) -> np.ndarray:
         if duration is None and law.repeats:
             break
         breaks.append(time)
-    last = duration if duration is not None else (breaks[-1] if breaks else begin)
-    ends = np.unique([begin, *(b for b in breaks if b > 0), last])
-    if last <= 0 or ends.size < 2:
+    last = duration if duration is not None else (breaks[-1] if breaks else 0.0)
+    ends = np.unique([time for time in (0.0, *breaks, last) if time <= last])
+    if ends.size < 2:
         raise ValueError(
             f"the end of a shock of {type(law).__name__} is not known; allowed: a duration"
         )
     return ends
+
+
+def _ended(law: Load, ends: np.ndarray) -> Bool[Array, ""]:
+    """Return whether nothing is left of a law after its last break.
+
+    **Raises:** `ValueError` where it is known that something is.
+    """
+    left = law.force(jnp.asarray(ends[-1] + (ends[-1] - ends[0])))
+    if is_known(left) and left != 0:
+        raise ValueError(
+            f"{float(left):g} m/s^2 of {type(law).__name__} is left after its last break: "
+            "the end of the shock is not known; allowed: a duration"
+        )
+    return left == 0
+
+
+def _points(law: Load, ends: np.ndarray, points: int) -> tuple[int, Bool[Array, ""]]:
+    """Return how many steps a piece of a law is to have, and whether they are enough.
+
+    They are as many as its waves ask for, unless those are traced. **Raises:**
+    `ValueError` for more of them than there is memory for.
+    """
+    fastest = law.fastest()
+    if fastest is None:
+        return points, jnp.asarray(True)
+    longest = float(np.max(np.diff(ends)))
+    if is_known(fastest):
+        asked = float(fastest) * longest / _TURN
+        if asked * ends.size > _MOST_POINTS:
+            raise ValueError(
+                f"waves of {float(fastest):g} rad/s over {longest:g} s ask for {asked:.2g} "
+                f"points; allowed: {_MOST_POINTS:.2g} in all, a shorter duration"
+            )
+        points = max(points, math.ceil(asked))
+    return points, fastest * (longest / points) <= 1.001 * _TURN
 
 
 def _times(ends: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:

@@ -47,6 +47,57 @@ def test_a_rectangle_doubles_a_stiff_oscillator():
     np.testing.assert_allclose(found.highest, 2 * HEIGHT, rtol=1e-6)
 
 
+def test_a_ramp_goes_on_until_it_is_said_to_end():
+    ramp, w, ratio = jv.RampLoad(HEIGHT, start=0.0, duration=0.1), 31.0, 0.05
+    found = jv.shock_spectrum(ramp, [w], ratio, duration=3.0)
+    system = scipy.signal.lti([2 * ratio * w, w**2], [1.0, 2 * ratio * w, w**2])
+    times = np.linspace(0.0, 4.0, 40_001)
+    base = np.interp(
+        times, [0.0, 0.1, 3.0, 3.0001, 4.0], HEIGHT * np.array([0, 1, 1, 0, 0])
+    )
+    _, answer, _ = scipy.signal.lsim(system, base, times)
+    np.testing.assert_allclose(found.highest[0], answer.max(), rtol=2e-4)
+    np.testing.assert_allclose(found.lowest[0], answer.min(), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("law", "later"),
+    [
+        (jv.PulseLoad("half_sine", 3.0, -0.1, 0.2), jv.PulseLoad("half_sine", 3.0, 0, 0.2)),
+        (
+            jv.RecordLoad([-9.0, -8.5, -8.0, -7.5], [0.0, 3.0, -5.0, 0.0]),
+            jv.RecordLoad([0.0, 0.5, 1.0, 1.5], [0.0, 3.0, -5.0, 0.0]),
+        ),
+    ],
+)
+def test_when_a_shock_begins_is_all_the_same(law, later):
+    now, then = (jv.shock_spectrum(each, [9.0, 80.0]) for each in (law, later))
+    # A half sine is looked at in two pieces here and in one there.
+    for name in ("highest", "lowest", "maximax", "residual"):
+        np.testing.assert_allclose(getattr(now, name), getattr(then, name), rtol=1e-5)
+
+
+def test_waves_faster_than_the_points_are_not_mistaken_for_slow_ones():
+    # 1024 turns in 1 s: at 1024 points all of them are the same. Undamped from rest the
+    # relative displacement of a slow oscillator is A (cos wt - cos pt)/(p^2 - w^2).
+    p, w = 2 * np.pi * 1024.0, 2 * np.pi * 100.0
+    law = jv.HarmonicLoad(HEIGHT, p)
+    found = jv.shock_spectrum(law, [w], 0.0, duration=1.0)
+    times = np.linspace(0.0, 1.0, 1_000_001)
+    exact = HEIGHT * w**2 / (p**2 - w**2) * (np.cos(p * times) - np.cos(w * times))
+    apart = abs(found.highest[0] - exact.max())
+    assert apart <= found.error[0]
+    assert found.error[0] <= 0.03 * exact.max()
+
+    def largest(frequency):
+        law = jv.HarmonicLoad(HEIGHT, frequency)
+        return jv.shock_spectrum(law, [w], 0.0, duration=1.0).maximax[0]
+
+    # Traced, it cannot be known how many points there are to be.
+    assert np.isnan(jax.jit(largest)(p))
+    assert np.isfinite(jax.jit(largest)(100.0))
+
+
 @pytest.mark.parametrize("ratio", [0.02, 0.3])
 def test_a_record_is_answered_as_scipy_answers_it(ratio):
     rng = np.random.default_rng(2)
@@ -93,6 +144,11 @@ def test_it_can_be_differentiated_by_the_record_and_mapped():
         ({"damping_ratio": 1.0}, "damping_ratio = 1"),
         ({"points": 1}, "points = 1"),
         ({"law": jv.HarmonicLoad(1.0, 5.0)}, "end of a shock of HarmonicLoad"),
+        ({"law": jv.StepLoad(3.0, start=1.0)}, "3 m/s.2 of StepLoad is left"),
+        ({"law": jv.RampLoad(3.0, 0.0, 0.1)}, "3 m/s.2 of RampLoad is left"),
+        ({"duration": np.nan}, "duration = nan s"),
+        ({"frequencies": []}, r"frequencies have shape \(0,\)"),
+        ({"law": jv.HarmonicLoad(1.0, 1e9), "duration": 1.0}, "ask for 4e.09 points"),
     ],
 )
 def test_bad_input_is_named(arguments, message):
