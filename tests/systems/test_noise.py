@@ -7,6 +7,8 @@ import scipy.integrate
 
 import jaxvib as jv
 
+SOFT = jv.FilteredNoise.low_pass(1.0, 5.0, 0.6)
+
 
 def mean_square(load):
     return float(np.sum(np.square(load.cosine) + np.square(load.sine))) / 2
@@ -23,6 +25,14 @@ def test_a_band_has_its_density_inside_and_none_outside():
     np.testing.assert_allclose(density[inside], 0.3, rtol=1e-9)
     np.testing.assert_allclose(density[~inside], 0.0, atol=1e-20)
     assert mean_square(load) == pytest.approx(0.3 * step * inside.sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("first", range(1, 20))
+def test_a_band_holds_the_harmonics_at_its_ends(first):
+    duration = 7.3  # the 13th and the 17th harmonic of it are rounded upwards
+    step = 2 * np.pi / duration
+    load = jv.band_limited_noise(2.0, (first * step, 23 * step), duration, 0)
+    assert mean_square(load) == pytest.approx(2.0 * step * (24 - first), rel=1e-12)
 
 
 def test_the_ground_filters_as_kanai_and_tajimi_say():
@@ -50,6 +60,10 @@ def test_a_seed_is_a_load_to_the_last_bit():
         (lambda: jv.band_limited_noise(-1.0, (0.0, 1.0), 9.0, 1), "density = -1"),
         (lambda: jv.band_limited_noise(1.0, (2.0, 1.0), 9.0, 1), r"band\[0\] = 2 rad/s"),
         (lambda: jv.band_limited_noise(1.0, (0.0, 1.0), 1.0, 1), "first harmonic, 6.28"),
+        (lambda: jv.band_limited_noise(1.0, (1.0, 1.01), 60.0, 1), "no harmonic in it"),
+        (lambda: jv.band_limited_noise(1.0, (1.0, 9.0), 60.0, -1), "seed = -1"),
+        (lambda: SOFT.loads(9.0, 9.0, [0, 0.5]), "seed = 0.5"),
+        (lambda: SOFT.loads(9.0, 9.0, []), "seeds are none"),
         (
             lambda: jv.kanai_tajimi_noise(1.0, (0.0, 0.6), 9.0, 9.0, 1),
             r"ground\[0\] = 0 rad/s",

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from ..._quantity import Range, check_range, quantity
 from ..printed import Printed
 from .fourier import FourierLoad
-from .noise import harmonics_below
+from .noise import generator, harmonics_below
 
 
 class FilteredNoise(Printed):
@@ -109,12 +109,9 @@ class FilteredNoise(Printed):
         step, orders = harmonics_below(highest, duration)
         frequencies = step * orders
         spread = np.sqrt(np.asarray(self.spectrum(frequencies)) * step)
-        drawn = np.stack(
-            [
-                np.random.default_rng(int(seed)).normal(size=(2, orders.size))
-                for seed in seeds
-            ]
-        )
+        if not np.size(seeds):
+            raise ValueError("seeds are none; allowed: one or more")
+        drawn = np.stack([generator(seed).normal(size=(2, orders.size)) for seed in seeds])
         one = FourierLoad(step, spread, spread)
         wide = jax.tree.map(lambda x: jnp.repeat(x[None], len(drawn), axis=0), one)
         return eqx.tree_at(

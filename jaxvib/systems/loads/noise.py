@@ -7,6 +7,8 @@ import numpy as np
 from ..._quantity import Range, check_range
 from .fourier import FourierLoad
 
+_ROUNDING = 1e-12  # of a band's end, on which a harmonic may lie
+
 
 def band_limited_noise(
     density: float, band: tuple[float, float], duration: float, seed: int
@@ -24,9 +26,15 @@ def band_limited_noise(
     low, high = band
     check_range("density", density, "N^2 s/rad", Range(at_least=0.0))
     check_range("band[0]", low, "rad/s", Range(at_least=0.0, below=high))
+    step, orders = harmonics_below(high, duration)
+    if step * orders[-1] < low * (1 - _ROUNDING):
+        raise ValueError(
+            f"band = {low:g} to {high:g} rad/s has no harmonic in it, {step:g} rad/s apart "
+            f"with a duration of {duration:g} s; allowed: a longer one, or a wider band"
+        )
 
     def spectrum(frequency):
-        return np.where(frequency >= low, density, 0.0)
+        return np.where(frequency >= low * (1 - _ROUNDING), density, 0.0)
 
     return noise_of_density(spectrum, high, duration, seed)
 
@@ -87,8 +95,18 @@ def noise_of_density(
     step, orders = harmonics_below(highest, duration)
     frequencies = step * orders
     amplitudes = np.sqrt(2 * spectrum(frequencies) * step)
-    phases = np.random.default_rng(seed).uniform(0.0, 2 * np.pi, orders.size)
+    phases = generator(seed).uniform(0.0, 2 * np.pi, orders.size)
     return FourierLoad(step, amplitudes * np.cos(phases), -amplitudes * np.sin(phases))
+
+
+def generator(seed) -> np.random.Generator:
+    """Return the source of random numbers of a seed.
+
+    **Raises:** `ValueError` for what is no whole number from 0 on.
+    """
+    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
+        raise ValueError(f"seed = {seed!r}; allowed: a whole number, 0 or more")
+    return np.random.default_rng(int(seed))
 
 
 def harmonics_below(highest: float, duration: float) -> tuple[float, np.ndarray]:
@@ -100,7 +118,7 @@ def harmonics_below(highest: float, duration: float) -> tuple[float, np.ndarray]
     check_range("duration", duration, "s", Range(above=0.0))
     check_range("highest", highest, "rad/s", Range(above=0.0))
     step = 2 * np.pi / duration
-    count = int(np.floor(highest / step * (1 + 1e-12)))
+    count = int(np.floor(highest / step * (1 + _ROUNDING)))
     if count < 1:
         raise ValueError(
             f"highest = {highest:g} rad/s is below the first harmonic, {step:g} rad/s, of "
