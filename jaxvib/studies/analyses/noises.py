@@ -80,15 +80,22 @@ class Shaken(Table):
 
 
 def check_shaken(options, system) -> None:
-    """Raise `ValueError` for noise without a harmonic, or a load that a system has not."""
+    """Raise `ValueError` for noise without a harmonic, or a load that it cannot be."""
     lowest = 6.283185307179586 / options.duration
     if options.noise.highest < lowest:
         raise ValueError(
             f"noise.highest = {options.noise.highest:g} rad/s is below the lowest "
             f"frequency of the duration, {lowest:g} rad/s"
         )
-    if system is not None:
-        library("transients.ensemble").load_place(system, options.load)
+    if system is None:
+        return
+    load = system.loads[library("transients.ensemble").load_place(system, options.load)]
+    given = getattr(load, "given", "acceleration")  # of base motions alone
+    if given != "acceleration":
+        raise ValueError(
+            f"load = {options.load!r} is a base motion given as {given}; allowed: one "
+            "given as acceleration, which the noise is then, or a force"
+        )
 
 
 def check_levels(levels: Mapping[str, Level], system) -> None:

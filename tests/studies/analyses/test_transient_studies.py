@@ -6,6 +6,7 @@ import xarray
 
 import jaxvib as jv
 from jaxvib.studies.analyses.kinds import ANALYSES
+from jaxvib.studies.analyses.noises import check_shaken
 from jaxvib.studies.run import ready
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
@@ -81,6 +82,19 @@ def test_a_mistake_is_named(tmp_path, name, wrong, instead, words):
 def test_a_mistake_is_named_once_the_system_is_built(tmp_path, name, wrong, instead, words):
     with pytest.raises(ValueError, match=words):
         build(load(changed(tmp_path, name, wrong, instead)))
+
+
+@pytest.mark.parametrize("name", ["damper_under_noise", "fragility"])
+def test_noise_is_no_displacement_of_a_base(name):
+    options = load(ready.folder() / f"{name}.toml").analysis
+    linear = jv.LinearSystem([[2.0]], [[0.5]], [[8.0]])
+    law = jv.HarmonicLoad(1.0, 3.0)
+    for given in ("displacement", "velocity"):
+        base = jv.BaseMotion([1.0], law, given, "load")
+        with pytest.raises(ValueError, match=f"base motion given as {given}; allowed"):
+            check_shaken(options, jv.ImpactSystem(linear, loads=(base,)))
+    for fitting in (jv.BaseMotion([1.0], law), jv.AppliedLoad([1.0], law)):
+        check_shaken(options, jv.ImpactSystem(linear, loads=(fitting,)))
 
 
 def computed(name, *assignments, samples=None):
