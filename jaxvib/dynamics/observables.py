@@ -60,7 +60,7 @@ def start_watching(time, state, equation) -> Watched:
         depth,
         at_depth,
         touching,
-        jnp.where(touching, at_depth, jnp.inf),
+        jnp.where(depth >= 0, at_depth, jnp.inf),
         jnp.zeros(depth.shape, jnp.int32),
         jnp.zeros_like(depth),
         jnp.full_like(depth, jnp.inf),

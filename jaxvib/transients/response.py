@@ -8,11 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
+from .._arrays import is_known
 from .._quantity import Range, check_range, reported
 from ..dynamics.engines import MANY, check_engine, engine_for
 from ..dynamics.flow import checked_state
 from ..dynamics.observables import largest_forces
-from ..ensemble import raise_if_empty
+from ..ensemble import Reason, raise_if_empty
 from ..systems.system import System
 from .by_events import states_by_events, watch_by_events
 from .by_steps import states_by_steps, watch_by_steps
@@ -112,6 +113,12 @@ def response(
     """
     chosen = chosen_engine(system, engine)
     check_range("duration", duration, "s", Range(above=0.0))
+    check_range("start", start, "s", Range())
+    if is_known(start, duration) and not start + duration > start:
+        raise ValueError(
+            f"duration = {duration:g} s is lost in rounding beside start = {start:g} s; "
+            "allowed: a longer one"
+        )
     check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-4))
     state = system.rest() if state is None else checked_state(system, state)
     limits = tuple(limits)
@@ -164,6 +171,9 @@ def _found(system, state, t0, t1, limits, rtol, engine: str):
         return watch_by_steps(system, limits, state, t0, t1, rtol, engine)
 
     end, watched, total, result = run(rtol)
+    # Of times that are none a motion has no turn, and nothing fails in it.
+    result = jnp.where((t0 < t1) & jnp.isfinite(t1 - t0), result, Reason.BAD_PARAMETER)
+    result = result.astype(jnp.int32)
     rest, _ = jnp.split(system.rest(), 2)
 
     def numbers(watched, total):

@@ -217,6 +217,8 @@ def test_derivatives_by_steps_are_those_by_events():
     ("arguments", "message"),
     [
         ({"duration": 0.0}, "duration = 0 s"),
+        ({"start": np.nan}, "start = nan s"),
+        ({"start": 1e20}, "duration = 1 s is lost in rounding beside start = 1e.20 s"),
         ({"rtol": 0.1}, "rtol = 0.1"),
         ({"engine": "evnet"}, "did you mean 'event'"),
         ({"state": [0.0]}, r"state has shape \(1,\)"),
@@ -234,6 +236,28 @@ def test_a_field_without_displacements_is_refused():
     )
     with pytest.raises(ValueError, match="has no displacements"):
         jv.response(field, 1.0)
+
+
+def test_a_time_that_is_none_has_no_response():
+    pushed = oscillator(jv.HarmonicLoad(1.0, 3.0))
+
+    def peak(start, duration):
+        found = jv.response(pushed, duration, start=start, engine="event", throw=False)
+        return found.peak[0], found.result
+
+    for times in ((np.nan, 1.0), (np.inf, 1.0), (1e20, 1.0), (0.0, -1.0), (0.0, np.nan)):
+        highest, result = jax.jit(peak)(*map(jnp.asarray, times))
+        assert np.isnan(highest)
+        assert result == jv.Reason.BAD_PARAMETER
+
+
+def test_a_level_at_which_a_motion_starts_is_reached_then():
+    # Let go where the level is: the free oscillator never comes further.
+    still = oscillator(jv.ConstantLoad(0.0))
+    limits = [Limit(ONE, 0.3), Limit(ONE, 0.3, both=False), Limit(-ONE, 0.3, both=False)]
+    found = jv.response(still, 1.0, [0.3, 0.0], limits=limits, start=2.0)
+    np.testing.assert_array_equal(found.first_passage[:2], 2.0)
+    np.testing.assert_allclose(found.extreme, 0.3, rtol=1e-9)
 
 
 def test_a_level_of_nothing_is_refused():
