@@ -35,7 +35,7 @@ import numpy as np
 
 import jaxvib as jv
 from experiments.benchmarks.regime_map import machine
-from jaxvib.dynamics.events import Asked, travel
+from jaxvib.dynamics.events import Asked, Integrand, travel
 from jaxvib.dynamics.flow import watch
 from jaxvib.ensemble import Reason
 
@@ -153,7 +153,7 @@ def run_of(kind: str, rtol: float, engine: str):
         push = system.loads[0]
         size = mass.shape[0]
 
-        def power(time, state):
+        def power(time, state, borne):
             velocity = state[size:]
             work = push.law.force(time) * (push.direction @ velocity)
             return jnp.stack([work, velocity @ damping @ velocity])
@@ -172,7 +172,9 @@ def run_of(kind: str, rtol: float, engine: str):
                 system, state, 0.0, span, rtol=rtol, grazing=1e-9, engine=engine
             )
             return {"state": end, "result": result, "onsets": watched.onsets}
-        found = travel(equation, state, 0.0, span, rtol, Asked(1e-9, integrand=power))
+        found = travel(
+            equation, state, 0.0, span, rtol, Asked(1e-9, integrand=Integrand(power))
+        )
         work, dissipated = found.integral
         lost = jnp.sum(found.watched.lost)
         before, after = energy(state), energy(found.state)

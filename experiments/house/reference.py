@@ -77,8 +77,8 @@ GROUPS = {
         "Motions in time",
         "From one state to another, and what is watched on the way.",
         """
-        simulate dynamics.Trajectory flow propagate dynamics.module_energies kernel
-        kernels.Kernel
+        simulate dynamics.Trajectory flow propagate dynamics.energy_balance
+        dynamics.EnergyBalance dynamics.module_energies kernel kernels.Kernel
         """,
     ),
     "modes": (

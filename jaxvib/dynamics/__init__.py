@@ -16,6 +16,8 @@ from .chains.stepping import CubicGround as CubicGround
 from .chains.stepping import Stop as Stop
 from .chains.stepping import step_chain as step_chain
 from .chains.tiles import step_long_chain as step_long_chain
+from .energy_balance import EnergyBalance as EnergyBalance
+from .energy_balance import energy_balance as energy_balance
 from .flow import Trajectory as Trajectory
 from .flow import flow as flow
 from .flow import simulate as simulate

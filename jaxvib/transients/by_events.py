@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..dynamics.events import Asked, travel, travel_problem
+from ..dynamics.events import Asked, Integrand, travel, travel_problem
 from ..dynamics.observables import start_watching
 from ..ensemble import Reason
 from ..kernels.library import library_kernel
@@ -22,6 +22,12 @@ def squares(equation, state):
     position, velocity = jnp.split(state, 2)
     position = position - equation.offset
     return jnp.concatenate([position, position**2, velocity**2])
+
+
+def _summed(system) -> Integrand:
+    """Return `squares` as what is integrated along motions."""
+    equation = system.equation()
+    return Integrand(lambda time, state, borne: squares(equation, state))
 
 
 def watch_by_events(equation, state, t0, t1, rtol):
@@ -59,7 +65,7 @@ def states_by_events(equation, state, t0, t1, rtol, stops):
         end = jnp.where(later < end, later, end)
         arrays, _ = _parts(now)
         given = ready, state, _Ready(arrays), time, end, rtol
-        found = travel_problem(*given, integrand=squares)
+        found = travel_problem(*given, integrand=_summed)
         state, part = jnp.split(found.state, [state.shape[0]])
         seen = jnp.where((stops == end)[:, None], state[None], seen)
         return end, (state, total + part, seen), found.result
@@ -123,11 +129,8 @@ def _piece_kernel(static):
 
     def piece(state, arrays, t0, t1, rtol, watched):
         equation = eqx.combine(arrays, static)
-        asked = Asked(
-            grazing=0.0,
-            watched=watched,
-            integrand=lambda time, state: squares(equation, state),
-        )
+        summed = _summed(_Ready(equation))
+        asked = Asked(grazing=0.0, watched=watched, integrand=summed)
         found = travel(equation, state, t0, t1, rtol, asked)
         return found.state, found.watched, found.integral, found.result
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import jaxvib as jv
-from jaxvib.dynamics.events.engine import Asked, travel
+from jaxvib.dynamics.events.engine import Asked, Integrand, travel
 from jaxvib.kernels.kernel import kernel
 
 MASS, PULLED, ALONG, DOWN = 2.0, 50.0, [1.0, 0.0], [0.0, 1.0]
@@ -357,7 +357,7 @@ def work(numbers, state, time):
     system = held_by_flanks(numbers)
     equation = system.equation()
 
-    def powers(t, state):
+    def powers(t, state, _):
         """Return those of loads, dampers and frictions, W."""
         speeds = state[2:]
         loads = sum(load.direction @ speeds * load.law.force(t) for load in system.loads)
@@ -372,7 +372,7 @@ def work(numbers, state, time):
         laws = [contact.law for contact in system.contacts]
         return springs / 2 + sum(law.energy(z) for law, z in zip(laws, depths, strict=True))
 
-    end = travel(equation, state, 0.0, time, 1e-12, Asked(integrand=powers))
+    end = travel(equation, state, 0.0, time, 1e-12, Asked(integrand=Integrand(powers)))
     return energy(end.state) - energy(state) - end.integral.sum(), end.result, end.state
 
 

@@ -10,7 +10,7 @@ import scipy.linalg
 import scipy.optimize
 
 import jaxvib as jv
-from jaxvib.dynamics.events.engine import Asked, travel
+from jaxvib.dynamics.events.engine import Asked, Integrand, travel
 from jaxvib.dynamics.flow import observe
 from jaxvib.kernels.kernel import kernel
 
@@ -268,7 +268,7 @@ def two_bodies(numbers):
 def work(numbers, state, time):
     """Return the change of energy less all work, J, the result, and whether it sticks."""
 
-    def powers(t, state):
+    def powers(t, state, _):
         """Return those of the load, of the dampers and of the frictions, W."""
         amplitude, frequency = numbers["load"]
         speeds = jnp.array([state[2], state[3] - state[2]])
@@ -283,7 +283,7 @@ def work(numbers, state, time):
         moving = numbers["mass"] @ state[2:] ** 2
         return (stored + moving + numbers["cubic"] * state[1] ** 4 / 2) / 2
 
-    asked = Asked(1e-9, integrand=powers)
+    asked = Asked(1e-9, integrand=Integrand(powers))
     end = travel(two_bodies(numbers).equation(), state, 0.0, time, 1e-12, asked)
     change = energy(end.state) - energy(state)
     lost = end.watched.lost.sum()

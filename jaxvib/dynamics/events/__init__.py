@@ -1,6 +1,7 @@
 """From event to event: exact flights, and contacts in a variable that is smooth."""
 
 from .engine import Asked as Asked
+from .engine import Integrand as Integrand
 from .engine import travel as travel
 from .motion import ORDER as ORDER
 from .motion import why_not as why_not

@@ -1,5 +1,7 @@
 """From event to event: flights between contacts, and the contacts themselves."""
 
+import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -12,7 +14,7 @@ from ..barrier import Barrier
 from ..observables import Watched, start_watching
 from .damped import grip_of, parted, parts
 from .flight import ONSET, flight_step
-from .friction import Happens, after_frictions, start_sliding
+from .friction import Happens, after_frictions, borne_forces, start_sliding
 from .motion import ORDER, Motion, along, from_now_on, gap, is_smooth, motion_of
 from .onset import at_onset, later
 from .pressing import loose_signs
@@ -66,6 +68,18 @@ class Lane(NamedTuple):
     sliding: list
 
 
+class Integrand(NamedTuple):
+    """What is integrated along a motion.
+
+    `rate(time, state, borne)`: of a shape (m,), where `borne()` returns the force R of each
+    friction, N, in that state. `at_impacts(losses)`: what the energies, J, that hard stops
+    lose add to the integral at once; nothing unless given.
+    """
+
+    rate: Callable
+    at_impacts: Callable | None = None
+
+
 class _Context(NamedTuple):
     """What all steps of a travel have in common."""
 
@@ -77,7 +91,7 @@ class _Context(NamedTuple):
     longest: Any
     turn: Any
     grazing: Any
-    integrand: Any
+    integrand: Integrand | None
 
 
 class Travel(NamedTuple):
@@ -99,8 +113,7 @@ class Asked(NamedTuple):
     """What is asked of a travel beside its end.
 
     With a `grazing` depth, m, contacts, forces and displacements are watched on the way,
-    beside what was `watched` before. The `integrand`, a function of time and state, is
-    integrated along the motion.
+    beside what was `watched` before. The `integrand` is integrated along the motion.
 
     `one`: a 1, whose tangent `travel_problem` sets where sensitivities are taken. Flights
     then have shorter steps: the series that sensitivities follow can go on where the
@@ -117,7 +130,7 @@ class Asked(NamedTuple):
 
     grazing: Any = None
     watched: Any = None
-    integrand: Any = None
+    integrand: Integrand | None = None
     one: Any = None
     steady: bool = False
     order: int = ORDER
@@ -152,7 +165,8 @@ def travel(equation, state, t0, t1, rtol, asked: Asked = END) -> Travel:
         watched = start_watching(t0, jax.lax.stop_gradient(state), equation)
     lane = _start(motion, equation, state, t0, watched)
     if integrand is not None:
-        nothing = jax.eval_shape(integrand, lane.time, state)
+        borne = [jnp.zeros(())] * len(motion.frictions)
+        nothing = jax.eval_shape(lambda: integrand.rate(lane.time, state, lambda: borne))
         lane = lane._replace(integral=jnp.zeros(nothing.shape))
     # What is watched turns once in a step, no more.
     longest = jnp.inf if watched is None else _TURN / rate
@@ -290,7 +304,7 @@ def _flight(context: _Context, lane: Lane) -> Lane:
             moved = [value(r, x) for r in rows], [slope(r, x) for r in rows]
             return lane.time + x, *moved, 1.0
 
-        new = new._replace(integral=lane.integral + _integral(context, at, length))
+        new = _with_integral(context, lane, new, at, length, impacts)
     if lane.watched is None:
         return new
     seen = jax.lax.stop_gradient((lane, new, rows, depths, length, impacts))
@@ -350,7 +364,7 @@ def _contact(context: _Context, lane: Lane) -> Lane:
             moved = [[value(r, x) for r in rows] for rows in kinds]
             return value(series.time, x), *moved, slope(series.time, x)
 
-        new = new._replace(integral=lane.integral + _integral(context, at, length))
+        new = _with_integral(context, lane, new, at, length, impacts)
     if lane.watched is None:
         return new
     kinds = depths, series.position, [series.time], series.velocity
@@ -358,19 +372,29 @@ def _contact(context: _Context, lane: Lane) -> Lane:
     return new._replace(watched=seen_in_contact(context, *seen))
 
 
-def _integral(context: _Context, at, length):
-    """Return the integral over a step of a `length` in a variable x.
+def _with_integral(context: _Context, lane: Lane, new: Lane, at, length, impacts) -> Lane:
+    """Return a lane after a step of a `length` in a variable x, with what it integrates.
 
     `at(x)`: time, positions, velocities and the rate of the time with x.
     """
+    motion, equation, integrand = context.motion, context.equation, context.integrand
+    assert integrand is not None
 
     def one(node):
         time, position, velocity, pace = at(node * length)
-        place = jnp.stack(position) + context.equation.offset
-        return context.integrand(time, jnp.concatenate([place, jnp.stack(velocity)])) * pace
+        place = jnp.stack(position) + equation.offset
+        state = jnp.concatenate([place, jnp.stack(velocity)])
+        borne = functools.partial(borne_forces, motion, equation, lane, time, state)
+        return integrand.rate(time, state, borne) * pace
 
-    nodes = _NODES + 0.5
-    return length * jnp.tensordot(_WEIGHTS, jax.vmap(one)(jnp.asarray(nodes)), 1)
+    nodes = jnp.asarray(_NODES + 0.5)
+    added = length * jnp.tensordot(_WEIGHTS, jax.vmap(one)(nodes), 1)
+    if impacts is not None and integrand.at_impacts is not None:
+        losses = [jnp.zeros_like(lane.time) for _ in equation.contacts]
+        for i, j in enumerate(motion.hard):
+            losses[j] = impacts.losses[i]
+        added = added + integrand.at_impacts(losses)
+    return new._replace(integral=lane.integral + added)
 
 
 def _after_events(motion: Motion, lane: Lane, new, meets, slips, ends, rtol, rate):

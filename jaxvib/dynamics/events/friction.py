@@ -12,9 +12,11 @@ is then one question.
 
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ...systems.friction import sliding_share
 from .motion import Motion, along, gap
 from .pressing import contact_forces, loose_signs, pressed
 from .series import any_of, first_of, largest, square_term
@@ -126,6 +128,30 @@ def start_sliding(motion: Motion, lane, size, slight):
     rests = [sign == 0 for sign in lane.sliding]
     closed = _closed(motion, lane, size, slight)
     return _stuck(motion, _settled(motion, lane, closed, closed, rests))
+
+
+def borne_forces(motion: Motion, equation, lane, time, state) -> list:
+    """Return the force R of each friction, N, in a state on a step that begins at a lane.
+
+    Those that stick side by side are told as one bears all of it.
+    """
+    frictions = equation.frictions
+    count = len(equation.friction_responses[0])
+    without = eqx.tree_at(lambda e: (e.frictions, e.friction_responses), equation, ((), ()))
+    velocity, free = list(state[count:]), list(without.vector_field(time, state)[count:])
+    normal = equation.forces_at(state)
+    borne = []
+    for friction, sign, j, scalars in zip(
+        frictions, lane.sliding, equation.pressing_contacts(), motion.frictions, strict=True
+    ):
+        speed = along(scalars, velocity) - friction.speed
+        pressed_by = 1.0 if j is None else normal[j]
+        borne.append(sign * sliding_share(friction, speed) * pressed_by)
+        free = [a - r * borne[-1] for a, r in zip(free, scalars.response, strict=True)]
+    held = active_contacts(motion, lane.touching, lane.sliding)
+    _, forces = constrained(motion, held, free)
+    pairs = zip(lane.sliding, forces[len(motion.hard) :], borne, strict=True)
+    return [jnp.where(sign == 0, holds, slides) for sign, holds, slides in pairs]
 
 
 class Happens(NamedTuple):

@@ -25,8 +25,9 @@ def travel_problem(
     depends on state and parameters as its last Newton step does, so that the sensitivities,
     all taken at once, are exact for the steps taken. So are higher derivatives, forward and
     reverse; from the third on they go by XLA, which takes minutes where there are Hertz
-    contacts. With an `integrand`, a function of the equation and a state that the library
-    knows by its name, the end is the state and the integral along the motion after it.
+    contacts. With an `integrand`, a function of the system to an `Integrand` that the
+    library knows by its name, the end is the state and the integral along the motion
+    after it.
     """
 
     @jax.custom_jvp
@@ -94,16 +95,12 @@ def sum_kernel(static, order, integrand):
     """Return the kernel of ends with integrals after their states, results and steps."""
 
     def end(state, parameters, t0, t1, rtol):
-        equation = _equation(parameters, static)
-        asked = Asked(integrand=_along(equation, integrand), order=order)
-        found = travel(equation, state, t0, t1, rtol, asked)
+        system = eqx.combine(parameters, static)
+        asked = Asked(integrand=integrand(system), order=order)
+        found = travel(system.equation(), state, t0, t1, rtol, asked)
         return _with_sum(found), found.result, found.steps
 
     return library_kernel(end, static, order, integrand)
-
-
-def _along(equation, integrand):
-    return lambda time, state: integrand(equation, state)
 
 
 def _with_sum(found):
@@ -170,11 +167,11 @@ def _sensitivities_of(static, tree, moves, order, integrand):
         others = iter(others)
         leaves = [next(moving if move else others) for move in moves]
         state, (parameters, t0, t1) = jax.tree.unflatten(tree, leaves)
-        equation = _equation(parameters, static)
+        system = eqx.combine(parameters, static)
         asked = Asked(one=one, steady=steady, order=order)
         if integrand is not None:  # whose slope needs the pace of contacts
-            asked = asked._replace(steady=False, integrand=_along(equation, integrand))
-        found = travel(equation, state, t0, t1, rtol, asked)
+            asked = asked._replace(steady=False, integrand=integrand(system))
+        found = travel(system.equation(), state, t0, t1, rtol, asked)
         if integrand is not None:
             return _with_sum(found), (found.result, found.steps)
         return found.state, (found.result, found.steps)

@@ -1,0 +1,159 @@
+"""Where the energy of a motion comes from, and where it goes."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float, Int, Real
+
+from .._environment import require_float64
+from .._quantity import Range, check_range, reported
+from .._reported import Reported
+from ..ensemble import raise_if_empty
+from ..systems.roles import force_of
+from ..systems.system import System, equation_shape
+from .events import Integrand, travel_problem, why_not
+from .flow import checked_state
+
+
+class EnergyBalance(Reported):
+    """What was done and lost on the way of a motion, and what its energy changed by, J.
+
+    `loads` and `belts` do work, all others take it: `left` is what of it is not found.
+
+    >>> moved = jv.dynamics.energy_balance(stopped, stopped.rest(), 0.0, 2.0)
+    >>> bool(abs(moved.left) < 1e-9)
+    True
+    """
+
+    state: Float[Array, " state"] = reported("state at the end", "", ("state",))
+    loads: Float[Array, " load"] = reported("work of each load", "J", ("load",))
+    belts: Float[Array, " friction"] = reported(
+        "work of each friction's belt", "J", ("friction",)
+    )
+    damping: Float[Array, ""] = reported("energy lost in linear dampers", "J")
+    springs: Float[Array, " spring"] = reported(
+        "work done against each nonlinear spring", "J", ("spring",)
+    )
+    contacts: Float[Array, " contact"] = reported(
+        "energy lost in each contact", "J", ("contact",)
+    )
+    frictions: Float[Array, " friction"] = reported(
+        "energy lost in each friction", "J", ("friction",)
+    )
+    kinetic: Float[Array, ""] = reported("change of the kinetic energy", "J")
+    potential: Float[Array, ""] = reported(
+        "change of the energy in linear springs and contacts", "J"
+    )
+    left: Float[Array, ""] = reported("work that is not found again", "J")
+    result: Int[Array, ""] = reported("reason code")
+
+
+def energy_balance(
+    system: System,
+    state: Real[ArrayLike, " state"] | Sequence,
+    t0: Real[Array, ""] | float,
+    t1: Real[Array, ""] | float,
+    *,
+    rtol: Real[Array, ""] | float = 1e-10,
+    throw: bool = True,
+) -> EnergyBalance:
+    r"""Return the work of loads and all losses on the way from `t0` to `t1` (s).
+
+    $$\sum_l \int f_l\, r_l^T \dot q\, dt - \sum_f \int R_f v_f\, dt
+      = \Delta T + \Delta V + \int \dot q^T D\, \dot q\, dt
+      + \sum_s \int F_s\, \dot e_s\, dt + \sum_c E_c + \sum_f \int R_f w_f\, dt$$
+
+    with forces R, speeds of sliding w and of belts v as in `CoulombFriction`: a friction
+    that sticks loses nothing, though its belt may do work. $E_c$: of a hard stop the
+    kinetic energy that its impacts lose, of a damped contact the work of its force less the
+    elastic one. What springs take is stored or lost as their law says; where C is not
+    symmetric, what its other part takes counts as damping. The motion goes from event to
+    event, where integrals are Gauss's on each step. Works under `jit`, `vmap` and
+    differentiation by the state, the times and all parameters.
+
+    **Raises:** `ValueError` for a state of the wrong shape, a tolerance out of range, or a
+    system that has no event-driven form; `RuntimeError` with the reason where a single call
+    fails, unless `throw=False`.
+
+    >>> pad = jv.CoulombFriction([1.0, 0.0], force=2.0, name="pad")
+    >>> rubbing = jv.ImpactSystem(tower, loads=stopped.loads, frictions=(pad,))
+    >>> bool(jv.dynamics.energy_balance(rubbing, rubbing.rest(), 0.0, 2.0).frictions[0] > 0)
+    True
+    """
+    require_float64()
+    reason = why_not(equation_shape(system))
+    if reason:
+        raise ValueError(f"energy_balance: {reason}; allowed: a system that engine = "
+                         "'event' takes")  # fmt: skip
+    check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
+    found = _found(system, checked_state(system, state), t0, t1, rtol)
+    raise_if_empty("energy_balance", throw, found.result, found.state)
+    return found
+
+
+@eqx.filter_jit
+def _found(system, state, t0, t1, rtol) -> EnergyBalance:
+    parameters, static = eqx.partition(system, eqx.is_inexact_array)
+    given = static, state, parameters, t0, t1, rtol
+    end = travel_problem(*given, integrand=_powers)
+    counts = [len(getattr(system, kind)) for kind in ("loads", "frictions")]
+    counts += [1, *(len(getattr(system, kind)) for kind in ("springs", "contacts"))]
+    ends = [state.shape[0]]
+    for count in counts:
+        ends.append(ends[-1] + count)
+    last, loads, belts, (damping,), *taken = jnp.split(end.state, ends)
+    before, after = (_energies(system, each) for each in (state, last))
+    kinetic, potential = after - before
+    lost = damping + sum(jnp.sum(row) for row in taken)
+    left = jnp.sum(loads) + jnp.sum(belts) - lost - kinetic - potential
+    known = last, loads, belts, damping, *taken
+    return EnergyBalance(*known, kinetic, potential, left, end.result)
+
+
+def _powers(system) -> Integrand:
+    """Return what all that acts does and takes, W, in the order of `EnergyBalance`."""
+    equation = system.equation()
+    mass, _, stiffness = system.linear_part().matrices()
+    damping, turning = mass @ equation.damping, (stiffness - stiffness.T) / 2
+    count = mass.shape[0]
+    behind = len(equation.frictions)
+    before = len(equation.loads) + behind + 1 + len(equation.springs)
+
+    def rate(time, state, borne):
+        position, velocity = state[:count] - equation.offset, state[count:]
+        loads = [each.law.force(time) * _dot(each, velocity) for each in equation.loads]
+        belts, rubs = [], []
+        if equation.frictions:
+            for friction, force in zip(equation.frictions, borne(), strict=True):
+                belts.append(-force * friction.speed)
+                rubs.append(force * (_dot(friction, velocity) - friction.speed))
+        damped = velocity @ (damping @ velocity + turning @ position)
+        springs = []
+        for spring in equation.springs:
+            motion = _dot(spring, position), _dot(spring, velocity)
+            springs.append(force_of(spring.law, *motion) * motion[1])
+        depths, closing = equation.penetrations(state), equation.closing_rates(state)
+        lost = list(equation.lost_powers(depths, closing))
+        return jnp.stack([*loads, *belts, damped, *springs, *lost, *rubs])
+
+    def at_impacts(losses):
+        return jnp.pad(jnp.stack(losses), (before, behind))
+
+    return Integrand(rate, at_impacts)
+
+
+def _dot(part, vector):
+    return part.direction @ vector
+
+
+def _energies(system, state) -> Float[Array, " 2"]:
+    """Return the kinetic energy, and that of linear springs and contacts, J."""
+    equation = system.equation()
+    mass, _, stiffness = system.linear_part().matrices()
+    position, velocity = jnp.split(state, 2)
+    position = position - equation.offset
+    stored = position @ stiffness @ position / 2
+    for contact, depth in zip(equation.contacts, equation.penetrations(state), strict=True):
+        stored = stored + contact.law.energy(depth)
+    return jnp.stack([velocity @ mass @ velocity / 2, stored])
