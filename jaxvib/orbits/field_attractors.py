@@ -6,8 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.linalg import solve_continuous_lyapunov
-from scipy.spatial import KDTree
+import scipy  # which loads what it is asked for: .linalg and .spatial take 0.2 s
 
 from ..dynamics.engines.choice import engine_of
 from ..ensemble import Reason
@@ -68,7 +67,7 @@ class Tube(NamedTuple):
         found = np.full(len(states), np.inf)
         finite = np.isfinite(scaled).all(axis=1)
         scaled = scaled[finite]
-        _, nearest = KDTree(along[:-1]).query(scaled)
+        _, nearest = scipy.spatial.KDTree(along[:-1]).query(scaled)
         chords = np.diff(along, axis=0)
         lengths = np.maximum(np.sum(chords**2, axis=1), np.finfo(float).tiny)
         least = np.full(len(scaled), np.inf)
@@ -90,7 +89,7 @@ def well(system, found: Equilibrium, sizes: np.ndarray) -> Well | None:
     field = system.equation().vector_field
     matrix = np.asarray(jax.jacfwd(lambda x: field(0.0, x))(jnp.asarray(state)))
     matrix = matrix * units / units[:, None]
-    shape = solve_continuous_lyapunov(matrix.T, -np.eye(len(units)))
+    shape = scipy.linalg.solve_continuous_lyapunov(matrix.T, -np.eye(len(units)))
     roots, axes = np.linalg.eigh(shape)
     if not roots.min() > 0:
         return None
