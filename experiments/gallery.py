@@ -39,6 +39,7 @@ SHOWN = {
     "regime_map": "regimes",
     "rotor_rub": "amplitude",
     "tower_motion": "freedoms",
+    "stability_chart": "stability_chart",
     "vibro_impact_2011": "amplitude",
     "wave_packet": "energy_density",
 }

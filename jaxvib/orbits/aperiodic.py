@@ -54,11 +54,14 @@ class Evidence(NamedTuple):
     spread: float
 
 
-def evidence_of(states: np.ndarray, growth: np.ndarray, units: np.ndarray) -> Evidence:
+def evidence_of(
+    states: np.ndarray, growth: np.ndarray, units: np.ndarray, smooth: int | None = None
+) -> Evidence:
     r"""Return what states once a period, (N, n), and the growth between them, (N,), tell.
 
     `growth` is the logarithm by which the distance to a neighbour grows in a period;
-    `units`, (n,), what states are measured in. Averages are weighted,
+    `units`, (n,), what states are measured in; `smooth`: how many components, from the
+    first, do not jump, all unless given. Averages are weighted,
 
     $$\bar f = \sum_k w(k/N) f_k, \qquad w(\tau) \propto e^{-1/(\tau (1 - \tau))},$$
 
@@ -72,7 +75,10 @@ def evidence_of(states: np.ndarray, growth: np.ndarray, units: np.ndarray) -> Ev
     """
     half = len(growth) // 2
     points = states / units
-    moments = np.concatenate([points, np.sin(3 * points)], axis=1)
+    # Seen in the midst of an impact at some of its periods, a quasi-periodic motion's
+    # velocity jumps from point to point of its curve, and averages of that converge slowly.
+    places = points[:, :smooth]
+    moments = np.concatenate([places, np.sin(3 * places)], axis=1)
     first, second = (_average(part) for part in (moments[:half], moments[half:]))
     spread = float(np.max(np.abs(first - second) / np.maximum(moments.std(0), 1e-300)))
     begin, end, whole = (_average(g) for g in (growth[:half], growth[half:], growth))
@@ -192,6 +198,7 @@ def watch_out(
     recurs within `longest` periods and none are looked for.
     """
     number, size = states.shape
+    smooth = size // 2 if static.mechanical else size  # velocities jump, at hard stops
     stage = track_stage(static, engine)
     units, least = map_samples(_units_stage(static), (leaves, states), chunk=chunk)
     least = np.minimum(least, LOOKS[-1][0] * WINDOW)
@@ -218,7 +225,7 @@ def watch_out(
                 break
         done = windows
         for lane in open_:
-            rows[lane] = _judged(seen[lane][-judged:], units[lane], longest)
+            rows[lane] = _judged(seen[lane][-judged:], units[lane], longest, smooth)
         repeats = np.array([rows[lane].repeats for lane in open_])
         codes = np.array([rows[lane].code for lane in open_])
         found = np.zeros(len(open_), bool)
@@ -239,7 +246,7 @@ def watch_out(
         if not open_.size:
             break
     for lane in np.flatnonzero(failed):
-        row = rows[lane] or _judged(seen[lane], units[lane], longest)
+        row = rows[lane] or _judged(seen[lane], units[lane], longest, smooth)
         rows[lane] = row._replace(code=failed[lane])
     columns = [np.stack(column) for column in zip(*rows, strict=True)]
     return Watched(*columns, now)
@@ -289,14 +296,14 @@ class _Row(NamedTuple):
     trail: np.ndarray
 
 
-def _judged(windows: list[Records], units: np.ndarray, longest: int) -> _Row:
+def _judged(windows: list[Records], units: np.ndarray, longest: int, smooth: int) -> _Row:
     seen = jax.tree.map(lambda *parts: np.concatenate(parts), *windows)
     trail = seen.states[-2 * WINDOW :]
     if not np.isfinite(seen.growth).all():
         nothing = np.full(seen.highest.shape[1], np.nan)
         lost = np.resize(trail * np.nan, (2 * WINDOW, seen.states.shape[1]))
         return _Row(0, 0, np.nan, np.nan, np.nan, np.nan, nothing, lost)
-    found = evidence_of(seen.states, seen.growth, units)
+    found = evidence_of(seen.states, seen.growth, units, smooth)
     code = found.code
     if code == Reason.SUCCESS and found.repeats > longest:
         code = Reason.LONGER_PERIOD

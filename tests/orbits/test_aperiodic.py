@@ -38,6 +38,15 @@ def test_a_torus_is_quasi_periodic(count):
 
 
 @COUNTS
+def test_a_torus_is_quasi_periodic_though_it_is_seen_in_the_midst_of_impacts(count):
+    states, growth = torus(count)
+    angle = 2 * np.pi * GOLDEN * np.arange(1, count + 1)
+    states[:, 1] = np.cos(angle / 2) * np.sign(np.sin(angle / 2))  # jumps where it is 1
+    assert evidence_of(states, growth, UNITS, smooth=1).code == Reason.QUASI_PERIODIC
+    assert evidence_of(states, growth, UNITS).code == Reason.UNDECIDED_MOTION
+
+
+@COUNTS
 @pytest.mark.parametrize(("rate", "exponent"), [(4.0, np.log(2)), (3.9, 0.4945)])
 def test_a_chaotic_map_is_chaotic(count, rate, exponent):
     found = evidence_of(*logistic(rate, count), UNITS)

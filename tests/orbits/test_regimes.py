@@ -55,6 +55,16 @@ def test_order_and_neighbours_change_no_bit(found):
     jax.tree.map(np.testing.assert_array_equal, back, found)
 
 
+def test_a_torus_is_one_whenever_in_its_period_it_is_looked_at():
+    # At phase 0 the load's period begins in the midst of an impact.
+    phases = np.array([0.0, 1.5, 3.0])
+    point = {"load.amplitude": np.full(3, 285.7), "load.frequency": np.full(3, 6.952)}
+    found = regimes(system, point | {"load.phase": phases})
+    assert (found.result == Reason.QUASI_PERIODIC).all()
+    assert (np.abs(found.lyapunov_exponent) < 3 * found.lyapunov_error).all()
+    np.testing.assert_allclose(found.amplitude, found.amplitude[:1].repeat(3, 0), rtol=1e-3)
+
+
 def test_traces_close_and_carry_their_forces(found):
     chosen = {path: values[:4] for path, values in SAMPLES.items()}
     some = jax.tree.map(lambda leaf: leaf[:4], found)
