@@ -31,6 +31,7 @@ SHOWN = {
     "beam_placement": "design_history",
     "beam_with_bodies": "root_locus",
     "brake": "amplitude",
+    "brake_pad": "amplitude",
     "chain_with_stop": "energy_density",
     "damper_front": "pareto_front",
     "duffing": "regimes",

@@ -89,6 +89,20 @@ def brake(force):
     )
 
 
+def rubbed(coefficient):
+    """Return a body that its weight presses on an elastic belt, shaken both ways."""
+    along, down = jnp.eye(2)
+    laws = jv.ConstantLoad(10.0), jv.HarmonicLoad(3.0, 2.3)
+    pulls = [jv.AppliedLoad(down, law) for law in laws]
+    shake = jv.AppliedLoad(along, jv.HarmonicLoad(1.0, 2.3))
+    return jv.ImpactSystem(
+        jv.LinearSystem(jnp.eye(2), 0.1 * jnp.eye(2), jnp.diag(jnp.array([4.0, 0.0]))),
+        (jv.Contact(down, 0.0, jv.LinearContact(40.0)),),
+        (*pulls, shake),
+        (jv.ContactFriction(along, 0, coefficient, 0.4, 0.3),),
+    )
+
+
 def loaded(scale):
     """Return two bodies under a weight, a Fourier series and a record."""
     linear = line("ab", mass=1.0, stiffness=20.0, damping=0.3)
@@ -234,6 +248,16 @@ MOTIONS = {
     ),
     "brake": Case(
         brake, "frictions.0.force", (0.2, 0.4), 0.15, 0.3, 6.0, smooth=False, turns=False
+    ),
+    "rub": Case(
+        rubbed,
+        "frictions.0.coefficient",
+        (0.2, 0.3),
+        0.15,
+        0.3,
+        6.0,
+        smooth=False,
+        turns=False,
     ),
     "loads": Case(loaded, "loads.2.law.scale", (0.5, 1.5), 0.05, 0.3, 2.0),
     "self-excited": Case(self_excited, "mu", (0.3, 0.8), 1.0, 1.0, 5.0),

@@ -7,6 +7,7 @@ import sys
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import jaxvib as jv
 from jaxvib.studies.run import ready
@@ -248,6 +249,34 @@ def test_ready_studies_of_friction_and_play_are_the_orbits_of_python(
     assert int(results["periods"][0]) == int(orbit.periods) == periods
     assert int(results["contacts"][0]) == int(orbit.contacts)
     assert (directory / "report.html").exists()
+
+
+@pytest.mark.slow
+def test_the_pad_of_the_ready_study_sticks_or_slides_as_scipy_says(tmp_path):
+    config = ready.folder() / "brake_pad.toml"
+    run(config, tmp_path / "out", "sweep.frictions.lining.speed=[0.5, 1.5]")
+    results = jv.open_study(tmp_path / "out")
+    assert float(results["state"].sel(state_component="rate of along")[0]) == 0.5
+
+    def rates(t, x):  # of a pad that slides all the time
+        pressed = 2e7 * max(x[1], 0.0) ** 1.5
+        pumped = 800.0 + 600.0 * np.cos(300.0 * t)
+        along = 0.35 * pressed - 1e5 * x[0] - 60.0 * x[2]
+        into = pumped - pressed - 2e5 * x[1] - 150.0 * x[3]
+        return [x[2], x[3], along / 0.6, into / 0.6]
+
+    turn = 2 * np.pi / 300.0
+    settled = {"rtol": 1e-11, "atol": 1e-14, "method": "DOP853"}
+    start = solve_ivp(rates, (0.0, 60 * turn), np.zeros(4), **settled).y[:, -1]
+    path = solve_ivp(
+        rates, (0.0, turn), start, t_eval=np.linspace(0, turn, 2001), **settled
+    )
+    assert path.y[2].max() < 1.5
+    np.testing.assert_allclose(results["state"][1], start, rtol=1e-7)
+    np.testing.assert_allclose(
+        results["amplitude"].sel(freedom="along")[1], np.ptp(path.y[0]) / 2, rtol=1e-5
+    )
+    assert (tmp_path / "out" / "report.html").exists()
 
 
 @pytest.mark.slow
