@@ -21,8 +21,7 @@ def animation(
     It takes `duration` seconds at 25 frames a second, evenly spread over the times; each
     body leaves a trace of where it has been.
     """
-    from matplotlib import pyplot
-    from matplotlib.animation import FuncAnimation
+    from matplotlib import animation, pyplot
 
     figure, axes = pyplot.subplots(layout="constrained")
     low, high = np.nanmin(places), np.nanmax(places)
@@ -48,4 +47,4 @@ def animation(
         axes.set_title(f"t = {moments[frame]:.4g} s", loc="left", fontsize=10)
         return [*marks, *traces]
 
-    return FuncAnimation(figure, move, len(moments), interval=40)
+    return animation.FuncAnimation(figure, move, len(moments), interval=40)

@@ -84,15 +84,15 @@ def _cells(figure, axes, layer: Cells) -> None:
 
 def _hatched(corners: np.ndarray, own: np.ndarray, hatch: str, ink: str):
     """Return the hatching of the cells `own`, between the corners (rows, columns, 2)."""
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path
+    from matplotlib import patches, path
 
     around = (corners[:-1, :-1], corners[:-1, 1:], corners[1:, 1:], corners[1:, :-1])
     rings = np.stack([each[own] for each in (*around, around[0])], axis=1)
-    codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY]
+    step = path.Path
+    codes = [step.MOVETO, step.LINETO, step.LINETO, step.LINETO, step.CLOSEPOLY]
     # One path of all: each path of its own is a millisecond, of a map a second.
-    cells = Path(rings.reshape(-1, 2), codes * len(rings))
-    return PathPatch(
+    cells = path.Path(rings.reshape(-1, 2), codes * len(rings))
+    return patches.PathPatch(
         cells, hatch=hatch, facecolor="none", edgecolor=ink, linewidth=0, rasterized=True
     )
 

@@ -1,4 +1,4 @@
-"""Where the energy of a mode sits: in which modules and on which freedoms."""
+"""Where the energy of a mode sits: in which modules, on which degrees of freedom."""
 
 import equinox as eqx
 import jax.numpy as jnp

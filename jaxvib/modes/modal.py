@@ -60,11 +60,12 @@ class DampedModes(Drawn, Reported):
 
 
 def natural_frequencies(system: Linear) -> Float[Array, " n"]:
-    r"""Return the undamped natural frequencies, rad/s, ascending, one per freedom.
+    r"""Return the undamped natural frequencies, rad/s, ascending.
 
-    Repeated values are listed as often as they occur, motions without strain as 0, and
-    motions that fall over (negative stiffness) as NaN, which come first. Frequencies of
-    systems whose potential energy is a sum of squares are singular values of
+    There is one for each degree of freedom. Repeated values are listed as often as they
+    occur, motions without strain as 0, and motions that fall over (negative stiffness) as
+    NaN, which come first. Frequencies of systems whose potential energy is a sum of squares
+    are singular values of
     $\mathrm{diag}(w)^{1/2} R L^{-T}$, $M = L L^T$, and so exact to rounding in the largest
     one; those of a uniform periodic chain are in closed form.
 

@@ -18,4 +18,5 @@ def shapes_chart(modes) -> Chart:
         for mode, column in enumerate((shapes / largest).T[:count])
     )
     more = f", the lowest {count} of {shapes.shape[1]}" if count < shapes.shape[1] else ""
-    return Chart(Axis("freedom"), Axis("mode shape, largest part 1"), lines, f"modes{more}")
+    across, up = Axis("degree of freedom"), Axis("mode shape, largest part 1")
+    return Chart(across, up, lines, f"modes{more}")

@@ -1,4 +1,4 @@
-"""Frequency response: amplitude and phase of every freedom."""
+"""Frequency response: amplitude and phase of every degree of freedom."""
 
 from collections.abc import Sequence
 

@@ -11,7 +11,7 @@ _PLACES = "a table of degrees of freedom with numbers"
 
 
 class Harmonic(Table):
-    """The force F_0 cos(w t + phase), or moment, on one freedom."""
+    """The force F_0 cos(w t + phase), or moment, on one degree of freedom."""
 
     at: str | None = option(
         "the degree of freedom that it acts on; none without a force", None,

@@ -154,7 +154,7 @@ def _energies(run: Run, samples: list[int]) -> Picture:
     charts = []
     for field, along, title in (
         ("potential_shares", "module", "potential energy, by module"),
-        ("kinetic_shares", "freedom", "kinetic energy, by freedom"),
+        ("kinetic_shares", "freedom", "kinetic energy, by degree of freedom"),
     ):
         values = run.field(field)[samples][..., :_MOST_MODES]
         names = tuple(run.names(along, values.shape[1]))

@@ -40,7 +40,7 @@ def _peaks(runs, samples, choice) -> Picture:
         "peaks",
         "How the peaks are spread",
         "The share of the seeds whose largest displacement is no more than that on the "
-        "axis, one line for each freedom.",
+        "axis, one line for each degree of freedom.",
         "Distribution functions of the peaks.",
         (Chart(Axis("peak displacement (m)"), Axis("share of the seeds"), tuple(lines)),),
         choice=choice,
