@@ -23,16 +23,18 @@ KEYS = {
 }
 
 
-def with_records(table: dict, path: str, document: Document, asked: str) -> dict:
+def with_records(
+    table: dict, path: str, document: Document, asked: str, base: bool = False
+) -> dict:
     """Return a law's table with the numbers of the file that it names, if it does.
 
     `data` names the file, beside the config; `time` and `value` its columns, by the words
     in its first line; `unit` and `time_unit` ("s" unless it is given) what they are in.
     They become `times` and `values` in SI units, those `asked` for unless a `scale` makes
-    a force of what was measured, and a `source` that tells of the file, so that a study
-    holds all that it was computed from. **Raises:** `ValueError` for a file that cannot be
-    read, naming its line, a column that is not there, or a unit that is unknown or of
-    another dimension.
+    a force of what was measured (of the motion of a `base` it makes no other), and a
+    `source` that tells of the file, so that a study holds all that it was computed from.
+    **Raises:** `ValueError` for a file that cannot be read, naming its line, a column that
+    is not there, or a unit that is unknown or of another dimension.
     """
     if "data" not in table:
         return table
@@ -49,7 +51,10 @@ def with_records(table: dict, path: str, document: Document, asked: str) -> dict
             raise ValueError(f"{where}: {path}.{key} stands beside data; allowed: one")
     scales = {
         key: _scale(given.get(key, "s"), unit, f"{path}.{key}", document)
-        for key, unit in (("unit", None if "scale" in table else asked), ("time_unit", "s"))
+        for key, unit in (
+            ("unit", None if "scale" in table and not base else asked),
+            ("time_unit", "s"),
+        )
     }
     try:
         content = _content(Path(document.name).parent / given["data"])

@@ -26,7 +26,9 @@ def with_read_loads(
             inside = _inside(load)
             asked = unit_of_values(load)
             if asked is not None and isinstance(load.get(inside), dict):
-                law = with_records(load[inside], f"{path}.{inside}", document, asked)
+                law = with_records(
+                    load[inside], f"{path}.{inside}", document, asked, "base" in load
+                )
                 load = {**load, inside: law}
         found[name] = load
     return {**table, "loads": found}

@@ -156,3 +156,22 @@ def test_the_ready_tower_is_shaken_by_a_share_of_gravity():
     moved = jv.replace(system, {"variables.share": 0.1})
     rate = moved.equation().vector_field(0.0, moved.rest())
     np.testing.assert_allclose(rate[3:], -0.981, rtol=1e-12)
+
+
+def test_a_scale_makes_no_acceleration_of_another_record(config):
+    motion = (
+        'data = "seen.csv", value = "push", unit = "UNIT", time_unit = "ms", '
+        "scale = 2.0, periodic = true"
+    )
+    quake = (
+        f'quake = {{ base = "record_acceleration", at = "cart", motion = {{ {motion} }} }}'
+    )
+
+    def read(unit):
+        quakes = quake.replace("UNIT", unit)
+        config.write_text(CONFIG.replace("seen = {", f"{quakes}\nseen = {{"))
+        return jv.parameters(build(load(config)))["loads.quake.motion.values"].value
+
+    np.testing.assert_allclose(read("g"), 9.80665 * np.array([0.1, -0.5, 0.1]), rtol=1e-15)
+    with pytest.raises(ValueError, match=r"line \d+: system.loads.quake.motion.unit"):
+        read("mm")
