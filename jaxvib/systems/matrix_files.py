@@ -1,6 +1,8 @@
 """Matrices read from files, and what was found in them."""
 
 import functools
+import io
+import re
 import struct
 import zipfile
 from collections.abc import Sequence
@@ -18,6 +20,7 @@ from .symmetry import check_mass, check_symmetric
 
 FORMATS = (".mtx", ".mat", ".npz", ".npy")
 MOST_FREEDOMS = 5000  # of a dense matrix of 200 MB
+_FORTRAN = re.compile(rb"([0-9.])[dD]([-+0-9])")  # the exponent of a number
 _SOFT = 1e-9  # of the largest eigenvalue: below it a negative one is rounding
 
 
@@ -86,8 +89,9 @@ def read_matrices(
 
     **Raises:** `ValueError` for a file of another kind, an array that it does not hold
     (naming the nearest), matrices that are not square, real and finite or differ in size,
-    a mass or a stiffness that is not symmetric, a mass that is not positive definite, or a
-    stiffness with negative eigenvalues; `OSError` for a file that cannot be read.
+    a mass or a stiffness that is not symmetric, half a damping, a mass that is not positive
+    definite, or a stiffness with negative eigenvalues; `OSError` for a file that cannot be
+    read.
     """
     given = {"mass": mass, "stiffness": stiffness, "damping": damping}
     found = {name: _read(name, path) for name, path in given.items() if path is not None}
@@ -98,6 +102,11 @@ def read_matrices(
     found.setdefault("damping", np.zeros((size, size)))
     check_mass(found["mass"])
     check_symmetric("stiffness is not symmetric", found["stiffness"], found["mass"])
+    if _of_one_side(found["damping"]):
+        raise ValueError(
+            "damping has entries on one side of its diagonal alone; allowed: both, as of a "
+            "symmetric or a gyroscopic matrix"
+        )
     lopsided = 0.0
     for name in ("mass", "stiffness"):
         matrix = found[name]
@@ -141,6 +150,8 @@ def _read(name: str, given: str | Path) -> np.ndarray:
         raise ValueError(f"{name} = {path!r} cannot be read: {error}") from None
     if isinstance(matrix, dict):
         matrix = _chosen(path, key, matrix)
+    elif key:
+        raise ValueError(f"{name} = {given!r}: {path!r} holds one array without a name")
     if hasattr(matrix, "toarray"):
         matrix = matrix.toarray() if matrix.shape[0] <= MOST_FREEDOMS else matrix
     shape = np.shape(matrix)
@@ -155,8 +166,29 @@ def _read(name: str, given: str | Path) -> np.ndarray:
     return matrix.astype(float)
 
 
+def _of_one_side(matrix: np.ndarray) -> bool:
+    sides = np.any(np.tril(matrix, -1)), np.any(np.triu(matrix, 1))
+    return bool(sides[0] != sides[1])
+
+
 def _of_matrix_market(path: Path):
-    return scipy.io.mmread(path)
+    """Return what a Matrix Market file holds.
+
+    scipy makes something of every file: of 1.5D+3, as Fortran writes it, 1.5, of a pattern
+    ones, and of a symmetric one that stands there in full twice what is off the diagonal.
+    """
+    head, _, rest = path.read_bytes().partition(b"\n")
+    rows = [row for row in rest.splitlines() if row.strip() and row.strip()[:1] != b"%"]
+    text = _FORTRAN.sub(rb"\1e\2", b"\n".join(rows))
+    words = head.decode("ascii", "replace").lower().split()
+    if "pattern" in words:
+        raise ValueError("a pattern has no numbers")
+    numbers = np.array(text.split(), float)
+    if "coordinate" in words and words[-1] != "general" and "complex" not in words:
+        first, second = numbers[3::3], numbers[4::3]
+        if np.any(first < second) and np.any(first > second):
+            raise ValueError(f"both sides of a matrix that is said to be {words[-1]}")
+    return scipy.io.mmread(io.BytesIO(head + b"\n" + text + b"\n"))
 
 
 def _of_matlab(path: Path):

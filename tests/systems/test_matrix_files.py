@@ -94,6 +94,51 @@ def test_a_file_that_does_not_tell_is_named(files, stiffness, message):
         jv.read_matrices(files / "mass.mtx", files / stiffness)
 
 
+HEAD = "%%MatrixMarket matrix coordinate"
+
+
+def test_numbers_may_have_the_exponents_of_fortran(files):
+    text = f"{HEAD} real symmetric\n% 1D3 nodes\n3 3 4\n1 1 4.D+1\n3 2 -1.5d1\n2 2 2.5D01\n"
+    (files / "fortran.mtx").write_text(f"{text}3 3 15.0\n")
+    found = jv.read_matrices(files / "mass.mtx", files / "fortran.mtx")
+    exact = [[40.0, 0.0, 0.0], [0.0, 25.0, -15.0], [0.0, -15.0, 15.0]]
+    np.testing.assert_array_equal(found.system.stiffness, exact)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"{HEAD} pattern general\n3 3 3\n1 1\n2 2\n3 3\n", "a pattern has no numbers"),
+        (f"{HEAD} real general\n3 3 3\n1 1 4,5\n2 2 4\n3 3 4\n", "b'4,5'"),
+        (
+            f"{HEAD} real symmetric\n3 3 5\n1 1 4\n2 1 -1\n1 2 -1\n2 2 4\n3 3 4\n",
+            "both sides of a matrix that is said to be symmetric",
+        ),
+    ],
+)
+def test_a_market_file_that_would_be_read_wrong_is_refused(files, text, message):
+    (files / "odd.mtx").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        jv.read_matrices(files / "mass.mtx", files / "odd.mtx")
+
+
+def test_half_a_damping_is_refused(files):
+    for half in (np.tril, np.triu):
+        np.save(files / "half.npy", half(0.01 * STIFFNESS))
+        with pytest.raises(ValueError, match="damping has entries on one side"):
+            jv.read_matrices(files / "mass.mtx", files / "model.npz", files / "half.npy")
+    whirl = np.zeros((3, 3))
+    whirl[0, 1], whirl[1, 0] = 2.0, -2.0
+    np.save(files / "whirl.npy", whirl)
+    found = jv.read_matrices(files / "mass.mtx", files / "model.npz", files / "whirl.npy")
+    np.testing.assert_array_equal(found.system.damping, whirl)
+
+
+def test_an_array_without_a_name_is_not_named(files):
+    with pytest.raises(ValueError, match="holds one array without a name"):
+        jv.read_matrices(f"{files / 'mass.mtx'}:M", files / "model.npz")
+
+
 def test_names_are_as_many_as_freedoms(files):
     with pytest.raises(ValueError, match="2 different names for 3 degrees of freedom"):
         jv.read_matrices(files / "mass.mtx", files / "plain.npy", names=["a", "b", "b"])
