@@ -82,6 +82,9 @@ def test_what_has_no_acceleration_or_no_displacement_is_refused():
         shaken("displacement", record)
     with pytest.raises(ValueError, match="did you mean 'acceleration'"):
         jv.BaseMotion(BOTH, record, "accelleration")
+    pushed = jv.FourierLoad(4.0, [0.1], [0.2], mean=0.3)
+    with pytest.raises(ValueError, match=r"mean = 0.3 of a FourierLoad has no integral"):
+        jv.systems.absolute_states(shaken("acceleration", pushed), TIMES, np.zeros((7, 4)))
     with pytest.raises(ValueError, match="RecordLoad has no integral by time"):
         jv.systems.absolute_states(shaken("acceleration", record), TIMES, np.zeros((7, 4)))
     with pytest.raises(ValueError, match="hold no BaseMotion"):

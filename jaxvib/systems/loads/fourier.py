@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
+from ..._arrays import is_known
 from ..._quantity import quantity
 from .load import Load, Wave
 
@@ -95,7 +96,16 @@ class FourierLoad(Load):
         return FourierLoad(self.frequency, *parts)
 
     def integral(self) -> "FourierLoad":
-        """Return the law of its integral by time, without a mean; NaN if it has one."""
+        """Return the law of its integral by time, without a mean.
+
+        A mean has none that repeats. **Raises:** `ValueError` where it is known to be
+        there; traced it is NaN.
+        """
+        if is_known(self.mean) and np.any(np.asarray(self.mean) != 0):
+            raise ValueError(
+                f"mean = {float(self.mean):g} of a FourierLoad has no integral that "
+                "repeats; allowed: 0"
+            )
         frequencies = self._orders() * self.frequency
         parts = -self.sine / frequencies, self.cosine / frequencies
         return FourierLoad(
