@@ -140,7 +140,8 @@ def basins(
     field is seen to draw nearer all around it (by a quadratic form of Lyapunov's), on a
     stable cycle within 1e-4 of its orbit, whatever the phase. What is `CHAOTIC` is told
     apart as of other systems; a motion that is 1e4 times as large as motions were at
-    first has `ESCAPED`, and others are not settled: tori, or angles that turn for ever.
+    first has `ESCAPED`, and others are not settled: tori, or angles that turn for ever. By
+    its cosine and sine, on a circle that attracts, such an angle is on a cycle.
 
     **Arguments:** `starts`: states at t = 0, (starts, n). `settings`: `max_periods` of 8
     or less, of use with loads only; `evidence` is of no use here. `period`: see above.

@@ -98,7 +98,7 @@ class FieldSearch(Search):
             if int(found.result) == Reason.SUCCESS and int(found.stable) == STABLE:
                 new = well(self.system, found, self.sizes)
                 if new is not None and new.holds(late[None])[0]:
-                    return new
+                    return new if self._is_new(new) else None
         if states.shape[1] < 2:
             return None
         back = float(return_time(jnp.asarray(late), jnp.asarray(times[1])))
@@ -111,8 +111,8 @@ class FieldSearch(Search):
         new = tube(self.system, cycle, self.sizes, self.rtol)
         return new if self._is_new(new) else None
 
-    def _is_new(self, new: Tube) -> bool:
-        known = [each for each in self.attractors if isinstance(each, Tube)]
+    def _is_new(self, new: Well | Tube) -> bool:
+        known = [each for each in self.attractors if isinstance(each, type(new))]
         return not any(each.holds(new.points[:1][None])[0] for each in known)
 
     def _watched(self, state) -> Found | None:

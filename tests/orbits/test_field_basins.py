@@ -79,6 +79,16 @@ def test_states_at_rest_that_do_not_attract_are_no_attractors():
 
 
 @pytest.mark.slow
+def test_an_equilibrium_that_motions_come_to_one_by_one_is_listed_once():
+    slow = jv.autonomous_system(
+        lambda x, p: [x[1], -x[0] - p["d"] * x[1]], parameters={"d": 0.05}, dimension=2
+    )
+    found = basins(slow, BOX[:40], period=0.5)
+    assert found.attractors.names == ["A1: equilibrium"]
+    assert found.share.tolist() == [1.0]
+
+
+@pytest.mark.slow
 def test_what_grows_without_bound_in_a_finite_time_has_escaped():
     found = basins(circles(1.0, 4.0, lead=1.0), BOX, period=2.0)
     np.testing.assert_array_equal(found.label, np.where(RADIUS < 2, 0, -1))
