@@ -82,6 +82,7 @@ def static_equilibrium(
     $$|R_f| \le \mu_s N_f, \qquad R_f = \mu_s N_f\,\mathrm{sgn}\,d_f
       \text{ where } d_f = n_f^T (q - q_0) \ne 0.$$
 
+    Frictions that stick side by side, in one direction, bear the same part of their limits.
     From far away on both sides that gives both ends of the places where a friction can
     hold; a motion with inertia may end anywhere between them. On a belt that moves, R is
     that of sliding on it.
@@ -95,7 +96,7 @@ def static_equilibrium(
     account. **Raises:** `ValueError` for a system that is not one of bodies with contacts,
     a start of another shape, or one without frictions that could hold it; `RuntimeError`
     with the reason where a single call finds none, as of a body that nothing bears, or that
-    two frictions hold in the same direction, unless `throw=False`.
+    frictions hold in more directions than it has, unless `throw=False`.
 
     **Source:** Kelley and Keyes, *SIAM J. Numer. Anal.* 35 (1998) 508; Hintermueller, Ito
     and Kunisch, *SIAM J. Optim.* 13 (2002) 865; Leine and van de Wouw, *Stability and
@@ -210,6 +211,7 @@ class _Statics:
         # A body at rest on a belt that moves slides on it, always the same way.
         self.still, self.onward = belts == 0, -jnp.sign(belts)
         self.pressing = equation.pressing_contacts()
+        self.before, self.sense = _side_by_side(self.directions[self.stops :])
         self.may_stick = start is not None
         if start is not None:
             place = jnp.split(start, 2)[0] - self.offset
@@ -273,7 +275,27 @@ class _Statics:
         left = self.free(place) - forces @ self.responses
         borne = jnp.concatenate([jnp.zeros(self.stops), held.slid * self.limits(place)])
         holds = jnp.concatenate([held.bears, held.sticks])
-        return jnp.concatenate([left, jnp.where(holds, self.away(place), forces - borne)])
+        rows = jnp.where(holds, self.away(place), forces - borne)
+        if held.sticks.shape[0] > 1:
+            limits, rubs = self.limits(place), forces[self.stops :]
+            most = limits[self.before]
+            part = jnp.where(most > 0, limits / jnp.where(most > 0, most, 1.0), 1.0)
+            shared = rubs - self.sense * part * rubs[self.before]
+            later = self.before < jnp.arange(len(limits))
+            both = later & held.sticks & held.sticks[self.before]
+            rows = rows.at[self.stops :].set(jnp.where(both, shared, rows[self.stops :]))
+        return jnp.concatenate([left, rows])
+
+
+def _side_by_side(directions):
+    """Return of each friction the first one in its direction, and 1 or -1 as they agree.
+
+    What those bear that stick side by side is not known: each the same part of its limit.
+    """
+    same = jnp.all(directions[:, None] == directions[None], axis=2)
+    opposite = jnp.all(directions[:, None] == -directions[None], axis=2)
+    first = jnp.argmax(same | opposite, axis=1) if len(directions) else jnp.zeros(0, int)
+    return first, jnp.where(same[jnp.arange(len(first)), first], 1.0, -1.0)
 
 
 def _rows(rows, none):

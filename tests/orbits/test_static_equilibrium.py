@@ -221,6 +221,24 @@ def test_derivatives_with_friction_are_those_of_the_closed_form():
     np.testing.assert_allclose(by_stiffness[0], -place / 400, rtol=1e-12)
 
 
+def test_two_pads_of_one_disc_hold_as_one_and_bear_what_they_can():
+    one = on_slope(400.0)
+    pads = (
+        jv.CoulombFriction([1.0, 0.0], 2.0),
+        jv.CoulombFriction([-1.0, 0.0], 3.0),
+    )
+    both = jv.ImpactSystem(one.linear, one.contacts, one.loads, pads)
+    inside = jv.static_equilibrium(both, [0.03, 0.0, 0.0, 0.0])
+    needed = DOWN - 0.03 * 400
+    np.testing.assert_allclose(
+        inside.friction_force, [0.4 * needed, -0.6 * needed], rtol=1e-12
+    )
+    for far, way in ((-1.0, 1.0), (1.0, -1.0)):
+        end = jv.static_equilibrium(both, [far, 0.0, 0.0, 0.0])
+        np.testing.assert_allclose(end.state[0], (DOWN - way * 5.0) / 400, rtol=1e-12)
+        np.testing.assert_allclose(end.friction_force, [way * 2.0, -way * 3.0])
+
+
 def random_slides(seed):
     """Return three bodies on springs with dry friction each, and where they begin."""
     rng = np.random.default_rng(seed)
