@@ -128,6 +128,32 @@ def test_from_rest_the_covariance_grows_as_its_equation_says(time):
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-12)
 
 
+@pytest.mark.parametrize("time", [1e-6, 0.3, 5.0, 50.0, 1e4, 1e9])
+def test_under_noise_far_wider_than_the_system_it_is_that_of_white_noise(time):
+    """Caughey and Stumpf (1961): an oscillator of 1 rad/s, from rest, under white noise.
+
+    The filter lets pass what is below 10^6 rad/s: from a time of its own on, but for
+    10^-6 of it, what it passes is white.
+    """
+    mass, loss, density = 2.0, 0.05, 0.5
+    linear = jv.LinearSystem([[mass]], [[2 * mass * loss]], [[mass]])
+    wide = jv.FilteredNoise.low_pass(density, 1e6, 0.6)
+    found = np.asarray(jv.response_covariance(linear, wide, ONE, time))
+    turn = np.sqrt(1 - loss**2)
+    sine, cosine = loss / turn * np.sin(turn * time), np.cos(turn * time)
+    left = np.exp(-2 * loss * time)
+    full = np.pi * density / (4 * loss * mass**2)
+    place = full * (1 - left * (2 * sine**2 + 2 * sine * cosine + 1))
+    speed = full * (1 - left * (2 * sine**2 - 2 * sine * cosine + 1))
+    if time >= 0.1:  # before, the difference above is rounding
+        np.testing.assert_allclose(np.diag(found), [place, speed], rtol=1e-5)
+    if time > 1e3:
+        np.testing.assert_allclose(
+            found, jv.response_covariance(linear, wide, ONE), rtol=1e-12, atol=1e-12
+        )
+    assert np.all(np.linalg.eigvalsh(found) > 0)
+
+
 def test_the_variance_can_be_differentiated_by_the_damping():
     def variance(damping):
         linear = jv.LinearSystem(jnp.full((1, 1), MASS), damping[None, None],
