@@ -60,3 +60,30 @@ def test_the_exact_motion_takes_weights_and_series():
     found = jv.propagate(two_bodies(contacts=False), START, [0.0, SPAN])
     np.testing.assert_allclose(found[1], by_scipy(hertz=0.0), rtol=1e-11)
     np.testing.assert_array_equal(found[0], START)
+
+
+@pytest.mark.parametrize("ratio", [1e2, 1e4, 1e5])
+def test_a_load_far_faster_than_the_system_leaves_its_motion_as_it_is(ratio):
+    """The closed form of an oscillator; its steps are as short as the load's turns.
+
+    What each of thousands leaves out of the velocity moves the slow motion in the end.
+    """
+    mass, own = 1e6, 1.0
+    stop = jv.Contact([1.0], 1.0, jv.LinearContact(1.0))  # out of reach
+    force, fast = 2e-6 * mass, ratio * own
+    oscillator = jv.ImpactSystem(
+        jv.LinearSystem([[mass]], [[0.0]], [[mass * own**2]]),
+        (stop,),
+        (jv.AppliedLoad([1.0], jv.HarmonicLoad(force, fast, 0.4)),),
+    )
+    found = jv.flow(oscillator, [3e-6, -1e-6], 0.0, 1.0, engine="event")
+    ripple = force / mass / (own**2 - fast**2)
+
+    def swing(time):
+        angle = fast * time + 0.4
+        return ripple * np.array([np.cos(angle), -fast * np.sin(angle)])
+
+    place, speed = np.array([3e-6, -1e-6]) - swing(0.0)
+    free = [place * np.cos(own) + speed * np.sin(own),
+            speed * np.cos(own) - place * np.sin(own)]  # fmt: skip
+    np.testing.assert_allclose(found, free + swing(1.0), rtol=0, atol=1e-8 * 3e-6)

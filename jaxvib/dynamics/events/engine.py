@@ -22,7 +22,7 @@ from .rates import (
     contact_rate,
     impact_size,
     longest_turn,
-    motion_rate,
+    motion_rates,
     motion_speed,
     pressed_rate,
 )
@@ -87,7 +87,7 @@ class _Context(NamedTuple):
     equation: Any
     end: Any
     rtol: Any
-    rate: Any
+    rates: Any
     longest: Any
     turn: Any
     grazing: Any
@@ -159,7 +159,7 @@ def travel(equation, state, t0, t1, rtol, asked: Asked = END) -> Travel:
     motion = motion_of(equation, barrier, steady, asked.order)
     # A lane that cannot be integrated takes no step, so that it holds up no other.
     end = jnp.where(finite, jnp.asarray(t1, float), t0)
-    rate = motion_rate(motion, end - t0)
+    rate, own = motion_rates(motion, end - t0)
     watched, integrand = asked.watched, asked.integrand
     if asked.grazing is not None and watched is None:
         watched = start_watching(t0, jax.lax.stop_gradient(state), equation)
@@ -174,7 +174,7 @@ def travel(equation, state, t0, t1, rtol, asked: Asked = END) -> Travel:
     if sensitivities:
         longest = jnp.minimum(longest, longest_turn(rtol, motion.order) / rate)
         turn = longest_turn(rtol, motion.order_in_contact)
-    settings = rtol, rate, longest, turn
+    settings = rtol, (rate, own), longest, turn
     context = _Context(motion, equation, end, *settings, asked.grazing, integrand)
     if motion.holders:
         lane, end, finite = _start_held(motion, lane, end, finite, rtol, rate)
@@ -252,7 +252,7 @@ def _start_held(motion: Motion, lane: Lane, end, finite, rtol, rate):
 
 def _slight(motion: Motion, lane: Lane, rtol, rate):
     """Return the motion's speed, m/s, and a height, m, that is below its error."""
-    speed = jax.lax.stop_gradient(motion_speed(motion, lane, rate))
+    speed = jax.lax.stop_gradient(motion_speed(motion, lane, rate, rate))
     return speed, _REBOUNDS * rtol * speed / rate
 
 
@@ -267,25 +267,26 @@ def _held(motion: Motion, lane: Lane):
 
 
 def _paced(context: _Context, lane: Lane):
-    """Return the motion's rate, 1/s, and its longest step, s, as forces rise with it."""
-    motion, rate, longest = context.motion, context.rate, context.longest
+    """Return the motion's rates, 1/s, and its longest step, s, as forces rise with it."""
+    motion, (rate, own), longest = context.motion, context.rates, context.longest
     added = pressed_rate(motion, lane, rate)
     if motion.springs:
         added += spring_rate(motion.springs, lane.position, lane.velocity, rate)
     if isinstance(added, float):  # 0 of what has neither
-        return rate, longest
-    faster = rate + jax.lax.stop_gradient(added)
-    return faster, longest * rate / faster
+        return (rate, own), longest
+    added = jax.lax.stop_gradient(added)
+    faster = rate + added
+    return (faster, own + added), longest * rate / faster
 
 
 def _flight(context: _Context, lane: Lane) -> Lane:
     """Return the lane one step later, with its Hertz contacts open."""
     motion, _, end, rtol, *_, integrand = context
-    rate, longest = _paced(context, lane)
+    rates, longest = _paced(context, lane)
     motion, end = from_now_on(motion, lane.time, end)
     accuracy = _IN_FLIGHT * rtol
     rows, depths, length, meets, slips, ends = flight_step(
-        motion, lane, end, accuracy, rate, longest
+        motion, lane, end, accuracy, rates, longest
     )
     ends_of_rows = [value_and_slope(row, length) for row in rows]
     position, velocity = motion.once(
@@ -297,7 +298,7 @@ def _flight(context: _Context, lane: Lane) -> Lane:
     new = _after(
         motion, _closed_again(motion, lane, meets, position), *moved, meets, ends, end
     )
-    new, impacts = _after_events(motion, lane, new, meets, slips, ends, rtol, rate)
+    new, impacts = _after_events(motion, lane, new, meets, slips, ends, rtol, rates[0])
     if integrand is not None:
 
         def at(x):
@@ -326,9 +327,9 @@ def _closed_again(motion: Motion, lane: Lane, meets, position) -> Lane:
 def _contact(context: _Context, lane: Lane) -> Lane:
     """Return the lane one step later, with a Hertz contact closed."""
     motion, _, end, rtol, _, _, turn, _, integrand = context
-    rate, _ = _paced(context, lane)
+    (rate, own), _ = _paced(context, lane)
     motion, end = from_now_on(motion, lane.time, end)
-    speed = jax.lax.stop_gradient(motion_speed(motion, lane, rate))
+    speed = jax.lax.stop_gradient(motion_speed(motion, lane, rate, own))
     hertz = [motion.contacts[j] for j in motion.hertz]
     sizes = [
         jnp.maximum(jnp.maximum(root, size), _SLIGHT * impact_size(contact, speed))

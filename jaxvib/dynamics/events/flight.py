@@ -84,14 +84,16 @@ def _wave_term(cosine, sine, load, order):
     return -term if order % 4 in (1, 2) else term
 
 
-def flight_step(motion: Motion, lane, end, accuracy, rate, longest):
+def flight_step(motion: Motion, lane, end, accuracy, rates, longest):
     """Go on to the next event, or as far as the series are good, `longest` at most.
+
+    `rates`: the greatest one of the motion, 1/s, and that without its loads.
 
     **Returns:** the series of the displacements and of the penetrations, how far they
     were followed, whether each contact begins or ends there, whether each friction has an
     event, and whether the end was reached.
     """
-    pushing = pushes(motion, lane.touching)
+    (rate, own), pushing = rates, pushes(motion, lane.touching)
     rows, holds, normals = flight_series(motion, lane, pushing)
     fixed = motion.still(rows)
     depths = [gap_series(contact, fixed) for contact in motion.contacts]
@@ -104,7 +106,10 @@ def flight_step(motion: Motion, lane, end, accuracy, rate, longest):
         # Held by stops, a motion has no size of its own.
         pushed = load_accelerations(motion)
         size = jnp.maximum(size, _PUSHED * largest([jnp.zeros(()), *pushed]) / rate**2)
-    reach = radius(rows, [size] * len(rows), accuracy)
+    # What a step leaves out of a velocity the motion carries on at its own rate. Steps that
+    # a fast load makes short would else add up to far more than what each leaves out.
+    speed = jnp.maximum(largest([jnp.abs(row[1]) for row in rows]), own * size)
+    reach = radius(rows, [size] * len(rows), accuracy, speed / size)
     if motion.frictions:
         limits = limit_sizes(motion, lane, rate)
         scales = limit_scales(motion, limits, size * rate**2)

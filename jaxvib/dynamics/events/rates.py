@@ -14,8 +14,8 @@ from .sliding import DryFriction
 _OF_SENSITIVITIES = 1e-2
 
 
-def motion_rate(motion: Motion, span):
-    """Return the order of the greatest rate of a flight, 1/s."""
+def motion_rates(motion: Motion, span):
+    """Return the order of the greatest rate of a flight, 1/s, and that without loads."""
     stiff = [sum(jnp.abs(k) for k in row) for row in motion.stiffness]
     damped = [sum(jnp.abs(d) for d in row) for row in motion.damping]
     loads = sum(load.frequency for load in motion.loads)
@@ -33,8 +33,9 @@ def motion_rate(motion: Motion, span):
     for friction in motion.frictions:
         if friction.stribeck is not None and not friction.presses:
             stops.append(_falling(friction, 1.0))
-    rate = jnp.sqrt(largest(stiff)) + largest(damped) + loads + sum(stops)
-    return jnp.maximum(rate, 1 / jnp.where(span > 0, span, 1.0))
+    own = jnp.sqrt(largest(stiff)) + largest(damped) + sum(stops)
+    least = 1 / jnp.where(span > 0, span, 1.0)
+    return jnp.maximum(own + loads, least), jnp.maximum(own, least)
 
 
 def _falling(friction: DryFriction, normal):
@@ -71,10 +72,13 @@ def contact_rate(motion: Motion, lane, rate, sizes):
     return rate * pace
 
 
-def motion_speed(motion: Motion, lane, rate):
-    """Return the size of the motion, m/s: of its shifts, its rates and its loads."""
+def motion_speed(motion: Motion, lane, rate, own):
+    """Return the size of the motion, m/s: of its shifts, its rates and its loads.
+
+    `own`: the rate at which shifts count, 1/s.
+    """
     loads = [acceleration / rate for acceleration in load_accelerations(motion)]
-    shifts = [rate * jnp.abs(x) for x in lane.position]
+    shifts = [own * jnp.abs(x) for x in lane.position]
     speeds = [jnp.abs(v) for v in lane.velocity]
     belts = [jnp.abs(friction.speed) for friction in motion.frictions]
     return jnp.maximum(largest([*loads, *shifts, *speeds, *belts]), jnp.finfo(float).tiny)

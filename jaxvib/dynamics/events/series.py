@@ -65,11 +65,12 @@ def combination(weights: Sequence, rows: Sequence[Series]) -> list:
     ]
 
 
-def radius(series: Sequence[Series], sizes: Sequence, accuracy):
+def radius(series: Sequence[Series], sizes: Sequence, accuracy, pace=None):
     """Return how far the last two terms of all series stay below `accuracy` sizes.
 
     And no farther than the series converge, by how their terms grow from the middle to
-    the end: what starts far below its size may still run away.
+    the end: what starts far below its size may still run away. With a `pace`, the terms
+    over the time stay below `accuracy` times that many sizes too: so do rates.
     """
     order = len(series[0]) - 1
     tiny = jnp.finfo(float).tiny
@@ -82,6 +83,10 @@ def radius(series: Sequence[Series], sizes: Sequence, accuracy):
     last, before = term(order), term(order - 1)
     least, accuracy = log2(jnp.asarray(tiny)), log2(jnp.asarray(accuracy, float))
     reach = jnp.minimum((accuracy - last) / order, (accuracy - before) / (order - 1))
+    if pace is not None:
+        slow = accuracy + log2(pace)
+        ends = (slow - last) / (order - 1), (slow - before) / (order - 2)
+        reach = jnp.minimum(reach, jnp.minimum(*ends))
     half = order // 2
     growth = [
         jnp.where(middle > least, (middle - tail) * (1 / (m - k)), -jnp.inf)
