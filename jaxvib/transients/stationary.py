@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, Real
+from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
 from .._quantity import Range, check_range, floats
 from ..systems.loads import FilteredNoise
@@ -39,7 +39,8 @@ def response_covariance(
     **Arguments:** `direction`: of the forces that the noise is a factor of, N, shape (n,):
     that of an `AppliedLoad`, `-mass @ direction` of a `BaseMotion`. Contacts and other
     loads are left out. **Raises:** `ValueError` for a direction of another shape, a time
-    that is not above 0, or a system that is not damped and has no stationary state.
+    that is not above 0, or a system that is not damped and has no stationary state (traced
+    it is NaN).
 
     >>> noise = jv.FilteredNoise.low_pass(0.5, 20.0, 0.6)
     >>> covariance = jv.response_covariance(tower, noise, [0.0, 1.0])
@@ -60,7 +61,8 @@ def response_covariance(
                 "allowed: a damped system, or a time"
             )
     if time is None:
-        return _stationary(whole, source)[: 2 * size, : 2 * size]
+        found = _stationary(whole, source)[: 2 * size, : 2 * size]
+        return jnp.where(_decays(whole), found, jnp.nan)
     return _later(whole, source, jnp.asarray(time, float), 2 * size)
 
 
@@ -89,6 +91,14 @@ def _stationary(matrix, source):
     both = jnp.kron(one, matrix) + jnp.kron(matrix, one)
     found = jnp.linalg.solve(both, -source.reshape(-1)).reshape(size, size)
     return (found + found.T) / 2
+
+
+@jax.jit
+def _decays(matrix) -> Bool[Array, ""]:
+    """Return whether all free motions decay: of them A P + P A^T + 1 = 0 has a P > 0."""
+    matrix = jax.lax.stop_gradient(matrix)
+    found = _stationary(matrix, jnp.eye(matrix.shape[0]))
+    return jnp.all(jnp.isfinite(jnp.linalg.cholesky(found)))
 
 
 @functools.partial(jax.jit, static_argnums=3)

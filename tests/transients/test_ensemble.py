@@ -165,6 +165,19 @@ def test_the_variance_can_be_differentiated_by_the_damping():
     assert slope == pytest.approx((ends[1] - ends[0]) / 2e-5, rel=1e-7)
 
 
+def test_of_a_motion_that_grows_there_is_no_variance_traced_either():
+    def variance(damping):
+        linear = jv.LinearSystem(
+            jnp.eye(2), damping * jnp.eye(2), jnp.diag(jnp.array([50.0, 3]))
+        )
+        return jnp.diag(jv.response_covariance(linear, NOISE, jnp.array([1.0, 0.0])))
+
+    many = jax.jit(jax.vmap(variance))(jnp.array([1.0, 1e-6, 0.0, -0.1]))
+    np.testing.assert_array_equal(np.isnan(many).all(axis=1), [False, False, True, True])
+    assert np.all(np.asarray(many[:2]) >= 0)
+    np.testing.assert_allclose(many[0], variance(1.0), rtol=1e-12)
+
+
 def test_noise_has_the_spectrum_of_its_filter():
     tajimi = jv.FilteredNoise.kanai_tajimi(0.5, 7.0, 0.3)
     for noise in (NOISE, tajimi):
