@@ -1,28 +1,32 @@
 """Shares of the basins of pyBasin's five systems, beside those that are published.
 
-    python -m experiments.published_basins [SYSTEM ...] [--grid] [--diffrax] [--links FILE]
+    python -m experiments.published_basins [SYSTEM ...] [--grid SIDE] [--diffrax]
+        [--links FILE]
 
-`basins` follows motions from period to period of a load, so Duffing's oscillator is its
-case (`basin_benchmark`). The other four have no load: here motions are followed by `flow`,
-a span at a time, each until its attractor is told.
+Four are cases of `basins`, which finds the attractors by itself:
 
-- pendulum: a rotor with damping 0.1, torque 0.5 and K = 1 rests or turns for ever.
+- pendulum: a rotor with damping 0.1, torque 0.5 and K = 1 rests or turns for ever. Its
+  angle is a point on a circle that attracts, so that to turn is a cycle.
 - lorenz: two chaotic attractors (a broken butterfly) beside motions without bound.
 - friction: a mass on a belt slides evenly, or sticks and slips. The friction falls
   exponentially with the speed of sliding, which no law of `CoulombFriction` does; it is
   posed as pyBasin's smooth field, whose sign of the speed is a tanh.
-- rossler: a hundred oscillators in a network are in step, or one leaves all bounds.
-- duffing: as `basin_benchmark`, for more starts than that.
+- duffing: as `basin_benchmark`, and on a grid.
+
+The fifth has a rule of its own:
+
+- rossler: a hundred oscillators in a network are in step, or one leaves all bounds. In step
+  they are chaotic, which `basins` tells by exponents along thousands of turns, here of 300
+  states, and not by what is asked: how far apart the oscillators are.
 
 Published: shares of 4000 starts by bSTAB (TUHH-DYN) that pyBasin keeps as its reference
 (github.com/adrianwix/pyBasin), of 10,000 for Duffing; of 500 for the network, from Menck,
 Heitzig, Marwan and Kurths, Nature Physics 9 (2013) 89, whose 400 links pyBasin has and
 this repository has not: `--links` is a file of them, as 0-1 0-2 and so on, without which
 the network is left out and its row stays. The pendulum's share is an area besides, by
-scipy. With `--grid` the pendulum has a million starts and Duffing's oscillator 250,000,
-evenly on a grid.
-`--diffrax` times the pendulum's study beside a vmap of diffrax's Dopri5, as pyBasin
-has it: to 1000 s at its tolerances. Writes `published_basins.json`.
+scipy. With `--grid 300` the pendulum and Duffing's oscillator have 300 x 300 starts, evenly
+on a grid. `--diffrax` times the pendulum's study beside a vmap of diffrax's Dopri5, as
+pyBasin has it: to 1000 s at its tolerances. Writes `published_basins.json`.
 """
 
 import argparse
@@ -41,52 +45,35 @@ from scipy.integrate import solve_ivp
 import jaxvib as jv
 from experiments import basin_benchmark
 from experiments.benchmarks.regime_map import machine
-from jaxvib.ensemble import map_samples
+from jaxvib.ensemble import Reason, map_samples
 
 RESULT = Path(__file__).with_suffix(".json")
 TAU = 2 * np.pi
-UNDECIDED = -1
 
 
 class Study(NamedTuple):
-    """A system, the box of its starts, and how a motion's attractor is told.
+    """A system, the box of its starts, and which attractor is which.
 
-    `tell`: of states before and after a span, which span it was and a number kept of each
-    motion, to the position of its attractor, or -1, and the number; motions are followed
-    for `spans` of `span` seconds. `published`: shares by name, in the order of the
-    positions, of so many `starts`.
+    `told`: from `Basins` to the position in `published` of each start, -1 of none;
+    `period`: about the time in which motions go round, s; `published`: shares by name, of
+    so many `starts`; `placed`: from coordinates in the box to states; `named`: starts that
+    stand before the others, by which attractors are told.
     """
 
     system: Any
     box: tuple
-    span: float
-    spans: int
-    tell: Callable
+    told: Callable
+    period: float | None
     published: dict[str, float]
     starts: int
-    rtol: float = 1e-8
-    engine: str = "auto"
+    placed: Callable = np.asarray
+    named: Any = ()
 
 
-def settled(study: Study, starts: np.ndarray) -> np.ndarray:
-    """Return the position of each start's attractor, -1 of those that are undecided."""
-
-    def end(state):
-        return jv.flow(
-            study.system, state, 0.0, study.span, rtol=study.rtol, engine=study.engine
-        )
-
-    label = np.full(len(starts), UNDECIDED)
-    going, states, kept = np.arange(len(starts)), starts, np.zeros(len(starts))
-    for number in range(study.spans):
-        after = np.asarray(map_samples(end, states))
-        found, kept = study.tell(states, after, number, kept)
-        label[going] = found
-        left = (found == UNDECIDED) & np.isfinite(after).all(axis=1)
-        going, states, kept = going[left], after[left], kept[left]
-        if not going.size:
-            break
-    return label
+def by_kind(found) -> np.ndarray:
+    """Return 0 of what comes to rest, and 1 of what comes to a cycle."""
+    moves = np.asarray(found.attractors.orbits.result) != Reason.EQUILIBRIUM
+    return np.append(moves.astype(int), -1)[found.label]
 
 
 ALPHA, TORQUE, STIFFNESS = 0.1, 0.5, 1.0
@@ -95,29 +82,25 @@ SADDLE = np.pi - LEAN
 
 
 def pendulum() -> Study:
-    """Return the pendulum under a torque.
-
-    In a well and with less energy than at the saddle on its right it cannot leave. Who
-    passes a saddle to the right stays above that saddle's unstable manifold, which turns
-    for ever: so does he.
-    """
+    """Return the pendulum under a torque, by the cosine and sine of its angle."""
 
     def rates(x, p):
-        return [x[1], p["torque"] - p["damping"] * x[1] - p["stiffness"] * jnp.sin(x[0])]
+        cosine, sine, speed = x
+        back = 1 - cosine**2 - sine**2  # to the circle, on which every motion is
+        return [
+            back * cosine - sine * speed,
+            back * sine + cosine * speed,
+            p["torque"] - p["damping"] * speed - p["stiffness"] * sine,
+        ]
 
-    def tell(before, after, number, kept):
-        wells = [np.floor((x[:, 0] - SADDLE) / TAU) for x in (before, after)]
-        angle, speed = after[:, 0] - TAU * (wells[1] + 1), after[:, 1]
-        top = -TORQUE * SADDLE - STIFFNESS * np.cos(SADDLE)
-        energy = speed**2 / 2 - TORQUE * angle - STIFFNESS * np.cos(angle)
-        turns = wells[1] > wells[0]
-        return np.where(energy < top, 0, np.where(turns, 1, UNDECIDED)), kept
+    def placed(angles):
+        return np.stack([np.cos(angles[:, 0]), np.sin(angles[:, 0]), angles[:, 1]], axis=1)
 
     numbers = {"damping": ALPHA, "torque": TORQUE, "stiffness": STIFFNESS}
-    system = jv.autonomous_system(rates, parameters=numbers, dimension=2)
+    system = jv.autonomous_system(rates, parameters=numbers, dimension=3)
     box = ([LEAN - np.pi, -10.0], [LEAN + np.pi, 10.0])
     published = {"at rest": 0.1505, "turning": 0.8495}
-    return Study(system, box, 5.0, 20, tell, published, 4000)
+    return Study(system, box, by_kind, 1.3, published, 4000, placed)
 
 
 def pendulum_area() -> float:
@@ -150,54 +133,65 @@ def pendulum_area() -> float:
 
 def lorenz() -> Study:
     """Return Lorenz's field with sigma = 0.12, r = 0, b = -0.6, from a plane of starts."""
-    span, spans, last = 5.0, 200, 20
 
     def rates(x, p):
         return [0.12 * (x[1] - x[0]), -x[0] * x[2] - x[1], x[0] * x[1] + 0.6 * x[2]]
 
-    def tell(before, after, number, kept):
-        gone = ~(np.abs(after).max(axis=1) < 200)
-        if number >= spans - last:
-            kept = kept + after[:, 0]
-        side = np.where(kept > 0, 0, 1) if number == spans - 1 else UNDECIDED
-        return np.where(gone, 2, side), kept
+    def told(found):
+        sides = np.nanmean(found.attractors.points[..., 0], axis=1) < 0
+        label = np.append(sides.astype(int), -1)[found.label]
+        return np.where(found.result == Reason.ESCAPED, 2, label)
 
     system = jv.autonomous_system(rates, parameters={}, dimension=3)
     box = ([-10.0, -20.0, 0.0], [10.0, 20.0, 0.0])
     published = {"butterfly x > 0": 0.09325, "butterfly x < 0": 0.08725}
     published["unbounded"] = 0.8195
-    return Study(system, box, span, spans, tell, published, 4000)
-
-
-BELT = 1.5
-SLIDING = 0.5 * (1 + np.exp(-BELT / 0.5))  # friction, and so the place, at rest
+    return Study(system, box, told, 5.0, published, 4000)
 
 
 def friction() -> Study:
-    """Return the mass on a belt, by pyBasin's smooth field.
-
-    The cycle that repels is 1.17 to 1.33 away from even sliding, stick-slip 1.46 to 1.67:
-    who is within 0.3 comes to slide, who is 1.45 away after 100 s is outside that cycle.
-    """
+    """Return the mass on a belt of 1.5 m/s, by pyBasin's smooth field."""
 
     def rates(x, p):
-        slip = x[1] - BELT
+        slip = x[1] - 1.5
         force = 0.5 * (1 + jnp.exp(-jnp.abs(slip) / 0.5)) * jnp.tanh(200 * slip)
         return [x[1], -x[0] - 0.1 * x[1] - force]
 
-    def tell(before, after, number, kept):
-        away = np.hypot(after[:, 0] - SLIDING, after[:, 1])
-        sticks = (away > 1.45) & (number >= 4)
-        return np.where(away < 0.3, 0, np.where(sticks, 1, UNDECIDED)), kept
-
     system = jv.autonomous_system(rates, parameters={}, dimension=2)
     published = {"sliding": 0.3165, "stick-slip": 0.6835}
-    box = ([-2.0, 0.0], [2.0, 2.0])
-    return Study(system, box, 20.0, 25, tell, published, 4000, 1e-6)
+    return Study(system, ([-2.0, 0.0], [2.0, 2.0]), by_kind, 6.0, published, 4000)
 
 
-def rossler(links: str) -> Study:
-    """Return the network of links with a coupling of 0.218.
+def duffing() -> Study:
+    """Return Duffing's oscillator, whose attractors are told by a start of each."""
+    named = np.array([start for start, _ in basin_benchmark.PUBLISHED.values()])
+
+    def told(found):
+        same = found.label[:, None] == found.label[: len(named)]
+        return np.where(same.any(axis=1), same.argmax(axis=1), -1)
+
+    published = {name: share for name, (_, share) in basin_benchmark.PUBLISHED.items()}
+    system, box = basin_benchmark.duffing(), tuple(basin_benchmark.BOX)
+    return Study(system, box, told, None, published, 10_000, named=named)
+
+
+STUDIES = {f.__name__: f for f in (pendulum, lorenz, friction, duffing)}
+NUMBER = 20_000
+PLANES = ("pendulum", "duffing")
+IN_STEP = {"in step": 0.496, "not in step": 0.504}  # of 500 starts
+
+
+def settled(study: Study, starts: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Return each start's position in what is published, -1 of none, and what was found."""
+    states = study.placed(starts)
+    first = len(study.named)
+    whole = np.concatenate([study.named, states]) if first else states
+    found = jv.basins(study.system, whole, period=study.period, progress=False)
+    return study.told(found)[first:], found.attractors.names
+
+
+def rossler(links: str, number: int) -> np.ndarray:
+    """Return 0 of starts whose network comes in step at a coupling of 0.218, 1 of others.
 
     Beyond 400, where a motion is lost, its time is slowed down: its path is the same.
     """
@@ -206,7 +200,6 @@ def rossler(links: str) -> Study:
     np.add.at(laplacian, (pairs[:, 0], pairs[:, 1]), -1.0)
     laplacian += laplacian.T
     laplacian -= np.diag(laplacian.sum(axis=1))
-    spans = 200
 
     def rates(state, p):
         x, y, z = state.reshape(3, 100)
@@ -214,65 +207,41 @@ def rossler(links: str) -> Study:
         rate = jnp.concatenate([drawn, x + 0.2 * y, 0.2 + z * (x - 7.0)])
         return rate / (1 + jnp.sum((state / 400) ** 20))
 
-    def tell(before, after, number, kept):
-        gone = ~(np.abs(after).max(axis=1) < 400)
-        apart = np.ptp(after.reshape(-1, 3, 100), axis=2).max(axis=1)
-        bound = 1.5 if number == spans - 1 else 0.01
-        return np.where(gone, 1, np.where(apart < bound, 0, UNDECIDED)), kept
-
     system = jv.autonomous_system(rates, parameters={}, dimension=300)
+
+    def later(state):
+        return jv.flow(system, state, 0.0, 5.0, rtol=1e-5, engine="diffrax")
+
     box = np.repeat([[-15.0, -15.0, -5.0], [15.0, 15.0, 35.0]], 100, axis=1)
-    published = {"in step": 0.496, "not in step": 0.504}
-    return Study(system, box, 5.0, spans, tell, published, 500, 1e-5, "diffrax")
+    states = np.random.default_rng(1).uniform(*box, (number, 300))
+    label, going = np.full(number, -1), np.arange(number)
+    for bound in (*[0.01] * 199, 1.5):  # of how far apart oscillators in step are
+        states = np.asarray(map_samples(later, states))
+        gone = ~(np.abs(states).max(axis=1) < 400)
+        apart = np.ptp(states.reshape(-1, 3, 100), axis=2).max(axis=1)
+        label[going] = np.where(gone, 1, np.where(apart < bound, 0, -1))
+        left = label[going] < 0
+        going, states = going[left], states[left]
+        if not going.size:
+            break
+    return label
 
 
-def duffing() -> Study:
-    """Return Duffing's oscillator, whose motions end within 0.01 of one of its orbits."""
-    system = basin_benchmark.duffing()
-    named = np.array([start for start, _ in basin_benchmark.PUBLISHED.values()])
-    found = jv.basins(system, named, progress=False)
-    period = jax.jit(lambda state: jv.flow(system, state, 0.0, TAU))
-    points, owner = [], []
-    for position, label in enumerate(found.label):
-        state = found.attractors.orbits.state[label]
-        for _ in range(int(found.attractors.orbits.periods[label])):
-            points.append(np.asarray(state))
-            owner.append(position)
-            state = period(state)
-
-    def tell(before, after, number, kept):
-        apart = np.linalg.norm(after[:, None] - np.array(points), axis=2)
-        near = np.array(owner)[apart.argmin(axis=1)]
-        return np.where(apart.min(axis=1) < 0.01, near, UNDECIDED), kept
-
-    published = {name: share for name, (_, share) in basin_benchmark.PUBLISHED.items()}
-    return Study(
-        system, tuple(basin_benchmark.BOX), 2 * TAU, 40, tell, published, 10_000, 1e-6
-    )
-
-
-# How many starts there are: of the network a motion takes half a core-second.
-NUMBERS = {"pendulum": 20_000, "lorenz": 20_000, "friction": 20_000, "duffing": 20_000}
-NUMBERS |= {"rossler": 200}
-SIDES = {"pendulum": 1000, "duffing": 500}
-STUDIES = {f.__name__: f for f in (pendulum, lorenz, friction, rossler, duffing)}
+def beside(label: np.ndarray, published: dict[str, float], starts: int) -> dict:
+    """Return our shares beside those of so many `starts`, and how far apart they are."""
+    table = {}
+    for position, (name, theirs) in enumerate(published.items()):
+        share = float(np.mean(label == position))
+        spread = share * (1 - share) / len(label) + theirs * (1 - theirs) / starts
+        apart = round(float(abs(share - theirs) / np.sqrt(spread)), 2)
+        table[name] = {"published": theirs, "share": share, "standard errors apart": apart}
+    return {"undecided": float(np.mean(label < 0)), "shares": table}
 
 
 def shares(study: Study, starts: np.ndarray) -> dict:
-    """Return our shares beside the published ones, and how far apart they are."""
-    label = settled(study, starts)
-    table = {}
-    for position, (name, published) in enumerate(study.published.items()):
-        share = float(np.mean(label == position))
-        spread = share * (1 - share) / len(starts)
-        spread += published * (1 - published) / study.starts
-        apart = round(float(abs(share - published) / np.sqrt(spread)), 2)
-        table[name] = {
-            "published": published,
-            "share": share,
-            "standard errors apart": apart,
-        }
-    return {"undecided": float(np.mean(label == UNDECIDED)), "shares": table}
+    """Return what was found, and our shares beside the published ones."""
+    label, names = settled(study, starts)
+    return {"attractors": names} | beside(label, study.published, study.starts)
 
 
 def drawn(study: Study, number: int, seed: int = 1) -> np.ndarray:
@@ -297,17 +266,17 @@ def beside_diffrax(number: int = 1000) -> dict:
     @jax.jit
     @jax.vmap
     def far(state):
-        term = diffrax.ODETerm(lambda t, x, args: jnp.stack(study.system.field(x, numbers)))
+        def rates(t, x, args):
+            return jnp.stack([x[1], TORQUE - ALPHA * x[1] - STIFFNESS * jnp.sin(x[0])])
+
         return diffrax.diffeqsolve(
-            term, diffrax.Dopri5(), 0.0, 1000.0, None, state, max_steps=None,
-            stepsize_controller=diffrax.PIDController(rtol=1e-8, atol=1e-6),
+            diffrax.ODETerm(rates), diffrax.Dopri5(), 0.0, 1000.0, None, state,
+            max_steps=None, stepsize_controller=diffrax.PIDController(rtol=1e-8, atol=1e-6),
         ).ys[-1]  # fmt: skip
 
-    names, values = study.system.names, study.system.values
-    numbers = dict(zip(names, values, strict=True))
     seconds, labels = {}, {}
     for name, run in (
-        ("jaxvib", lambda: settled(study, starts)),
+        ("jaxvib", lambda: settled(study, starts)[0]),
         ("diffrax", lambda: np.where(np.asarray(far(starts))[:, 1] > 1.0, 1, 0)),
     ):
         run()
@@ -318,11 +287,28 @@ def beside_diffrax(number: int = 1000) -> dict:
     return {"starts": number, "core-seconds": seconds, "told otherwise": told}
 
 
+def row(name: str, side: int | None, links: Path | None) -> dict:
+    """Return the result of one system, of starts on a grid if it has a `side`."""
+    began = time.process_time()
+    if links is not None and name == "rossler":
+        starts = range(200)  # a motion takes half a core-second
+        found = beside(rossler(links.read_text(), len(starts)), IN_STEP, 500)
+    else:
+        study = STUDIES[name]()
+        starts = grid(study, side) if side else drawn(study, NUMBER)
+        found = shares(study, starts)
+    found = {"starts": len(starts), "on a grid": bool(side)} | found
+    found["core-seconds"] = round(time.process_time() - began, 1)
+    if name == "pendulum":
+        found["at rest, as an area"] = pendulum_area()
+    return found
+
+
 def main() -> None:
     """Write the result of a run; of systems that are not named the last one stays."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("systems", nargs="*", help=f"of {', '.join(STUDIES)}")
-    parser.add_argument("--grid", action="store_true")
+    parser.add_argument("systems", nargs="*", help=f"of {', '.join(STUDIES)}, rossler")
+    parser.add_argument("--grid", type=int, help="starts along a side of the box")
     parser.add_argument("--diffrax", action="store_true")
     parser.add_argument("--links", type=Path, help="file of the network's links")
     given = parser.parse_args()
@@ -331,16 +317,9 @@ def main() -> None:
     result = json.loads(RESULT.read_text()) if RESULT.exists() else {"shares": {}}
     result["machine"] = machine()
     for name in given.systems:
-        study = rossler(given.links.read_text()) if name == "rossler" else STUDIES[name]()
-        on_grid = given.grid and name in SIDES
-        starts = grid(study, SIDES[name]) if on_grid else drawn(study, NUMBERS[name])
-        began = time.process_time()
-        found = shares(study, starts)
-        found = {"starts": len(starts), "on a grid": on_grid} | found
-        found["core-seconds"] = round(time.process_time() - began, 1)
-        if name == "pendulum":
-            found["at rest, as an area"] = pendulum_area()
-        result["shares"][f"{name}, on a grid" if on_grid else name] = found
+        side = given.grid if name in PLANES else None
+        found = row(name, side, given.links)
+        result["shares"][f"{name}, on a grid" if side else name] = found
         print(name, json.dumps(found, indent=1))
         RESULT.write_text(json.dumps(result, indent=1) + "\n")
     if given.diffrax:

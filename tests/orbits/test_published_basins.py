@@ -29,5 +29,5 @@ def test_shares_of_systems_without_a_load_are_the_published_ones(name):
 @pytest.mark.slow
 def test_a_pendulum_rests_from_the_area_between_a_saddles_stable_manifolds():
     study = published_basins.pendulum()
-    label = published_basins.settled(study, published_basins.grid(study, 200))
+    label, _ = published_basins.settled(study, published_basins.grid(study, 200))
     assert abs(np.mean(label == 0) - published_basins.pendulum_area()) < 1e-3
