@@ -57,7 +57,13 @@ def responses(
     check_limits(limits, system.rest().shape[0] // 2)
     law = laws if isinstance(laws, Load) else _stacked(laws)
     lanes, law_static = eqx.partition(law, eqx.is_array)
-    number = np.shape(jax.tree.leaves(lanes)[0])[0]
+    shapes = [np.shape(leaf) for leaf in jax.tree.leaves(lanes)]
+    if len({shape[:1] for shape in shapes}) != 1 or not shapes[0]:
+        raise ValueError(
+            f"laws have arrays of shapes {shapes}; allowed: the samples as a leading axis "
+            "of each, or a list of laws"
+        )
+    number = shapes[0][0]
     given, static = eqx.partition(system, eqx.is_array)
     stage = _stage(static, law_static, place, chosen)
     settings = limits, jnp.asarray([0.0, duration]), jnp.asarray(rtol, float)

@@ -101,8 +101,7 @@ def shock_spectrum(
     if frequencies.ndim != 1 or not frequencies.size:
         raise ValueError(f"frequencies have shape {frequencies.shape}; allowed: (n,)")
     with jax.ensure_compile_time_eval():  # times are known numbers, under `jit` too
-        ends = _ends(law, duration)
-        ended = _ended(law, ends) if duration is None else jnp.asarray(True)
+        ends, ended = shock_ends(law, duration)
         record = isinstance(law, RecordLoad) and law.interpolation == "linear"
         points, enough = (1, jnp.asarray(True)) if record else _points(law, ends, points)
     times, middles = _times(ends, points)
@@ -119,6 +118,15 @@ def shock_spectrum(
     known = jax.tree.map(lambda x: jnp.where(ended & enough, x, jnp.nan), (found, error))
     given = jnp.asarray(frequencies), known[1]
     return eqx.tree_at(lambda s: (s.frequencies, s.error), known[0], given)
+
+
+def shock_ends(law: Load, duration: float | None) -> tuple[np.ndarray, Bool[Array, ""]]:
+    """Return the ends of a shock's pieces, s, and whether nothing is left of it after them.
+
+    **Raises:** `ValueError` where it is known that something is.
+    """
+    ends = _ends(law, duration)
+    return ends, _ended(law, ends) if duration is None else jnp.asarray(True)
 
 
 def _ends(law: Load, duration: float | None) -> np.ndarray:

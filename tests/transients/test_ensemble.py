@@ -209,6 +209,10 @@ def test_noise_has_the_spectrum_of_its_filter():
         (lambda: jv.responses(SYSTEM, 0, [NOISE.load(9.0, 9.0, 1), jv.StepLoad(1.0)], 1.0),
          "of one kind"),
         (lambda: jv.response_covariance(SYSTEM, NOISE, jnp.ones(2)), r"shape \(2,\)"),
+        (
+            lambda: jv.responses(SYSTEM, "road", NOISE.load(60.0, 12.0, 0), 1.0),
+            r"laws have arrays of shapes \[\(\), ",
+        ),
         (lambda: jv.response_covariance(
             jv.LinearSystem([[1.0]], [[0.0]], [[1.0]]), NOISE, ONE), "no stationary state"),
         (lambda: scaled(jv.StepLoad(1.0), jnp.ones(1)), "law = StepLoad"),

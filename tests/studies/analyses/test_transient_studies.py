@@ -54,6 +54,12 @@ LATE_MISTAKES = {
         'buffer = { at = "mashine"',
         "limits.buffer: unknown degree of freedom 'mashine'",
     ),
+    "a shock without an end": (
+        "shock_spectrum",
+        "half_sine_acceleration",
+        "ramp_acceleration",
+        "490.5 m/s.2 of RampLoad is left after its last break",
+    ),
     "an unknown load": ("shock_spectrum", '"shock"', '"shack"', "did you mean 'shock'"),
 }
 

@@ -44,7 +44,7 @@ class ShockSpectrumKind(AnalysisKind):
     needs = frozenset({Role.DRIVEN})
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
-        """Raise `ValueError` for frequencies that do not ascend, or no base motion."""
+        """Raise `ValueError` for frequencies that descend, or a load that is no shock."""
         if not options.low < options.high:
             raise ValueError(
                 f"low = {options.low:g} rad/s is not below high = {options.high:g} rad/s"
@@ -54,6 +54,8 @@ class ShockSpectrumKind(AnalysisKind):
         place = library("transients.ensemble").load_place(system, options.load)
         if not isinstance(system.loads[place], library("systems").BaseMotion):
             raise ValueError(f"load = {options.load!r} is a force; allowed: a base motion")
+        law = system.loads[place].law
+        library("transients.shock").shock_ends(law, options.duration)
 
     def axes(self, options) -> dict[str, list[str]]:
         """Return the damping ratios."""
