@@ -4,6 +4,7 @@ import functools
 import io
 import re
 import struct
+import warnings
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -188,7 +189,10 @@ def _of_matrix_market(path: Path):
         first, second = numbers[3::3], numbers[4::3]
         if np.any(first < second) and np.any(first > second):
             raise ValueError(f"both sides of a matrix that is said to be {words[-1]}")
-    return scipy.io.mmread(io.BytesIO(head + b"\n" + text + b"\n"))
+    with warnings.catch_warnings():
+        # From scipy 1.18 on, of the kind of sparse matrix, which is filled up here anyway.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return scipy.io.mmread(io.BytesIO(head + b"\n" + text + b"\n"))
 
 
 def _of_matlab(path: Path):
