@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import ArrayLike, Real
 
 from .._nearest import nearest
+from ..dynamics.engines.choice import engine_of_values
 from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, raise_if_empty, reason
 from ..orbits.equilibrium import Equilibrium
@@ -168,7 +169,9 @@ def _range(system, path, value, periods, cut):
         there = with_values(system, (path,), value[None])
         first = cut.begin * periods * there.period()
         span = periods * there.period()
-        return flow(there, cut.state, first, first + span, rtol=RTOL) / cut.size
+        engine = engine_of_values(there, "auto")
+        end = flow(there, cut.state, first, first + span, rtol=RTOL, engine=engine)
+        return end / cut.size
 
     _, column = jax.jvp(moved, (value,), (jnp.ones_like(value),))
     effect = jnp.max(jnp.abs(column))

@@ -6,10 +6,13 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from ..ensemble import InParts
+from ..kernels.library import library_kernel
 from .corrector import Corrected, in_plane
 from .defining_equations import Setting, equations, state_at_start, with_values
-from .point import evaluate_state
+from .point import orbit_at, shot_at
 
 
 class CurveProblem(NamedTuple):
@@ -47,11 +50,14 @@ def curve_corrector(static, kind: str, paths: tuple[str, str]):
 
 
 @functools.lru_cache(maxsize=32)
-def curve_evaluator(static, kind: str, paths: tuple[str, str]):
-    """Return the function of a lane (problem, x) that gives values, orbit and the test."""
+def curve_evaluator(static, kind: str, paths: tuple[str, str], engine: str = "auto"):
+    """Return the function of a lane (problem, x) that gives values, orbit and the test.
+
+    By events what is followed is a kernel, and the rest is numpy's.
+    """
     left = equations(static, kind, paths)
 
-    def evaluate(lane):
+    def seen(lane):
         problem, x = lane
         setting = problem.setting
         unscaled = x * setting.units
@@ -60,7 +66,20 @@ def curve_evaluator(static, kind: str, paths: tuple[str, str]):
         state = state_at_start(kind, system, setting, unscaled, 2)
         rest, _ = left(x, (problem.leaves, problem.setting))
         periods = setting.periods.astype(jnp.int32)
-        seen = evaluate_state(system, state, periods, problem.rtol, problem.rtol * 1e-2)
-        return values, seen, jnp.abs(rest[size:]).max()
+        shot = shot_at(system, state, periods, problem.rtol, problem.rtol * 1e-2)
+        return values, jnp.abs(rest[size:]).max(), state, shot
 
-    return evaluate
+    def finished(leaves, problem, found):
+        values, test, state, shot = found
+        periods = problem.setting.periods.astype(np.int32)
+        settings = periods, problem.rtol, problem.rtol * 1e-2
+        orbit = orbit_at(eqx.combine(leaves, static), state, shot, *settings)
+        return values, orbit, test
+
+    def finish(lanes, found):
+        one = jax.tree.map(lambda leaf: leaf[0], lanes[0].leaves)
+        return finished(one, lanes[0], found)
+
+    if engine == "event":
+        return InParts(library_kernel(seen, static, kind, paths), finish)
+    return lambda lane: finished(lane[0].leaves, lane[0], seen(lane))

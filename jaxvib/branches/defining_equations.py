@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..dynamics.engines.choice import engine_of_values
 from ..dynamics.flow import flow, simulate
 from ..orbits.shooting import scales
 from ..systems.parameters import replace
@@ -85,7 +86,7 @@ def equations(static, kind: str, paths: tuple[str, ...]):
         first, size = setting.begin * span, state.size
 
         def residual(state):
-            image = flow(system, state, first, first + span, rtol=RTOL)
+            image = _flow(system, state, first, first + span)
             return image - state, image - state
 
         if kind == "grazing":
@@ -117,7 +118,13 @@ def state_at_start(kind: str, system, setting: Setting, unscaled, parameters: in
     first = setting.begin * span
     if kind == "grazing":
         return _without_contact(system, setting, time, state, first, span)[1]
-    return flow(system, state, first, span, rtol=RTOL)
+    return _flow(system, state, first, span)
+
+
+def _flow(system, state, begin, end):
+    # By events it is a kernel, and so are its second derivatives.
+    engine = engine_of_values(system, "auto")
+    return flow(system, state, begin, end, rtol=RTOL, engine=engine)
 
 
 def second_compound(matrix: Float[Array, "n n"]) -> Float[Array, "m m"]:

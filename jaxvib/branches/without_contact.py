@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..dynamics.engines.choice import engine_of_values
 from ..dynamics.flow import flow
 from ..systems.system import System
 
@@ -31,7 +32,8 @@ def without_contact(system, contact, time, state, begin, end, size, rtol):
     def go(state, piece):
         first, last, gone = piece
         there = _Retracted(system, gone * away)
-        image = flow(there, state, first, last, rtol=rtol)
+        engine = engine_of_values(there, "auto")
+        image = flow(there, state, first, last, rtol=rtol, engine=engine)
         return image, image
 
     pieces = moments[:-1], moments[1:], jnp.array([0.0, 1.0, 1.0, 0.0])
