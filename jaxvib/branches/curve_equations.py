@@ -50,7 +50,7 @@ def curve_corrector(static, kind: str, paths: tuple[str, str]):
 
 
 @functools.lru_cache(maxsize=32)
-def curve_evaluator(static, kind: str, paths: tuple[str, str], engine: str = "auto"):
+def curve_evaluator(static, kind: str, paths: tuple[str, str], events: bool):
     """Return the function of a lane (problem, x) that gives values, orbit and the test.
 
     By events what is followed is a kernel, and the rest is numpy's.
@@ -80,6 +80,6 @@ def curve_evaluator(static, kind: str, paths: tuple[str, str], engine: str = "au
         one = jax.tree.map(lambda leaf: leaf[0], lanes[0].leaves)
         return finished(one, lanes[0], found)
 
-    if engine == "event":
+    if events:
         return InParts(library_kernel(seen, static, kind, paths), finish)
     return lambda lane: finished(lane[0].leaves, lane[0], seen(lane))

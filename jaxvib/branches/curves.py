@@ -147,8 +147,7 @@ def continue_bifurcation(
         points, ends, found = torus_part(points, ends, found, own)
     xs = np.array([one.x for one in points])
     many = jax.tree.map(lambda leaf: np.stack([leaf] * len(xs)), problem)
-    engine = "event" if by_events(system, "auto") else "auto"
-    evaluate = curve_evaluator(static, point.kind, paths, engine)
+    evaluate = curve_evaluator(static, point.kind, paths, by_events(system, "auto"))
     values, orbits, tests = map_samples(evaluate, (many, xs))
     # The bounds come back from scaled coordinates with the rounding of a division.
     bound = np.asarray(scaled)[None] == xs[:, -2:, None]

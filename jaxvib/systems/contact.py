@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy  # which loads what it is asked for: .optimize takes 0.3 s
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from .._arrays import library_of
@@ -174,17 +175,17 @@ def shape_factor(ratio: float) -> float:
 
     **Raises:** `ValueError` for a ratio out of its range. **Source:** DLMF 19.25.1.
     """
-    from scipy.optimize import brentq  # 0.3 s to import, for elliptic contacts only
-    from scipy.special import ellipe, ellipkm1, elliprd
-
     check_range("ratio", ratio, "", _RATIO)
+    special = scipy.special
 
     def excess(log_complement):
         c = np.exp(log_complement)
-        return np.log(elliprd(0, c, 1) / elliprd(0, 1, c)) - np.log(ratio)
+        along, across = special.elliprd(0, c, 1), special.elliprd(0, 1, c)
+        return np.log(along / across) - np.log(ratio)
 
-    c = np.exp(brentq(excess, np.log(1e-3 * _RATIO.at_least), 0.0, xtol=1e-15))
-    return float(np.sqrt(ellipe(1 - c) / (c * ellipkm1(c) ** 3)) / 2)
+    lowest = np.log(1e-3 * _RATIO.at_least)
+    c = np.exp(scipy.optimize.brentq(excess, lowest, 0.0, xtol=1e-15))
+    return float(np.sqrt(special.ellipe(1 - c) / (c * special.ellipkm1(c) ** 3)) / 2)
 
 
 def _positive_part_power(z, exponent):

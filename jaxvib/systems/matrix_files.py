@@ -19,7 +19,7 @@ from .._nearest import nearest
 from .impact import LinearSystem
 from .symmetry import check_mass, check_symmetric
 
-FORMATS = (".mtx", ".mat", ".npz", ".npy")
+FORMATS = (".mtx", ".mat", ".npz", ".npy", ".op4")
 MOST_FREEDOMS = 5000  # of a dense matrix of 200 MB
 _FORTRAN = re.compile(rb"([0-9.])[dD]([-+0-9])")  # the exponent of a number
 _SOFT = 1e-9  # of the largest eigenvalue: below it a negative one is rounding
@@ -82,17 +82,18 @@ def read_matrices(
 ) -> ReadMatrices:
     """Read a system's matrices from files, and check them.
 
-    A file is Matrix Market (`.mtx`), MATLAB (`.mat`, up to version 7) or numpy (`.npz`,
-    `.npy`); an array in one that holds several is named after a colon, `model.mat:K`.
-    Sparse matrices are filled up. Matrices that are symmetric but for rounding are made so
-    to the last bit. Without a file there is no damping. Names are `0`, `1` ... unless
-    given.
+    A file is Matrix Market (`.mtx`), MATLAB (`.mat`, up to version 7), numpy (`.npz`,
+    `.npy`) or Nastran's OUTPUT4 (`.op4`, text or binary, names in small letters; read by
+    pyyeti: `pip install 'jaxvib[nastran]'`); an array in one that holds several is named
+    after a colon, `model.mat:K`. Sparse matrices are filled up. Matrices that are symmetric
+    but for rounding are made so to the last bit. Without a file there is no damping. Names
+    are `0`, `1` ... unless given.
 
     **Raises:** `ValueError` for a file of another kind, an array that it does not hold
     (naming the nearest), matrices that are not square, real and finite or differ in size,
     a mass or a stiffness that is not symmetric, half a damping, a mass that is not positive
     definite, or a stiffness with negative eigenvalues; `OSError` for a file that cannot be
-    read.
+    read; `ImportError` for OUTPUT4 without pyyeti.
     """
     given = {"mass": mass, "stiffness": stiffness, "damping": damping}
     found = {name: _read(name, path) for name, path in given.items() if path is not None}
@@ -210,6 +211,20 @@ def _of_numpy(path: Path):
         return {name: held[name] for name in held.files}
 
 
+def _of_nastran(path: Path):
+    try:
+        from pyyeti.nastran import op4
+    except ImportError:
+        raise ImportError(
+            f"{path}: OUTPUT4 is read by pyyeti; pip install 'jaxvib[nastran]'"
+        ) from None
+    path.open("rb").close()  # of what is no file pyyeti asks in a window
+    try:
+        return op4.read(str(path))
+    except Exception as error:  # whatever it meets in what is no such file
+        raise ValueError(f"no OUTPUT4: {error}") from None
+
+
 def _chosen(path: str, key: str, held: dict):
     if not key and len(held) == 1:
         return next(iter(held.values()))
@@ -230,4 +245,5 @@ _LOADERS = {
     ".mat": _of_matlab,
     ".npz": _of_numpy,
     ".npy": functools.partial(np.load, allow_pickle=False),
+    ".op4": _of_nastran,
 }

@@ -22,6 +22,32 @@ def files(tmp_path):
     return tmp_path
 
 
+# Text as pyNastran 1.4.1 writes it.
+OP4 = """\
+       2       2       6       2KAA     1P,3E23.16
+       1       1       2
+ 2.0000000000000000E+00-1.0000000000000000E+00
+       2       1       2
+-1.0000000000000000E+00 1.0000000000000000E+00
+       3       1       1
+ 1.0000000000000000E+00
+"""
+
+
+def test_output4_of_nastran_is_read(tmp_path):
+    op4 = pytest.importorskip("pyyeti.nastran.op4")
+    (tmp_path / "k.op4").write_text(OP4)
+    op4.write(str(tmp_path / "m.op4"), {"MAA": np.diag([1.0, 2.0])}, binary=True)
+    found = jv.read_matrices(tmp_path / "m.op4", f"{tmp_path / 'k.op4'}:kaa")
+    np.testing.assert_array_equal(found.system.stiffness, [[2.0, -1.0], [-1.0, 1.0]])
+    np.testing.assert_array_equal(found.system.mass, np.diag([1.0, 2.0]))
+    (tmp_path / "bad.op4").write_text("this is no matrix")
+    with pytest.raises(ValueError, match=r"bad\.op4.*cannot be read"):
+        jv.read_matrices(tmp_path / "m.op4", tmp_path / "bad.op4")
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        jv.read_matrices(tmp_path / "m.op4", tmp_path / "none.op4")
+
+
 @pytest.mark.parametrize(
     "stiffness", ["model.mat:K", "model.npz", "model.npz:stiffness", "sparse.npz",
                   "plain.npy"]
@@ -86,7 +112,7 @@ def test_what_is_no_stiffness_is_refused(files, matrix, message):
     [
         ("model.mat:k", "model.mat:k is not held; allowed: K, C"),
         ("model.mat", "allowed: K, C"),
-        ("model.op4", r"allowed: files .mtx, .mat, .npz, .npy"),
+        ("model.bdf", r"allowed: files .mtx, .mat, .npz, .npy, .op4"),
     ],
 )
 def test_a_file_that_does_not_tell_is_named(files, stiffness, message):
