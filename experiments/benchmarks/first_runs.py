@@ -5,7 +5,8 @@
 A ready study by its name, run by `jaxvib run`, report included; or, in Python, `orbit`
 (README's periodic motion), `gradient` (README's block, with the derivative too),
 `multiplier` (the derivative of the largest Floquet multiplier), `stop` (a motion with hard
-impacts) and `branch` (of the two bodies along the load's frequency).
+impacts), `branch` (of the two bodies along the load's frequency) and `bifurcation` (a fold
+of theirs, found from its branch, with its derivative).
 Each is run in a process and with a cache folder of its own, and once more with the cache
 that the first run left. Seconds by the clock, of all cores, and these in units of what
 `import jax` takes of a core in the same run, as machines differ. Writes
@@ -59,8 +60,22 @@ print(jv.periodic_orbit(hard))
 branch = jv.continue_orbit(system, orbit, "load.frequency", (5.8, 6.3))
 print(branch)
 """,
+    "bifurcation": """
+import jax
+import jaxvib as jv
+load = jv.HarmonicLoad(amplitude=600.0, frequency=5.8)
+system = jv.two_body_impact(contact=jv.HertzContact(3.504e7), load=load)
+branch = jv.continue_orbit(
+    system, jv.periodic_orbit(system), "load.amplitude", (50.0, 600.0)
+)
+fold = next(point for point in branch.bifurcations if point.kind == "fold")
+def amplitude(mass):
+    tuned = jv.replace(system, {"attached.mass": mass})
+    return jv.bifurcation_point(tuned, fold, "fold", path="load.amplitude").parameter
+print(jax.jit(jax.value_and_grad(amplitude))(100.0))
+""",
 }
-NAMES = [*PROGRAMS, "quick", "regime_map"]
+NAMES = [*PROGRAMS, "quick", "regime_map", "stability_chart"]
 
 
 def one_run(name: str, folder: Path, number: int) -> dict[str, float]:
