@@ -213,7 +213,8 @@ def _of_numpy(path: Path):
 
 def _of_nastran(path: Path):
     try:
-        from pyyeti.nastran import op4
+        with np.printoptions():  # which pyyeti turns to those of numpy 1.13
+            from pyyeti.nastran import op4
     except ImportError:
         raise ImportError(
             f"{path}: OUTPUT4 is read by pyyeti; pip install 'jaxvib[nastran]'"
