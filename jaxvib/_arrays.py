@@ -87,11 +87,17 @@ def _nan_where_it_fails(function: Callable) -> Callable:
                 each = (np.broadcast_to(o, (len(matrix), *np.shape(o)[1:])) for o in others)
                 alone = zip(matrix, *each, strict=True)
                 return np.stack([quiet(*one, **settings) for one in alone])
+            if function in _SEVERAL:
+                some = function(np.zeros_like(matrix), **settings)
+                return tuple(np.full_like(part, np.nan) for part in some)
             like = others[0] if function is np.linalg.solve else matrix
             scalar = function in (np.linalg.cond, np.linalg.norm, np.linalg.det)
             return np.float64(np.nan) if scalar else np.full_like(like, np.nan)
 
     return quiet
+
+
+_SEVERAL = (np.linalg.eigh, np.linalg.svd)  # they return several arrays
 
 
 class _LinearAlgebra:
@@ -102,6 +108,9 @@ class _LinearAlgebra:
     cond = staticmethod(_nan_where_it_fails(np.linalg.cond))
     norm = staticmethod(_nan_where_it_fails(np.linalg.norm))
     det = staticmethod(_nan_where_it_fails(np.linalg.det))
+    cholesky = staticmethod(_nan_where_it_fails(np.linalg.cholesky))
+    eigh = staticmethod(_nan_where_it_fails(np.linalg.eigh))
+    svd = staticmethod(_nan_where_it_fails(np.linalg.svd))
 
     @staticmethod
     def eigvals(matrix):

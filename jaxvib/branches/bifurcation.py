@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import ArrayLike, Real
 
 from .._nearest import nearest
-from ..dynamics.engines.choice import engine_of_values
+from ..dynamics.engines.choice import engine_of
 from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, raise_if_empty, reason
 from ..orbits.equilibrium import Equilibrium
@@ -169,7 +169,7 @@ def _range(system, path, value, periods, cut):
         there = with_values(system, (path,), value[None])
         first = cut.begin * periods * there.period()
         span = periods * there.period()
-        engine = engine_of_values(there, "auto")
+        engine = engine_of(there, "auto")
         end = flow(there, cut.state, first, first + span, rtol=RTOL, engine=engine)
         return end / cut.size
 

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..dynamics.engines.choice import engine_of_values
+from ..dynamics.engines.choice import engine_of
 from ..dynamics.flow import flow, simulate
 from ..orbits.motion_kernels import by_events
 from ..orbits.shooting import scales
@@ -124,7 +124,7 @@ def state_at_start(kind: str, system, setting: Setting, unscaled, parameters: in
 
 def _flow(system, state, begin, end):
     # By events it is a kernel, and so are its second derivatives.
-    engine = engine_of_values(system, "auto")
+    engine = engine_of(system, "auto")
     return flow(system, state, begin, end, rtol=RTOL, engine=engine)
 
 

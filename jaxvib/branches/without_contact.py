@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..dynamics.engines.choice import engine_of_values
+from ..dynamics.engines.choice import engine_of
 from ..dynamics.flow import flow
 from ..systems.system import System
 
@@ -32,7 +32,7 @@ def without_contact(system, contact, time, state, begin, end, size, rtol):
     def go(state, piece):
         first, last, gone = piece
         there = _Retracted(system, gone * away)
-        engine = engine_of_values(there, "auto")
+        engine = engine_of(there, "auto")
         image = flow(there, state, first, last, rtol=rtol, engine=engine)
         return image, image
 

@@ -15,14 +15,7 @@ from ..ensemble import raise_if_empty
 from ..systems.system import System
 from . import exponential
 from .engines.blocks import BlocksEngine
-from .engines.choice import (
-    STEPPED,
-    check_engine,
-    engine_for,
-    engine_of,
-    engine_of_values,
-    in_precision,
-)
+from .engines.choice import check_engine, engine_of, in_precision
 from .engines.engine import Engine, Observation
 from .engines.stepping import SteppingEngine
 from .observables import Watched
@@ -96,8 +89,9 @@ def flow(
     and under transformations; a single call raises unless `throw=False`.
 
     `engine` is a module of `dynamics.engines` or, for short, its name. `engine="event"`
-    goes from contact to contact (`dynamics.events`): several times as fast, but slower to
-    compile; "auto" takes it for ensembles and for hard stops, see `engine_for`.
+    goes from contact to contact (`dynamics.events`): several times as fast, but for many
+    freedoms slower to compile; "auto" takes it where that pays and for hard stops, see
+    `engine_for`; else steps, by diffrax.
     `engine="stepping"` (`dynamics.lanes`) is for many lanes of any vector
     field under `vmap`. With `precision="float32"` it evaluates the rates of a system
     without contacts in float32 and adds steps up in float64, for a GPU of few float64
@@ -115,7 +109,7 @@ def flow(
     chosen = in_precision(engine, precision)
     if isinstance(chosen, SteppingEngine):
         chosen.check(system, rtol)
-    chosen, _ = engine_for(system, chosen, lanes=1)
+    check_engine(chosen)
     traced = any(isinstance(time, jax.core.Tracer) for time in (t0, t1))
     if not traced and t1 < t0:
         raise ValueError(f"t1 = {t1} s is before t0 = {t0} s; allowed: t0 or later")
@@ -152,7 +146,7 @@ def simulate(
     >>> motion.states.shape
     (51, 4)
     """
-    check_engine(engine, STEPPED)
+    check_engine(engine, ("auto", "diffrax", "event"))
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     state = checked_state(system, state)
     times = jnp.asarray(times, float)
@@ -161,15 +155,10 @@ def simulate(
     if not isinstance(times, jax.core.Tracer) and not np.all(np.diff(times) > 0):
         raise ValueError("times do not ascend; allowed: ascending times, s")
     rtol = jnp.asarray(rtol, float)
-    found = _sampled(engine_of(system, engine), system, state, times, rtol)
+    sampled = engine_of(system, engine).sampled(system, state, times, rtol)
+    found = Trajectory(times, *sampled, labels=system.labels)
     raise_if_empty("simulate", throw, found.result, found.states[1:])
     return found
-
-
-@eqx.filter_jit
-def _sampled(engine: Engine, system, state, times, rtol) -> Trajectory:
-    sampled = engine.sampled(system, state, times, rtol)
-    return Trajectory(times, *sampled, labels=system.labels)
 
 
 def observe(system, state, t0, t1, *, engine="auto", **settings) -> Observation:
@@ -177,7 +166,7 @@ def observe(system, state, t0, t1, *, engine="auto", **settings) -> Observation:
 
     The result is not differentiable; `flow` to a watched time is.
     """
-    run = _engine(system, engine, engine_of_values).observe
+    run = _engine(system, engine).observe
     return run(system, state, t0, t1, **settings)
 
 
@@ -185,7 +174,7 @@ def watch(
     system, state, t0, t1, *, engine="auto", **settings
 ) -> tuple[Array, Watched, Array]:
     """Return `observe` without a monodromy: state, what was watched, reason code."""
-    run = _engine(system, engine, engine_of_values).watch
+    run = _engine(system, engine).watch
     return run(system, state, t0, t1, **settings)
 
 
@@ -196,21 +185,21 @@ def watch_along(
 
     See `Engine.watch_along`.
     """
-    run = _engine(system, engine, engine_of_values).watch_along
+    run = _engine(system, engine).watch_along
     return run(system, state, change, t0, t1, **settings)
 
 
 def end_of(system, state, t0, t1, rtol, engine="auto") -> Solution:
     """Return `solve_system` of a motion that is not differentiated."""
-    chosen = _engine(system, engine, engine_of_values)
+    chosen = _engine(system, engine)
     return chosen.end(system, checked_state(system, state), t0, t1, rtol)
 
 
-def _engine(system, engine, choose=engine_of) -> Engine:
+def _engine(system, engine) -> Engine:
     """Return the engine of one motion; a decoupled system has its own."""
     if isinstance(system, exponential.Decoupled):
         return BlocksEngine()
-    return choose(system, engine)
+    return engine_of(system, engine)
 
 
 def checked_state(system, state) -> Float[Array, " state"]:

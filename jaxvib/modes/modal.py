@@ -3,8 +3,10 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.linalg
 from jaxtyping import Array, Complex, Float, Int
 
+from .._arrays import HOST, library_of, on_host
 from .._quantity import reported
 from .._reported import Reported
 from ..drawing import Drawn, draw, spectrum_chart
@@ -82,15 +84,17 @@ def natural_frequencies(system: Linear) -> Float[Array, " n"]:
     system = linear_part(system)
     if isinstance(system, BeamChain) and system.uniform and system.ends == "periodic":
         return _chain_frequencies(system)
-    mass, damping, stiffness = matrices = system.matrices()
+    mass, damping, stiffness = matrices = on_host(system.matrices())
     check_not_gyroscopic(damping, mass)
-    strains = system.strain_rows()
+    strains = on_host(system.strain_rows())
     if strains is None:
         check_natural(mass, stiffness)
         found = _signed_root(_eigenvalues(mass, stiffness))
+    elif library_of(strains, mass, stiffness) is HOST:
+        found = _strain_modes(strains, mass)[0]
     else:
         found = _by_strains(strains, mass, stiffness)
-    return nan_unless_natural(*matrices, found)
+    return jax.device_put(nan_unless_natural(*matrices, found))
 
 
 def natural_modes(system: Linear) -> NaturalModes:
@@ -106,9 +110,9 @@ def natural_modes(system: Linear) -> NaturalModes:
     [0.0204, 0.0408]
     """
     system = linear_part(system)
-    mass, damping, stiffness = matrices = system.matrices()
+    mass, damping, stiffness = matrices = on_host(system.matrices())
     check_not_gyroscopic(damping, mass)
-    strains = system.strain_rows()
+    strains = on_host(system.strain_rows())
     if strains is None:
         check_natural(mass, stiffness)
         values, shapes = _eigenvectors(mass, stiffness)
@@ -116,12 +120,14 @@ def natural_modes(system: Linear) -> NaturalModes:
     else:
         found = _strain_modes(strains, mass)
     frequencies, shapes = nan_unless_natural(*matrices, found)
-    largest = jnp.argmax(jnp.abs(shapes), 0)
-    shapes = shapes * jnp.sign(jnp.take_along_axis(shapes, largest[None, :], 0))
-    power = jnp.sum(shapes * (damping @ shapes), 0)
+    xp = library_of(frequencies, shapes, damping)
+    largest = xp.argmax(xp.abs(shapes), 0)
+    shapes = shapes * xp.sign(xp.take_along_axis(shapes, largest[None, :], 0))
+    power = xp.sum(shapes * (damping @ shapes), 0)
     moving = frequencies > 0
-    ratios = jnp.where(moving, power / (2 * jnp.where(moving, frequencies, 1)), jnp.nan)
-    return NaturalModes(frequencies, shapes, ratios, jnp.sum(frequencies == 0))
+    ratios = xp.where(moving, power / (2 * xp.where(moving, frequencies, 1)), xp.nan)
+    rigid = xp.sum(frequencies == 0)
+    return NaturalModes(*jax.device_put((frequencies, shapes, ratios, rigid)))
 
 
 def damped_modes(system: Linear) -> DampedModes:
@@ -181,24 +187,29 @@ def _by_strains_derivative(primals, tangents):
 
 def _strain_modes(strains, mass):
     weights, rows = strains
-    factor = jnp.linalg.cholesky(mass)
-    scaled = jax.scipy.linalg.solve_triangular(factor, rows.T, lower=True).T
-    scaled = jnp.sqrt(weights)[:, None] * scaled
+    xp = library_of(weights, rows, mass)
+    factor = xp.linalg.cholesky(mass)
+    scaled = xp.sqrt(weights)[:, None] * _solve_triangular(factor, rows.T).T
     missing = max(0, mass.shape[0] - scaled.shape[0])
-    scaled = jnp.pad(scaled, ((0, missing), (0, 0)))
-    _, values, vectors = jnp.linalg.svd(scaled, full_matrices=False)
+    scaled = xp.pad(scaled, ((0, missing), (0, 0)))
+    _, values, vectors = xp.linalg.svd(scaled, full_matrices=False)
     noise = 4 * jnp.finfo(values.dtype).eps * max(scaled.shape) * values[0]
-    frequencies = jnp.where(values > noise, values, 0.0)[::-1]
-    shapes = jax.scipy.linalg.solve_triangular(factor.T, vectors[::-1].T, lower=False)
-    return frequencies, shapes
+    frequencies = xp.where(values > noise, values, 0.0)[::-1]
+    return frequencies, _solve_triangular(factor.T, vectors[::-1].T, lower=False)
 
 
 def _eigenvectors(mass, stiffness):
-    factor = jnp.linalg.cholesky(mass)
-    half = jax.scipy.linalg.solve_triangular(factor, stiffness, lower=True)
-    scaled = jax.scipy.linalg.solve_triangular(factor, half.T, lower=True)
-    values, vectors = jnp.linalg.eigh((scaled + scaled.T) / 2)
-    return values, jax.scipy.linalg.solve_triangular(factor.T, vectors, lower=False)
+    xp = library_of(mass, stiffness)
+    factor = xp.linalg.cholesky(mass)
+    half = _solve_triangular(factor, stiffness)
+    scaled = _solve_triangular(factor, half.T)
+    values, vectors = xp.linalg.eigh((scaled + scaled.T) / 2)
+    return values, _solve_triangular(factor.T, vectors, lower=False)
+
+
+def _solve_triangular(factor, right, lower=True):
+    library = scipy.linalg if library_of(factor, right) is HOST else jax.scipy.linalg
+    return library.solve_triangular(factor, right, lower=lower)
 
 
 def _eigenvalues(mass, stiffness):
@@ -206,11 +217,14 @@ def _eigenvalues(mass, stiffness):
 
 
 def _without_noise(values):
-    largest = jnp.max(jnp.abs(values))
+    xp = library_of(values)
+    largest = xp.max(xp.abs(values))
     noise = 4 * jnp.finfo(values.dtype).eps * values.shape[0] * largest
-    return jnp.where(jnp.abs(values) > noise, values, 0.0)
+    return xp.where(xp.abs(values) > noise, values, 0.0)
 
 
 def _signed_root(values):
+    xp = library_of(values)
     still = values == 0
-    return jnp.where(still, 0.0, jnp.sqrt(jnp.where(still, 1.0, values)))
+    with np.errstate(invalid="ignore"):  # NaN is what falls over
+        return xp.where(still, 0.0, xp.sqrt(xp.where(still, 1.0, values)))

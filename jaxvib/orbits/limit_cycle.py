@@ -13,7 +13,7 @@ from .._arrays import frozen_tree
 from .._environment import require_float64
 from .._quantity import Range, check_range, reported
 from ..drawing import Drawn, Labels, draw
-from ..dynamics.engines.choice import STEPPED, check_engine
+from ..dynamics.engines import check_engine
 from ..dynamics.extremes import top
 from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, reason
@@ -120,7 +120,7 @@ class LimitCycle(Drawn, Result):
 def limit_cycle(system, guess, period, *, engine, rtol, evidence) -> LimitCycle:
     """Return the cycle near a guess, see `periodic_orbit`."""
     require_float64()
-    check_engine(engine, (*STEPPED, "stepping"))
+    check_engine(engine)
     check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-2))
     factor = evidence_factor(evidence)
     if guess is None or period is None:

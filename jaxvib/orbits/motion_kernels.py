@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._arrays import on_host
-from ..dynamics.engines import EventEngine, engine_of_values
+from ..dynamics.engines import EventEngine, engine_of
 from ..dynamics.exponential import Decoupled
 from ..dynamics.observables import largest_forces, times_of_largest_forces
 from ..kernels import Kernel
@@ -108,4 +108,4 @@ def by_events(system, engine) -> bool:
     """Return whether the motions of a system go by events, which are kernels."""
     if isinstance(system, Decoupled):
         return False
-    return isinstance(engine_of_values(system, engine), EventEngine)
+    return isinstance(engine_of(system, engine), EventEngine)

@@ -13,7 +13,7 @@ from jaxtyping import Array, Complex, Float, Int
 from .._arrays import HOST, frozen, is_known, library_of, on_host, per_lane
 from .._quantity import reported
 from ..drawing import Drawn, Labels, draw
-from ..dynamics.engines import engine_of_values
+from ..dynamics.engines import engine_of
 from ..dynamics.extremes import top
 from ..dynamics.flow import flow
 from ..dynamics.observables import Watched
@@ -230,7 +230,7 @@ def _differentiable(system, given: _Values, periods, tight) -> _Values:
     """Return an orbit's values as differentiable functions of the parameters."""
     parameters, static = eqx.partition(system, eqx.is_inexact_array)
     arguments = parameters, periods, tight
-    maps = _maps(static, engine_of_values(system, "auto"))
+    maps = _maps(static, engine_of(system, "auto"))
     state = implicit_root(maps.residual, given.state, arguments)
     where = state, arguments
     forces, highest, lowest = _peaks(maps.peaks, given, where)

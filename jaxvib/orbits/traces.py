@@ -5,15 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..dynamics.engines import MANY, engine_for
-from ..dynamics.events import travel
+from ..dynamics.events import samples_kernel
 from ..dynamics.flow import simulate
 from ..ensemble import map_samples
-from ..kernels.library import library_kernel
 from .periodic_orbit import PeriodicOrbit
 from .regimes import FOLLOWED, batched
 from .settling import TRANSIENT_RTOL
@@ -60,6 +57,7 @@ def orbit_traces(
 
 def _followed(stage, leaves, state, times) -> tuple[np.ndarray, np.ndarray]:
     """Return states (samples, times, n) and forces (samples, times, contacts)."""
+    rtol = np.full(len(times), TRANSIENT_RTOL)
     count = times.shape[1]
     blocks = -(-(count - 1) // _BLOCK)
     # Times after the last one fill up the last block.
@@ -70,7 +68,7 @@ def _followed(stage, leaves, state, times) -> tuple[np.ndarray, np.ndarray]:
     states, forces = [], []
     for block in range(blocks):
         span = whole[:, block * _BLOCK : (block + 1) * _BLOCK + 1]
-        found, force = map_samples(stage, (leaves, state, span))
+        found, force, _ = map_samples(stage, (leaves, state, span, rtol))
         first = 0 if block == 0 else 1
         states.append(found[:, first:])
         forces.append(force[:, first:])
@@ -83,43 +81,18 @@ def _stage(system, static):
     """Return what follows a sample through one block of times."""
     if engine_for(system, "auto", MANY)[0] == "event":
         leaves, _ = eqx.partition(system, eqx.is_inexact_array)
-        lane = leaves, system.rest(), np.zeros(_BLOCK + 1)
-        if not _by_events(static).why_not(lane):
-            return _by_events(static)
+        lane = leaves, system.rest(), np.zeros(_BLOCK + 1), np.asarray(TRANSIENT_RTOL)
+        if not samples_kernel(static).why_not(lane):
+            return samples_kernel(static)
     return _by_steps(static)
-
-
-@functools.lru_cache(maxsize=32)
-def _by_events(static):
-    def stage(lane):
-        leaves, state, times = lane
-        equation = eqx.combine(leaves, static).equation()
-
-        def force(found):
-            return equation.forces_at(found.state) + found.held
-
-        def step(state, span):
-            found = travel(equation, state, span[0], span[1], TRANSIENT_RTOL)
-            return found.state, (found.state, force(found))
-
-        begin = travel(equation, state, times[0], times[0], TRANSIENT_RTOL)
-        spans = jnp.stack([times[:-1], times[1:]], axis=1)
-        _, rest = jax.lax.scan(step, state, spans)
-        first = begin.state, force(begin)
-        return tuple(
-            jnp.concatenate([one[None], many])
-            for one, many in zip(first, rest, strict=True)
-        )
-
-    return library_kernel(stage, static)
 
 
 @functools.lru_cache(maxsize=32)
 def _by_steps(static):
     def stage(lane):
-        leaves, state, times = lane
-        trajectory = simulate(eqx.combine(leaves, static), state, times, TRANSIENT_RTOL)
-        return trajectory.states, trajectory.contact_force
+        leaves, state, times, rtol = lane
+        motion = simulate(eqx.combine(leaves, static), state, times, rtol)
+        return motion.states, motion.contact_force, motion.result
 
     return stage
 

@@ -315,7 +315,14 @@ class Cubic(eqx.Module):
 
 def test_an_engine_is_chosen_and_refused_by_what_the_system_is():
     assert engine_for(base, "auto", 4096) == ("event", "linear but for its contacts")
-    assert engine_for(base, "auto", 12)[0] == "diffrax"
+    assert engine_for(base, "auto", 1)[0] == "event"
+    large = jv.ImpactSystem(
+        jv.LinearSystem(jnp.eye(4), 0 * jnp.eye(4), jnp.eye(4)),
+        (jv.Contact(jnp.eye(4)[0], 0.1, jv.HertzContact(SOFT)),),
+    )
+    assert engine_for(large, "auto", 4096)[0] == "event"
+    engine, why = engine_for(large, "auto", 12)
+    assert (engine, "more than 3 degrees of freedom" in why) == ("diffrax", True)
     odd = jv.two_body_impact(contact=Cubic(jnp.asarray(1e9)))
     engine, why = engine_for(odd, "auto", 4096)
     assert engine == "diffrax"
@@ -324,8 +331,47 @@ def test_an_engine_is_chosen_and_refused_by_what_the_system_is():
         jv.flow(odd, start, 0.0, 1.0, engine="event")
     with pytest.raises(ValueError, match="contact law Cubic has no event-driven form"):
         jv.periodic_orbit(odd, start, engine="event")
-    with pytest.raises(ValueError, match="engine = 'event'; allowed: auto, diffrax"):
-        jv.simulate(base, start, [0.0, 1.0], engine="event")
+    with pytest.raises(ValueError, match="engine = 'steps'; allowed: auto, diffrax, event"):
+        jv.simulate(base, start, [0.0, 1.0], engine="steps")
+
+
+TIMES = np.linspace(0.0, SPAN, 151)  # more than two blocks of a kernel's samples
+
+
+def test_a_motion_is_sampled_on_the_way():
+    found = jv.simulate(base, start, TIMES)
+    two_body, state = TwoBody(contact_stiffness=SOFT), start
+    for i, (begin, end) in enumerate(itertools.pairwise(TIMES)):
+        state = motion(two_body, state, begin, end).state
+        np.testing.assert_allclose(found.states[i + 1], state, rtol=0, atol=2e-9)
+    pressed = np.maximum(found.states[:, 0] - found.states[:, 1], 0.0)
+    assert np.count_nonzero(pressed) == 5
+    force = SOFT * pressed**1.5
+    np.testing.assert_allclose(found.contact_force[:, 0], force, rtol=1e-12)
+    assert int(found.result) == Reason.SUCCESS
+
+
+def test_samples_on_the_way_can_be_mapped_and_differentiated():
+    known = jv.simulate(base, start, TIMES)
+    mapped = jax.jit(jax.vmap(lambda state: jv.simulate(base, state, TIMES)))
+    found = mapped(jnp.stack([start, start * jnp.nan]))
+    np.testing.assert_allclose(found.states[0], known.states, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(found.contact_force[0], known.contact_force, rtol=1e-9)
+    assert found.result.tolist() == [Reason.SUCCESS, Reason.BAD_PARAMETER]
+    assert np.all(np.isnan(found.states[1]))
+    few = TIMES[::30]
+    columns = jax.jacfwd(lambda state: jv.simulate(base, state, few).states[-1])(start)
+    by_steps = jax.jacfwd(lambda state: jv.flow(base, state, 0.0, SPAN, engine="diffrax"))
+    np.testing.assert_allclose(columns, by_steps(start), rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("bad", [[np.nan, 0.0, 0.0, 0.0], [0.0, np.inf, 0.0, 0.0]])
+def test_a_start_that_is_none_has_its_reason(bad):
+    found = jv.simulate(base, bad, TIMES, throw=False)
+    assert int(found.result) == Reason.BAD_PARAMETER
+    assert np.all(np.isnan(found.states[1:]))
+    with pytest.raises(RuntimeError, match="simulate"):
+        jv.simulate(base, bad, TIMES)
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from .choice import MANY as MANY
 from .choice import check_engine as check_engine
 from .choice import engine_for as engine_for
-from .choice import engine_of_values as engine_of_values
+from .choice import engine_of as engine_of
 from .diffrax_engine import DiffraxEngine as DiffraxEngine
 from .engine import Engine as Engine
 from .engine import Observation as Observation

@@ -19,29 +19,15 @@ ENGINES = {
     "event": EventEngine(),
     "stepping": SteppingEngine(),
 }
-STEPPED = ("auto", "diffrax")  # where samples on the way or multipliers are wanted
 # Degrees of freedom of whose motions and sensitivities a kernel compiles in seconds.
 MOST_AT_ONCE = 3
-MANY = 512  # lanes; fewer are done before an event engine is compiled
+MANY = 512  # lanes; fewer of larger systems are done before an event engine is compiled
 
 
 def engine_of(system, engine: str | Engine) -> Engine:
     """Return the engine that one motion of a system is computed by."""
     chosen, _ = engine_for(system, engine, lanes=1)
     return chosen if isinstance(chosen, Engine) else ENGINES[chosen]
-
-
-def engine_of_values(system, engine: str | Engine) -> Engine:
-    """Return the engine of one motion whose derivatives, if any, are first ones.
-
-    "auto" goes from event to event where that is a kernel which compiles in seconds.
-    """
-    if engine == "auto" and jax.default_backend() == "cpu":
-        equation = equation_shape(system)
-        events = ENGINES["event"]
-        if not events.refusal(equation) and equation.inertia.size <= MOST_AT_ONCE:
-            return events
-    return engine_of(system, engine)
 
 
 @overload
@@ -56,8 +42,9 @@ def engine_for(system, engine, lanes: int):
     """Return the engine that many motions of a system are computed by, and why.
 
     "auto" goes from event to event where the system is linear but for contacts of a law
-    that "event" has a form for, and where there are lanes enough for its longer
-    compilation to pay; with hard stops, friction or forces that jump always. **Raises:**
+    that "event" has a form for, and is small enough for a kernel that compiles in seconds
+    or has lanes enough for a longer compilation to pay; with hard stops, friction or
+    forces that jump always. **Raises:**
     `ValueError` for an unknown engine, for "event" where the system is not such a one, or
     for others where it has hard stops or friction.
     """
@@ -79,9 +66,16 @@ def engine_for(system, engine, lanes: int):
     reason = ENGINES["event"].refusal(equation)
     if not reason and equation.may_jump():
         return "event", "forces jump, which steps cannot differentiate"
-    if not reason and lanes < MANY:
-        reason = f"{lanes} samples are fewer than {MANY}, from where on events pay"
+    if not reason and lanes < MANY and not _compiles_at_once(equation):
+        reason = (
+            f"{lanes} samples are fewer than {MANY}, from where on events pay for more "
+            f"than {MOST_AT_ONCE} degrees of freedom"
+        )
     return ("diffrax", reason) if reason else ("event", "linear but for its contacts")
+
+
+def _compiles_at_once(equation) -> bool:
+    return jax.default_backend() == "cpu" and equation.inertia.size <= MOST_AT_ONCE
 
 
 def in_precision(engine: str | Engine, precision: str) -> str | Engine:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import equinox as eqx
 import jax
 
 from ..solve import Steps, Tolerance
@@ -39,6 +40,7 @@ class DiffraxEngine(SteppedEngine):
         run = problem, state, prepared, t0, t1, tolerance, watch
         return _integration().steps(*run)
 
+    @eqx.filter_jit
     def sampled(self, system, state, times, rtol):
         """Return states and contact forces at times, NaN from where a solve failed."""
         problem, parameters = self.problem(system)

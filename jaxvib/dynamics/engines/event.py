@@ -3,13 +3,16 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from ..._arrays import is_known, on_host
 from ..._quantity import Range, check_range
 from ...ensemble import Reason
 from ..events import (
     ORDER,
     end_kernel,
     observe_kernel,
+    samples_kernel,
     travel_problem,
     watch_along_kernel,
     watch_kernel,
@@ -17,6 +20,8 @@ from ..events import (
 )
 from ..observables import start_watching
 from .engine import Engine, Observation
+
+_BLOCK = 64  # times that one call of a kernel goes on for
 
 
 class EventEngine(Engine):
@@ -73,25 +78,44 @@ class EventEngine(Engine):
 
     def sampled(self, system, state, times, rtol):
         """Return states and contact forces at times: those of hard stops that hold too."""
-        equation = system.equation()
         parameters, static = _parts(system)
-        end = end_kernel(static, self.order)
-
-        def force_of(state, held):
-            return equation.forces_at(state) + held
+        if is_known(parameters, state, times, rtol):
+            samples = samples_kernel(static, self.order)
+            return _in_blocks(samples, parameters, np.asarray(state), times, rtol)
+        equation = system.equation()
 
         def step(carry, span):
             state, result = carry
-            new, code, _, held = end(state, parameters, span[0], span[1], rtol)
-            result = jnp.where(result == Reason.SUCCESS, code, result)
-            return (new, result), (new, force_of(new, held))
+            found = travel_problem(static, state, parameters, *span, rtol, self.order)
+            result = jnp.where(result == Reason.SUCCESS, found.result, result)
+            return (found.state, result), found.state
 
-        _, code, _, held = end(state, parameters, times[0], times[0], rtol)
-        force = force_of(state, held)
         spans = jnp.stack([times[:-1], times[1:]], axis=1)
-        (_, result), (states, forces) = jax.lax.scan(step, (state, code), spans)
-        states = jnp.concatenate([state[None], states])
-        return states, jnp.concatenate([force[None], forces]), result
+        (_, result), later = jax.lax.scan(step, (state, Reason.SUCCESS.value), spans)
+        states = jnp.concatenate([state[None], later])
+        forces = jax.vmap(equation.forces_at)(states)
+        if any(equation.hard_contacts()):
+            end = end_kernel(static, self.order)
+
+            def held(state, time):
+                return end(state, parameters, time, time, rtol)[3]
+
+            forces = forces + jax.vmap(held)(jax.lax.stop_gradient(states), times)
+        return states, forces, result
+
+
+def _in_blocks(samples, parameters, state, times, rtol):
+    """Return what a kernel of samples gives, a block of times after the other."""
+    times = np.asarray(times)
+    whole = np.append(times, np.repeat(times[-1:], -(times.size - 1) % _BLOCK))
+    blocks, result = [], Reason.SUCCESS
+    for first in range(0, whole.size - 1, _BLOCK):
+        span = whole[first : first + _BLOCK + 1]
+        states, forces, code = on_host(samples((parameters, state, span, rtol)))
+        state, result = states[-1], result if result else int(code)
+        blocks.append((states[bool(blocks) :], forces[bool(blocks) :]))
+    states, forces = map(np.concatenate, zip(*blocks, strict=True))
+    return jax.device_put((states[: times.size], forces[: times.size], np.int32(result)))
 
 
 def _parts(system):

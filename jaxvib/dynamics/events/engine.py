@@ -33,7 +33,7 @@ from .touch import contact_step
 from .watching import seen_in_contact, seen_in_flight
 
 # Against motions that never end, which hold all lanes beside them.
-MOST_STEPS = 100_000
+MOST_STEPS = 1_000_000
 # A Taylor step of a flight costs little, one in contact is what errors come from.
 _IN_FLIGHT = 1e-3
 # Impacts below this part of the hardest one's sqrt(z) are known to the error of that.

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...ensemble import Reason
 from ...kernels import tangents
 from ...kernels.library import library_kernel
 from ..observables import start_watching
@@ -88,6 +89,40 @@ def end_kernel(static, order=ORDER):
         return found.state, found.result, found.steps, found.held
 
     return library_kernel(end, static, order)
+
+
+@functools.lru_cache(maxsize=64)
+def samples_kernel(static, order=ORDER):
+    """Return the kernel of lanes (parameters, state, times, rtol) to samples on the way.
+
+    They are states and contact forces at all times, those of hard stops that hold too, and
+    a reason code.
+    """
+
+    def samples(lane):
+        parameters, state, times, rtol = lane
+        equation = _equation(parameters, static)
+
+        def to(state, begin, end):
+            found = travel(equation, state, begin, end, rtol, Asked(order=order))
+            return found, (found.state, equation.forces_at(found.state) + found.held)
+
+        def step(last, span):
+            state, result = last
+            found, seen = to(state, *span)
+            result = jnp.where(result == Reason.SUCCESS, found.result, result)
+            return (found.state, result), seen
+
+        begun, first = to(state, times[0], times[0])
+        spans = jnp.stack([times[:-1], times[1:]], axis=1)
+        (_, result), rest = jax.lax.scan(step, (begun.state, begun.result), spans)
+        states, forces = (
+            jnp.concatenate([one[None], many])
+            for one, many in zip(first, rest, strict=True)
+        )
+        return states, forces, result
+
+    return library_kernel(samples, static, order)
 
 
 @functools.lru_cache(maxsize=64)
