@@ -19,11 +19,15 @@ def is_ground(freedom: str) -> bool:
 def direction(names: Sequence[str], place: str | Mapping[str, float]) -> Float[Array, " n"]:
     """Return the direction of a degree of freedom, or of a mapping to coefficients.
 
-    The ground counts for nothing. **Raises:** `ValueError` for an unknown degree of
-    freedom, naming the nearest one.
+    The ground counts for nothing beside others. **Raises:** `ValueError` for an unknown
+    degree of freedom, naming the nearest one, or for the ground alone.
     """
     found = np.zeros(len(names))
     given = {place: 1.0} if isinstance(place, str) else place
+    if given and all(map(is_ground, given)):
+        raise ValueError(
+            f"{', '.join(given)} is held and does not move; allowed: {', '.join(names)}"
+        )
     for name, coefficient in given.items():
         if is_ground(name):
             continue
