@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import math
+import re
 from pathlib import Path
 
 from ..._nearest import nearest
@@ -13,6 +14,7 @@ from .tables import shown
 
 _MOST_BYTES = 16 << 20  # of a file: half a million rows of two numbers
 _MOST_ROWS = 20_000  # that are written into the study's own config
+_HEADING = re.compile(r".*(?:\s\(|\[)([^()\[\]]+)[)\]]")  # with its unit: push (kN), t [ms]
 # As a JSON schema describes them.
 KEYS = {
     "data": {"type": "string", "description": "a CSV file with the record, by the config"},
@@ -59,6 +61,7 @@ def with_records(
     try:
         content = _content(Path(document.name).parent / given["data"])
         columns = _columns(content, given.get("time"), given["value"])
+        _check_headings(columns, given["unit"], given.get("time_unit", "s"))
     except (OSError, ValueError) as error:
         columns_ = (key for key in ("time", "value") if key in given)
         of = next(
@@ -68,7 +71,7 @@ def with_records(
         raise ValueError(
             f"{where}: {path}.data = {shown(given['data'])}: {error}"
         ) from None
-    times, values = columns
+    (_, times), (_, values) = columns
     rest = {key: value for key, value in table.items() if key not in KEYS}
     digest = hashlib.sha256(content).hexdigest()
     return {
@@ -131,7 +134,23 @@ def _columns(content: bytes, time: str | None, value: str):
             raise ValueError(f"more than {_MOST_ROWS} rows")
     if len(found[0]) < 2:
         raise ValueError(f"{len(found[0])} rows of numbers; allowed: two or more")
-    return found
+    return tuple(zip((names[place] for place in places), found, strict=True))
+
+
+def _check_headings(columns, unit: str, time_unit: str) -> None:
+    """Raise `ValueError` where a column's heading names another unit than is given."""
+    keys = {"time_unit": time_unit, "unit": unit}
+    for (heading, _), (key, told) in zip(columns, keys.items(), strict=True):
+        match = _HEADING.fullmatch(heading)
+        try:
+            differs = match is not None and parsed(match[1]) != parsed(told)
+        except ValueError:
+            continue  # no unit, but a remark
+        if differs:
+            raise ValueError(
+                f"column {shown(heading)} names another unit than {key} = {shown(told)}; "
+                "allowed: the same in both"
+            )
 
 
 def _place(name: str, names: list[str]) -> int:

@@ -126,11 +126,31 @@ def test_what_cannot_be_read_is_pointed_at(config, change, message):
         ("t,push,push\n0,1,1\n", 'column "push" stands twice'),
         ("t,push\n0,1\n", "1 rows of numbers; allowed: two or more"),
         ("", 'column "" is not there|column "push" is not there'),
+        ("t [s],push\n0,1\n1,1\n", r't \[s\]" names another unit than time_unit = "ms"'),
+        ("t (min),push\n0,1\n1,1\n", r't \(min\)" names another unit than time_unit'),
     ],
 )
-def test_files_that_are_no_records_are_told_by_their_line(config, content, message):
+def test_files_that_are_no_records_are_told(config, content, message):
     config.with_name("seen.csv").write_text(content)
     with pytest.raises(ValueError, match=message):
+        load(config)
+
+
+@pytest.mark.parametrize(
+    "heading", ["push (kN)", "push [kN]", "push (10^3 N)", "push (left)", "push(s)"]
+)
+def test_headings_may_tell_the_unit_or_a_remark(config, heading):
+    config.with_name("seen.csv").write_text(f"t (ms),{heading}\n0,1\n2000,3\n4000,1\n")
+    config.write_text(CONFIG.replace('value = "push"', f'value = "{heading}"'))
+    found = jv.parameters(build(load(config)))["loads.seen.law.values"].value
+    np.testing.assert_array_equal(found, [1e3, 3e3, 1e3])
+
+
+def test_a_heading_that_contradicts_the_unit_is_told(config):
+    config.with_name("seen.csv").write_text("t (ms),push (kN)\n0,1\n2000,3\n4000,1\n")
+    told = 'value = "push (kN)", unit = "N"'
+    config.write_text(CONFIG.replace('value = "push", unit = "kN"', told))
+    with pytest.raises(ValueError, match='names another unit than unit = "N"'):
         load(config)
 
 
