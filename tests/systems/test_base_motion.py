@@ -89,3 +89,20 @@ def test_what_has_no_acceleration_or_no_displacement_is_refused():
         jv.systems.absolute_states(shaken("acceleration", record), TIMES, np.zeros((7, 4)))
     with pytest.raises(ValueError, match="hold no BaseMotion"):
         jv.systems.absolute_states(jv.ImpactSystem(tower()), TIMES, np.zeros((7, 4)))
+
+
+@pytest.mark.parametrize("push", [5.0, 6.0, 20.0])
+def test_a_block_slides_on_a_shaken_table_as_newmark_has_it(push):
+    # Newmark, Géotechnique 15 (1965) 139: pushed for a time, it slides until it stops.
+    mass, held, lasts = 2.0, 3.0, 0.4
+    table = jv.BaseMotion([1.0], jv.PulseLoad("rectangle", push, 0.1, lasts))
+    block = jv.ImpactSystem(
+        jv.LinearSystem(mass * jnp.eye(1), 0 * jnp.eye(1), 0 * jnp.eye(1)),
+        loads=(table,),
+        frictions=(jv.CoulombFriction([1.0], mass * held),),
+    )
+    speed = (push - held) * lasts
+    slid = speed * lasts / 2 + speed**2 / (2 * held)
+    end = jv.flow(block, [0.0, 0.0], 0.0, 8.0)
+    np.testing.assert_allclose(end, [-slid, 0.0], rtol=1e-12, atol=0)
+    assert end[1] == 0.0  # it sticks to the table
