@@ -4,9 +4,10 @@
 
 A ready study by its name, run by `jaxvib run`, report included; or, in Python, `orbit`
 (README's periodic motion), `gradient` (README's block, with the derivative too),
-`multiplier` (the derivative of the largest Floquet multiplier), `stop` (a motion with hard
-impacts), `branch` (of the two bodies along the load's frequency) and `bifurcation` (a fold
-of theirs, found from its branch, with its derivative).
+`multiplier` (the derivative of the largest Floquet multiplier), `motion` (in time at 501
+instants, its end's derivative by its start, and the natural modes), `stop` (a motion with
+hard impacts), `branch` (of the two bodies along the load's frequency) and `bifurcation` (a
+fold of theirs, found from its branch, with its derivative).
 Each is run in a process and with a cache folder of its own, and once more with the cache
 that the first run left. Seconds by the clock, of all cores, and these in units of what
 `import jax` takes of a core in the same run, as machines differ. Writes
@@ -49,6 +50,14 @@ def modulus(stiffness):
     tuned = jv.replace(system, {"contact.stiffness": stiffness})
     return jv.periodic_orbit(tuned, orbit.state).largest_multiplier
 print(jax.jit(jax.jacfwd(modulus))(float(system.contact.stiffness)))
+""",
+    "motion": """
+import jax
+import jaxvib as jv
+system = jv.two_body_impact(load=jv.HarmonicLoad(amplitude=500.0, frequency=5.8))
+print(jv.simulate(system, system.rest(), [0.02 * i for i in range(501)]))
+print(jax.jacfwd(lambda state: jv.flow(system, state, 0.0, 10.0))(system.rest()))
+print(jv.natural_modes(system))
 """,
     "stop": """
 import jaxvib as jv
