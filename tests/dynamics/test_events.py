@@ -317,12 +317,12 @@ def test_an_engine_is_chosen_and_refused_by_what_the_system_is():
     assert engine_for(base, "auto", 4096) == ("event", "linear but for its contacts")
     assert engine_for(base, "auto", 1)[0] == "event"
     large = jv.ImpactSystem(
-        jv.LinearSystem(jnp.eye(4), 0 * jnp.eye(4), jnp.eye(4)),
-        (jv.Contact(jnp.eye(4)[0], 0.1, jv.HertzContact(SOFT)),),
+        jv.LinearSystem(jnp.eye(7), 0 * jnp.eye(7), jnp.eye(7)),
+        (jv.Contact(jnp.eye(7)[0], 0.1, jv.HertzContact(SOFT)),),
     )
     assert engine_for(large, "auto", 4096)[0] == "event"
     engine, why = engine_for(large, "auto", 12)
-    assert (engine, "more than 3 degrees of freedom" in why) == ("diffrax", True)
+    assert (engine, "more than 6 degrees of freedom" in why) == ("diffrax", True)
     odd = jv.two_body_impact(contact=Cubic(jnp.asarray(1e9)))
     engine, why = engine_for(odd, "auto", 4096)
     assert engine == "diffrax"

@@ -20,7 +20,7 @@ ENGINES = {
     "stepping": SteppingEngine(),
 }
 # Degrees of freedom of whose motions and sensitivities a kernel compiles in seconds.
-MOST_AT_ONCE = 3
+MOST_AT_ONCE = 6
 MANY = 512  # lanes; fewer of larger systems are done before an event engine is compiled
 
 
