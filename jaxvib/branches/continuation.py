@@ -221,7 +221,7 @@ def continue_orbits(
         return parameters(eqx.combine(leaves, static))[path].value
 
     values = np.asarray(jax.vmap(value_of)(leaves))
-    first = eqx.combine(jax.tree.map(lambda leaf: leaf[0], leaves), static)
+    first = eqx.combine(jax.device_put(jax.tree.map(lambda leaf: leaf[0], leaves)), static)
     extent = extent_of(first, path, bounds, values, settings)
     there = np.flatnonzero(np.asarray(orbits.result) == Reason.SUCCESS)
     orbits = jax.tree.map(np.asarray, orbits)
