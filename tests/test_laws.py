@@ -197,13 +197,14 @@ def test_derivatives_are_the_limit_of_differences(name):
     direction = np.asarray(case.states(3, 1)[0]) - np.asarray(case.system().rest())
     steps = 1e-3 * np.array([1.0, 0.5, 0.25])
     sides = np.concatenate([steps, -steps])
+    width = case.allowed[1] - case.allowed[0]
     values = np.full(LANES, case.usual)
     states = np.tile(start, (LANES, 1))
-    values[1:7] += sides
+    values[1:7] += width * sides
     states[7:] += sides[:, None] * direction
     final, by_value, by_state = motions(name, values=values, states=jnp.asarray(states))
     for derivative, ends in (
-        (by_value[0], final[1:7]),
+        (width * by_value[0], final[1:7]),
         (by_state[0] @ direction, final[7:]),
     ):
         difference = (ends[:3] - ends[3:]) / (2 * steps[:, None])
