@@ -4,6 +4,7 @@ from .attractors import Attractors as Attractors
 from .basins import Basins as Basins
 from .basins import attractors as attractors
 from .basins import basins as basins
+from .basins import basins_engine as basins_engine
 from .basins import state_grid as state_grid
 from .diagram import BifurcationDiagram as BifurcationDiagram
 from .diagram import bifurcation_diagram as bifurcation_diagram

@@ -187,7 +187,8 @@ def basins(
 def _search(system, starts: np.ndarray, period, settings) -> Search:
     """Return the search of a system's attractors. **Raises:** `ValueError`."""
     if moves_itself(system):
-        system, search_of = _in_spans(system, period, settings), FieldSearch
+        settings.refuse("basins of a system that moves itself", "max_periods")
+        system, search_of = _in_spans(system, period), FieldSearch
     else:
         check_period(system)
         search_of = Search
@@ -209,7 +210,20 @@ def _search(system, starts: np.ndarray, period, settings) -> Search:
     return search_of(system, settings, transient, engine)
 
 
-def _in_spans(system, period, settings) -> SelfMoved:
+def basins_engine(system, starts: int, period=None) -> tuple[str, str]:
+    """Return the engine by which "auto" finds basins from so many states, and why.
+
+    `period`: of a system that moves itself, as `basins` takes it. **Raises:** `ValueError`
+    where such a system has none.
+
+    >>> jv.orbits.basins_engine(system, 100)
+    ('event', 'linear but for its contacts')
+    """
+    seen = _in_spans(system, period) if moves_itself(system) else system
+    return engine_for(seen, "auto", starts)
+
+
+def _in_spans(system, period) -> SelfMoved:
     """Return a system that moves itself as one that is seen once in a time, s."""
     if period is None:
         raise ValueError(
@@ -217,5 +231,4 @@ def _in_spans(system, period, settings) -> SelfMoved:
             "its motions go round, s"
         )
     check_range("period", period, "s", Range(above=0.0))
-    settings.refuse("basins of a system that moves itself", "max_periods")
     return self_moved(system, period, "basins")

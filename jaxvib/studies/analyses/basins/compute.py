@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ....dynamics.engines import engine_for
-from ....orbits import SettlingSettings, basins, state_grid
+from ....orbits import SettlingSettings, basins, basins_engine, state_grid
 from ....orbits.attractors import named
 from ...store.fields import Variable
 from ..orbits import orbit_variables, own_variables
@@ -36,16 +35,14 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
         for name, bounds in options.grid.items()
     }
     starts = state_grid(system, grid)
-    engine, why = engine_for(system, "auto", len(starts))
     found = basins(
         system,
         starts,
-        settings=SettlingSettings(
-            options.transient, options.max_periods, run.rtol, engine=engine
-        ),
+        settings=SettlingSettings(options.transient, options.max_periods, run.rtol),
         period=options.period,
     )
     progress(1)
+    engine, why = basins_engine(system, len(starts), options.period)
     notes = {"engine": f"{engine} ({why})"}
     fields = _basin_variables(found)
     result = fields.pop("result")
