@@ -7,6 +7,7 @@ from typing import NamedTuple
 import equinox as eqx
 import numpy as np
 
+from ..dynamics.blocks_of_times import BLOCK, in_blocks
 from ..dynamics.engines import MANY, engine_for
 from ..dynamics.events import samples_kernel
 from ..dynamics.flow import simulate
@@ -15,7 +16,6 @@ from .periodic_orbit import PeriodicOrbit
 from .regimes import FOLLOWED, batched
 from .settling import TRANSIENT_RTOL
 
-_BLOCK = 64  # times that one call of a program goes on for
 _LOOKS = 64  # at the motion, from one time that is stored to the next
 
 
@@ -58,30 +58,19 @@ def orbit_traces(
 def _followed(stage, leaves, state, times) -> tuple[np.ndarray, np.ndarray]:
     """Return states (samples, times, n) and forces (samples, times, contacts)."""
     rtol = np.full(len(times), TRANSIENT_RTOL)
-    count = times.shape[1]
-    blocks = -(-(count - 1) // _BLOCK)
-    # Times after the last one fill up the last block.
-    more = times[:, -1:] + (times[:, -1:] - times[:, :1]) * np.arange(
-        1, blocks * _BLOCK + 2 - count
-    )
-    whole = np.concatenate([times, more], axis=1)
-    states, forces = [], []
-    for block in range(blocks):
-        span = whole[:, block * _BLOCK : (block + 1) * _BLOCK + 1]
-        found, force, _ = map_samples(stage, (leaves, state, span, rtol))
-        first = 0 if block == 0 else 1
-        states.append(found[:, first:])
-        forces.append(force[:, first:])
-        state = found[:, -1]
-    states, forces = (np.concatenate(part, axis=1) for part in (states, forces))
-    return states[:, :count], forces[:, :count]
+
+    def go_on(state, span):
+        return map_samples(stage, (leaves, state, span, rtol))
+
+    states, forces, _ = in_blocks(go_on, state, times)
+    return states, forces
 
 
 def _stage(system, static):
     """Return what follows a sample through one block of times."""
     if engine_for(system, "auto", MANY)[0] == "event":
         leaves, _ = eqx.partition(system, eqx.is_inexact_array)
-        lane = leaves, system.rest(), np.zeros(_BLOCK + 1), np.asarray(TRANSIENT_RTOL)
+        lane = leaves, system.rest(), np.zeros(BLOCK + 1), np.asarray(TRANSIENT_RTOL)
         if not samples_kernel(static).why_not(lane):
             return samples_kernel(static)
     return _by_steps(static)

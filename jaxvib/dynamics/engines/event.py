@@ -8,6 +8,7 @@ import numpy as np
 from ..._arrays import is_known, on_host
 from ..._quantity import Range, check_range
 from ...ensemble import Reason
+from ..blocks_of_times import in_blocks
 from ..events import (
     ORDER,
     end_kernel,
@@ -20,8 +21,6 @@ from ..events import (
 )
 from ..observables import start_watching
 from .engine import Engine, Observation
-
-_BLOCK = 64  # times that one call of a kernel goes on for
 
 
 class EventEngine(Engine):
@@ -81,7 +80,12 @@ class EventEngine(Engine):
         parameters, static = _parts(system)
         if is_known(parameters, state, times, rtol):
             samples = samples_kernel(static, self.order)
-            return _in_blocks(samples, parameters, np.asarray(state), times, rtol)
+
+            def go_on(state, span):
+                return on_host(samples((parameters, state, span, rtol)))
+
+            found = in_blocks(go_on, np.asarray(state), np.asarray(times))
+            return jax.device_put(found)
         equation = system.equation()
 
         def step(carry, span):
@@ -102,20 +106,6 @@ class EventEngine(Engine):
 
             forces = forces + jax.vmap(held)(jax.lax.stop_gradient(states), times)
         return states, forces, result
-
-
-def _in_blocks(samples, parameters, state, times, rtol):
-    """Return what a kernel of samples gives, a block of times after the other."""
-    times = np.asarray(times)
-    whole = np.append(times, np.repeat(times[-1:], -(times.size - 1) % _BLOCK))
-    blocks, result = [], Reason.SUCCESS
-    for first in range(0, whole.size - 1, _BLOCK):
-        span = whole[first : first + _BLOCK + 1]
-        states, forces, code = on_host(samples((parameters, state, span, rtol)))
-        state, result = states[-1], result if result else int(code)
-        blocks.append((states[bool(blocks) :], forces[bool(blocks) :]))
-    states, forces = map(np.concatenate, zip(*blocks, strict=True))
-    return jax.device_put((states[: times.size], forces[: times.size], np.int32(result)))
 
 
 def _parts(system):
