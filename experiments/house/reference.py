@@ -101,7 +101,7 @@ GROUPS = {
         bifurcation_diagram orbits.BifurcationDiagram basins orbits.Basins
         orbits.attractors orbits.Attractors orbits.state_grid lyapunov_exponents
         orbits.LyapunovExponents orbits.poincare_section orbits.Section
-        orbits.transient_engine
+        orbits.transient_engine orbits.basins_engine
         """,
     ),
     "branches": (
