@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from .._arrays import frozen_tree
 from ..modes import frequency_response, natural_frequencies
-from ..modes.linear_part import linear_part
+from ..systems.linear_part import linear_part
 from .measure import Direct, Measure
 
 _GRID = 801  # frequencies of the band: peaks closer than two of its steps are seen as one

@@ -8,8 +8,8 @@ from jaxtyping import Array, Float
 from .._quantity import reported
 from .._reported import Reported
 from ..systems.assembly import Assembled
+from ..systems.linear_part import linear_part
 from ..systems.roles import Linear
-from .linear_part import linear_part
 from .modal import natural_modes
 
 _NAMED = 2  # modules and degrees of freedom in a mode's line
@@ -59,10 +59,11 @@ def energy_shares(system: Linear) -> EnergyShares:
     >>> shares.potential.round(3).tolist()
     [[0.667, 0.333], [0.333, 0.667]]
     """
-    system = linear_part(system)
+    name, system = type(system).__name__, linear_part(system)
     if not isinstance(system, Assembled):
-        name = type(system).__name__
-        raise ValueError(f"{name} is not made of modules; allowed: an assembled system")
+        raise ValueError(
+            f"{name} is not made of modules alone; allowed: an assembled system"
+        )
     modes = natural_modes(system)
     shapes = modes.shapes
     weights, rows, owners = system.square_rows("potential")

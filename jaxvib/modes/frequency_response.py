@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Complex, Float, Real
 
 from .._quantity import floats
+from ..systems.linear_part import linear_part
 from ..systems.roles import Linear
-from .linear_part import linear_part
 
 Place = str | int | Mapping[str, float] | Real[ArrayLike, " n"] | Sequence
 
@@ -29,7 +29,9 @@ def frequency_response(
     its position, a mapping from names to coefficients, or a direction of shape (n,); `at`:
     where the displacement is taken, likewise; every degree of freedom along a last axis if
     `None`. An undamped system answers with infinities or NaN on its own frequencies.
-    **Raises:** `ValueError` for a place that the system does not have.
+    Contacts, frictions and loads are left out, springs of other laws count by their slopes
+    where nothing is strained. **Raises:** `ValueError` for a place that the system does not
+    have, or springs without such a slope.
 
     >>> response = jv.frequency_response(tower, [8.0, 12.0], force="first", at="roof")
     >>> abs(response).round(5).tolist()

@@ -11,13 +11,9 @@ from .._quantity import reported
 from .._reported import Reported
 from ..drawing import Drawn, draw, spectrum_chart
 from ..systems.chain import BeamChain
+from ..systems.linear_part import linear_part
 from ..systems.roles import Linear
-from .linear_part import (
-    check_natural,
-    check_not_gyroscopic,
-    linear_part,
-    nan_unless_natural,
-)
+from .natural import check_natural, check_not_gyroscopic, nan_unless_natural
 from .pictures import shapes_chart
 
 
@@ -69,14 +65,16 @@ def natural_frequencies(system: Linear) -> Float[Array, " n"]:
     NaN, which come first. Frequencies of systems whose potential energy is a sum of squares
     are singular values of
     $\mathrm{diag}(w)^{1/2} R L^{-T}$, $M = L L^T$, and so exact to rounding in the largest
-    one; those of a uniform periodic chain are in closed form.
+    one; those of a uniform periodic chain are in closed form. Of a system with more than
+    matrices they are those of its linear part: contacts, frictions and loads are left out,
+    springs of other laws count by their slopes where nothing is strained.
 
     Works under `jit`, `vmap` and differentiation, forward and reverse. Derivatives of
     values that repeat belong to their sum; see `frequency_derivatives` for each.
 
     **Raises:** `ValueError` for matrices that are not symmetric: such motions may flutter,
-    or a spin turns them, see `damped_modes`. Under `jit` and `vmap`, where they cannot be
-    looked at, NaN.
+    or a spin turns them, see `damped_modes`; for springs that have no slope there, or that
+    constant loads strain. Under `jit` and `vmap`, where they cannot be looked at, NaN.
 
     >>> jv.natural_frequencies(tower).round(4).tolist()
     [12.2474, 24.4949]

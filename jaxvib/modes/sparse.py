@@ -7,9 +7,10 @@ from scipy.sparse import csc_array, diags_array
 
 from .._quantity import Range, check_range
 from ..systems.chain import BeamChain
+from ..systems.linear_part import linear_part
 from ..systems.roles import Linear
-from .linear_part import check_natural, check_not_gyroscopic, linear_part
 from .modal import natural_frequencies
+from .natural import check_natural, check_not_gyroscopic
 from .slicing import lowest_from
 
 _DENSE = 500  # degrees of freedom; up to here LAPACK is as fast

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
 from .._quantity import Range, check_range, floats
+from ..systems.linear_part import linear_part
 from ..systems.loads import FilteredNoise
 from ..systems.roles import Linear
 
@@ -37,10 +38,10 @@ def response_covariance(
     `vmap` and differentiation.
 
     **Arguments:** `direction`: of the forces that the noise is a factor of, N, shape (n,):
-    that of an `AppliedLoad`, `-mass @ direction` of a `BaseMotion`. Contacts and other
-    loads are left out. **Raises:** `ValueError` for a direction of another shape, a time
-    that is not above 0, or a system that is not damped and has no stationary state (traced
-    it is NaN).
+    that of an `AppliedLoad`, `-mass @ direction` of a `BaseMotion`. Contacts, frictions
+    and other loads are left out, springs of other laws count by their slopes at rest.
+    **Raises:** `ValueError` for a direction of another shape, a time that is not above 0,
+    or a system that is not damped and has no stationary state (traced it is NaN).
 
     >>> noise = jv.FilteredNoise.low_pass(0.5, 20.0, 0.6)
     >>> covariance = jv.response_covariance(tower, noise, [0.0, 1.0])
@@ -49,6 +50,7 @@ def response_covariance(
     """
     if time is not None:
         check_range("time", time, "s", Range(above=0.0))
+    system = linear_part(system)
     size, direction = system.matrices()[0].shape[0], floats("direction", direction)
     if jnp.shape(direction) != (size,):
         raise ValueError(f"direction has shape {jnp.shape(direction)}; allowed: ({size},)")

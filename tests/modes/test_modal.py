@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxvib as jv
-from jaxvib.modes.linear_part import linear_part
+from jaxvib.systems.linear_part import linear_part
 
 
 def spring(first, second, **values):
@@ -318,3 +318,65 @@ def test_a_system_without_matrices_or_modules_says_so():
         linear_part(forced)
     with pytest.raises(ValueError, match="LinearSystem is not made of modules"):
         jv.modes.energy_shares(linear(np.eye(2)))
+
+
+SINE = jv.FunctionLaw(lambda e, rate, p: p["k"] * jnp.sin(e) + p["c"] * jnp.sinh(rate),
+                      {"k": 3.0, "c": 0.4})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("law", "stiffness", "damping"),
+    [
+        (jv.PolynomialLaw([5.0, 40.0, 1e6]), 5.0, 0.0),
+        (jv.PolynomialDamperLaw([0.7, 3.0]), 0.0, 0.7),
+        (jv.PiecewiseLinearLaw([2.0, 9.0], breaks=[0.1]), 2.0, 0.0),
+        (SINE, 3.0, 0.4),
+    ],
+)
+def test_springs_of_other_laws_count_by_their_slopes(law, stiffness, damping):
+    tower = jv.assemble([spring("ground", "a", mass=2.0, stiffness=7.0, damping=0.3),
+                         spring("a", "b", mass=1.0, stiffness=4.0)])  # fmt: skip
+    along = np.array([-1.0, 1.0])
+    bent = jv.ImpactSystem(tower, springs=(jv.NonlinearSpring(along, law),))
+    mass, lossy, stiff = map(np.asarray, tower.matrices())
+    square = np.outer(along, along)
+    stiff, lossy = stiff + stiffness * square, lossy + damping * square
+    expected = np.sqrt(scipy.linalg.eigvalsh(stiff, mass))
+    np.testing.assert_allclose(jv.natural_frequencies(bent), expected, rtol=1e-12)
+    np.testing.assert_allclose(jv.modes.lowest_frequencies(bent, 1), expected[:1], 1e-12)
+    np.testing.assert_allclose(jv.natural_modes(bent).frequencies, expected, rtol=1e-12)
+    response = jv.frequency_response(bent, 1.3, force="a")
+    dynamic = stiff - 1.3**2 * mass + 1.3j * lossy
+    np.testing.assert_allclose(response, np.linalg.inv(dynamic)[:, 0], rtol=1e-12)
+    noise = jv.FilteredNoise.low_pass(0.5, 20.0, 0.6)
+    same = jv.LinearSystem(mass, lossy, stiff)
+    covariance = jv.response_covariance(bent, noise, [0.0, 1.0])
+    straight = jv.response_covariance(same, noise, [0.0, 1.0])
+    np.testing.assert_allclose(covariance, straight, rtol=1e-9, atol=1e-16)
+
+
+def test_slopes_of_springs_have_derivatives():
+    def lowest(slope):
+        law = jv.PolynomialLaw(jnp.stack([slope, slope]))
+        springs = (jv.NonlinearSpring([1.0], law),)
+        free = jv.LinearSystem([[2.0]], [[0.0]], [[0.0]])
+        return jv.natural_frequencies(jv.ImpactSystem(free, springs=springs))[0]
+
+    np.testing.assert_allclose(jax.jit(jax.grad(lowest))(8.0), 0.125, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("law", "loads", "message"),
+    [
+        (jv.PiecewiseLinearLaw([2.0, 9.0], breaks=[0.0]), (), "no slope where nothing"),
+        (jv.FunctionLaw(lambda e, rate, p: p["a"] * jnp.abs(e) ** 0.5, {"a": 1.0}), (),
+         "spring 0: its law has no slope"),
+        (jv.PolynomialLaw([1.0, 0.0, 1.0]), (jv.AppliedLoad([1.0], jv.ConstantLoad(2.0)),),
+         "constant loads strain springs"),
+    ],
+)  # fmt: skip
+def test_springs_without_a_slope_are_refused(law, loads, message):
+    free = jv.LinearSystem([[2.0]], [[0.1]], [[3.0]])
+    springs = (jv.NonlinearSpring([1.0], law),)
+    with pytest.raises(ValueError, match=message):
+        jv.natural_frequencies(jv.ImpactSystem(free, loads=loads, springs=springs))

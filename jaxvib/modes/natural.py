@@ -1,31 +1,13 @@
-"""What natural modes are of: the linear part of a system, if nothing in it flutters."""
+"""Which linear systems have natural modes: those in which nothing flutters or spins."""
 
 import jax
 import jax.numpy as jnp
 from scipy.sparse import issparse
 
-from .._environment import require_float64
-from ..systems.roles import Linear
 from ..systems.symmetry import check_mass, check_symmetric, lopsided
-from ..systems.system import System
 
 _ROUNDING = 1e-12  # of sums of many terms
 _ADVICE = "; it has no natural modes, but may have those of `damped_modes`"
-
-
-def linear_part(system) -> Linear:
-    """Return the system whose `matrices()` are a system's linear part.
-
-    **Raises:** `ValueError` for a system that has none.
-    """
-    require_float64()
-    linear = system.linear_part() if isinstance(system, System | Linear) else None
-    if linear is None:
-        raise ValueError(
-            f"{type(system).__name__} has no mass, damping and stiffness matrices; "
-            "allowed: an assembled system, a chain, a LinearSystem, or one with contacts"
-        )
-    return linear
 
 
 def check_natural(mass, stiffness) -> None:

@@ -1,0 +1,90 @@
+"""What of a system is linear: its matrices, and springs of other laws by their slopes."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._environment import require_float64
+from .impact import ImpactSystem
+from .loads import changing
+from .roles import Linear, force_of
+from .springs import NonlinearSpring
+from .system import System
+
+# Elongations and rates on both sides of 0, nearer to it than any length of a system: a law
+# that is smooth there has one slope at all of them ...
+_NEAR = (1e-200, -1e-200, 1e-150, -1e-150)
+# ... to this part of it, rounding far above what doubles leave, or to what is nothing.
+_SAME, _NOTHING = 1e-9, 1e-70
+
+
+class Tangent(Linear):
+    """A linear system with springs beside it, by their slopes where nothing is strained."""
+
+    linear: Linear
+    bent: tuple[NonlinearSpring, ...]
+
+    def matrices(self) -> tuple[Float[Array, "n n"], ...]:
+        """Return (M, D, C), slopes included; NaN where a traced law has none."""
+        mass, damping, stiffness = self.linear.matrices()
+        for spring in self.bent:
+            square = jnp.outer(spring.direction, spring.direction)
+            stiffer, slower = slopes(spring.law)
+            stiffness, damping = stiffness + stiffer * square, damping + slower * square
+        return mass, damping, stiffness
+
+    @property
+    def freedom_names(self) -> tuple[str, ...]:
+        """The names of the degrees of freedom, none where they have positions only."""
+        return self.linear.freedom_names
+
+    def rotations(self) -> np.ndarray | None:
+        """Return which degrees of freedom are rotations, None where all translate."""
+        return self.linear.rotations()
+
+
+def linear_part(system) -> Linear:
+    r"""Return the system whose `matrices()` are a system's linear part.
+
+    Contacts, frictions and loads are left out; springs and dampers of other laws count by
+    $\partial F/\partial e$ and $\partial F/\partial \dot e$ where nothing is strained.
+
+    **Raises:** `ValueError` for a system that has none: a spring's law has a corner there,
+    or is strained by constant loads.
+    """
+    require_float64()
+    linear = system.linear_part() if isinstance(system, System | Linear) else None
+    if linear is None:
+        raise ValueError(
+            f"{type(system).__name__} has no mass, damping and stiffness matrices; "
+            "allowed: an assembled system, a chain, a LinearSystem, or one with contacts"
+        )
+    if not isinstance(system, ImpactSystem) or not system.springs:
+        return linear
+    if len(changing(system.loads)) < len(system.loads):
+        raise ValueError(
+            "constant loads strain springs whose slopes are of where they are; allowed: a "
+            "LinearSystem of the slopes there (`static_equilibrium`), or no such loads"
+        )
+    for place, spring in enumerate(system.springs):
+        traced = any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(spring))
+        if not traced and np.isnan(slopes(spring.law)).any():
+            raise ValueError(
+                f"spring {spring.name or place}: its law has no slope where nothing is "
+                "strained; allowed: laws that are smooth there"
+            )
+    return Tangent(linear, system.springs)
+
+
+def slopes(law) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Return a law's slopes over elongation and rate at 0, NaN where they jump there."""
+    points = jnp.asarray(list(itertools.product(_NEAR, _NEAR)))
+    rows = jax.vmap(jax.jacfwd(lambda point: force_of(law, *point)))(points)
+    lowest, highest = jnp.min(rows, 0), jnp.max(rows, 0)
+    largest = jnp.maximum(jnp.abs(lowest), jnp.abs(highest))
+    smooth = highest - lowest <= _SAME * largest + _NOTHING
+    found = jnp.where(smooth, rows[0], jnp.nan)
+    return found[0], found[1]
