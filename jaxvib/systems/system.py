@@ -130,8 +130,7 @@ class Mechanical(System):
     @property
     def labels(self) -> Labels:
         """What components of a state and displacements are called, and their units."""
-        linear = self.linear_part()
-        turning = None if linear is None else linear.rotations()
+        turning = self.rotations() if isinstance(self, Linear) else None
         names = self.freedom_names
         turning = [False] * len(names) if turning is None else turning
         units = tuple("rad" if turns else "m" for turns in turning)

@@ -5,7 +5,7 @@ import numpy as np
 from jaxtyping import Array, Float, Real
 
 from .._quantity import quantity
-from .assembly import assemble
+from .assembly import Assembled, assemble
 from .contact import HertzContact
 from .freedoms import GROUND
 from .impact import AppliedLoad, Contact, EquationOfMotion, equation_of_motion
@@ -87,15 +87,15 @@ class TwoBodyImpact(Mechanical, Linear):
         """The one load, on the main body."""
         return (AppliedLoad(np.array([1.0, 0.0]), self.load),)
 
-    def linear_part(self) -> Linear:
-        """Return the system itself."""
-        return self
-
-    def matrices(self) -> tuple[Float[Array, "2 2"], ...]:
-        """Return (M, D, C), overlaid from ground - main - attached."""
+    def linear_part(self) -> Assembled:
+        """Return the bodies on their springs and dampers, ground - main - attached."""
         return assemble(
             [self.main.module(GROUND, "main"), self.attached.module("main", "attached")]
-        ).matrices()
+        )
+
+    def matrices(self) -> tuple[Float[Array, "2 2"], ...]:
+        """Return (M, D, C) of the linear part."""
+        return self.linear_part().matrices()
 
     def equation(self) -> EquationOfMotion:
         """Return the equation of motion, ready to be evaluated."""

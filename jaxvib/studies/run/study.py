@@ -203,7 +203,7 @@ def _checked(document: Document, name: str) -> Study:
     _refuse_strangers(document, kind, analysis_kind)
     if analysis_kind.of_itself(tables["analysis"]):
         kind.refuse_loads(system, document)
-    elif Role.DRIVEN not in analysis_kind.needs:
+    elif not analysis_kind.needs & {Role.DRIVEN, Role.MODULES}:
         kind.refuse_transients(system, document)
     options = analysis_kind.options
     table = of_parameters(tables["analysis"], declared, document, "analysis")

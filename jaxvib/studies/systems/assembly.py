@@ -98,7 +98,7 @@ class AssemblyKind(SystemKind):
 
     name = "assembly"
     options = AssemblyOptions  # its modules may be of any kind
-    roles = frozenset({Role.LINEAR})
+    roles = frozenset({Role.LINEAR, Role.MODULES})
 
     def read(self, document: Document):
         """Return the checked table of a config, each module by its own rules."""
@@ -139,6 +139,10 @@ class AssemblyKind(SystemKind):
         """Return the names of degrees of freedom and modules."""
         system = self.build(options)
         return {"freedom": list(system.names), "module": list(system.module_names())}
+
+    def modules(self, table: Mapping) -> dict[str, Mapping]:
+        """Return the modules of a config's table, by name."""
+        return table["modules"]
 
     def variation(self, options) -> str:
         """Return a change worth trying: of the first number that is not zero."""

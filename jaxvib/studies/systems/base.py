@@ -16,6 +16,7 @@ class Role(enum.Enum):
     PERIODIC = "loads that repeat, so that it can have periodic motions"
     DRIVEN = "bodies that any loads move, for a time"
     LINEAR = "linear throughout, with matrices of its own"
+    MODULES = "a linear part that is overlaid from modules"
     BEAM = "a beam that carries bodies"
     CHAIN = "a chain of bodies joined by beams"
 
@@ -69,6 +70,10 @@ class SystemKind(abc.ABC):
 
     def axes(self, options) -> Mapping[str, list[str]]:
         """Return names along the axes of its results, by axis."""
+        return {}
+
+    def modules(self, table: Mapping) -> dict[str, Mapping]:
+        """Return the modules of a config's table, by name, of a system that has some."""
         return {}
 
     @abc.abstractmethod

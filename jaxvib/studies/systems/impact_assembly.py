@@ -107,7 +107,7 @@ class ImpactAssemblyKind(SystemKind):
 
     name = "impact_assembly"
     options = ImpactAssemblyOptions  # its modules may be of any kind
-    roles = frozenset({Role.PERIODIC, Role.DRIVEN})
+    roles = frozenset({Role.PERIODIC, Role.DRIVEN, Role.MODULES})
 
     def read(self, document: Document):
         """Return the checked table of a config, each part by its own rules."""
@@ -203,13 +203,18 @@ class ImpactAssemblyKind(SystemKind):
         return {path: found[path] for path in found if path not in options.formulas}
 
     def axes(self, options) -> dict[str, list[str]]:
-        """Return the names of degrees of freedom, of states and of contacts."""
+        """Return the names of degrees of freedom, of states, contacts and modules."""
         system = self.build(options)
         return {
             "freedom": list(system.freedom_names),
             "state": list(system.state_names),
             "contact": list(options.contacts),
+            "module": list(system.linear.module_names()),
         }
+
+    def modules(self, table: Mapping) -> dict[str, Mapping]:
+        """Return the modules of a config's table, by name."""
+        return table["linear"]["modules"]
 
     def variation(self, options) -> str:
         """Return a change worth trying: of the first number that is not zero."""

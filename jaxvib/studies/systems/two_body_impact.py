@@ -1,6 +1,7 @@
 """The two-body vibro-impact system in a config."""
 
 import functools
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import pydantic
@@ -11,6 +12,7 @@ from ..config.tables import Table, flattened, nested_model, option
 from ..library import library
 from .base import Role, SystemKind
 
+_MODULES = ("ground-main", "main-attached")
 _WAYS = (
     "stiffness; or youngs_moduli and poissons_ratios with curvature_sum (and "
     "shape_factor) or with curvatures"
@@ -92,7 +94,7 @@ class TwoBodyImpactKind(SystemKind):
     """A main body on the ground that carries an attached body, which it can hit."""
 
     name = "two_body_impact"
-    roles = frozenset({Role.PERIODIC, Role.DRIVEN})
+    roles = frozenset({Role.PERIODIC, Role.DRIVEN, Role.MODULES})
     colliding_pair = True
 
     @functools.cached_property
@@ -112,7 +114,15 @@ class TwoBodyImpactKind(SystemKind):
     def axes(self, options) -> dict[str, list[str]]:
         """Return names along the axes of its results, by axis."""
         system = library("systems").TwoBodyImpact
-        return {"state": list(system.state_names), "freedom": list(system.freedom_names)}
+        return {
+            "state": list(system.state_names),
+            "freedom": list(system.freedom_names),
+            "module": list(_MODULES),
+        }
+
+    def modules(self, table: Mapping) -> dict[str, Mapping]:
+        """Return the two bodies on their springs, by name."""
+        return {name: {"module": "translation_translation"} for name in _MODULES}
 
     def variation(self, options) -> str:
         """Return a change worth trying."""

@@ -17,14 +17,15 @@ SEARCHES = ["design", "pareto_front", "sensitivity", "fit"]
 MOTIONS = ["periodic_orbit", "continuation", "bifurcation_diagram", "basins",
            "response", "noise_response", "fragility", "shock_spectrum"]  # fmt: skip
 POSSIBLE = {
-    "two_body_impact": [*MOTIONS, *SEARCHES],
-    "impact_assembly": [*MOTIONS, *SEARCHES],
+    "two_body_impact": [*MOTIONS, "natural_modes", *SEARCHES],
+    "impact_assembly": [*MOTIONS, "natural_modes", *SEARCHES],
     "assembly": ["natural_modes", "frequency_response", "linear_motion", *SEARCHES],
     "beam_chain": ["energy_split", "chain_motion", *SEARCHES],
     "beam_with_bodies": ["beam_eigenvalues", *SEARCHES],
 }
 IS = {Role.PERIODIC: System, Role.DRIVEN: System, Role.LINEAR: Linear,
-      Role.BEAM: jv.BeamWithBodies, Role.CHAIN: jv.BeamChain}  # fmt: skip
+      Role.MODULES: Linear, Role.BEAM: jv.BeamWithBodies,
+      Role.CHAIN: jv.BeamChain}  # fmt: skip
 STUDIES = ["quick", "basins", "tower_modes", "wave_packet", "beam_with_bodies"]
 INSTALLED = [kind for kind in ANALYSES.values() if kind.name != "pushed"]
 
@@ -45,6 +46,9 @@ def test_systems_are_what_their_roles_say_and_name_their_states(name):
     if Role.PERIODIC in kind.roles:
         assert len(system.state_names) == len(system.rest())
         assert len(system.freedom_names) == system.degrees_of_freedom
+    if Role.MODULES in kind.roles:
+        assert list(system.linear_part().module_names()) == study.axes["module"]
+        assert list(system.linear_part().names) == study.axes["freedom"]
 
 
 @pytest.mark.parametrize("kind", INSTALLED, ids=lambda kind: kind.name)

@@ -16,13 +16,17 @@ _LISTED = 4  # modes, in the terminal
 def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     """Return the modes of samples, each field along the axis `sample`."""
     batch = each_system(system, samples)
-    found = map_samples(undamped, batch, progress=progress)
-    count = len(found.modes.frequencies)
+    found = map_samples(_undamped, batch, progress=progress)
+    count, part = len(found.modes.frequencies), system.linear_part()
     tables = [
-        mode_table(system, jax.tree.map(lambda leaf, i=i: leaf[i], found))
+        mode_table(part, jax.tree.map(lambda leaf, i=i: leaf[i], found))
         for i in range(count)
     ]
     return variables(stacked(tables), ("sample",))
+
+
+def _undamped(system):
+    return undamped(system.linear_part())
 
 
 def summary(read: Callable, study) -> list[str]:

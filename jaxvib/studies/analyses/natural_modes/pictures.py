@@ -15,6 +15,7 @@ from ...pictures.swept_planes import (
     value_text,
 )
 from ...store.finished import Run
+from ..kinds import SYSTEMS
 
 _MOST_MODES = 24  # lines and shapes of more cannot be told apart
 _IN_FILES = 6  # modes that the picture files show
@@ -38,7 +39,8 @@ def _shapes(run: Run, samples: list[int]) -> Picture:
     kinetic = np.moveaxis(run.field("kinetic_shares")[samples], 1, 2)[:, modes]
     turns = run.field("rotations")[0] > 0
     names = run.names("freedom", len(turns))
-    table = run.study["config"]["system"]["modules"]
+    config = run.study["config"]["system"]
+    table = SYSTEMS[config["kind"]].modules(config)
     layout = beam_layout(table, names)
     if layout is None:
         layout = row_layout(table, names, turns)
