@@ -9,7 +9,7 @@ from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.analyses.noises import check_shaken
 from jaxvib.studies.run import ready
 from jaxvib.studies.run.execute import build
-from jaxvib.studies.run.study import load
+from jaxvib.studies.run.study import load, load_text
 from jaxvib.studies.store.finished import Run
 from jaxvib.transients import statistics
 
@@ -110,6 +110,54 @@ def computed(name, *assignments, samples=None):
         system, samples or {}, study.analysis, study.run, lambda done: None
     )
     return study, system, fields
+
+
+NOISY = """
+system.kind = "impact_assembly"
+
+[system.linear.modules]
+ground-a = { module = "translation_translation", mass = 2.0, stiffness = 3.0, damping = 1.0 }
+
+[system.springs.own]
+spring = "polynomial"
+at = "a"
+law.coefficients = [4.0, 0.0, 1.0]
+
+[system.loads.push]
+load = "harmonic"
+at = "a"
+law = { amplitude = 1.0, frequency = 1.0 }
+
+[analysis]
+kind = "noise_response"
+load = "push"
+noise = { filter = "kanai_tajimi", density = 1e-6, frequency = 6.0, damping_ratio = 0.4, highest = 25.0 }
+duration = 3.0
+seeds = 4
+"""  # noqa: E501
+WEIGHT = """
+[system.loads.weight]
+load = "constant"
+at = "a"
+law.force = 1.0
+"""
+
+
+@pytest.mark.parametrize("weight", ["", WEIGHT])
+def test_a_spring_of_its_own_counts_in_the_exact_variance(weight):
+    study = load_text(NOISY + weight)
+    system, kind = build(study), ANALYSES["noise_response"]
+    fields = kind.compute(system, {}, study.analysis, study.run, lambda done: None)
+    found = fields["linear_variance"].values[0]
+    lines = kind.summary(lambda name: fields[name].values, study)
+    assert any(line.startswith("linear") for line in lines) == (not weight)
+    if weight:  # it strains the spring, whose slope is another there
+        assert np.isnan(found).all()
+    else:
+        same = jv.LinearSystem([[2.0]], [[1.0]], [[7.0]])
+        noise = jv.FilteredNoise.kanai_tajimi(1e-6, 6.0, 0.4)
+        exact = jv.response_covariance(same, noise, [1.0], 3.0)
+        np.testing.assert_allclose(found, np.diag(exact), rtol=1e-9)
 
 
 def drawn(study, fields, paths=()):
