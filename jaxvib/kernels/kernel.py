@@ -16,6 +16,7 @@ from jax.custom_derivatives import SymbolicZero
 from .._machine import usable_cores
 from .assembler import NotPrintedError
 from .cpu import Native, host_width
+from .garbage import garbage_put_off
 from .printer import Program, Traced, print_lanes, trace
 from .tangents import printing
 
@@ -167,7 +168,8 @@ class Kept(Protocol):
 
 def _traced(flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]) -> Traced:
     began = time.monotonic()
-    traced = _printed(flat, shapes)
+    with garbage_put_off():
+        traced = _printed(flat, shapes)
     jax.monitoring.record_event_duration_secs(PRINTED, time.monotonic() - began)
     return traced
 
