@@ -18,6 +18,7 @@ import numpy as np
 from .._environment import kernel_folder
 from .handler import handler_text, run_text
 from .printer import Program
+from .waiting import improve_when
 
 COMPILED = "/jaxvib/kernels/compile_duration"  # as JAX names its own
 
@@ -26,7 +27,7 @@ _SHARE = 256
 # How hard LLVM tries: not at all, or as hard as pays.
 _QUICK, _BEST = 0, 2
 # Seconds of running, and lanes at once, from where on the best code is worth compiling.
-_WORTH, _MANY = 0.5, 1024
+_WORTH, MANY = 0.5, 1024
 _DIGEST = hashlib.sha256().digest_size
 
 
@@ -36,41 +37,61 @@ class _Code:
     def __init__(self, code: bytes):
         # The engine owns the code: it must live as long as anybody may call it.
         self._engine = _loaded(code)
+        self._run = self._engine.get_function_address("run")
         self.run = ctypes.CFUNCTYPE(
             None, *[ctypes.c_int64] * 3, ctypes.c_void_p, ctypes.c_void_p
-        )(self._engine.get_function_address("run"))
+        )(self._run)
         self.handler = self._engine.get_function_address("handler")
+        ticks = self._engine.get_function_address("ticks")
+        self._ticks = ctypes.CFUNCTYPE(ctypes.c_int64)(ticks)
+        self._begun = self._ticks(), time.perf_counter()
+
+    def seconds(self) -> float:
+        """Return for how long XLA has run it, s."""
+        spent = ctypes.c_int64.from_address(self._address("spent")).value
+        ticks, begun = self._begun
+        passed = max(self._ticks() - ticks, 1)
+        return spent * (time.perf_counter() - begun) / passed
+
+    def give_way(self, better: "_Code") -> None:
+        """Have XLA's calls of this code run better one."""
+        place = ctypes.c_void_p.from_address(self._address("better"))
+        place.value = better._run
+
+    def _address(self, name: str) -> int:
+        return self._engine.get_global_value_address(name)
 
 
 class Native:
     """A program in memory, ready to be called by Python and by XLA.
 
     Code in which LLVM looks for nothing better takes a quarter of the time to compile and
-    twice as long to run, and gives the same bits: it is what Python calls until it has
-    run for as long as it takes to compile the better one.
+    twice as long to run, and gives the same bits: it is what is called until it has run
+    for as long as it takes to compile the better one.
     """
 
     def __init__(self, program: Program, features: str | None = None):
         """Compile a program for this processor, or with other `features` of its make."""
         self.program, self._features = program, features or host_features()
-        self._spent, self._lock, self._best = 0.0, threading.Lock(), None
+        self._spent, self._lock = 0.0, threading.Lock()
         kept = _kept(program, self._features, _BEST)
-        if kept is None:
-            self._quick = _Code(_object(program, self._features, _QUICK))
-        else:
-            self._best = _Code(kept)
+        self._first = _Code(kept or _object(program, self._features, _QUICK))
+        self._best = self._first if kept else None
 
     def best(self) -> _Code:
         """Return the code that runs fastest, compiled now unless it has been."""
         with self._lock:
             if self._best is None:
                 self._best = _Code(_object(self.program, self._features, _BEST))
+                self._first.give_way(self._best)
         return self._best
 
     @property
     def handler(self) -> int:
-        """Where XLA calls the program."""
-        return self.best().handler
+        """Where XLA calls the program, for as long as this object lives."""
+        if self._best is None:
+            improve_when(lambda: self._first.seconds() > _WORTH, self.best)
+        return self._first.handler
 
     def __call__(self, arrays: Sequence[np.ndarray], threads: int) -> list[np.ndarray]:
         """Return the results of lanes, the last axis of every array, a whole of widths."""
@@ -82,9 +103,9 @@ class Native:
         ]
         given = [np.empty((*shape, lanes), kind) for shape, kind in signature.outputs]
         inputs, outputs = _pointers(taken), _pointers(given)
-        if self._spent > _WORTH or lanes > _MANY:
+        if self._spent > _WORTH or lanes > MANY:
             self.best()
-        code = self._best or self._quick
+        code = self._best or self._first
 
         def run(first: int) -> None:
             last, begun = min(first + share, lanes), time.perf_counter()

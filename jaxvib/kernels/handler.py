@@ -12,9 +12,14 @@ _DATA, _RANK, _SIZES = 24, 32, 40  # in a buffer
 
 
 # How a thread's arithmetic is read and set, and what it has to be: XLA's threads take
-# the smallest numbers for zero.
+# the smallest numbers for zero. And a clock, of some number of ticks a second.
 _MODES = {
     "x86_64": """
+declare i64 @llvm.readcyclecounter()
+define i64 @ticks() {
+%now = call i64 @llvm.readcyclecounter()
+ret i64 %now
+}
 declare void @llvm.x86.sse.stmxcsr(ptr)
 declare void @llvm.x86.sse.ldmxcsr(ptr)
 define void @run(i64 %n, i64 %from, i64 %to, ptr %inputs, ptr %outputs) {
@@ -29,6 +34,10 @@ ret void
 }
 """,
     "aarch64": """
+define i64 @ticks() {
+%now = call i64 asm sideeffect "mrs $0, cntvct_el0", "=r"()
+ret i64 %now
+}
 declare i64 @llvm.aarch64.get.fpcr()
 declare void @llvm.aarch64.set.fpcr(i64)
 define void @run(i64 %n, i64 %from, i64 %to, ptr %inputs, ptr %outputs) {
@@ -43,7 +52,7 @@ ret void
 
 
 def run_text() -> str:
-    """Return the function `run`: `lanes`, with IEEE's arithmetic whoever calls.
+    """Return `run`, which is `lanes` with IEEE's arithmetic whoever calls, and `ticks`.
 
     **Raises:** `KeyError` on a processor of another make.
     """
@@ -55,10 +64,13 @@ def handler_text(signature: Signature) -> str:
     """Return the function `handler(frame)`, which calls `run` with XLA's buffers.
 
     Every buffer has the lanes as its last axis. Version 0.1 of the interface is told,
-    which every later 0.x takes.
+    which every later 0.x takes. `spent` adds up the ticks of its calls; code whose address
+    is put into `better` is called from then on.
     """
     inputs, outputs = len(signature.inputs), len(signature.outputs)
     return f"""
+@spent = global i64 0
+@better = global ptr null
 define ptr @handler(ptr %frame) {{
 entry:
 %inputs = alloca [{max(inputs, 1)} x ptr]
@@ -97,7 +109,14 @@ run:
 %sizes = load ptr, ptr %psizes
 %pn = getelementptr i64, ptr %sizes, i64 %last
 %n = load i64, ptr %pn
-call void @run(i64 %n, i64 0, i64 %n, ptr %inputs, ptr %outputs)
+%other = load atomic ptr, ptr @better acquire, align 8
+%same = icmp eq ptr %other, null
+%code = select i1 %same, ptr @run, ptr %other
+%begun = call i64 @ticks()
+call void %code(i64 %n, i64 0, i64 %n, ptr %inputs, ptr %outputs)
+%now = call i64 @ticks()
+%passed = sub i64 %now, %begun
+%before = atomicrmw add ptr @spent, i64 %passed monotonic
 ret ptr null
 }}
 """

@@ -15,7 +15,7 @@ from jax.custom_derivatives import SymbolicZero
 
 from .._machine import usable_cores
 from .assembler import NotPrintedError
-from .cpu import Native, host_width
+from .cpu import MANY, Native, host_width
 from .garbage import garbage_put_off
 from .printer import Program, Traced, print_lanes, trace
 from .tangents import printing
@@ -268,6 +268,8 @@ class _Form:
         program = self._native.program
         lanes = arrays[0].shape[0]
         whole = -(-lanes // program.width) * program.width
+        if lanes > MANY:
+            self.optimise()
         turned = [_padded(jnp.moveaxis(array, 0, -1), whole) for array in arrays]
         shapes = tuple(
             jax.ShapeDtypeStruct((*shape, whole), kind)

@@ -1,7 +1,9 @@
 """Checked against: closed forms, the same function by XLA, and itself at other widths."""
 
+import ctypes
 import subprocess
 import sys
+import time
 
 import equinox as eqx
 import jax
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jaxvib.kernels import kernel
+from jaxvib.kernels import cpu, kernel
 from jaxvib.kernels.cpu import Native, host_features
 from jaxvib.kernels.printer import print_lanes, trace
 
@@ -119,6 +121,36 @@ def test_code_compiled_in_a_hurry_has_the_same_bits_as_the_best(monkeypatch, tmp
         np.testing.assert_array_equal(one, other)
 
 
+def test_what_xla_calls_for_long_is_compiled_better_and_keeps_its_bits(
+    monkeypatch, tmp_path
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(cpu, "_WORTH", 1e-3)
+    often = kernel(lambda t, w: jnp.exp(-t) * jnp.sin(w * t) + 0.0625)
+    called = jax.jit(jax.vmap(often))
+    first = np.asarray(called(t, w))
+    kept = [path.suffixes for path in tmp_path.rglob("*.o")]
+    assert kept == [[".0", ".o"]]
+    native = often._form_of((t[0], w[0]))[1]._native
+    stop = time.monotonic() + 60
+    while native._best is None and time.monotonic() < stop:
+        np.testing.assert_array_equal(called(t, w), first)
+    assert native._best is not None
+    assert len(list(tmp_path.rglob("*.2.o"))) == 1
+    spent = native._first.seconds()
+    np.testing.assert_array_equal(called(t, w), first)
+    assert native._first.seconds() > spent  # it still counts, and calls the better one
+    place = native._first._address("better")
+    assert ctypes.c_void_p.from_address(place).value == native._best._run
+
+
+def test_many_lanes_in_xla_are_compiled_at_best_at_once(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    many = kernel(lambda t: jnp.cos(t) - 0.375)
+    jax.jit(jax.vmap(many))(jnp.arange(cpu.MANY + 1.0))
+    assert len(list(tmp_path.rglob("*.2.o"))) == 1
+
+
 @pytest.mark.parametrize("without", ["-avx512f", "-avx512f,-avx2,-avx,-fma"])
 def test_every_set_of_instructions_has_the_same_bits(without):
     if "+sse2" not in host_features():
@@ -158,7 +190,7 @@ def test_bad_lanes_are_named():
 SECOND_PROCESS = """
 import time, sys
 import jax, numpy as np
-from jaxvib.kernels import kernel
+from jaxvib.kernels import cpu, kernel
 f = kernel(lambda x: x * 2.5 + 1)
 print(f.map(np.arange(3.0)).tolist())
 """
