@@ -12,6 +12,7 @@ import scipy.linalg
 
 import jaxvib as jv
 from jaxvib.dynamics.engines import engine_for
+from jaxvib.dynamics.events import travelling
 from jaxvib.dynamics.flow import solve_system, watch
 from jaxvib.ensemble import Reason
 from tests.independent import Linear, Load, Touch, TwoBody, motion
@@ -416,3 +417,55 @@ def test_a_flow_is_what_is_watched(found):
     one = solve_system(varied(VALUES[0]), STATES[0], 0.0, SPAN, rtol=1e-9, engine="event")
     np.testing.assert_allclose(one.state, found[0][0], rtol=1e-9)
     assert int(one.result) == 0
+
+
+LIGHT = jv.LinearSystem([[2.0]], [[0.0]], [[8.0]])
+PUSH = jv.AppliedLoad([1.0], jv.HarmonicLoad(1.0, 2.0))
+WEIGHT = jv.AppliedLoad([1.0], jv.ConstantLoad(9.81))
+STOP = jv.Contact([1.0], 0.1, jv.RestitutionContact(0.7))
+RUB = jv.CoulombFriction([1.0], 0.5)
+FREE = jv.LinearSystem([[2.0]], [[0.0]], [[0.0]])
+STOPPED = jv.ImpactSystem(LIGHT, loads=(PUSH,), contacts=(STOP,))
+DROPPED = jv.ImpactSystem(FREE, loads=(WEIGHT,), contacts=(STOP,))
+RUBBED = jv.ImpactSystem(LIGHT, loads=(PUSH,), frictions=(RUB,))
+
+
+@pytest.mark.parametrize("span", [1e-15, 1e-13, 1e-9])
+@pytest.mark.parametrize(
+    ("system", "start", "velocity", "acceleration"),
+    [
+        (STOPPED, [0.1, 0.002], -0.0014, 0.1),
+        (STOPPED, [0.1, -0.002], -0.002, 0.1),
+        (DROPPED, [0.1, -0.002], -0.002, 4.905),
+        (RUBBED, [5.0, 0.002], 0.002, -19.75),
+    ],
+)
+def test_times_that_nearly_coincide_change_no_motion(
+    system, start, velocity, acceleration, span
+):
+    end = jv.flow(system, start, 0.0, span)
+    expected = [start[0] + velocity * span, velocity + acceleration * span]
+    np.testing.assert_allclose(end, expected, rtol=1e-13, atol=0)
+
+
+@pytest.mark.parametrize("span", [4.5e-16, 1.8e-14, 1e-13, 1e-9])
+def test_in_contact_sensitivities_over_hardly_any_time_are_those_of_its_stiffness(span):
+    state = jnp.array([0.02, 0.0162, 0.3, 0.3])
+    begin = 2.2917758103691797  # where a rounding is 4e-16
+    passed = (begin + span) - begin
+    found = jax.jacfwd(lambda x: jv.flow(base, x, begin, begin + span, engine="event"))(
+        state
+    )
+    stiffness = 1.5 * SOFT * np.sqrt(0.02 - 0.0162) / 1000 + 6.283**2 + 0.1 * 5.646**2
+    equation = base.equation()
+    linear = np.asarray(jax.jacfwd(lambda x: equation.vector_field(begin, x))(state))
+    np.testing.assert_allclose(linear[2, 0], -stiffness, rtol=1e-12)
+    expected = scipy.linalg.expm(linear * passed) - np.eye(4)
+    np.testing.assert_allclose(found - np.eye(4), expected, rtol=1e-4, atol=3e-16)
+
+
+def test_sensitivities_of_a_motion_that_failed_are_none():
+    codes = jnp.array([Reason.SUCCESS, Reason.STEP_LIMIT])
+    found = jax.vmap(lambda code: travelling._known((0.0, jnp.ones(3), (code, 1))))(codes)
+    np.testing.assert_array_equal(found[0], np.ones(3))
+    assert np.isnan(found[1]).all()

@@ -159,11 +159,11 @@ def travel(equation, state, t0, t1, rtol, asked: Asked = END) -> Travel:
     motion = motion_of(equation, barrier, steady, asked.order)
     # A lane that cannot be integrated takes no step, so that it holds up no other.
     end = jnp.where(finite, jnp.asarray(t1, float), t0)
-    rate, own = motion_rates(motion, end - t0)
     watched, integrand = asked.watched, asked.integrand
     if asked.grazing is not None and watched is None:
         watched = start_watching(t0, jax.lax.stop_gradient(state), equation)
     lane = _start(motion, equation, state, t0, watched)
+    rate, own = motion_rates(motion, lane, end - t0)
     if integrand is not None:
         borne = [jnp.zeros(())] * len(motion.frictions)
         nothing = jax.eval_shape(lambda: integrand.rate(lane.time, state, lambda: borne))

@@ -10,12 +10,20 @@ from .pressing import force_sizes
 from .series import largest, log2
 from .sliding import DryFriction
 
+# Times that are this many times as short as a motion's own say nothing of its rate.
+_SHORT = 1e3
+_NOWHERE = 1e-300  # m: a place at which speeds are no rate, but finite
 # Sensitivities are wrong by this part of the tolerance in a step.
 _OF_SENSITIVITIES = 1e-2
 
 
-def motion_rates(motion: Motion, span):
-    """Return the order of the greatest rate of a flight, 1/s, and that without loads."""
+def motion_rates(motion: Motion, lane, span):
+    """Return the order of the greatest rate of a flight, 1/s, and that without loads.
+
+    Both are those of the span at least, for what has none; but of no span that is far
+    shorter than all that the motion does: speeds that are measured by such a rate, and are
+    nothing beside it, would be those of the motion.
+    """
     stiff = [sum(jnp.abs(k) for k in row) for row in motion.stiffness]
     damped = [sum(jnp.abs(d) for d in row) for row in motion.damping]
     loads = sum(load.frequency for load in motion.loads)
@@ -35,6 +43,12 @@ def motion_rates(motion: Motion, span):
             stops.append(_falling(friction, 1.0))
     own = jnp.sqrt(largest(stiff)) + largest(damped) + sum(stops)
     least = 1 / jnp.where(span > 0, span, 1.0)
+    place = jnp.maximum(largest([jnp.abs(x) for x in lane.position]), _NOWHERE)
+    speed = largest([jnp.abs(v) for v in lane.velocity])
+    pushed = largest([jnp.zeros(()), *load_accelerations(motion)])
+    moves = own + loads + speed / place + jnp.sqrt(pushed / place)
+    least = jnp.where(moves > 0, jnp.minimum(least, _SHORT * moves), least)
+    least = jax.lax.stop_gradient(least)
     return jnp.maximum(own + loads, least), jnp.maximum(own, least)
 
 
