@@ -69,7 +69,7 @@ def test_a_damped_mode_is_played_and_curves_are_drawn(browser, beam_study):
         for (const each of [mode, sample]) each.dispatchEvent(new Event("change"));"""
     )
     stored = read_run(beam_study).mode_shapes
-    shape, links = (np.asarray(stored[n])[2, 4] for n in ("shapes", "links"))
+    shape, links = (stored[n].values[2, 4] for n in ("shapes", "links"))
     moving = np.concatenate([shape, links])
     moving = moving / moving[np.argmax(np.abs(moving))]
     up = 46.0  # pixels of the largest motion
