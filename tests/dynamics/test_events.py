@@ -12,7 +12,7 @@ import scipy.linalg
 
 import jaxvib as jv
 from jaxvib.dynamics.engines import engine_for
-from jaxvib.dynamics.events import travelling
+from jaxvib.dynamics.events import Asked, travel, travelling
 from jaxvib.dynamics.flow import solve_system, watch
 from jaxvib.ensemble import Reason
 from tests.independent import Linear, Load, Touch, TwoBody, motion
@@ -225,6 +225,26 @@ def test_several_contacts_closed_at_once():
         expected = motion(other, begin, 0, time).state
         size = np.abs(expected).max()
         np.testing.assert_allclose(end(time), expected, rtol=0, atol=1e-7 * size)
+
+
+def side_by_side(count, law):
+    """Bodies that are all alike, and joined to nothing, each with a stop of its own."""
+    contacts = [jv.Contact(row, 0.1, law) for row in np.eye(count)]
+    linear = jv.LinearSystem(*(c * np.eye(count) for c in (1.0, 0.1, 4.0)))
+    load = jv.AppliedLoad(np.ones(count), jv.HarmonicLoad(5.0, 3.0))
+    return jv.ImpactSystem(linear, contacts, (load,))
+
+
+def test_a_contact_more_is_no_multiple_of_a_program():
+    def operations(count):
+        law = jv.HertzContact(3e5)
+        equation = side_by_side(count, law).equation()
+        travel_of = functools.partial(travel, asked=Asked(order=12))
+        rest = jnp.zeros(2 * count)
+        program = jax.make_jaxpr(travel_of)(equation, rest, 0.0, 1.0, 1e-6)
+        return len(str(program).splitlines())
+
+    assert operations(6) < 3 * operations(3)
 
 
 @pytest.mark.slow

@@ -55,6 +55,8 @@ class TouchSeries:
         self.grips: list[list] = [[] for _ in lane.roots]
         self.factors: list[list] = [[] for _ in lane.roots]
         self.others: list[list] = [[] for _ in lane.roots]
+        self.before: list[list] = [[] for _ in lane.roots]
+        self.behind: list[list] = [[] for _ in lane.roots]
         self.speeds: list[list] = [[] for _ in lane.roots]
         self.held = active_contacts(motion, lane.touching, lane.sliding)
         self.sliding = lane.sliding
@@ -139,9 +141,7 @@ class TouchSeries:
             self.factors[i].append(
                 jnp.where(self.touching[j], self.roots[i][k], open_factor)
             )
-        for i in range(len(hertz)):
-            rest = [self.factors[m] for m in range(len(hertz)) if m != i]
-            self.others[i].append(_chain_term(rest, k))
+        self._set_others(k)
         pace = product_term(self.factors[0], self.others[0], k)
         others = [other[k] for other in self.others]
         pace, squares, others = self.motion.once((pace, squares, others))
@@ -150,6 +150,22 @@ class TouchSeries:
             row.append(square)
         for row, other in zip(self.others, others, strict=True):
             row[k] = other
+
+    def _set_others(self, k: int) -> None:
+        """Append the order k of the product of all factors but one, of each one.
+
+        By the products of all before it and of all behind it: each anew would take as
+        many products as there are ways to share k among them.
+        """
+        last = len(self.factors) - 1
+        _extend_products(self.before, self.factors, k)
+        _extend_products(self.behind, self.factors[::-1], k)
+        for i, row in enumerate(self.others):
+            if 0 < i < last:
+                pair = self.before[i - 1], self.behind[last - i - 1]
+                row.append(product_term(*pair, k))
+            else:
+                row.append((self.before if i else self.behind)[last - 1][k])
 
     def _forces(self, k: int) -> list:
         forces, number = [], 0
@@ -260,13 +276,10 @@ def _turned_rule(primals, tangents):
     return cosine, -product_term(sines, tangents[2], len(sines) - 1)
 
 
-def _chain_term(series: list, order: int):
-    """Return the coefficient of an order in the product of one or more series."""
-    if len(series) == 1:
-        return series[0][order]
-    *first, last = series
-    left = [_chain_term(first, k) for k in range(order + 1)]
-    return product_term(left, last, order)
+def _extend_products(rows: list, series: list, k: int) -> None:
+    """Append the order k of the product of the first series, of the first two and so on."""
+    for i, one in enumerate(series[:-1]):
+        rows[i].append(product_term(rows[i - 1], one, k) if i else one[k])
 
 
 def contact_step(motion: Motion, lane, end, accuracy, rate, longest, speed, sizes):
