@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import jaxvib as jv
@@ -101,3 +102,29 @@ def test_an_exponent_that_is_given_has_no_event_driven_form():
             free_body(jv.HuntCrossleyContact(1e5, 0.3, 1.7)), [0.0, 1.0], 0.0, 1.0,
             engine="event",
         )  # fmt: skip
+
+
+def test_a_contact_closes_again_pressed_in_while_another_is_closed():
+    # Drawn back faster than 1/c it has no force, and has one again before it is out; the
+    # other body lies on its contact all the time, and is joined to nothing.
+    stiffness, damping, load, depth = 300.0, 10.0, 20.0, 0.1
+    system = jv.ImpactSystem(
+        jv.LinearSystem(np.eye(2), 0.3 * np.eye(2), 400.0 * np.eye(2)),
+        (
+            jv.Contact([1.0, 0.0], -depth, jv.HuntCrossleyContact(stiffness, damping)),
+            jv.Contact([0.0, 1.0], -depth, jv.HertzContact(stiffness)),
+        ),
+        (jv.AppliedLoad([1.0, 0.0], jv.HarmonicLoad(load, 9.0)),),
+    )
+
+    def rate(t, y):
+        pressed = stiffness * max(y[0] + depth, 0.0) ** 1.5
+        force = pressed * max(1 + damping * y[1], 0.0)
+        return y[1], load * np.cos(9.0 * t) - 400.0 * y[0] - 0.3 * y[1] - force
+
+    start = np.array([0.0, 0.0, -0.5, 0.0])
+    expected = solve_ivp(rate, (0.0, 1.0), start[::2], "DOP853", rtol=1e-12, atol=1e-13)
+    assert expected.y[0].min() > -depth  # it never comes out
+    assert np.sum(np.diff(1 + damping * expected.y[1] > 0)) >= 3  # but lets go and closes
+    found = jv.flow(system, start, 0.0, 1.0, engine="event")
+    np.testing.assert_allclose(found[::2], expected.y[:, -1], rtol=0, atol=1e-9)

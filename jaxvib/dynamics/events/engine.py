@@ -295,9 +295,8 @@ def _flight(context: _Context, lane: Lane) -> Lane:
     moved = position, velocity, lane.time + length
     if motion.steady:
         moved = at_onset(motion, meets, *moved, rows, length)
-    new = _after(
-        motion, _closed_again(motion, lane, meets, position), *moved, meets, ends, end
-    )
+    closed = _closed_again(motion, lane, lane.roots, meets, position)
+    new = _after(motion, closed, *moved, meets, ends, end)
     new, impacts = _after_events(motion, lane, new, meets, slips, ends, rtol, rates[0])
     if integrand is not None:
 
@@ -312,9 +311,9 @@ def _flight(context: _Context, lane: Lane) -> Lane:
     return new._replace(watched=seen_in_flight(context, *seen))
 
 
-def _closed_again(motion: Motion, lane: Lane, meets, position) -> Lane:
-    """Return a lane before its end, with the roots of contacts that close pressed in."""
-    roots = list(lane.roots)
+def _closed_again(motion: Motion, lane: Lane, roots: list, meets, position) -> Lane:
+    """Return a lane with the roots at its end, those of contacts that close pressed in."""
+    roots = list(roots)
     for i, j in enumerate(motion.hertz):
         contact = motion.contacts[j]
         if contact.damped:
@@ -354,9 +353,8 @@ def _contact(context: _Context, lane: Lane) -> Lane:
         over = motion.still(jnp.where(released, over, 0.0))
         position = [x - r * over for x, r in zip(position, contact.response, strict=True)]
         roots[i] = jnp.where(meets[j], 0.0, roots[i])
-    new = _after(
-        motion, lane._replace(roots=roots), position, velocity, time, meets, ends, end
-    )
+    closed = _closed_again(motion, lane, roots, meets, position)
+    new = _after(motion, closed, position, velocity, time, meets, ends, end)
     new, impacts = _after_events(motion, lane, new, meets, slips, ends, rtol, rate)
     if integrand is not None:
 
