@@ -235,6 +235,18 @@ def side_by_side(count, law):
     return jv.ImpactSystem(linear, contacts, (load,))
 
 
+@pytest.mark.parametrize(
+    ("count", "law"),
+    [(2, jv.HertzContact(3e3)), (3, jv.HuntCrossleyContact(3e5, 0.2))],
+)
+def test_contacts_that_begin_and_end_at_the_same_instants(count, law):
+    for end in (0.9, 2.3, 3.1, 5.7):
+        alone = jv.flow(side_by_side(1, law), [0.0, 0.5], 0.0, end, engine="event")
+        start = np.repeat([0.0, 0.5], count)
+        found = jv.flow(side_by_side(count, law), start, 0.0, end, engine="event")
+        np.testing.assert_allclose(found, np.repeat(alone, count), rtol=0, atol=2e-9)
+
+
 def test_a_contact_more_is_no_multiple_of_a_program():
     def operations(count):
         law = jv.HertzContact(3e5)

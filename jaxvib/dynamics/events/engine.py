@@ -29,7 +29,7 @@ from .rates import (
 from .series import any_of, largest, slope, value, value_and_slope
 from .springs import spring_rate
 from .stop import accelerations, impact, speed_signs, start_holding
-from .touch import contact_step
+from .touch import contact_step, least_root
 from .watching import seen_in_contact, seen_in_flight
 
 # Against motions that never end, which hold all lanes beside them.
@@ -352,7 +352,8 @@ def _contact(context: _Context, lane: Lane) -> Lane:
         over = gap(contact, position) / along(contact, contact.response)
         over = motion.still(jnp.where(released, over, 0.0))
         position = [x - r * over for x, r in zip(position, contact.response, strict=True)]
-        roots[i] = jnp.where(meets[j], 0.0, roots[i])
+        begun = jnp.where(lane.touching[j], 0.0, least_root(motion, speed / rate))
+        roots[i] = jnp.where(meets[j], begun, roots[i])
     closed = _closed_again(motion, lane, roots, meets, position)
     new = _after(motion, closed, position, velocity, time, meets, ends, end)
     new, impacts = _after_events(motion, lane, new, meets, slips, ends, rtol, rate)

@@ -282,6 +282,15 @@ def _extend_products(rows: list, series: list, k: int) -> None:
         rows[i].append(product_term(rows[i - 1], one, k) if i else one[k])
 
 
+def least_root(motion: Motion, size):
+    """Return the u with which contacts begin and end; `size` of the motion, m.
+
+    That of one is 0. Of several that begin or end at once none would move another's clock
+    from a 0, nor would it ever come to one.
+    """
+    return jnp.sqrt(ONSET * size) if len(motion.hertz) > 1 else 0.0
+
+
 def contact_step(motion: Motion, lane, end, accuracy, rate, longest, speed, sizes):
     """Go on in contact to the next event, or as far as the series are good.
 
@@ -293,18 +302,20 @@ def contact_step(motion: Motion, lane, end, accuracy, rate, longest, speed, size
     ends there, whether each friction has an event, and whether the end was reached.
     """
     series = TouchSeries(motion, lane)
+    least = least_root(motion, speed / rate)
     depths, signals, number = [], [], 0
     for contact, touches in zip(motion.contacts, lane.touching, strict=True):
         depth = motion.still(gap_series(contact, series.position))
         signal = depth
         if contact.hertz:
             root, signal = series.roots[number], onset_signal(depth, speed / rate)
-            signal = [jnp.where(touches, u, z) for u, z in zip(root, signal, strict=True)]
+            left = [root[0] - least, *root[1:]]
+            signal = [jnp.where(touches, u, z) for u, z in zip(left, signal, strict=True)]
             depth = [jnp.where(touches, u, z) for u, z in zip(root, depth, strict=True)]
             number += 1
         signals.append([jnp.where(touches, -x, x) for x in signal])
         if contact.damped:
-            root = series.roots[number - 1] if contact.hertz else None
+            root = left if contact.hertz else None
             known = gap_series(contact, series.position), series.velocity
             onset = ONSET * (speed / rate)
             state = touches, lane.position
