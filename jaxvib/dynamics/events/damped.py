@@ -6,6 +6,8 @@ pressed in still, and has no force, until z comes to 0, where it is apart, or g 
 it closes again: until the first root of g z.
 """
 
+from collections.abc import Sequence
+
 import jax.numpy as jnp
 
 from .motion import Touch, along, gap
@@ -39,12 +41,7 @@ def damped_signal(contact: Touch, touches, position, depth, velocity, onset, roo
     `depth`, `velocity`: series; `onset`: below which depth nothing begins; `root`: the
     series of u, where it is one that may be closed.
     """
-    speed = combination(contact.direction, velocity)
-    speed = [*speed, *[jnp.zeros_like(speed[0])] * (len(depth) - len(speed))]
-    grips = [
-        grip_of(contact, z, w, 1.0 if k == 0 else 0.0)
-        for k, (z, w) in enumerate(zip(depth, speed, strict=True))
-    ]
+    grips = _grips(contact, depth, velocity)
     if root is None:
         closed = [-g for g in grips]
     else:
@@ -58,12 +55,30 @@ def damped_signal(contact: Touch, touches, position, depth, velocity, onset, roo
     ]
 
 
-def closes(contact: Touch, touches, position, meets, depth: Series, s):
-    """Return whether a contact that meets its event at s does begin or end there."""
-    false = parted(contact, touches, position) & ~pressed_in(
-        contact, position, value(depth, s)
-    )
-    return meets & ~false
+def closes(contact: Touch, touches, position, meets, depth: Series, velocity, s):
+    """Return whether a contact that meets its event at s does begin or end there.
+
+    One that is apart leaves where z, and not g, has come to 0: to the error of a product
+    of two series that is cut off.
+    """
+    left = _rest(depth, s) < _rest(_grips(contact, depth, velocity), s)
+    false = left | ~pressed_in(contact, position, value(depth, s))
+    return meets & ~(parted(contact, touches, position) & false)
+
+
+def _grips(contact: Touch, depth: Series, velocity: Sequence[Series]) -> list:
+    """Return the series of g."""
+    speed = combination(contact.direction, velocity)
+    speed = [*speed, *[jnp.zeros_like(speed[0])] * (len(depth) - len(speed))]
+    return [
+        grip_of(contact, z, w, 1.0 if k == 0 else 0.0)
+        for k, (z, w) in enumerate(zip(depth, speed, strict=True))
+    ]
+
+
+def _rest(series: Series, s):
+    """Return the value at s as a part of the terms that it is the sum of."""
+    return jnp.abs(value(series, s)) / value([jnp.abs(c) for c in series], s)
 
 
 def parts(contact: Touch, velocity, root, size):

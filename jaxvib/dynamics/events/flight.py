@@ -148,7 +148,7 @@ def flight_step(motion: Motion, lane, end, accuracy, rates, longest):
     for j, contact in enumerate(motion.contacts):
         if contact.damped:
             state = lane.touching[j], lane.position
-            meets[j] = closes(contact, *state, meets[j], depths[j], s)
+            meets[j] = closes(contact, *state, meets[j], depths[j], rates, s)
     return rows, depths, s, *events_of(motion, meets), ends
 
 

@@ -349,5 +349,5 @@ def contact_step(motion: Motion, lane, end, accuracy, rate, longest, speed, size
         if contact.damped:
             state = lane.touching[j], lane.position
             there = gap_series(contact, series.position)
-            meets[j] = closes(contact, *state, meets[j], there, s)
+            meets[j] = closes(contact, *state, meets[j], there, series.velocity, s)
     return series, depths, s, *events_of(motion, meets[:-1]), meets[-1]
