@@ -203,8 +203,14 @@ def _engine(system, engine) -> Engine:
 
 
 def checked_state(system, state) -> Float[Array, " state"]:
-    """Return the state as floats; raise `ValueError` if its shape is not the system's."""
+    """Return the state in float64, in which motions are.
+
+    **Raises:** `ValueError` if it is not real or its shape is not the system's.
+    """
     state = floats("state", state)
+    if jnp.iscomplexobj(state):
+        raise ValueError(f"state = {state} is not real; allowed: real numbers")
+    state = jnp.asarray(state, float)
     expected = jax.eval_shape(system.rest).shape
     if state.shape != expected:
         raise ValueError(f"state has shape {state.shape}; allowed: {expected}")

@@ -245,6 +245,7 @@ def test_a_simulation_ends_where_the_flow_does():
     ("call", "message"),
     [
         (lambda: jv.flow(apart, jnp.zeros(3), 0.0, 1.0), r"state has shape \(3,\)"),
+        (lambda: jv.flow(apart, [1.0, 0.0, 1j, 0.0], 0.0, 1.0), "is not real"),
         (lambda: jv.flow(apart, state, 0.0, 1.0, rtol=0.0), r"rtol = 0 is not in \(0"),
         (
             lambda: jv.flow(apart, state, 0.0, 1.0, engine="diffrx"),
@@ -257,6 +258,16 @@ def test_a_simulation_ends_where_the_flow_does():
 def test_bad_arguments_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int32])
+def test_a_state_of_another_type_is_one_in_float64(kind):
+    given, times = np.asarray(4 * state, kind), np.asarray([0.0, 2.0], kind)
+    expected = jv.flow(apart, given.astype(float), 0.0, 2.0)
+    found = jv.flow(apart, given, 0.0, 2.0)
+    assert found.dtype == float
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(jv.simulate(apart, given, times).states[-1], expected)
 
 
 def test_motions_do_not_run_backwards():
