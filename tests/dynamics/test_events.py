@@ -113,6 +113,15 @@ def test_a_bad_lane_has_its_reason_and_no_lane_feels_it(found):
         np.testing.assert_array_equal(state[good], found[0][good])
 
 
+def test_a_failed_motion_has_no_derivatives():
+    def end(gap):
+        return jv.flow(jv.replace(base, {"gap": gap}), start, 0.0, SPAN, engine="event")
+
+    slopes = jax.vmap(jax.jacfwd(end))(jnp.array([0.05, jnp.inf]))
+    assert np.all(np.isfinite(slopes[0]))
+    assert np.all(np.isnan(slopes[1]))
+
+
 @pytest.mark.parametrize("depth", [1e-3, 1e-6, 1e-9, -1e-9])
 def test_no_contact_is_passed_however_shallow(depth):
     # The attached body swings about its rest; what it lacks of touching is found first.

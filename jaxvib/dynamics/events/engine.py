@@ -208,9 +208,11 @@ def travel(equation, state, t0, t1, rtol, asked: Asked = END) -> Travel:
     code = jnp.where(lane.time < end, Reason.STEP_LIMIT, Reason.SUCCESS)
     code = jnp.where(jnp.all(jnp.isfinite(final)), code, Reason.STEP_UNDERFLOW)
     code = jnp.where(finite, code, Reason.BAD_PARAMETER).astype(jnp.int32)
-    final = jnp.where(code == Reason.SUCCESS, final, jnp.nan)
+    # A factor, so that a failed motion's derivatives are not known either.
+    known = jnp.where(code == Reason.SUCCESS, 1.0, jnp.nan)
+    integral = None if lane.integral is None else lane.integral * known
     held = jax.lax.stop_gradient(_held(motion, lane))[: len(equation.contacts)]
-    return Travel(final, code, lane.steps, lane.watched, held, lane.integral)
+    return Travel(final * known, code, lane.steps, lane.watched, held, integral)
 
 
 def _start(motion: Motion, equation, state, t0, watched) -> Lane:
