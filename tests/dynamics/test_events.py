@@ -256,6 +256,16 @@ def test_contacts_that_begin_and_end_at_the_same_instants(count, law):
         np.testing.assert_allclose(found, np.repeat(alone, count), rtol=0, atol=2e-9)
 
 
+def test_columns_through_contacts_at_the_same_instants_are_those_of_one():
+    def columns(count):
+        system, begin = side_by_side(count, jv.HertzContact(3e3)), [0.0, 0.5]
+        end = functools.partial(jv.flow, system, t0=0.0, t1=1.5, engine="event")
+        return jax.jacfwd(end)(jnp.asarray(np.repeat(begin, count)))
+
+    expected = np.kron(columns(1), np.eye(3))
+    np.testing.assert_allclose(columns(3), expected, rtol=0, atol=1e-8)
+
+
 def test_a_contact_more_is_no_multiple_of_a_program():
     def operations(count):
         law = jv.HertzContact(3e5)

@@ -73,8 +73,7 @@ def pressed_rate(motion: Motion, lane, rate):
 
 
 def contact_rate(motion: Motion, lane, rate, sizes):
-    """Return the order of the greatest rate in contact, in the variable of its series."""
-    pace = 1.0
+    """Return the order of the greatest rate in contact, 1/s."""
     for j, size in zip(motion.hertz, sizes, strict=True):
         contact = motion.contacts[j]
         squared = 1.5 * contact.stiffness * size * along(contact, contact.response)
@@ -82,8 +81,7 @@ def contact_rate(motion: Motion, lane, rate, sizes):
         if contact.damped:
             drag = contact.damping * squared * size**2 / 1.5
             rate = rate + jnp.where(lane.touching[j], drag, 0.0)
-        pace = pace * jnp.where(lane.touching[j], size, 1.0)
-    return rate * pace
+    return rate
 
 
 def motion_speed(motion: Motion, lane, rate, own):

@@ -24,9 +24,11 @@ from .series import (
     first_of,
     first_root,
     first_to_meet,
+    log2,
     product_term,
     radius,
     refined,
+    smallest,
     square_term,
 )
 from .sliding import FrictionSeries
@@ -291,11 +293,24 @@ def least_root(motion: Motion, size):
     return jnp.sqrt(ONSET * size) if len(motion.hertz) > 1 else 0.0
 
 
+def _passing(time: list, longest):
+    """Return how far in tau a part of the `longest` time, s, passes by the clock's series.
+
+    Where several contacts begin or end at once their clock hardly moves: in units of the
+    pace that their sizes tell they would take a million steps.
+    """
+    limit, tiny = log2(longest), jnp.finfo(float).tiny
+    terms = [log2(jnp.maximum(jnp.abs(c), tiny)) for c in time[1:]]
+    reach = smallest([(limit - term) / k for k, term in enumerate(terms, start=1)])
+    # An eighth: as the pace grows, sensitivities' series end before their clock's does.
+    return jnp.where(jnp.isfinite(longest), jnp.exp2(reach - 3), longest)
+
+
 def contact_step(motion: Motion, lane, end, accuracy, rate, longest, speed, sizes):
     """Go on in contact to the next event, or as far as the series are good.
 
     That is where velocities are wrong by `accuracy` times `speed`, each u by that times
-    its size, but not behind the `longest` tau.
+    its size, but not behind the `longest` time, s.
 
     **Returns:** the series, those of what each contact is at (u while a Hertz contact
     is closed, else z), how far they were followed in tau, whether each contact begins or
@@ -335,7 +350,13 @@ def contact_step(motion: Motion, lane, end, accuracy, rate, longest, speed, size
     signals.append([motion.still(series.time[0] - end), *series.time[1:]])
     rows = [*series.velocity, *series.roots]
     scales = [speed] * len(series.velocity) + sizes
-    reach = jnp.minimum(radius(rows, scales, accuracy), longest)
+    most = 1.0
+    for j, size in zip(motion.hertz, sizes, strict=True):
+        most = most * jnp.where(lane.touching[j], size, 1.0)
+    turns = longest / most
+    if len(sizes) > 1:
+        turns = jnp.maximum(turns, _passing(series.time, longest))
+    reach = jnp.minimum(radius(rows, scales, accuracy), turns)
     if motion.frictions:
         scales = limit_scales(motion, limits, speed * rate)
         reach = jnp.minimum(reach, radius(holds, scales, accuracy))
