@@ -12,7 +12,7 @@ import scipy.linalg
 
 import jaxvib as jv
 from jaxvib.dynamics.engines import engine_for
-from jaxvib.dynamics.events import Asked, travel, travelling
+from jaxvib.dynamics.events import Asked, travel
 from jaxvib.dynamics.flow import solve_system, watch
 from jaxvib.ensemble import Reason
 from tests.independent import Linear, Load, Touch, TwoBody, motion
@@ -513,10 +513,3 @@ def test_in_contact_sensitivities_over_hardly_any_time_are_those_of_its_stiffnes
     np.testing.assert_allclose(linear[2, 0], -stiffness, rtol=1e-12)
     expected = scipy.linalg.expm(linear * passed) - np.eye(4)
     np.testing.assert_allclose(found - np.eye(4), expected, rtol=1e-4, atol=3e-16)
-
-
-def test_sensitivities_of_a_motion_that_failed_are_none():
-    codes = jnp.array([Reason.SUCCESS, Reason.STEP_LIMIT])
-    found = jax.vmap(lambda code: travelling._known((0.0, jnp.ones(3), (code, 1))))(codes)
-    np.testing.assert_array_equal(found[0], np.ones(3))
-    assert np.isnan(found[1]).all()

@@ -64,12 +64,10 @@ def travel_problem(
         rows = jax.tree.leaves(basis)
         rows = [row for row, move in zip(rows, moves, strict=True) if move]
         if len(weights) > MOST_SENSITIVITIES:
-            moved = contracted(
-                lambda rows: _known(sensitivities_along(rows)), rows, weights
-            )
+            moved = contracted(lambda rows: sensitivities_along(rows)[1], rows, weights)
             return run(*primals), _unmoved(moved)
-        end, _, (result, steps) = found = sensitivities_along(rows)
-        moved = jnp.tensordot(weights, _known(found), 1)
+        end, sensitivities, (result, steps) = sensitivities_along(rows)
+        moved = jnp.tensordot(weights, sensitivities, 1)
         return Solution(end, result, steps), _unmoved(moved)
 
     run.defjvp(rule, symbolic_zeros=True)
@@ -364,12 +362,6 @@ def _side_by_side(go):
         )
 
     return sensitivities
-
-
-def _known(found):
-    """Return sensitivities, NaN where their motion failed: 0 would be an answer."""
-    _, sensitivities, (result, _) = found
-    return jnp.where(result == Reason.SUCCESS, sensitivities, jnp.nan)
 
 
 def _unmoved(change) -> Solution:
