@@ -34,8 +34,9 @@ class _Watch:
     def end(self) -> None:
         """Look no more, and wait for a compilation that has begun."""
         self._end.set()
-        if self._thread is not None:
-            self._thread.join()
+        thread = self._thread  # which may end, and say so, just now
+        if thread is not None:
+            thread.join()
 
     def _look(self) -> None:
         while not self._end.wait(_LOOK):
