@@ -54,6 +54,48 @@ def loop(goes_on: Callable, step: Callable, first):
     return state
 
 
+def parted(tree):
+    """Return the real numbers of a tree, and the rest of it, which can be looked up.
+
+    Systems with the same rest have the same programs. A table of whole numbers that is
+    known belongs to it, like a name.
+    """
+
+    def moves(leaf):
+        return eqx.is_inexact_array(leaf) or isinstance(leaf, jax.core.Tracer)
+
+    def fixed(leaf):
+        return _Fixed(leaf) if isinstance(leaf, np.ndarray | jax.Array) else leaf
+
+    numbers, rest = eqx.partition(tree, moves)
+    return numbers, jax.tree.map(fixed, rest)
+
+
+def rejoined(numbers, rest):
+    """Return the tree of which these are what is `parted`."""
+    return eqx.combine(
+        numbers,
+        jax.tree.map(lambda leaf: leaf.array if isinstance(leaf, _Fixed) else leaf, rest),
+    )
+
+
+class _Fixed:
+    """An array that is told from others by what it holds."""
+
+    def __init__(self, array):
+        self.array, known = array, np.asarray(array)
+        self._told = known.dtype.str, known.shape, known.tobytes()
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, _Fixed) and self._told == other._told
+
+    def __hash__(self) -> int:
+        return hash(self._told)
+
+    def __reduce__(self):
+        return _Fixed, (np.asarray(self.array),)
+
+
 def per_lane(value, like):
     """Return numbers of lanes with as many axes as an array of each of them has."""
     more = np.ndim(like) - np.ndim(value)

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import ArrayLike, Real
 
+from .._arrays import parted, rejoined
 from .._nearest import nearest
 from ..dynamics.engines.choice import engine_of
 from ..dynamics.flow import checked_state, flow
@@ -123,9 +124,9 @@ def bifurcation_point(
 @eqx.filter_jit
 def _found(system, state, count, value, kind: str, path: str, sized: bool):
     """Return the point; `sized`: whether the parameter's value is its own size."""
-    leaves, static = eqx.partition(system, eqx.is_inexact_array)
+    leaves, static = parted(system)
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
-    here = with_values(eqx.combine(frozen, static), (path,), value[None])
+    here = with_values(rejoined(frozen, static), (path,), value[None])
     periods = count.astype(float)
     cut = section(here, state, periods)
     range_ = jnp.abs(value) if sized else _range(here, path, value, periods, cut)
@@ -144,7 +145,7 @@ def _found(system, state, count, value, kind: str, path: str, sized: bool):
         code = jnp.where(turns, code, Reason.NO_BIFURCATION)
     solved = implicit_root(map_, found.x, (leaves, setting)) * units
     size = state.shape[0]
-    there = with_values(eqx.combine(leaves, static), (path,), solved[-1:])
+    there = with_values(rejoined(leaves, static), (path,), solved[-1:])
     span = periods * there.period()
     whole = state_at_start(kind, there, setting, solved, 1)
     time = jnp.mod(solved[size], span) if kind == "grazing" else jnp.nan * span

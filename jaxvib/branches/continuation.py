@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._arrays import parted, rejoined
 from .._progress import Report, telling
 from ..ensemble import Reason, reason
 from ..orbits.limit_cycle import LimitCycle
@@ -105,7 +106,7 @@ def continue_orbit(
     _check_method(method, settings)
     if int(orbit.result) != Reason.SUCCESS:
         raise ValueError(f"orbit was not found: {reason(orbit.result)}")
-    leaves, static = eqx.partition(system, eqx.is_inexact_array)
+    leaves, static = parted(system)
     one = jax.tree.map(
         lambda leaf: np.asarray(leaf)[None], (leaves, orbit.state, orbit.amplitude)
     )
@@ -218,10 +219,10 @@ def continue_orbits(
     known_parameter(system, path)
 
     def value_of(leaves):
-        return parameters(eqx.combine(leaves, static))[path].value
+        return parameters(rejoined(leaves, static))[path].value
 
     values = np.asarray(jax.vmap(value_of)(leaves))
-    first = eqx.combine(jax.device_put(jax.tree.map(lambda leaf: leaf[0], leaves)), static)
+    first = rejoined(jax.device_put(jax.tree.map(lambda leaf: leaf[0], leaves)), static)
     extent = extent_of(first, path, bounds, values, settings)
     there = np.flatnonzero(np.asarray(orbits.result) == Reason.SUCCESS)
     orbits = jax.tree.map(np.asarray, orbits)

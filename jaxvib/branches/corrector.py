@@ -14,12 +14,12 @@ of Bifurcation Theory* (1977) 359.
 import functools
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from .._arrays import rejoined
 from ..dynamics.flow import flow
 from ..ensemble import InParts
 from ..kernels.library import library_kernel
@@ -66,7 +66,7 @@ class Corrected(NamedTuple):
 
 def system_of(problem, static):
     """Return the system of a lane, of whose problem the `leaves` are."""
-    return eqx.combine(jax.tree.map(jnp.asarray, problem.leaves), static)
+    return rejoined(jax.tree.map(jnp.asarray, problem.leaves), static)
 
 
 def state_size(system) -> int:
@@ -229,7 +229,7 @@ def evaluator(static, path: str, engine: str = "auto"):
     def finished(leaves, problem, found):
         value, state, shot = found
         settings = problem.periods, problem.rtol, problem.tight
-        return value, state, orbit_at(eqx.combine(leaves, static), state, shot, *settings)
+        return value, state, orbit_at(rejoined(leaves, static), state, shot, *settings)
 
     def finish(lanes, found):
         one = jax.tree.map(lambda leaf: leaf[0], lanes[0].leaves)

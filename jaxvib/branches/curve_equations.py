@@ -3,11 +3,11 @@
 import functools
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._arrays import rejoined
 from ..ensemble import InParts
 from ..kernels.library import library_kernel
 from .corrector import Corrected, in_plane
@@ -62,7 +62,7 @@ def curve_evaluator(static, kind: str, paths: tuple[str, str], events: bool):
         setting = problem.setting
         unscaled = x * setting.units
         values, size = unscaled[-2:], x.size - 2 - (kind == "grazing")
-        system = with_values(eqx.combine(problem.leaves, static), paths, values)
+        system = with_values(rejoined(problem.leaves, static), paths, values)
         state = state_at_start(kind, system, setting, unscaled, 2)
         rest, _ = left(x, (problem.leaves, problem.setting))
         periods = setting.periods.astype(jnp.int32)
@@ -73,7 +73,7 @@ def curve_evaluator(static, kind: str, paths: tuple[str, str], events: bool):
         values, test, state, shot = found
         periods = problem.setting.periods.astype(np.int32)
         settings = periods, problem.rtol, problem.rtol * 1e-2
-        orbit = orbit_at(eqx.combine(leaves, static), state, shot, *settings)
+        orbit = orbit_at(rejoined(leaves, static), state, shot, *settings)
         return values, orbit, test
 
     def finish(lanes, found):

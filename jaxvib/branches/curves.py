@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
+from .._arrays import parted, rejoined
 from .._quantity import Range, check_range, reported
 from ..drawing import Drawn, draw
 from ..ensemble import Reason, map_samples, reason
@@ -129,7 +130,7 @@ def continue_bifurcation(
         check_range(name, step, "", Range(above=0.0, at_most=1.0))
 
     ranges = pairs[:, 1] - pairs[:, 0]
-    leaves, static = eqx.partition(system, eqx.is_inexact_array)
+    leaves, static = parted(system)
     problem, x = _start(leaves, static, point, paths, ranges, start[1])
     scaled = tuple(map(tuple, pairs / ranges[:, None]))
     limits = Limits(scaled, **steps, most_points=settings.most_points)
@@ -256,7 +257,7 @@ def _check_bounds(system, path: str, pair, value: float) -> None:
 def _start(leaves, static, point: BifurcationPoint, paths, ranges, second):
     """Return the problem of a curve and the scaled unknowns of its first point."""
     values = jnp.stack([point.parameter, jnp.asarray(second, float)])
-    system = with_values(eqx.combine(leaves, static), paths, values)
+    system = with_values(rejoined(leaves, static), paths, values)
     periods = point.periods.astype(float)
     cut = section(system, point.state, periods)
     start, units = beginning(point.kind, cut, values, jnp.asarray(ranges))

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float
 
+from .._arrays import parted
 from ..ensemble import Reason, reason
 from ..orbits.equilibrium import equilibrium_near
 from ..orbits.limit_cycle import LimitCycle
@@ -107,7 +108,7 @@ class CycleFrame(SmoothFrame):
     """What all points of a branch of cycles have in common."""
 
     def __init__(self, system, path: str, units, settings: ContinuationSettings):
-        leaves, static = eqx.partition(system, eqx.is_inexact_array)
+        leaves, static = parted(system)
         leaves = jax.tree.map(np.asarray, leaves)
         rtol = np.asarray(settings.rtol)
         tight, close = rtol * settings.factor, rtol * _CLOSE

@@ -17,12 +17,12 @@ et al., *Piecewise-smooth Dynamical Systems* (2008), chapter 6, for grazing.
 import itertools
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._arrays import rejoined
 from ..dynamics.engines.choice import engine_of
 from ..dynamics.flow import flow, simulate
 from ..orbits.motion_kernels import by_events
@@ -82,7 +82,7 @@ def equations(static, kind: str, paths: tuple[str, ...]):
     def left(unknowns, arguments):
         leaves, setting = arguments
         state, time, values = _parts(kind, unknowns * setting.units, len(paths))
-        system = with_values(eqx.combine(leaves, static), paths, values)
+        system = with_values(rejoined(leaves, static), paths, values)
         span = setting.periods * system.period()
         first, size = setting.begin * span, state.size
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex
 
+from .._arrays import parted
 from ..dynamics.scales import field_scales
 from ..ensemble import Reason, reason
 from ..orbits.equilibrium import Equilibrium, equilibrium_at
@@ -111,7 +112,7 @@ class EquilibriumFrame(SmoothFrame):
     """What all points of a branch of equilibria have in common."""
 
     def __init__(self, system, path: str, state, span: float):
-        leaves, static = eqx.partition(system, eqx.is_inexact_array)
+        leaves, static = parted(system)
         units = np.append(equilibrium_units(system, jnp.asarray(state)), span)
         leaves = jax.tree.map(np.asarray, leaves)
         tolerances = np.asarray(_RTOL), np.asarray(_CLOSE)
@@ -214,7 +215,7 @@ def _evaluator(static, path: str):
         problem, x = lane
         unscaled = x * problem.units
         there = at(system_of(problem, static), path, unscaled[-1])
-        leaves, rest = eqx.partition(there, eqx.is_inexact_array)
+        leaves, rest = parted(there)
         nothing = jnp.asarray(0, jnp.int32)
         units = problem.units[:-1]
         state = unscaled[:-1]

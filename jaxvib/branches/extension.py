@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._arrays import parted
 from ..ensemble import Reason, reason
 from .branch import Branch
 from .limits import extent_of
@@ -60,7 +61,7 @@ def extend_branch(
     if not going:
         why = " and ".join(reason(code) for code in ends)
         raise ValueError(f"branch has no end to go on from: {why}")
-    leaves, static = eqx.partition(system, eqx.is_inexact_array)
+    leaves, static = parted(system)
     number = len(going)
     states, amplitudes = np.asarray(branch.states), np.asarray(branch.orbits.amplitude)
     lanes = (

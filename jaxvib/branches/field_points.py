@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._arrays import parted, rejoined
 from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, raise_if_empty, reason
 from ..orbits.equilibrium import Equilibrium
@@ -85,14 +86,14 @@ def _started(system, guess, value) -> _Guess:
 
 @eqx.filter_jit
 def _of_equilibrium(system, state, _, value, kind: str, path: str) -> FieldBifurcation:
-    leaves, static = eqx.partition(system, eqx.is_inexact_array)
+    leaves, static = parted(system)
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
-    here = at(eqx.combine(frozen, static), path, value)
+    here = at(rejoined(frozen, static), path, value)
     size = state.shape[0]
     units = jnp.append(equilibrium_units(here, state), _size_of(value))
 
     def matrix_at(leaves, unscaled, units):
-        there = at(eqx.combine(leaves, static), path, unscaled[size])
+        there = at(rejoined(leaves, static), path, unscaled[size])
         field = there.equation().vector_field
 
         def rate(state):
@@ -141,9 +142,9 @@ def _of_equilibrium(system, state, _, value, kind: str, path: str) -> FieldBifur
 
 @eqx.filter_jit
 def _of_cycle(system, state, period, value, kind: str, path: str) -> FieldBifurcation:
-    leaves, static = eqx.partition(system, eqx.is_inexact_array)
+    leaves, static = parted(system)
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
-    here = at(eqx.combine(frozen, static), path, value)
+    here = at(rejoined(frozen, static), path, value)
     size = state.shape[0]
     largest = jnp.max(jnp.abs(state))
     reached = jnp.maximum(jnp.abs(state), 1e-3 * jnp.where(largest > 0, largest, 1.0))
@@ -154,7 +155,7 @@ def _of_cycle(system, state, period, value, kind: str, path: str) -> FieldBifurc
     def both(x, arguments):
         leaves, units, along, state = arguments
         unscaled, inner = x * units, units[:size]
-        there = at(eqx.combine(leaves, static), path, unscaled[-1])
+        there = at(rejoined(leaves, static), path, unscaled[-1])
 
         def end(state):
             final = flow(there, state, 0.0, unscaled[size], rtol=RTOL)

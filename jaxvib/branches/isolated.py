@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Real
 
+from .._arrays import parted, rejoined
 from .._quantity import Range, check_range
 from ..dynamics.flow import flow
 from ..ensemble import Reason, map_samples
@@ -82,7 +83,7 @@ def _orbits(
     system, path, levels, starts, periods: int, settings: ContinuationSettings
 ) -> list:
     """Return the orbits found: value, orbit, and its states after each load period."""
-    leaves, static = eqx.partition(system, eqx.is_inexact_array)
+    leaves, static = parted(system)
     each = np.repeat(levels, len(starts)), np.tile(starts, (len(levels), 1))
     number = len(each[0])
     many = jax.tree.map(lambda leaf: np.stack([np.asarray(leaf)] * number), leaves)
@@ -107,7 +108,7 @@ def _finder(static, path: str, periods: int):
 
     def find(lane) -> tuple[PeriodicOrbit, jax.Array, jax.Array]:
         leaves, value, start, rtol, factor = lane
-        there = at(eqx.combine(leaves, static), path, value)
+        there = at(rejoined(leaves, static), path, value)
         number = jnp.asarray(periods, jnp.int32)
         orbit = orbit_from_guess(there, start, number, rtol, factor)
         states = [orbit.state]

@@ -4,11 +4,11 @@ import abc
 import functools
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._arrays import rejoined
 from ..ensemble import map_samples
 from ..systems.parameters import unit_at
 from .arclength import correct_some, run_tracers, together
@@ -65,7 +65,7 @@ class SmoothFrame(abc.ABC):
 
     def along(self, followed: Followed, located) -> dict[str, Any]:
         """Return the fields of any branch; of what is located None is left out."""
-        system = eqx.combine(self.problem.leaves, self.static)
+        system = rejoined(self.problem.leaves, self.static)
         return {
             "path": self.path,
             "unit": unit_at(system, self.path),

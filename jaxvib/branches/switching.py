@@ -1,9 +1,9 @@
 """Branches that begin at a bifurcation of another one."""
 
-import equinox as eqx
 import jax
 import numpy as np
 
+from .._arrays import parted
 from ..ensemble import Reason
 from .arclength import correct_some, lane_of
 from .located import BifurcationPoint
@@ -20,7 +20,7 @@ def frame_at(
     system, point: BifurcationPoint, span: float, settings: ContinuationSettings
 ) -> Frame:
     """Return the frame of the branch that begins at a bifurcation."""
-    leaves, static = eqx.partition(system, eqx.is_inexact_array)
+    leaves, static = parted(system)
     nothing = np.zeros(point.state.size // 2)
     one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], (leaves, point.state, nothing))
     periods = FROM[point.kind] * point.periods

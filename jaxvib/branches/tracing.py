@@ -4,11 +4,11 @@ import dataclasses
 import functools
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._arrays import rejoined
 from ..ensemble import Reason, compile_ahead, map_samples
 from ..kernels import Kernel
 from ..kernels.library import library_kernel
@@ -106,7 +106,7 @@ def _units_kernel(static) -> Kernel:
 
     def units_of(lane):
         leaves, state, amplitude = lane
-        system = eqx.combine(leaves, static)
+        system = rejoined(leaves, static)
         if is_field(system):
             return scales(system, state)
         # At t = 0 a motion may be small that is large at other times.

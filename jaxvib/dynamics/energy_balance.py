@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
+from .._arrays import parted
 from .._environment import require_float64
 from .._quantity import Range, check_range, reported
 from .._reported import Reported
@@ -94,7 +95,7 @@ def energy_balance(
 
 @eqx.filter_jit
 def _found(system, state, t0, t1, rtol) -> EnergyBalance:
-    parameters, static = eqx.partition(system, eqx.is_inexact_array)
+    parameters, static = parted(system)
     given = static, state, parameters, t0, t1, rtol
     end = travel_problem(*given, integrand=_powers)
     counts = [len(getattr(system, kind)) for kind in ("loads", "frictions")]

@@ -4,11 +4,11 @@ import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._arrays import rejoined
 from ..ensemble import Reason, map_samples
 from ..kernels.library import library_kernel
 from .linear_steady_state import attracts, linear_but_for_contacts, linear_steady_state
@@ -258,7 +258,7 @@ def track_stage(static, engine):
 
     def stage(lane):
         leaves, state, direction = lane
-        system = eqx.combine(leaves, static)
+        system = rejoined(leaves, static)
         return track_aperiodic(system, state, direction, WINDOW, WATCHED_RTOL, engine)
 
     return library_kernel(stage, static, engine)
@@ -268,7 +268,7 @@ def track_stage(static, engine):
 def _units_stage(static):
     def stage(lane):
         leaves, state = lane
-        system = eqx.combine(leaves, static)
+        system = rejoined(leaves, static)
         least = jnp.zeros(())
         if linear_but_for_contacts(system):
             end = linear_steady_state(system)

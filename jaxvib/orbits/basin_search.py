@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._arrays import parted, rejoined
 from ..ensemble import Reason, map_samples, recalled
 from .aperiodic import watch_out
 from .attractors import (
@@ -45,7 +46,7 @@ class Search:
     """What is known so far of a system's attractors, and of the orbits that repel."""
 
     def __init__(self, system, settings: SettlingSettings, transient: int, engine):
-        self.leaves, self.static = eqx.partition(system, eqx.is_inexact_array)
+        self.leaves, self.static = parted(system)
         self.system = system
         self.period = float(system.period())
         self.longest, self.chunk = settings.max_periods, settings.chunk
@@ -231,7 +232,7 @@ def _units(system, state):
 def _settle_stage(static, longest, engine):
     def stage(lane):
         leaves, state, rtol = lane
-        system = eqx.combine(leaves, static)
+        system = rejoined(leaves, static)
         states, result = strobe(system, state, SEGMENT, rtol, engine)
         return states, recurrences(system, states, longest), result
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
+from .._arrays import rejoined
 from .._progress import Report, telling
 from .._quantity import Range, check_range, reported
 from ..drawing import Drawn, draw
@@ -281,7 +282,7 @@ class Strobed(NamedTuple):
 def _stage(static, transient, points, longest, engine):
     def stage(lane):
         leaves, state, rtol = lane
-        system = eqx.combine(leaves, static)
+        system = rejoined(leaves, static)
         settled, result = run_out(system, state, transient, rtol, engine)
         return _strobed(system, settled, result, points, longest, rtol, engine)
 

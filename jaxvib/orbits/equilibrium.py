@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Complex, Float, Int, Real
 
+from .._arrays import parted, rejoined
 from .._environment import require_float64
 from .._quantity import reported
 from ..drawing import Drawn, Labels, draw, spectrum_chart
@@ -135,13 +136,13 @@ def equilibrium(
 
 def rates(static, state, leaves):
     """Return f(x, p) of a system's leaves and the rest of it."""
-    return eqx.combine(leaves, static).equation().vector_field(0.0, state)
+    return rejoined(leaves, static).equation().vector_field(0.0, state)
 
 
 @eqx.filter_jit
 def equilibrium_near(system: System, guess) -> Equilibrium:
     """Return the equilibrium that Newton's method finds from a guess."""
-    leaves, static = eqx.partition(system, eqx.is_inexact_array)
+    leaves, static = parted(system)
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
 
     def field(state):
@@ -194,7 +195,7 @@ def equilibrium_at(static, leaves, state, units, code, iterations) -> Equilibriu
         condition=jnp.where(finite, condition, jnp.nan),
         iterations=iterations,
         result=code.astype(jnp.int32),
-        labels=eqx.combine(leaves, static).labels,
+        labels=rejoined(leaves, static).labels,
     )
 
 

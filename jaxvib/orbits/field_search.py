@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._arrays import parted
 from ..ensemble import Reason
 from .attractors import Found
 from .basin_search import Search
@@ -42,7 +43,7 @@ class FieldSearch(Search):
             self.sizes = self._sizes(states[np.isfinite(states).all(axis=1)])
             reach = jnp.asarray(_ESCAPED * self.sizes)
             self.system = eqx.tree_at(lambda system: system.reach, self.system, reach)
-            self.leaves, self.static = eqx.partition(self.system, eqx.is_inexact_array)
+            self.leaves, self.static = parted(self.system)
         return super().settle(states, report)
 
     def _sizes(self, states) -> np.ndarray:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
-from .._arrays import frozen_tree
+from .._arrays import frozen_tree, parted, rejoined
 from .._environment import require_float64
 from .._quantity import Range, check_range, reported
 from ..drawing import Drawn, Labels, draw
@@ -148,7 +148,7 @@ def cycle_near(system, guess, period, rtol, factor, engine="auto") -> LimitCycle
 
 def cycle_of_shot(system, shot: CycleShot, tight, evidenced) -> LimitCycle:
     """Return a shot's cycle, with the evidence for it if it is `evidenced`."""
-    leaves, static = eqx.partition(system, eqx.is_inexact_array)
+    leaves, static = parted(system)
     known = (shot.result == Reason.SUCCESS) | (shot.result == Reason.SHORTER_PERIOD)
     size, units = shot.state.shape[0], shot.units
     anchor = shot.state + jnp.where(evidenced, shot.left[:size], 0.0)
@@ -161,7 +161,7 @@ def cycle_of_shot(system, shot: CycleShot, tight, evidenced) -> LimitCycle:
     root = jnp.append(anchor / units, 1.0)
     root = implicit_root(maps.residual, root, arguments) * jnp.append(units, period)
     monodromy = with_derivative_of(maps.monodromy, shot.monodromy, (root, arguments))
-    rate = eqx.combine(leaves, static).equation().vector_field(0.0, root[:size])
+    rate = rejoined(leaves, static).equation().vector_field(0.0, root[:size])
     trivial, others = transverse(monodromy, rate, units)
     multipliers = floquet_multipliers(others)
     largest = modulus(multipliers)
@@ -244,7 +244,7 @@ class _Maps(NamedTuple):
 def _maps(static) -> _Maps:
     def residual(scaled, arguments):
         leaves, frame, rtol = arguments
-        system = eqx.combine(leaves, static)
+        system = rejoined(leaves, static)
         state, span = scaled[:-1] * frame.units, scaled[-1] * frame.period
         image = flow(system, state, 0.0, span, rtol=rtol)
         phase = frame.normal @ ((state - frame.anchor) / frame.units)
@@ -253,7 +253,7 @@ def _maps(static) -> _Maps:
 
     def monodromy(root, arguments):
         leaves, _, rtol = arguments
-        system = eqx.combine(leaves, static)
+        system = rejoined(leaves, static)
 
         def end(state):
             return flow(system, state, 0.0, root[-1], rtol=rtol)
@@ -262,7 +262,7 @@ def _maps(static) -> _Maps:
 
     def extremes(root, arguments, times):
         leaves, _, rtol = arguments
-        system = eqx.combine(leaves, static)
+        system = rejoined(leaves, static)
         equation = system.equation()
 
         def seen(time):

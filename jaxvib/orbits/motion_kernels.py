@@ -3,11 +3,10 @@
 import functools
 from typing import NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._arrays import on_host
+from .._arrays import on_host, parted, rejoined
 from ..dynamics.engines import EventEngine, engine_of
 from ..dynamics.exponential import Decoupled
 from ..dynamics.observables import largest_forces, times_of_largest_forces
@@ -57,7 +56,7 @@ def shot_kernel(static, engine) -> Kernel:
 
     def stage(lane):
         leaves, guess, periods, rtol, factor = lane
-        system = eqx.combine(leaves, static)
+        system = rejoined(leaves, static)
         shot = shoot(system, guess, periods, rtol, rtol * factor, GRAZING, engine)
         return shot, details_of(system, shot, guess, periods)
 
@@ -70,7 +69,7 @@ def strobe_kernel(static, count: int, longest: int, engine) -> Kernel:
 
     def stage(lane):
         leaves, state = lane
-        return strobed(eqx.combine(leaves, static), state, count, longest, engine)
+        return strobed(rejoined(leaves, static), state, count, longest, engine)
 
     return library_kernel(stage, static, count, longest, engine)
 
@@ -91,14 +90,14 @@ class Beginning(NamedTuple):
 
 def beginning(system) -> Beginning:
     """Return where a system's motions begin, as numpy arrays of one that is known."""
-    leaves, static = eqx.partition(system, eqx.is_inexact_array)
+    leaves, static = parted(system)
     return on_host(_beginning_stage(static)(leaves))
 
 
 @functools.lru_cache(maxsize=64)
 def _beginning_stage(static) -> Kernel:
     def stage(leaves):
-        system = eqx.combine(leaves, static)
+        system = rejoined(leaves, static)
         return Beginning(system.equation(), system.rest(), system.period())
 
     return library_kernel(stage, static)

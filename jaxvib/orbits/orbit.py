@@ -10,7 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
-from .._arrays import HOST, frozen, is_known, library_of, on_host, per_lane
+from .._arrays import (
+    HOST,
+    frozen,
+    is_known,
+    library_of,
+    on_host,
+    parted,
+    per_lane,
+    rejoined,
+)
 from .._quantity import reported
 from ..drawing import Drawn, Labels, draw
 from ..dynamics.engines import engine_of
@@ -228,7 +237,7 @@ class _Values(NamedTuple):
 
 def _differentiable(system, given: _Values, periods, tight) -> _Values:
     """Return an orbit's values as differentiable functions of the parameters."""
-    parameters, static = eqx.partition(system, eqx.is_inexact_array)
+    parameters, static = parted(system)
     arguments = parameters, periods, tight
     maps = _maps(static, engine_of(system, "auto"))
     state = implicit_root(maps.residual, given.state, arguments)
@@ -261,7 +270,7 @@ def _maps(static, engine) -> _Maps:
 
     def after(state, arguments, engine):
         leaves, periods, rtol = arguments
-        system = eqx.combine(leaves, static)
+        system = rejoined(leaves, static)
         span = periods.astype(float) * system.period()
         return flow(system, state, 0.0, span, rtol=rtol, engine=engine)
 
@@ -273,7 +282,7 @@ def _maps(static, engine) -> _Maps:
 
     def peaks(state, arguments, time):
         leaves, _, rtol = arguments
-        system = eqx.combine(leaves, static)
+        system = rejoined(leaves, static)
         equation = system.equation()
         there = flow(system, state, 0.0, time, rtol=rtol, engine=engine)
         rate = equation.vector_field(time, there)

@@ -2,10 +2,10 @@
 
 import functools
 
-import equinox as eqx
 import jax
 import numpy as np
 
+from .._arrays import rejoined
 from ..ensemble import InParts, compile_ahead, map_samples
 from .evidence import evidence_factor
 from .motion_kernels import shot_kernel
@@ -52,7 +52,7 @@ class OrbitFinder:
 def _evidence(static, lanes, found):
     """Return the orbits of what shots found, and how far each is from its guess."""
     leaves, guesses, periods, rtol, factor = lanes
-    system = eqx.combine(jax.tree.map(lambda leaf: leaf[0], leaves), static)
+    system = rejoined(jax.tree.map(lambda leaf: leaf[0], leaves), static)
     orbits = orbit_of_shot(system, *found, periods, rtol * factor, factor < 1)
     far = np.abs(orbits.state - guesses) / found[1].start_units
     return orbits, np.max(far, axis=-1)

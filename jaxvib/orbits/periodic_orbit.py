@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Real
 
-from .._arrays import as_array, frozen_tree, is_known, on_host
+from .._arrays import as_array, frozen_tree, is_known, on_host, parted
 from .._environment import require_float64
 from .._quantity import Range, check_range
 from ..dynamics.engines import engine_for
@@ -187,7 +187,7 @@ def orbit_from_guess(
     """
     known = blocks is None and is_known(system, guess, periods, rtol, factor)
     if known and by_events(system, engine):
-        leaves, static = eqx.partition(system, eqx.is_inexact_array)
+        leaves, static = parted(system)
         lane = leaves, guess, periods, rtol, factor
         found = on_host(shot_kernel(static, engine)(lane))
         periods, rtol, factor = on_host((periods, rtol, factor))
@@ -200,7 +200,7 @@ def _orbit_by_xla(system, guess, periods, rtol, factor, engine, blocks) -> Perio
     followed = frozen_tree(system) if blocks is None else blocks
     guess, tight = jax.lax.stop_gradient(guess), rtol * factor
     if blocks is None and by_events(system, engine):
-        leaves, static = eqx.partition(followed, eqx.is_inexact_array)
+        leaves, static = parted(followed)
         shot, details = shot_kernel(static, engine)((leaves, guess, periods, rtol, factor))
     else:
         shot = shoot(followed, guess, periods, rtol, tight, GRAZING, engine)

@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from .._arrays import parted, rejoined
 from .._quantity import check_range
 from ..dynamics.engines import MANY, engine_for
 from ..ensemble import Reason, compile_ahead, map_samples
@@ -128,7 +129,7 @@ def transient_engine(
         return chosen
     quick = engine_for(system, engine, MANY)
     if quick[0] == "event":
-        leaves, static = eqx.partition(system, eqx.is_inexact_array)
+        leaves, static = parted(system)
         stage = strobe_kernel(static, _SEGMENT, longest, "event")
         if not stage.why_not((leaves, system.rest())):
             return quick
@@ -193,7 +194,7 @@ def batched(system: eqx.Module, samples: Mapping[str, Sequence[float] | np.ndarr
     declared = parameters(system)
     for path, value in values.items():
         check_range(path, value, declared[path].unit, declared[path].allowed)
-    _, static = eqx.partition(system, eqx.is_inexact_array)
+    _, static = parted(system)
 
     def place(values):
         return eqx.filter(replace(system, values), eqx.is_inexact_array)
@@ -213,7 +214,7 @@ class _Start(NamedTuple):
 @functools.lru_cache(maxsize=32)
 def _rest_stage(static):
     def stage(leaves):
-        system = eqx.combine(leaves, static)
+        system = rejoined(leaves, static)
         end = linear_steady_state(system) if linear_but_for_contacts(system) else None
         return _Start(system.rest(), system.period(), end)
 

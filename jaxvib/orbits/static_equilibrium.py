@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
+from .._arrays import parted, rejoined
 from .._environment import require_float64
 from .._quantity import reported
 from .._reported import Reported
@@ -308,10 +309,10 @@ def _apart(pairs):
 
 @eqx.filter_jit
 def _found(system, start) -> StaticEquilibrium:
-    leaves, static = eqx.partition(system, eqx.is_inexact_array)
+    leaves, static = parted(system)
 
     def statics_of(leaves, start):
-        return _Statics(eqx.combine(leaves, static).equation(), start)
+        return _Statics(rejoined(leaves, static).equation(), start)
 
     known = jax.tree.map(jax.lax.stop_gradient, (leaves, start))
     last, scale = _solved(statics_of(*known))

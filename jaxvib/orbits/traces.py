@@ -7,6 +7,7 @@ from typing import NamedTuple
 import equinox as eqx
 import numpy as np
 
+from .._arrays import parted, rejoined
 from ..dynamics.blocks_of_times import BLOCK, in_blocks
 from ..dynamics.engines import MANY, engine_for
 from ..dynamics.events import samples_kernel
@@ -69,7 +70,7 @@ def _followed(stage, leaves, state, times) -> tuple[np.ndarray, np.ndarray]:
 def _stage(system, static):
     """Return what follows a sample through one block of times."""
     if engine_for(system, "auto", MANY)[0] == "event":
-        leaves, _ = eqx.partition(system, eqx.is_inexact_array)
+        leaves, _ = parted(system)
         lane = leaves, system.rest(), np.zeros(BLOCK + 1), np.asarray(TRANSIENT_RTOL)
         if not samples_kernel(static).why_not(lane):
             return samples_kernel(static)
@@ -80,7 +81,7 @@ def _stage(system, static):
 def _by_steps(static):
     def stage(lane):
         leaves, state, times, rtol = lane
-        motion = simulate(eqx.combine(leaves, static), state, times, rtol)
+        motion = simulate(rejoined(leaves, static), state, times, rtol)
         return motion.states, motion.contact_force, motion.result
 
     return stage

@@ -2,10 +2,9 @@
 
 from typing import Any, NamedTuple
 
-import equinox as eqx
 from jaxtyping import Array, Float, Int
 
-from .._arrays import is_known, library_of, loop, on_host
+from .._arrays import is_known, library_of, loop, on_host, parted
 from ..ensemble import Reason
 from ..systems.system import System
 from .linear_steady_state import (
@@ -41,7 +40,7 @@ def settle(system: System) -> tuple[Any, Any, Any]:
     **Returns:** the last state, how closely it recurs, and a reason code; where the
     transient was too long the recurrences tell how near it came.
     """
-    leaves, static = eqx.partition(system, eqx.is_inexact_array)
+    leaves, static = parted(system)
     events, count = by_events(system, "auto"), 2 * LONGEST_PERIOD
     if events and is_known(system):
         begin = beginning(system)

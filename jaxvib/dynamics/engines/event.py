@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._arrays import is_known, on_host
+from ..._arrays import is_known, on_host, parted
 from ..._quantity import Range, check_range
 from ...ensemble import Reason
 from ..blocks_of_times import in_blocks
@@ -110,7 +110,7 @@ class EventEngine(Engine):
 
 def _parts(system):
     """Return a system's parameters, and the rest of it."""
-    return eqx.partition(system, eqx.is_inexact_array)
+    return parted(system)
 
 
 def _floats(*numbers):

@@ -3,9 +3,9 @@
 import abc
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 
+from ..._arrays import parted, rejoined
 from ..._environment import require_float64
 from ..breaks import crossed
 from ..events import why_only
@@ -41,10 +41,10 @@ class SteppedEngine(Engine):
     def problem(self, system) -> tuple[Problem, Any]:
         """Return a system's initial value problem, and its parameters."""
         require_float64()
-        parameters, static = eqx.partition(system, eqx.is_inexact_array)
+        parameters, static = parted(system)
 
         def prepare(parameters):
-            return eqx.combine(parameters, static).equation()
+            return rejoined(parameters, static).equation()
 
         def field(time, state, equation):
             return equation.vector_field(time, state)

@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax.numpy as jnp
 
+from ..._arrays import parted, rejoined
 from ..._quantity import Range, check_range
 from ..lanes import step_lanes
 from ..single_precision import in_float32
@@ -54,10 +55,10 @@ class SteppingEngine(SteppedEngine):
         """Return a system's initial value problem, and its parameters."""
         problem, parameters = super().problem(system)
         if self.precision == "float32":
-            _, static = eqx.partition(system, eqx.is_inexact_array)
+            _, static = parted(system)
 
             def period(parameters):
-                return eqx.combine(parameters, static).period()
+                return rejoined(parameters, static).period()
 
             problem = in_float32(problem, period)
         return problem, parameters

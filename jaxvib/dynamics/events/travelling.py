@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._arrays import rejoined
 from ...ensemble import Reason
 from ...kernels import tangents
 from ...kernels.library import library_kernel
@@ -130,7 +131,7 @@ def sum_kernel(static, order, integrand):
     """Return the kernel of ends with integrals after their states, results and steps."""
 
     def end(state, parameters, t0, t1, rtol):
-        system = eqx.combine(parameters, static)
+        system = rejoined(parameters, static)
         asked = Asked(integrand=integrand(system), order=order)
         found = travel(system.equation(), state, t0, t1, rtol, asked)
         return _with_sum(found), found.result, found.steps
@@ -186,7 +187,7 @@ def watch_along_kernel(static, order=ORDER):
 
 
 def _equation(parameters, static):
-    return eqx.combine(parameters, static).equation()
+    return rejoined(parameters, static).equation()
 
 
 @functools.lru_cache(maxsize=64)
@@ -202,7 +203,7 @@ def _sensitivities_of(static, tree, moves, order, integrand):
         others = iter(others)
         leaves = [next(moving if move else others) for move in moves]
         state, (parameters, t0, t1) = jax.tree.unflatten(tree, leaves)
-        system = eqx.combine(parameters, static)
+        system = rejoined(parameters, static)
         asked = Asked(one=one, steady=steady, order=order)
         if integrand is not None:  # whose slope needs the pace of contacts
             asked = asked._replace(steady=False, integrand=integrand(system))
