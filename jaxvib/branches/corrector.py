@@ -22,6 +22,7 @@ from jaxtyping import Array, Bool, Float, Int
 from .._arrays import rejoined
 from ..dynamics.flow import flow
 from ..ensemble import InParts
+from ..kernels import Kernel
 from ..kernels.library import library_kernel
 from ..orbits.newton import newton
 from .point import at, orbit_at, shot_at
@@ -75,12 +76,11 @@ def state_size(system) -> int:
 
 
 @functools.lru_cache(maxsize=32)
-def corrector(static, path: str, unknowns: int, engine: str = "auto"):
-    """Return the function of a lane (problem, predicted x, normal) that corrects it.
+def corrector(static, path: str, unknowns: int) -> Kernel:
+    """Return the kernel of a lane (problem, predicted x, normal) that corrects it.
 
     The number of segments follows from that of the unknowns, for each of which it is a
-    function of its own: maps keep what they have compiled by the function. By events it
-    is a kernel.
+    function of its own: maps keep what they have compiled by the function.
     """
 
     def map_(problem: BranchProblem, x):
@@ -96,7 +96,7 @@ def corrector(static, path: str, unknowns: int, engine: str = "auto"):
             span = problem.periods.astype(float) * there.period()
             begin = 0.0 if segments == 1 else part * span
             end = (part + 1 / segments) * span
-            final = flow(there, state, begin, end, rtol=problem.tight, engine=engine)
+            final = flow(there, state, begin, end, rtol=problem.tight)
             return final, final
 
         def sensitivities(state, part):
@@ -122,9 +122,7 @@ def corrector(static, path: str, unknowns: int, engine: str = "auto"):
         steps = problem.rtol, problem.close
         return in_plane(functools.partial(map_, problem), *steps, predicted, normal)
 
-    if engine == "event":
-        return library_kernel(correct, static, path, unknowns)
-    return correct
+    return library_kernel(correct, static, path, unknowns)
 
 
 def _joined(blocks, size: int):
@@ -195,8 +193,8 @@ def in_plane(map_, rtol, close, predicted, normal) -> Corrected:
 
 
 @functools.lru_cache(maxsize=32)
-def spreader(static, path: str, segments: int):
-    """Return the function of a lane (problem, state, value) that gives its x."""
+def spreader(static, path: str, segments: int) -> Kernel:
+    """Return the kernel of a lane (problem, state, value) that gives its x."""
 
     def spread(lane):
         problem, state, value = lane
@@ -207,14 +205,14 @@ def spreader(static, path: str, segments: int):
             states.append(flow(system, state, 0.0, part * span, rtol=problem.tight))
         return jnp.append(jnp.concatenate(states), value) / problem.units
 
-    return spread
+    return library_kernel(spread, static, path, segments)
 
 
 @functools.lru_cache(maxsize=32)
-def evaluator(static, path: str, engine: str = "auto"):
+def evaluator(static, path: str) -> InParts:
     """Return the function of a lane (problem, x) that gives parameter, state and orbit.
 
-    By events what is followed is a kernel, and the rest is numpy's.
+    What is followed is a kernel, and the rest is numpy's.
     """
 
     def seen(lane):
@@ -226,15 +224,10 @@ def evaluator(static, path: str, engine: str = "auto"):
         settings = problem.periods, problem.rtol, problem.tight
         return unscaled[-1], state, shot_at(there, state, *settings)
 
-    def finished(leaves, problem, found):
-        value, state, shot = found
-        settings = problem.periods, problem.rtol, problem.tight
-        return value, state, orbit_at(rejoined(leaves, static), state, shot, *settings)
-
     def finish(lanes, found):
-        one = jax.tree.map(lambda leaf: leaf[0], lanes[0].leaves)
-        return finished(one, lanes[0], found)
+        problem, (value, state, shot) = lanes[0], found
+        one = jax.tree.map(lambda leaf: leaf[0], problem.leaves)
+        settings = problem.periods, problem.rtol, problem.tight
+        return value, state, orbit_at(rejoined(one, static), state, shot, *settings)
 
-    if engine == "event":
-        return InParts(library_kernel(seen, static, path), finish)
-    return lambda lane: finished(lane[0].leaves, lane[0], seen(lane))
+    return InParts(library_kernel(seen, static, path), finish)

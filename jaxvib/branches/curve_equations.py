@@ -50,10 +50,10 @@ def curve_corrector(static, kind: str, paths: tuple[str, str]):
 
 
 @functools.lru_cache(maxsize=32)
-def curve_evaluator(static, kind: str, paths: tuple[str, str], events: bool):
+def curve_evaluator(static, kind: str, paths: tuple[str, str]) -> InParts:
     """Return the function of a lane (problem, x) that gives values, orbit and the test.
 
-    By events what is followed is a kernel, and the rest is numpy's.
+    What is followed is a kernel, and the rest is numpy's.
     """
     left = equations(static, kind, paths)
 
@@ -69,17 +69,12 @@ def curve_evaluator(static, kind: str, paths: tuple[str, str], events: bool):
         shot = shot_at(system, state, periods, problem.rtol, problem.rtol * 1e-2)
         return values, jnp.abs(rest[size:]).max(), state, shot
 
-    def finished(leaves, problem, found):
-        values, test, state, shot = found
+    def finish(lanes, found):
+        problem, (values, test, state, shot) = lanes[0], found
+        one = jax.tree.map(lambda leaf: leaf[0], problem.leaves)
         periods = problem.setting.periods.astype(np.int32)
         settings = periods, problem.rtol, problem.rtol * 1e-2
-        orbit = orbit_at(rejoined(leaves, static), state, shot, *settings)
+        orbit = orbit_at(rejoined(one, static), state, shot, *settings)
         return values, orbit, test
 
-    def finish(lanes, found):
-        one = jax.tree.map(lambda leaf: leaf[0], lanes[0].leaves)
-        return finished(one, lanes[0], found)
-
-    if events:
-        return InParts(library_kernel(seen, static, kind, paths), finish)
-    return lambda lane: finished(lane[0].leaves, lane[0], seen(lane))
+    return InParts(library_kernel(seen, static, kind, paths), finish)

@@ -13,7 +13,6 @@ from .._arrays import parted, rejoined
 from .._quantity import Range, check_range, reported
 from ..drawing import Drawn, draw
 from ..ensemble import Reason, map_samples, reason
-from ..orbits.motion_kernels import by_events
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..systems.parameters import parameters, unit_at, unknown_key
 from .arclength import both_ways, correct_some, run_tracers, together
@@ -148,7 +147,7 @@ def continue_bifurcation(
         points, ends, found = torus_part(points, ends, found, own)
     xs = np.array([one.x for one in points])
     many = jax.tree.map(lambda leaf: np.stack([leaf] * len(xs)), problem)
-    evaluate = curve_evaluator(static, point.kind, paths, by_events(system, "auto"))
+    evaluate = curve_evaluator(static, point.kind, paths)
     values, orbits, tests = map_samples(evaluate, (many, xs))
     # The bounds come back from scaled coordinates with the rounding of a division.
     bound = np.asarray(scaled)[None] == xs[:, -2:, None]

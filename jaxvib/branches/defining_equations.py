@@ -23,9 +23,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._arrays import rejoined
-from ..dynamics.engines.choice import engine_of
+from ..dynamics.engines import EventEngine, engine_of
 from ..dynamics.flow import flow, simulate
-from ..orbits.motion_kernels import by_events
 from ..orbits.shooting import scales
 from ..systems.parameters import replace
 from .without_contact import without_contact
@@ -168,7 +167,7 @@ def section(system, state, periods) -> Section:
 
 
 def _states_along(system, state, times):
-    if not by_events(system, "auto"):
+    if not isinstance(engine_of(system, "auto"), EventEngine):
         return simulate(system, state, times).states
 
     def to_next(state, between):

@@ -12,7 +12,6 @@ from .._arrays import rejoined
 from ..ensemble import Reason, compile_ahead, map_samples
 from ..kernels import Kernel
 from ..kernels.library import library_kernel
-from ..orbits.motion_kernels import by_events
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..orbits.shooting import is_field, scales
 from ..systems.parameters import unit_at
@@ -46,14 +45,8 @@ class Frame:
     def corrector(self):
         """Return what brings predictions onto their branches, see `arclength.together`."""
         unknowns = self.problems.units.shape[-1]
-        one = corrector(self.static, self.path, unknowns, self.engine)
+        one = corrector(self.static, self.path, unknowns)
         return together(one, self.number)
-
-    @functools.cached_property
-    def engine(self) -> str:
-        """Return "event" where the branches' motions go by events, which are kernels."""
-        system = system_of(lane_of(self.problems, 0), self.static)
-        return "event" if by_events(system, "auto") else "auto"
 
     @property
     def where(self) -> tuple[str, str]:
@@ -83,7 +76,7 @@ class Frame:
 
     def evaluator(self):
         """Return the function of a lane that evaluates a point of its branch."""
-        return evaluator(self.static, self.path, self.engine)
+        return evaluator(self.static, self.path)
 
 
 def frame_of(

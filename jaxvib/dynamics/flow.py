@@ -146,7 +146,7 @@ def simulate(
     >>> motion.states.shape
     (51, 4)
     """
-    check_engine(engine, ("auto", "diffrax", "event"))
+    check_engine(engine)
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     state = checked_state(system, state)
     times = jnp.asarray(times, float)

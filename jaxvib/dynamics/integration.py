@@ -35,15 +35,6 @@ def steps(problem, state, prepared, t0, t1, tolerance, watch=None) -> Steps:
     return Steps(final, result, solution.stats["num_steps"], watched)
 
 
-def sampled(problem, state, prepared, times, tolerance) -> tuple[Any, Any]:
-    """Return states at times, NaN from where a solve failed, and its reason code."""
-    saveat = diffrax.SaveAt(ts=times)
-    run = problem, state, prepared, times[0], times[-1], tolerance, saveat
-    solution, finite = _integrate(*run)
-    states = jnp.where(jnp.isfinite(solution.ys), solution.ys, jnp.nan)
-    return states, _reason_of(solution.result, finite)
-
-
 def _ended(solution, finite) -> tuple[Any, Any]:
     """Return the state at the end of diffrax's solution, and its reason code.
 

@@ -27,6 +27,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..kernels.in_turn import in_turn
 from ..systems.impact import EquationOfMotion
 from ..systems.loads import Load
 
@@ -196,13 +197,13 @@ def _amplitude(law):
     if isinstance(law, Load):
         return law.largest()
     times = law.period() * jnp.linspace(0.0, 1.0, _LOOKED_AT, endpoint=False)
-    return jnp.max(jnp.abs(jax.vmap(law.force)(times)))
+    return jnp.max(jnp.abs(in_turn(law.force, times)))
 
 
 def field_scales(field, t0, state, period) -> Scales:
     """Return the scales of any field of a time and a state, from its start."""
     times = t0 + period * jnp.linspace(0.0, 1.0, _LOOKED_AT, endpoint=False)
-    rates = jax.vmap(lambda time: field(time, state))(times)
+    rates = in_turn(lambda time: field(time, state), times)
     jacobian = jnp.abs(jax.jacfwd(lambda state: field(t0, state))(state))
     jacobian = jnp.where(jnp.isfinite(jacobian), jacobian, 0.0)
     power = jacobian @ jacobian

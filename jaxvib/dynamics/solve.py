@@ -1,12 +1,16 @@
 """One initial value problem, solved by steps, with derivatives under error control."""
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..kernels import Kernel
+from ..kernels.library import library_kernel
 from .breaks import just_before
 from .scales import Scales, base
 from .sensitivities import MOST_SENSITIVITIES, basis_of, contracted, is_zero
@@ -48,7 +52,8 @@ class Problem(NamedTuple):
     last, prepared)`: whether the field jumps between two states; `next_break(t, prepared)`:
     when the field breaks next, None if it never does; `crossed(t, state, prepared)`: the
     state behind the break that comes next after a time; `method`: the pair of the steps
-    that diffrax takes, its 8(7) unless given.
+    that diffrax takes, its 8(7) unless given; `key`: what tells the problem from others
+    of the library, by which its kernels are kept.
     """
 
     prepare: Callable[[PyTree], PyTree]
@@ -63,6 +68,7 @@ class Problem(NamedTuple):
     next_break: Callable[..., Any] = lambda *_: None
     crossed: Callable[..., Any] = lambda time, state, prepared: state
     method: Any = None
+    key: Hashable = None
 
 
 class Tolerance(NamedTuple):
@@ -133,10 +139,22 @@ def solve(
     return run(*start, t0, t1, numbers)
 
 
-def _run(problem, state, parameters, t0, t1, tolerance) -> Solution:
-    prepared = problem.prepare(parameters)
-    found = problem.steps(problem, state, prepared, t0, t1, tolerance)
-    return Solution(found.state, found.result, found.steps)
+def _run(problem, state, parameters, t0, t1, tolerance: Tolerance) -> Solution:
+    go = _kernel(problem, tolerance.max_steps)
+    return go(state, parameters, t0, t1, tolerance.rtol, tolerance.longest)
+
+
+@functools.lru_cache(maxsize=128)
+def _kernel(problem: Problem, max_steps: int) -> Kernel:
+    """Return the kernel of a problem's steps: one for each structure of its parameters."""
+
+    def go(state, parameters, t0, t1, rtol, longest) -> Solution:
+        tolerance = Tolerance(rtol, longest, max_steps)
+        prepared = problem.prepare(parameters)
+        found = problem.steps(problem, state, prepared, t0, t1, tolerance)
+        return Solution(found.state, found.result, found.steps)
+
+    return library_kernel(go, problem.key, max_steps)
 
 
 def _tangent(problem, tolerance, primals, tangents):
@@ -159,8 +177,9 @@ def _tangent(problem, tolerance, primals, tangents):
         if problem.has_sensitivities and problem.skips is not None:
             solution = solve(problem, state, parameters, t0, t1, tolerance)
             return solution, _differences(problem, tolerance, primals, *rows)
-        whole = augmented(problem, None if still else directions)
-        solution = solve(whole, (state, starts), parameters, t0, t1, tolerance)
+        given = parameters if still else (parameters, directions)
+        whole = augmented(problem, moved=not still)
+        solution = solve(whole, (state, starts), given, t0, t1, tolerance)
         final, sensitivities = solution.state
         return solution._replace(state=final), sensitivities
 
@@ -232,24 +251,30 @@ def _largest(tree):
     return jnp.max(jnp.stack([jnp.max(jnp.abs(leaf)) for leaf in jax.tree.leaves(tree)]))
 
 
-def augmented(problem: Problem, directions: PyTree | None) -> Problem:
+@functools.lru_cache(maxsize=128)
+def augmented(problem: Problem, moved: bool) -> Problem:
     """Return the problem of a state and its sensitivities along parameter directions.
 
-    `directions`: parameters with a leading axis of sensitivities, None where no parameter
-    moves. The state becomes (state, sensitivities), sensitivities having the same leading
-    axis.
+    Where parameters are `moved` they become (parameters, directions), of which directions
+    have a leading axis of sensitivities. The state becomes (state, sensitivities),
+    sensitivities having the same leading axis.
     """
 
-    def prepare(parameters):
-        if directions is None:
-            return problem.prepare(parameters), None
-        prepared, push = jax.linearize(problem.prepare, parameters)
-        return prepared, jax.vmap(push)(directions)
+    def prepare(given):
+        if not moved:
+            return problem.prepare(given), None
+        parameters, directions = given
+        real = jax.tree.map(eqx.is_inexact_array, parameters)
+        moving, still = eqx.partition(parameters, real)
+        prepared, push = jax.linearize(
+            lambda moving: problem.prepare(eqx.combine(moving, still)), moving
+        )
+        return prepared, jax.vmap(push)(eqx.filter(directions, real))
 
     def field(time, state, prepared):
         state, sensitivities = state
         prepared, directions = prepared
-        if directions is None:
+        if not moved:
             rate, push = jax.linearize(lambda s: problem.field(time, s, prepared), state)
             return rate, jax.vmap(push)(sensitivities)
         rate, push = jax.linearize(
@@ -283,7 +308,7 @@ def augmented(problem: Problem, directions: PyTree | None) -> Problem:
     def crossed(time, state, prepared):
         state, sensitivities = state
         prepared, directions = prepared
-        if directions is None:
+        if not moved:
             behind, push = jax.linearize(
                 lambda s: problem.crossed(time, s, prepared), state
             )
@@ -304,6 +329,7 @@ def augmented(problem: Problem, directions: PyTree | None) -> Problem:
         norm=norm,
         skips=None if problem.skips is None else skips,
         has_sensitivities=True,
+        key=None if problem.key is None else (problem.key, moved),
     )
 
 

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..kernels.tangents import printing
 from .scales import base
 
 # Evaluations in one period, no farther apart than 1.5 of their mean distance: what lasts a
@@ -38,13 +39,35 @@ def longest_step(equation, field, t0, t1, state, probes: int):
     span = jnp.minimum(span, period)
     rough = 0.25 * (2 * ((np.arange(probes) * 0.6180339887498949) % 1.0) - 1)
     parts = (np.arange(probes) + 0.5 + rough) / probes
-    rates = jax.vmap(lambda part: field(t0 + span * part, state))(jnp.asarray(parts))
-    rates = jnp.where(jnp.isfinite(rates), rates, 0.0)
-    extent = jnp.max(rates, axis=0) - jnp.min(rates, axis=0)
-    change = jnp.max(jnp.abs(jnp.diff(rates, axis=0)), axis=0)
-    notable = extent > _NOTABLE * jnp.max(jnp.abs(rates), axis=0)
+
+    def rates_at(part):
+        rates = field(t0 + span * part, state)
+        return jnp.where(jnp.isfinite(rates), rates, 0.0)
+
+    low, high, change = _ranges(rates_at, jnp.asarray(parts))
+    extent = high - low
+    notable = extent > _NOTABLE * jnp.maximum(jnp.abs(low), jnp.abs(high))
     cells = jnp.where(notable, extent / jnp.where(notable, change, 1.0), jnp.inf)
     return jax.lax.stop_gradient(_WIDTHS * span / probes * jnp.min(cells))
+
+
+def _ranges(function, times):
+    """Return the least and the largest values at times, and the largest changes between."""
+    if not printing():
+        values = jax.vmap(function)(times)
+        changes = jnp.max(jnp.abs(jnp.diff(values, axis=0)), axis=0)
+        return jnp.min(values, axis=0), jnp.max(values, axis=0), changes
+    first = function(times[0])
+
+    def turn(last, time):
+        low, high, change, before = last
+        value = function(time)
+        change = jnp.maximum(change, jnp.abs(value - before))
+        return (jnp.minimum(low, value), jnp.maximum(high, value), change, value), None
+
+    begun = first, first, jnp.zeros_like(first), first
+    (low, high, change, _), _ = jax.lax.scan(turn, begun, times)
+    return low, high, change
 
 
 def longest_of(problem, tolerance, t0, t1, state, prepared):

@@ -1,6 +1,7 @@
 """One map over samples: chunks of lanes in order of their cost, on all that computes."""
 
 import concurrent.futures
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -54,12 +55,9 @@ class InParts(NamedTuple):
             )
             return self.finish(*some)
 
-        number = len(jax.tree.leaves(found)[0])
-        with (
-            one_blas_thread(),
-            concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool,
-        ):
-            blocks = list(pool.map(block, range(0, number, _BLOCK)))
+        starts = range(0, len(jax.tree.leaves(found)[0]), _BLOCK)
+        with one_blas_thread() if len(starts) > 1 else contextlib.nullcontext():
+            blocks = _in_threads(block, starts, usable_cores())
         return jax.tree.map(lambda *leaves: np.concatenate(leaves), *blocks)
 
 
@@ -134,14 +132,14 @@ class _Work:
             return result
 
         parts = []
-        workers = 1 if self._devices > 1 else usable_cores()
-        with one_blas_thread(), concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        with one_blas_thread() if native is None else contextlib.nullcontext():
             if ready is None:  # alone, so that one thread compiles
                 parts.append(run(0))
                 ahead[self._chunk] = _DONE
             # The costliest chunks last would leave cores idle at the end.
-            rest = list(pool.map(run, reversed(self.starts[len(parts) :])))
-        return parts + rest[::-1]
+            rest = self.starts[len(parts) :][::-1]
+            found = _in_threads(run, rest, 1 if self._devices > 1 else usable_cores())
+        return parts + found[::-1]
 
     def by(self, others: Others) -> list[PyTree]:
         """Return the results of all chunks, those that are not kept yet from others."""
@@ -194,6 +192,14 @@ class _Work:
     def _report(self, result: PyTree) -> None:
         if self._progress is not None:
             self._progress(len(jax.tree.leaves(result)[0]))
+
+
+def _in_threads(function: Callable[[int], PyTree], starts, workers: int) -> list[PyTree]:
+    """Return results in order; of a single one without a thread."""
+    if len(starts) < 2:
+        return list(map(function, starts))
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(function, starts))
 
 
 def _filled_up(compiled, lanes: PyTree, devices: int, chunk: int) -> PyTree:

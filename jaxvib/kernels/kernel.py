@@ -17,10 +17,14 @@ from .._machine import usable_cores
 from .assembler import NotPrintedError
 from .cpu import MANY, Native, host_width
 from .garbage import garbage_put_off
+from .length import estimated_length
 from .printer import Program, Traced, print_lanes, trace
 from .tangents import printing
 
 PRINTED = "/jaxvib/kernels/print_duration"  # as JAX names its own
+# Estimated lines that take half a minute to write down and to compile, as one field of 28
+# states with its sensitivities; XLA compiles what is an array operation to it sooner.
+_LONGEST = 200_000
 _LOG = logging.getLogger(__name__)
 
 
@@ -180,6 +184,9 @@ def _printed(flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]) -> Traced:
         return Traced(None, results, "it takes no arrays")
     if not closed.jaxpr.outvars:
         return Traced(None, results, "it returns no arrays")
+    length = estimated_length(closed)
+    if length > _LONGEST:  # told before minutes are spent on writing it down
+        return Traced(None, results, f"it would be some {length} instructions long")
     try:
         return Traced(print_lanes(closed, host_width()), results, "")
     except NotPrintedError as error:

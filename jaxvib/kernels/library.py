@@ -7,22 +7,19 @@ is known by where it stands, by what of its system is no array, and by the libra
 import functools
 import hashlib
 import importlib.metadata
-import io
 import os
 import pickle
 import platform
 import types
 import zlib
 from pathlib import Path
-from typing import Any
 
 from .._environment import BEGUN
 from .cpu import host_width, kept_file, read_kept, write_kept
+from .described import described, packed
 from .kernel import Kernel
 from .printer import Traced
 
-# Whose functions and classes stay what they are as long as the versions do.
-_KNOWN = ("jaxvib", "jax", "jaxlib", "jaxtyping", "equinox", "numpy", "builtins", "copyreg")
 _VERSIONS = ("jax", "jaxlib", "equinox", "diffrax", "numpy", "llvmlite")
 
 
@@ -30,8 +27,9 @@ def library_kernel(function: types.FunctionType, *parts) -> Kernel:
     """Return a `kernel` whose text is kept under what the function is made of.
 
     `parts`: all that tells it from others of the same name, beside the code of the
-    library: systems without their arrays, names, numbers. Where one of them holds a
-    function of somebody else's, whose code may change, it is traced in each process.
+    library: systems without their arrays, names, numbers. A function of somebody else's
+    among them is known by all that it is made of, see `described`; where that cannot be
+    told it is traced in each process.
     """
     return Kernel(function, _Kept(f"{function.__module__}.{function.__qualname__}", parts))
 
@@ -52,36 +50,16 @@ class _Kept:
 
     def put(self, arguments, traced: Traced) -> None:
         """Keep what was traced and printed."""
-        path = self._path(arguments)
-        if path is not None:
-            write_kept(path, zlib.compress(pickle.dumps(traced), 1))
+        path, text = self._path(arguments), packed(traced)
+        if path is not None and text is not None:
+            write_kept(path, zlib.compress(text, 1))
 
     def _path(self, arguments) -> Path | None:
-        described = _described((self._name, self._parts, arguments))
+        told = described((self._name, self._parts, arguments))
         code = _code()
-        if described is None or code is None:
+        if told is None or code is None:
             return None
-        return kept_file(f"{hashlib.sha256(code + described).hexdigest()}.text")
-
-
-def _described(what: Any) -> bytes | None:
-    """Return what tells a pytree from others, `None` where its code may change."""
-    buffer = io.BytesIO()
-    try:
-        _Describer(buffer).dump(what)
-    except Exception:  # whatever stops somebody's class from being pickled: not kept
-        return None
-    return buffer.getvalue()
-
-
-class _Describer(pickle.Pickler):
-    """Pickles numbers, names and what the library and those below it define."""
-
-    def reducer_override(self, obj):
-        code = type | types.FunctionType | types.BuiltinFunctionType
-        if isinstance(obj, code) and str(obj.__module__).partition(".")[0] not in _KNOWN:
-            raise pickle.PicklingError(f"{obj!r} may change")
-        return NotImplemented
+        return kept_file(f"{hashlib.sha256(code + told).hexdigest()}.text")
 
 
 @functools.cache

@@ -7,8 +7,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._arrays import on_host, parted, rejoined
-from ..dynamics.engines import EventEngine, engine_of
-from ..dynamics.exponential import Decoupled
 from ..dynamics.observables import largest_forces, times_of_largest_forces
 from ..kernels import Kernel
 from ..kernels.library import library_kernel
@@ -101,10 +99,3 @@ def _beginning_stage(static) -> Kernel:
         return Beginning(system.equation(), system.rest(), system.period())
 
     return library_kernel(stage, static)
-
-
-def by_events(system, engine) -> bool:
-    """Return whether the motions of a system go by events, which are kernels."""
-    if isinstance(system, Decoupled):
-        return False
-    return isinstance(engine_of(system, engine), EventEngine)

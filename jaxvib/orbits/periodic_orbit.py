@@ -13,14 +13,14 @@ from .._arrays import as_array, frozen_tree, is_known, on_host, parted
 from .._environment import require_float64
 from .._quantity import Range, check_range
 from ..dynamics.engines import engine_for
-from ..dynamics.exponential import decoupled
+from ..dynamics.exponential import Decoupled, decoupled
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, raise_if_empty
 from ..systems.autonomous import AutonomousSystem, is_autonomous
 from ..systems.periods import check_period
 from .evidence import evidence_factor as evidence_factor
 from .limit_cycle import LimitCycle, limit_cycle
-from .motion_kernels import beginning, by_events, details_of, shot_kernel
+from .motion_kernels import details_of, shot_kernel
 from .multipliers import UNSTABLE
 from .orbit import PeriodicOrbit as PeriodicOrbit
 from .orbit import failed_if, orbit_of_shot
@@ -108,9 +108,7 @@ def periodic_orbit(
 def _found(system, guess, periods, engine, rtol, evidence) -> PeriodicOrbit:
     require_float64()
     blocks = decoupled(frozen_tree(system)) if engine == "auto" else None
-    events = blocks is None and by_events(system, engine)
-    # By XLA this division alone would take longer to compile than the rest takes.
-    check_period(system, beginning(system).period if events else None)
+    check_period(system)
     if blocks is None:
         engine_for(system, engine, lanes=1)
     check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-2))
@@ -140,7 +138,7 @@ def check_periods(periods) -> None:
 
 
 def _settled(system):
-    if is_known(system) and by_events(system, "auto"):
+    if is_known(system) and not isinstance(system, Decoupled):
         return settle(system)
     return _settled_by_xla(system)
 
@@ -183,10 +181,9 @@ def orbit_from_guess(
     """Return the orbit of `periods` periods that Newton's method finds from a guess.
 
     `blocks`: the system once more, decoupled, if that is how it is followed. Where all is
-    known, and motions go by events, XLA is not asked: what follows the kernel is numpy's.
+    known XLA is not asked: what follows the kernel is numpy's.
     """
-    known = blocks is None and is_known(system, guess, periods, rtol, factor)
-    if known and by_events(system, engine):
+    if blocks is None and is_known(system, guess, periods, rtol, factor):
         leaves, static = parted(system)
         lane = leaves, guess, periods, rtol, factor
         found = on_host(shot_kernel(static, engine)(lane))
@@ -199,7 +196,7 @@ def orbit_from_guess(
 def _orbit_by_xla(system, guess, periods, rtol, factor, engine, blocks) -> PeriodicOrbit:
     followed = frozen_tree(system) if blocks is None else blocks
     guess, tight = jax.lax.stop_gradient(guess), rtol * factor
-    if blocks is None and by_events(system, engine):
+    if blocks is None:
         leaves, static = parted(followed)
         shot, details = shot_kernel(static, engine)((leaves, guess, periods, rtol, factor))
     else:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from jaxtyping import Array, Float, Int
 
 from .._arrays import is_known, library_of, loop, on_host, parted
+from ..dynamics.exponential import Decoupled
 from ..ensemble import Reason
 from ..systems.system import System
 from .linear_steady_state import (
@@ -13,7 +14,7 @@ from .linear_steady_state import (
     stays_apart,
     transient_periods,
 )
-from .motion_kernels import Beginning, beginning, by_events, strobe_kernel, strobed
+from .motion_kernels import Beginning, beginning, strobe_kernel, strobed
 
 # Of the load's periods in one of a motion: three doublings.
 LONGEST_PERIOD = 8
@@ -35,14 +36,14 @@ def settle(system: System) -> tuple[Any, Any, Any]:
 
     A linear system with contacts is followed for 12 of its slowest decay times, 512
     periods at least; from where no gap closes any more it is in its steady state. The
-    motion of a system that is known, and goes by events, is one of kernels and numpy.
+    motion of a system that is known is one of kernels and numpy.
 
     **Returns:** the last state, how closely it recurs, and a reason code; where the
     transient was too long the recurrences tell how near it came.
     """
     leaves, static = parted(system)
-    events, count = by_events(system, "auto"), 2 * LONGEST_PERIOD
-    if events and is_known(system):
+    kernels, count = not isinstance(system, Decoupled), 2 * LONGEST_PERIOD
+    if kernels and is_known(system):
         begin = beginning(system)
     else:
         begin = Beginning(system.equation(), system.rest(), system.period())
@@ -54,7 +55,7 @@ def settle(system: System) -> tuple[Any, Any, Any]:
     xp = library_of(begin)
 
     def segment(state):
-        if events:
+        if kernels:
             return on_host(stage((leaves, state)))
         return strobed(system, state, count, LONGEST_PERIOD, "auto")
 

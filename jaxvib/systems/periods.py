@@ -1,5 +1,6 @@
 """Periods that loads have in common, and fields that repeat as they are said to."""
 
+import functools
 from typing import Any
 
 import jax
@@ -7,8 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from .._arrays import is_known
+from .._arrays import is_known, on_host, parted, rejoined
 from .._environment import require_float64
+from ..kernels import Kernel
+from ..kernels.in_turn import in_turn
+from ..kernels.library import library_kernel
 from .forced import ForcedSystem
 from .loads import Load, changing, never_repeats
 
@@ -65,20 +69,20 @@ def period_of(system) -> Float[Array, ""]:
     return jnp.where(_repeats(system, jax.lax.stop_gradient(period)), period, jnp.nan)
 
 
-def check_period(system, period=None) -> None:
-    """Raise `ValueError` if a system is known to have no period.
-
-    `period`: of the system, s, where somebody has it already.
-    """
+def check_period(system) -> None:
+    """Raise `ValueError` if a system is known to have no period."""
     require_float64()
     refuse_autonomous(system)
-    period = system.period() if period is None else period
-    leaves = [leaf for leaf in jax.tree.leaves(system) if hasattr(leaf, "dtype")]
-    if not is_known(period, *leaves):
+    numbers, static = parted(system)
+    if not is_known(numbers):
+        jax.eval_shape(system.period)  # raises where no load changes, or one never repeats
         return
-    if not np.isfinite(period) and all(np.all(np.isfinite(leaf)) for leaf in leaves):
+    with jax.ensure_compile_time_eval():  # also of what is known within a traced program
+        period, repeats = on_host(_told_kernel(static)(numbers))
+    finite = all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(numbers))
+    if not np.isfinite(period) and finite:
         raise ValueError(without_period(system.loads))
-    if np.isfinite(period) and not bool(_repeats(system, period)):
+    if np.isfinite(period) and not repeats:
         whose = "field" if isinstance(system, ForcedSystem) else "load"
         raise ValueError(
             f"period = {float(period):.10g} s is none: the {whose} does not have "
@@ -106,21 +110,38 @@ def without_period(loads) -> str:
     )
 
 
+@functools.lru_cache(maxsize=64)
+def _told_kernel(static) -> Kernel:
+    """Return the kernel of systems' parameters to their periods, and whether they repeat.
+
+    By XLA the division of a period alone would take longer to compile than all of it.
+    """
+
+    def told(numbers):
+        system = rejoined(numbers, static)
+        period = jnp.asarray(system.period(), float)
+        return period, jnp.asarray(_repeats(system, period))
+
+    return library_kernel(told, static)
+
+
 def _repeats(system, period) -> Bool[Any, ""]:
     """Return whether f(t + T, x) = f(t, x) at some times and states, but for rounding."""
     parts = (np.arange(_TIMES) * 0.6180339887498949 + 0.1) % 1.0
     if isinstance(system, ForcedSystem):
-        times = period * jnp.asarray(parts)
         rng = np.random.default_rng(1)
         states = rng.normal(size=(_STATES, system.dimension))
         states *= np.array([0.0, 1e-3, 0.1, 1.0, 1.0, 10.0])[:, None]
         field = system.equation().vector_field
 
-        def at(times):
-            each = jax.vmap(lambda x: jax.vmap(lambda t: field(t, x))(times))
-            return each(jnp.asarray(states))
+        def along(state):
+            def both(part):
+                time = period * part
+                return field(time, state), field(time + period, state)
 
-        return _same(at(times), at(times + period))
+            return in_turn(both, jnp.asarray(parts))
+
+        return _same(*in_turn(along, jnp.asarray(states)))
     every = np.asarray(True)
     for load in system.loads:
         if not isinstance(load.law, Load):  # those of the library are known to

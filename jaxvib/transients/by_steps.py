@@ -1,15 +1,20 @@
 """Responses step by step, of any laws."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._arrays import parted
 from ..dynamics.engines.choice import ENGINES
 from ..dynamics.engines.stepped import SteppedEngine
 from ..dynamics.flow import solve_system
 from ..dynamics.observables import start_watching, watch_step
 from ..dynamics.solve import Tolerance
 from ..dynamics.step_polynomial import step_polynomial
+from ..kernels import Kernel
+from ..kernels.library import library_kernel
 from ..systems.impact import EquationOfMotion
 from ..systems.system import System
 from .limits import with_limits
@@ -51,19 +56,31 @@ def watch_by_steps(system, limits, state, t0, t1, rtol, engine: str):
     chosen = ENGINES[engine]
     assert isinstance(chosen, SteppedEngine)
     watching = system.has_contacts or bool(limits)
-    problem, parameters = chosen.problem(_Limited(system, limits) if watching else system)
-    equation = problem.prepare(parameters)
-    size = state.shape[0] // 2
+    parameters, static = parted(_Limited(system, limits) if watching else system)
+    return _watch_kernel(chosen, static)(state, parameters, t0, t1, rtol)
 
-    def update(seen, t0, t1, first, last):
-        watched, total = seen
-        watched = watch_step(watched, 0.0, t0, t1, first, last, equation)
-        return watched, total + _step_integral(equation, t0, t1, first, last)
 
-    seen = start_watching(t0, state, equation), jnp.zeros(3 * size)
-    found = chosen.steps(problem, state, equation, t0, t1, Tolerance(rtol), (seen, update))
-    watched, total = found.watched
-    return found.state, watched, total, found.result
+@functools.lru_cache(maxsize=64)
+def _watch_kernel(engine: SteppedEngine, static) -> Kernel:
+    """Return the kernel of `watch_by_steps`."""
+    problem = engine.problem(static)
+
+    def watch(state, parameters, t0, t1, rtol):
+        equation = problem.prepare(parameters)
+        size = state.shape[0] // 2
+
+        def update(seen, t0, t1, first, last):
+            watched, total = seen
+            watched = watch_step(watched, 0.0, t0, t1, first, last, equation)
+            return watched, total + _step_integral(equation, t0, t1, first, last)
+
+        seen = start_watching(t0, state, equation), jnp.zeros(3 * size)
+        run = problem, state, equation, t0, t1, Tolerance(rtol), (seen, update)
+        found = engine.steps(*run)
+        watched, total = found.watched
+        return found.state, watched, total, found.result
+
+    return library_kernel(watch, engine, static)
 
 
 def states_by_steps(system, state, t0, t1, rtol, stops, engine: str):

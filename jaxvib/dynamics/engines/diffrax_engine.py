@@ -2,10 +2,7 @@
 
 from typing import Any
 
-import equinox as eqx
-import jax
-
-from ..solve import Steps, Tolerance
+from ..solve import Problem, Steps, Tolerance
 from .stepped import SteppedEngine
 
 
@@ -28,10 +25,9 @@ class DiffraxEngine(SteppedEngine):
                 "stage is the next step's first: Bosh3, Dopri5, Tsit5, Dopri8"
             )
 
-    def problem(self, system):
-        """Return a system's initial value problem, and its parameters."""
-        problem, parameters = super().problem(system)
-        return problem._replace(method=self.solver), parameters
+    def problem(self, static) -> Problem:
+        """Return the initial value problem of systems by what is no parameter of theirs."""
+        return super().problem(static)._replace(method=self.solver)
 
     def steps(
         self, problem, state, prepared, t0, t1, tolerance: Tolerance, watch=None
@@ -39,15 +35,6 @@ class DiffraxEngine(SteppedEngine):
         """Return where the steps of a problem end."""
         run = problem, state, prepared, t0, t1, tolerance, watch
         return _integration().steps(*run)
-
-    @eqx.filter_jit
-    def sampled(self, system, state, times, rtol):
-        """Return states and contact forces at times, NaN from where a solve failed."""
-        problem, parameters = self.problem(system)
-        equation = problem.prepare(parameters)
-        run = problem, state, equation, times, Tolerance(rtol)
-        states, result = _integration().sampled(*run)
-        return states, jax.vmap(equation.forces_at)(states), result
 
 
 def _integration():

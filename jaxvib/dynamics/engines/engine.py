@@ -4,8 +4,11 @@ import abc
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from ...ensemble import Reason
 from ...systems.equation import Equation
 from ...systems.system import System
 from ..observables import Watched
@@ -70,5 +73,24 @@ class Engine(eqx.Module):
 
     def sampled(self, system: System, state, times, rtol) -> tuple[Array, Array, Array]:
         """Return states and contact forces at ascending times, and a reason code."""
-        raise ValueError(f"engine = {self!r} has no samples on the way; allowed: auto, "
-                         "diffrax")  # fmt: skip
+        states, result = self.through(system, state, times, rtol)
+        return states, jax.vmap(system.equation().forces_at)(states), result
+
+    def through(self, system: System, state, times, rtol) -> tuple[Array, Array]:
+        """Return states at ascending times, differentiable, and a reason code."""
+
+        def step(last, span):
+            state, result = last
+            found = self.end(system, state, *span, rtol)
+            result = jnp.where(result == Reason.SUCCESS, found.result, result)
+            return (found.state, result), found.state
+
+        spans = jnp.stack([times[:-1], times[1:]], axis=1)
+        begun = state, jnp.asarray(Reason.SUCCESS, jnp.int32)
+        (_, result), later = jax.lax.scan(step, begun, spans)
+        return jnp.concatenate([state[None], later]), result
+
+
+def floats_of(*numbers) -> list[Array]:
+    """Return numbers as arrays: another value is not another program."""
+    return [jnp.asarray(number, float) for number in numbers]

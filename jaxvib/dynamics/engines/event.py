@@ -2,12 +2,10 @@
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..._arrays import is_known, on_host, parted
 from ..._quantity import Range, check_range
-from ...ensemble import Reason
 from ..blocks_of_times import in_blocks
 from ..events import (
     ORDER,
@@ -20,7 +18,7 @@ from ..events import (
     why_not,
 )
 from ..observables import start_watching
-from .engine import Engine, Observation
+from .engine import Engine, Observation, floats_of
 
 
 class EventEngine(Engine):
@@ -45,24 +43,24 @@ class EventEngine(Engine):
 
     def end(self, system, state, t0, t1, rtol):
         """Return the end of a motion, differentiable to any order."""
-        parameters, static = _parts(system)
+        parameters, static = parted(system)
         return travel_problem(static, state, parameters, t0, t1, rtol, self.order)
 
     def observe(
         self, system, state, t0, t1, *, rtol, grazing, watched=None, longest=None
     ) -> Observation:
         """Return a motion's end, its sensitivities by the state, and what was watched."""
-        parameters, static = _parts(system)
+        parameters, static = parted(system)
         if watched is None:
             watched = start_watching(t0, state, system.equation())
-        settings = _floats(t0, t1, rtol, grazing)
+        settings = floats_of(t0, t1, rtol, grazing)
         found = observe_kernel(static, self.order)(state, parameters, *settings, watched)
         return Observation(*found)
 
     def watch(self, system, state, t0, t1, *, rtol, grazing):
         """Return the end of a motion, what was watched, and a reason code."""
-        parameters, static = _parts(system)
-        settings = _floats(t0, t1, rtol, grazing)
+        parameters, static = parted(system)
+        settings = floats_of(t0, t1, rtol, grazing)
         return watch_kernel(static, self.order)(state, parameters, *settings)
 
     def watch_along(self, system, state, change, t0, t1, *, rtol, grazing):
@@ -70,14 +68,14 @@ class EventEngine(Engine):
 
         It is exact for the steps taken, and costs less than a second motion.
         """
-        parameters, static = _parts(system)
-        settings = _floats(t0, t1, rtol, grazing)
+        parameters, static = parted(system)
+        settings = floats_of(t0, t1, rtol, grazing)
         go = watch_along_kernel(static, self.order)
         return go(state, parameters, *settings, change)
 
     def sampled(self, system, state, times, rtol):
         """Return states and contact forces at times: those of hard stops that hold too."""
-        parameters, static = _parts(system)
+        parameters, static = parted(system)
         if is_known(parameters, state, times, rtol):
             samples = samples_kernel(static, self.order)
 
@@ -86,19 +84,8 @@ class EventEngine(Engine):
 
             found = in_blocks(go_on, np.asarray(state), np.asarray(times))
             return jax.device_put(found)
-        equation = system.equation()
-
-        def step(carry, span):
-            state, result = carry
-            found = travel_problem(static, state, parameters, *span, rtol, self.order)
-            result = jnp.where(result == Reason.SUCCESS, found.result, result)
-            return (found.state, result), found.state
-
-        spans = jnp.stack([times[:-1], times[1:]], axis=1)
-        (_, result), later = jax.lax.scan(step, (state, Reason.SUCCESS.value), spans)
-        states = jnp.concatenate([state[None], later])
-        forces = jax.vmap(equation.forces_at)(states)
-        if any(equation.hard_contacts()):
+        states, forces, result = super().sampled(system, state, times, rtol)
+        if any(system.equation().hard_contacts()):
             end = end_kernel(static, self.order)
 
             def held(state, time):
@@ -106,12 +93,3 @@ class EventEngine(Engine):
 
             forces = forces + jax.vmap(held)(jax.lax.stop_gradient(states), times)
         return states, forces, result
-
-
-def _parts(system):
-    """Return a system's parameters, and the rest of it."""
-    return parted(system)
-
-
-def _floats(*numbers):
-    return [jnp.asarray(number, float) for number in numbers]

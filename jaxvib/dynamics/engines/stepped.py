@@ -1,25 +1,33 @@
 """Engines that follow the rates of a state, step by step."""
 
 import abc
-from typing import Any
+import functools
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 
-from ..._arrays import parted, rejoined
+from ..._arrays import is_known, on_host, parted, rejoined
 from ..._environment import require_float64
+from ...ensemble import Reason
+from ...kernels import Kernel
+from ...kernels.in_turn import in_turn
+from ...kernels.library import library_kernel
+from ..blocks_of_times import in_blocks
 from ..breaks import crossed
 from ..events import why_only
 from ..observables import start_watching, steps_over_contact, watch_step
 from ..scales import scales_of
 from ..solve import Problem, Steps, Tolerance, augmented, solve
 from ..step_limits import PROBES, has_jump, longest_step
-from .engine import Engine, Observation
+from .engine import Engine, Observation, floats_of
 
 
 class SteppedEngine(Engine):
     """An engine of any vector field, which is evaluated in each of its steps.
 
-    To add one, write `steps`; sensitivities, what is watched and derivatives follow.
+    To add one, write `steps`; sensitivities, what is watched and derivatives follow. All
+    travels are kernels.
     """
 
     probes = PROBES  # evaluations in one period, for what a step could pass
@@ -38,10 +46,8 @@ class SteppedEngine(Engine):
         """Return which contact acts by impulses, at events."""
         return why_only(equation)
 
-    def problem(self, system) -> tuple[Problem, Any]:
-        """Return a system's initial value problem, and its parameters."""
-        require_float64()
-        parameters, static = parted(system)
+    def problem(self, static) -> Problem:
+        """Return the initial value problem of systems by what is no parameter of theirs."""
 
         def prepare(parameters):
             return rejoined(parameters, static).equation()
@@ -66,48 +72,132 @@ class SteppedEngine(Engine):
         def behind(time, state, equation):
             return crossed(equation.vector_field, equation.next_break, time, state)
 
-        problem = Problem(
+        return Problem(
             prepare,
             field,
             scales,
             self.steps,
-            skips=steps_over_contact if system.has_contacts else None,
+            skips=steps_over_contact if static.has_contacts else None,
             longest=longest,
             jumps=jumps,
             next_break=next_break,
             crossed=behind,
+            key=(self, static),
         )
-        return problem, parameters
 
     def end(self, system, state, t0, t1, rtol):
         """Return the end of a motion, differentiable to any order."""
-        problem, parameters = self.problem(system)
+        problem, parameters, _ = self._parts(system)
         return solve(problem, state, parameters, t0, t1, Tolerance(rtol))
 
     def observe(
         self, system, state, t0, t1, *, rtol, grazing, watched=None, longest=None
     ) -> Observation:
         """Return a motion's end, its sensitivities by the state, and what was watched."""
-        problem, parameters = self.problem(system)
-        whole = augmented(problem, None)
+        _, parameters, static = self._parts(system)
+        settings = floats_of(t0, t1, rtol, grazing)
+        go = _observe_kernel(self, static)
+        return Observation(*go(state, parameters, *settings, watched, longest))
+
+    def watch(self, system, state, t0, t1, *, rtol, grazing):
+        """Return the end of a motion, what was watched, and a reason code."""
+        _, parameters, static = self._parts(system)
+        settings = floats_of(t0, t1, rtol, grazing)
+        return _watch_kernel(self, static)(state, parameters, *settings)
+
+    def sampled(self, system, state, times, rtol):
+        """Return states and contact forces at ascending times, and a reason code."""
+        _, parameters, static = self._parts(system)
+        if not is_known(parameters, state, times, rtol):
+            return super().sampled(system, state, times, rtol)
+        samples = _samples_kernel(self, static)
+
+        def go_on(state, span):
+            return on_host(samples(parameters, state, span, rtol))
+
+        found = in_blocks(go_on, np.asarray(state), np.asarray(times))
+        return jax.device_put(found)
+
+    def through(self, system, state, times, rtol):
+        """Return states at ascending times, differentiable, and a reason code."""
+        problem, parameters, _ = self._parts(system)
+        return _through(problem, state, parameters, times, rtol)
+
+    def _parts(self, system):
+        require_float64()
+        parameters, static = parted(system)
+        return _problem(self, static), parameters, static
+
+
+@functools.lru_cache(maxsize=128)
+def _problem(engine: SteppedEngine, static) -> Problem:
+    """Return the same problem for all systems of one structure: kernels go by it."""
+    return engine.problem(static)
+
+
+def _through(problem: Problem, state, parameters, times, rtol):
+    prepared = problem.prepare(parameters)
+    # Looked for once: what is between two times tells nothing of the others.
+    longest = problem.longest(times[0], times[-1], jax.lax.stop_gradient(state), prepared)
+    tolerance = Tolerance(rtol, longest)
+
+    def step(last, span):
+        state, result = last
+        found = solve(problem, state, parameters, *span, tolerance)
+        result = jnp.where(result == Reason.SUCCESS, found.result, result)
+        return (found.state, result), found.state
+
+    spans = jnp.stack([times[:-1], times[1:]], axis=1)
+    begun = state, jnp.asarray(Reason.SUCCESS, jnp.int32)
+    (_, result), later = jax.lax.scan(step, begun, spans)
+    return jnp.concatenate([state[None], later]), result
+
+
+@functools.lru_cache(maxsize=64)
+def _samples_kernel(engine: SteppedEngine, static) -> Kernel:
+    """Return the kernel of states and contact forces at times, and a reason code."""
+    problem = _problem(engine, static)
+
+    def samples(parameters, state, times, rtol):
+        states, result = _through(problem, state, parameters, times, rtol)
+        forces = in_turn(problem.prepare(parameters).forces_at, states)
+        return states, forces, result
+
+    return library_kernel(samples, engine, static)
+
+
+@functools.lru_cache(maxsize=64)
+def _observe_kernel(engine: SteppedEngine, static) -> Kernel:
+    """Return the kernel of `observe`."""
+    whole = augmented(_problem(engine, static), moved=False)
+
+    def observe(state, parameters, t0, t1, rtol, grazing, watched, longest):
         start = state, jnp.eye(state.shape[0])
         prepared = whole.prepare(parameters)
         if watched is None:
             watched = start_watching(t0, state, prepared[0])
         watch = watched, _updating(prepared[0], grazing, lambda y: y[0])
         tolerance = Tolerance(rtol, longest)
-        found = self.steps(whole, start, prepared, t0, t1, tolerance, watch)
+        found = engine.steps(whole, start, prepared, t0, t1, tolerance, watch)
         final, sensitivities = found.state
-        return Observation(final, sensitivities.T, found.watched, found.result)
+        return final, sensitivities.T, found.watched, found.result
 
-    def watch(self, system, state, t0, t1, *, rtol, grazing):
-        """Return the end of a motion, what was watched, and a reason code."""
-        problem, parameters = self.problem(system)
+    return library_kernel(observe, engine, static)
+
+
+@functools.lru_cache(maxsize=64)
+def _watch_kernel(engine: SteppedEngine, static) -> Kernel:
+    """Return the kernel of `watch`."""
+    problem = _problem(engine, static)
+
+    def watch(state, parameters, t0, t1, rtol, grazing):
         equation = problem.prepare(parameters)
         watched = start_watching(t0, state, equation)
         watch = watched, _updating(equation, grazing, lambda y: y)
-        found = self.steps(problem, state, equation, t0, t1, Tolerance(rtol), watch)
+        found = engine.steps(problem, state, equation, t0, t1, Tolerance(rtol), watch)
         return found.state, found.watched, found.result
+
+    return library_kernel(watch, engine, static)
 
 
 def _updating(equation, grazing, state_of):

@@ -3,11 +3,11 @@
 import equinox as eqx
 import jax.numpy as jnp
 
-from ..._arrays import parted, rejoined
+from ..._arrays import rejoined
 from ..._quantity import Range, check_range
 from ..lanes import step_lanes
 from ..single_precision import in_float32
-from ..solve import Steps, Tolerance
+from ..solve import Problem, Steps, Tolerance
 from ..step_limits import PROBES_OF_A_LANE
 from .stepped import SteppedEngine
 
@@ -51,17 +51,16 @@ class SteppingEngine(SteppedEngine):
         kind = jnp.float32 if self.precision == "float32" else None
         return step_lanes(problem, state, prepared, t0, t1, tolerance, watch, kind)
 
-    def problem(self, system):
-        """Return a system's initial value problem, and its parameters."""
-        problem, parameters = super().problem(system)
-        if self.precision == "float32":
-            _, static = parted(system)
+    def problem(self, static) -> Problem:
+        """Return the initial value problem of systems by what is no parameter of theirs."""
+        problem = super().problem(static)
+        if self.precision == "float64":
+            return problem
 
-            def period(parameters):
-                return rejoined(parameters, static).period()
+        def period(parameters):
+            return rejoined(parameters, static).period()
 
-            problem = in_float32(problem, period)
-        return problem, parameters
+        return in_float32(problem, period)
 
 
 def check_precision(precision: str) -> None:
