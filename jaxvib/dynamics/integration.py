@@ -7,10 +7,10 @@ import functools
 from typing import Any
 
 import diffrax
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from .._arrays import parted, rejoined
 from ..ensemble import Reason
 from .scales import base, begun
 from .solve import Steps
@@ -59,7 +59,7 @@ def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
     end)` by a step between two pairs (state, rate)); what it ends with is in the
     solution's `solver_state` if `saveat` asks for that.
     """
-    arrays, static = eqx.partition(prepared, eqx.is_array)
+    arrays, static = parted(prepared)
     leaves = jax.tree.leaves((state, arrays, t0, t1))
     finite = jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in leaves]))
     # A lane that cannot be integrated takes no step, so that it holds up no other.
@@ -68,7 +68,7 @@ def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
     # Traced once, though a step evaluates it in each of its stages.
     @functools.partial(jax.jit, inline=True)
     def field(time, state, arrays):
-        return problem.field(time, state, eqx.combine(arrays, static))
+        return problem.field(time, state, rejoined(arrays, static))
 
     scales = jax.lax.stop_gradient(problem.scales(t0, end, base(state), prepared))
     sizes, first = begun(
@@ -85,12 +85,12 @@ def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
         return jax.tree.map(jnp.divide, error, allowed)
 
     def skips(length, start, stop, arrays):
-        prepared = eqx.combine(arrays, static)
+        prepared = rejoined(arrays, static)
         slack = scales.slack(tolerance.rtol, base(start[0]), base(stop[0]))
         return problem.skips(length, slack, start, stop, prepared)
 
     def jumps(time, start, stop, arrays):
-        prepared = eqx.combine(arrays, static)
+        prepared = rejoined(arrays, static)
         return problem.jumps(scales, time, base(start), base(stop), prepared)
 
     least = 1e-13 * jnp.abs(end - t0)
@@ -101,10 +101,10 @@ def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
     jumped = jumps if problem.has_sensitivities else None
 
     def next_break(time, arrays):
-        return problem.next_break(time, eqx.combine(arrays, static))
+        return problem.next_break(time, rejoined(arrays, static))
 
     def crossed(time, state, arrays):
-        return problem.crossed(time, state, eqx.combine(arrays, static))
+        return problem.crossed(time, state, rejoined(arrays, static))
 
     breaks = None if next_break(t0, arrays) is None else next_break
     cross = None if breaks is None else crossed

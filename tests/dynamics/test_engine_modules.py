@@ -1,10 +1,12 @@
-"""Checked against: the engines' names, which stand for the modules, and each other."""
+"""Checked against: scipy, the engines' names, which stand for modules, and each other."""
 
 import diffrax
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.integrate
 
 import jaxvib as jv
 from jaxvib.dynamics.engines import (
@@ -69,10 +71,117 @@ def test_engines_that_a_system_cannot_be_taken_by_are_refused():
             ValueError, match="by impulses, at events; allowed: auto, event"
         ):
             jv.flow(stop, START, 0.0, 1.0, engine=engine)
-    with pytest.raises(ValueError, match="no samples on the way; allowed: auto, diffrax"):
-        jv.simulate(swing, START, [0.0, 1.0], engine=SteppingEngine())
     with pytest.raises(ValueError, match=r"precision = .float16.; allowed: float32, "):
         SteppingEngine(precision="float16")
+
+
+def duffing(t, x, p):
+    return [x[1], p["F"] * jnp.cos(t) - 0.1 * x[1] - x[0] - p["k"] * x[0] ** 3]
+
+
+FIELD = jv.forced_system(
+    duffing, parameters={"F": 0.5, "k": 1.0}, period=2 * np.pi, dimension=2
+)
+
+
+def by_scipy(state, times, **values):
+    given = {"F": 0.5, "k": 1.0, **values}
+    found = scipy.integrate.solve_ivp(
+        lambda t, x: np.array(duffing(t, x, given)),
+        (times[0], times[-1]), state, "DOP853", times, rtol=3e-14, atol=1e-14,
+    )  # fmt: skip
+    return found.y.T
+
+
+@pytest.mark.parametrize("engine", ["diffrax", "stepping"])
+def test_a_field_moves_as_scipy_has_it_and_so_do_its_derivatives(engine):
+    """Samples on the way, a traced program, the monodromy, derivatives by parameters."""
+    times = np.linspace(0.0, 20.0, 90)
+    expected = by_scipy(START, times)
+    motion = jv.simulate(FIELD, START, times, engine=engine)
+    np.testing.assert_allclose(motion.states, expected, atol=1e-8)
+    traced = jax.jit(lambda x: jv.simulate(FIELD, x, times, engine=engine).states)(START)
+    np.testing.assert_allclose(traced, expected, atol=1e-8)
+
+    def end(state, k):
+        return jv.flow(jv.replace(FIELD, {"k": k}), state, 0.0, 20.0, engine=engine)
+
+    by_state, by_stiffness = jax.jacfwd(end, (0, 1))(START, 1.0)
+    h = 1e-4
+
+    def slope(one, other):
+        return (by_scipy(*one)[-1] - by_scipy(*other)[-1]) / (2 * h)
+
+    for k, unit in enumerate(np.eye(2)):
+        moved = slope(*((START + sign * h * unit, times) for sign in (1, -1)))
+        np.testing.assert_allclose(by_state[:, k], moved, atol=1e-6 * np.abs(moved).max())
+    sides = (by_scipy(START, times, k=1.0 + sign * h)[-1] for sign in (1, -1))
+    moved = -np.subtract(*reversed(list(sides))) / (2 * h)
+    np.testing.assert_allclose(by_stiffness, moved, atol=1e-6 * np.abs(moved).max())
+
+
+def test_a_field_too_large_for_a_kernel_goes_by_xla():
+    n, rng = 14, np.random.default_rng(3)
+    coupling = rng.normal(size=(n, n)) / n
+
+    def field(t, x, p):
+        place, speed = x[:n], x[n:]
+        pull = jnp.tanh(coupling @ place) @ coupling
+        return jnp.concatenate([speed, -p["k"] * pull - 0.1 * speed + jnp.sin(t)])
+
+    system = jv.forced_system(
+        field, parameters={"k": 1.0}, period=2 * np.pi, dimension=2 * n
+    )
+    start = rng.normal(size=2 * n)
+    monodromy = jax.jacfwd(lambda x: jv.flow(system, x, 0.0, 2.0, rtol=1e-9))(start)
+    h, unit = 1e-4, rng.normal(size=2 * n)
+
+    def end(state):
+        return scipy.integrate.solve_ivp(
+            lambda t, x: np.asarray(field(t, x, {"k": 1.0})),
+            (0.0, 2.0), state, "DOP853", rtol=1e-12, atol=1e-12,
+        ).y[:, -1]  # fmt: skip
+
+    moved = (end(start + h * unit) - end(start - h * unit)) / (2 * h)
+    np.testing.assert_allclose(monodromy @ unit, moved, atol=1e-6 * np.abs(moved).max())
+
+
+class Overtones(eqx.Module):
+    """A load of one's own: sines of equal height, of the given orders."""
+
+    height: jax.Array
+    order: jax.Array
+
+    def period(self):
+        return jnp.asarray(2.0)
+
+    def force(self, time):
+        angle = jnp.pi * time
+        return self.height * sum(
+            jnp.sin((k + 1) * angle) for k in np.asarray(self.order).tolist()
+        )
+
+
+@pytest.mark.parametrize("engine", ["diffrax", "stepping"])
+def test_whole_numbers_in_a_law_tell_systems_apart(engine):
+    for order in ([0, 1], [0, 2]):
+        load = jv.AppliedLoad([1.0], Overtones(jnp.asarray(0.3), jnp.asarray(order)))
+        system = jv.ImpactSystem(swing.linear, loads=(load,))
+
+        def rate(t, x, order=order):
+            force = 0.3 * sum(np.sin((k + 1) * np.pi * t) for k in order)
+            return [x[1], force - 0.1 * x[1] - x[0]]
+
+        expected = scipy.integrate.solve_ivp(
+            rate, (0.0, 3.0), START, "DOP853", rtol=1e-12, atol=1e-13
+        ).y[:, -1]
+        found = jv.flow(system, START, 0.0, 3.0, engine=engine)
+        np.testing.assert_allclose(found, expected, atol=1e-8)
+        orbit = jv.periodic_orbit(system)
+        again = jv.flow(system, orbit.state, 0.0, 2.0)
+        np.testing.assert_allclose(again, orbit.state, atol=1e-7)
+        held = jax.vmap(lambda s, system=system: jv.flow(system, s, 0.0, 3.0))(START[None])
+        np.testing.assert_allclose(held[0], expected, atol=1e-8)
 
 
 # Two bodies that touch twice on the way, of which one is of rubber.

@@ -57,10 +57,79 @@ def test_other_shapes_are_traced_anew(stage, turns):
     assert len(turns) == 2
 
 
-def test_nothing_is_kept_of_what_holds_somebody_s_function(stage, turns):
-    # its code may be another one next time
+def written(text, **around):
+    """Return the function `f` of a source, as a user's file would define it."""
+    module = {"__name__": "my_fields", "jnp": jnp, **around}
+    exec(text, module)
+    return module["f"]
+
+
+FIELD = "def f(x, scale=2.0):\n    return [bend(x), jnp.sin(x) * scale, g]\n"
+FACTORY = "def of(k):\n    return lambda x: k * x\nf = of({})"
+LOOP = "def f(n):\n    return f(n - 1) + {} if n else 0"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (lambda: pull, lambda: pull),
+        (
+            lambda: written(FIELD, bend=pull, g=9.81),
+            lambda: written("# moved\n\n" + FIELD, bend=pull, g=9.81),
+        ),
+        (lambda: written(FACTORY.format(2)), lambda: written(FACTORY.format(2))),
+        (lambda: written(LOOP.format(1)), lambda: written(LOOP.format(1))),
+    ],
+    ids=["itself", "moved", "enclosing", "calling itself"],
+)
+def test_somebody_s_function_is_known_by_what_it_is_made_of(stage, turns, one, other):
+    for function in (one(), other()):
+        library_kernel(stage, function).map(LANES)
+    assert len(turns) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            lambda: written(FIELD, bend=pull, g=9.81),
+            lambda: written(FIELD.replace("sin", "cos"), bend=pull, g=9.81),
+        ),
+        (
+            lambda: written(FIELD, bend=pull, g=9.81),
+            lambda: written(FIELD.replace("2.0", "2.5"), bend=pull, g=9.81),
+        ),
+        (
+            lambda: written(FIELD, bend=pull, g=9.81),
+            lambda: written(FIELD, bend=pull, g=1.62),
+        ),
+        (
+            lambda: written(FIELD, bend=pull, g=9.81),
+            lambda: written(FIELD, bend=lambda x: -3.5 * x, g=9.81),
+        ),
+        (lambda: written(FACTORY.format(2)), lambda: written(FACTORY.format(3))),
+        (lambda: written(LOOP.format(1)), lambda: written(LOOP.format(2))),
+    ],
+    ids=["code", "default", "global", "global function", "enclosed", "calling itself"],
+)
+def test_another_function_of_somebody_s_is_another_one(stage, turns, one, other):
+    for function in (one(), other()):
+        library_kernel(stage, function).map(LANES)
+    assert len(turns) == 2
+
+
+class Bend:
+    def of(self, x):
+        return -3.0 * x
+
+
+@pytest.mark.parametrize(
+    "around", [Bend, Bend(), pytest], ids=["class", "object", "module"]
+)
+def test_nothing_is_kept_of_what_may_change_unseen(stage, turns, around):
+    function = written("def f(x):\n    return around.of(x)", around=around)
     for _ in range(2):
-        library_kernel(stage, pull).map(LANES)
+        library_kernel(stage, function).map(LANES)
     assert len(turns) == 2
 
 
