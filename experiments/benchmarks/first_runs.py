@@ -6,8 +6,9 @@ A ready study by its name, run by `jaxvib run`, report included; or, in Python, 
 (README's periodic motion), `gradient` (README's block, with the derivative too),
 `multiplier` (the derivative of the largest Floquet multiplier), `motion` (in time at 501
 instants, its end's derivative by its start, and the natural modes), `stop` (a motion with
-hard impacts), `branch` (of the two bodies along the load's frequency) and `bifurcation` (a
-fold of theirs, found from its branch, with its derivative).
+hard impacts), `branch` (of the two bodies along the load's frequency), `bifurcation` (a
+fold of theirs, found from its branch, with its derivative), `field_motion` and `field` (a
+user's vector field in time, with the derivative of its end; its branch with two folds).
 Each is run in a process and with a cache folder of its own, and once more with the cache
 that the first run left. Seconds by the clock, of all cores, and these in units of what
 `import jax` takes of a core in the same run, as machines differ. Writes
@@ -84,6 +85,28 @@ def amplitude(mass):
 print(jax.jit(jax.value_and_grad(amplitude))(100.0))
 """,
 }
+FIELD = """
+import jax
+import jax.numpy as jnp
+import jaxvib as jv
+system = jv.forced_system(
+    lambda t, x, p: [x[1], 0.5 * jnp.cos(p["w"] * t) - x[0] - x[0] ** 3 - 0.1 * x[1]],
+    parameters={"w": 0.7}, period=lambda p: 2 * jnp.pi / p["w"], dimension=2,
+)
+"""
+PROGRAMS["field_motion"] = (
+    FIELD
+    + """
+print(jv.simulate(system, system.rest(), [0.1 * i for i in range(501)]))
+print(jax.jacfwd(lambda state: jv.flow(system, state, 0.0, 10.0))(system.rest()))
+"""
+)
+PROGRAMS["field"] = (
+    FIELD
+    + """
+print(jv.continue_orbit(system, jv.periodic_orbit(system), "w", (0.3, 3.0)))
+"""
+)
 NAMES = [*PROGRAMS, "quick", "regime_map", "stability_chart"]
 
 

@@ -91,9 +91,9 @@ def flow(
     `engine` is a module of `dynamics.engines` or, for short, its name. `engine="event"`
     goes from contact to contact (`dynamics.events`): several times as fast, but for many
     freedoms slower to compile; "auto" takes it where that pays and for hard stops, see
-    `engine_for`; else steps, by diffrax.
+    `engine_for`; else steps, by diffrax. All are kernels, see `jv.kernel`.
     `engine="stepping"` (`dynamics.lanes`) is for many lanes of any vector
-    field under `vmap`. With `precision="float32"` it evaluates the rates of a system
+    field on a GPU. With `precision="float32"` it evaluates the rates of a system
     without contacts in float32 and adds steps up in float64, for a GPU of few float64
     units above all; parameters have seven digits then, and `rtol` must be 1e-6 or more.
 
