@@ -10,7 +10,10 @@ import hashlib
 import io
 import pickle
 import types
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
 
 # Whose functions and classes stay what they are as long as the versions do.
 _KNOWN = (
@@ -28,20 +31,56 @@ _KNOWN = (
 )
 
 
-def described(what: Any) -> bytes | None:
-    """Return what tells a pytree from others, `None` where its code may change."""
-    return _pickled(_Describer, what)
+class Description(NamedTuple):
+    """What tells a pytree from others, `None` where its code may change unseen.
+
+    `taken`: what the functions in it take from around them just now.
+    """
+
+    told: bytes | None
+    taken: list["Taken"]
+
+    def holds(self) -> bool:
+        """Return whether all that was taken is still what it was."""
+        return all(taken.is_the_same() for taken in self.taken)
+
+
+class Taken(NamedTuple):
+    """A global or an enclosed variable that a function takes: where, and what it was.
+
+    `told`: of what can change without being another object; `None` of numbers, functions.
+    """
+
+    where: dict[str, Any] | types.CellType
+    name: str
+    value: Any
+    told: bytes | None
+
+    def is_the_same(self) -> bool:
+        """Return whether the function would take the same now."""
+        if isinstance(self.where, dict):
+            value = self.where.get(self.name, _NOTHING)
+        else:
+            value = self.where.cell_contents
+        if value is not self.value:
+            return False
+        return self.told is None or self.told == _Describer.of(value).told
+
+
+_NOTHING = object()
+_CHANGEABLE = list | dict | set | bytearray | np.ndarray
+
+
+def described(what: Any) -> Description:
+    """Return what tells a pytree from others."""
+    return _Describer.of(what)
 
 
 def packed(what: Any) -> bytes | None:
     """Return a pytree as bytes to be read again, `None` if it holds others' code."""
-    return _pickled(_Packer, what)
-
-
-def _pickled(pickler: type[pickle.Pickler], what: Any) -> bytes | None:
     buffer = io.BytesIO()
     try:
-        pickler(buffer).dump(what)
+        _Packer(buffer).dump(what)
     except Exception:  # whatever stops somebody's class from being pickled: not kept
         return None
     return buffer.getvalue()
@@ -61,27 +100,58 @@ class _Packer(pickle.Pickler):
         return NotImplemented
 
 
-class _Describer(_Packer):
-    """Pickles others' functions as well, by what they are made of: to be compared alone."""
+class _Describer(pickle.Pickler):
+    """Pickles others' functions as well, by what they are made of: to be compared alone.
 
-    def __init__(self, buffer, within=()):
+    `within`: functions that are being told already; `taken`: by all of them; `unseen`:
+    what has code that may change unseen.
+    """
+
+    def __init__(self, buffer, within=(), taken=None, unseen=None):
         super().__init__(buffer)
-        self._within = within  # functions that are being told already
+        self._within = within
+        self.taken: list[Taken] = [] if taken is None else taken
+        self.unseen: list[Any] = [] if unseen is None else unseen
+
+    @classmethod
+    def of(cls, what: Any) -> Description:
+        """Return the description of a pytree."""
+        buffer = io.BytesIO()
+        describer = cls(buffer)
+        try:
+            describer.dump(what)
+        except Exception:  # whatever stops somebody's class from being pickled
+            return Description(None, describer.taken)
+        told = None if describer.unseen else buffer.getvalue()
+        return Description(told, describer.taken)
 
     def reducer_override(self, obj):
-        if isinstance(obj, types.ModuleType) and _is_known(obj.__name__):
+        if isinstance(obj, types.ModuleType):
+            if not _is_known(obj.__name__):
+                self.unseen.append(obj)
             return str, (f"module {obj.__name__}",)
         if isinstance(obj, types.CodeType):
             return tuple, (_parts_of_code(obj),)
         if isinstance(obj, types.FunctionType) and not _has_a_name(obj):
             return str, (self._told(obj),)
-        return super().reducer_override(obj)
+        builtin = type | types.BuiltinFunctionType
+        if isinstance(obj, builtin) and not _is_known(obj.__module__):
+            self.unseen.append(obj)  # its methods take what they take, all the same
+            own = vars(obj).values() if isinstance(obj, type) else ()
+            methods = [each for each in own if isinstance(each, types.FunctionType)]
+            return str, (f"{obj.__qualname__} {[self._told(m) for m in methods]}",)
+        return NotImplemented
 
     def _told(self, function: types.FunctionType) -> str:
         if function in self._within:  # it calls itself
             return f"outer {self._within.index(function)}"
-        buffer = io.BytesIO()
-        _Describer(buffer, (*self._within, function)).dump(_parts_of(function))
+        buffer, within = io.BytesIO(), (*self._within, function)
+        inner = _Describer(buffer, within, self.taken, self.unseen)
+        taken = list(_taken_by(function))
+        self.taken += taken
+        names = [(each.name, each.value) for each in taken]
+        defaults = function.__defaults__, function.__kwdefaults__
+        inner.dump((function.__code__, defaults, names))
         return f"function {hashlib.sha256(buffer.getvalue()).hexdigest()}"
 
 
@@ -89,16 +159,19 @@ def _has_a_name(function: types.FunctionType) -> bool:
     return _is_known(function.__module__) and "<" not in function.__qualname__
 
 
-def _parts_of(function: types.FunctionType) -> tuple:
-    """Return what a function is made of: code, what it encloses, defaults, and globals."""
-    enclosed = [cell.cell_contents for cell in function.__closure__ or ()]
-    taken = {
-        name: function.__globals__[name]
-        for name in sorted(_names_in(function.__code__))
-        if name in function.__globals__
-    }
-    defaults = function.__defaults__, function.__kwdefaults__
-    return function.__code__, enclosed, defaults, taken
+def _taken_by(function: types.FunctionType) -> Iterator[Taken]:
+    """Yield what a function takes from around it: globals by their names, and cells."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    places: list[tuple[Any, str, Any]] = [
+        (cell, name, cell.cell_contents) for name, cell in cells
+    ]
+    around = function.__globals__
+    names = sorted(_names_in(function.__code__) & around.keys())
+    places += [(around, name, around[name]) for name in names]
+    for where, name, value in places:
+        changes = isinstance(value, _CHANGEABLE)
+        told = _Describer.of(value).told if changes else None
+        yield Taken(where, name, value, told)
 
 
 def _names_in(code: types.CodeType) -> set[str]:
@@ -111,11 +184,5 @@ def _parts_of_code(code: types.CodeType) -> tuple:
     """Return what code does, wherever it stands."""
     counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
     names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
-    return (
-        code.co_code,
-        code.co_consts,
-        names,
-        counts,
-        code.co_flags,
-        code.co_exceptiontable,
-    )
+    does = code.co_code, code.co_exceptiontable, code.co_flags
+    return does, code.co_consts, names, counts

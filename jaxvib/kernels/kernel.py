@@ -40,6 +40,7 @@ class Kernel:
         functools.update_wrapper(self, function)
         self._function, self._kept = function, kept
         self._forms: dict[Any, _Form] = {}
+        self._times = 0  # that it has become another function
 
     def __reduce__(self):
         # What is compiled stays: another process has instructions of its own.
@@ -49,13 +50,20 @@ class Kernel:
         """Return the function's result, for one lane or under JAX's transformations."""
         if printing():  # a part of another kernel, traced once for all that it is part of
             leaves, rest = _parted(arguments)
-            return self._part(rest)(*leaves)
+            self._renew()
+            return self._part(rest, self._times)(*leaves)
         leaves, form = self._form_of(arguments)
         return jax.tree.unflatten(form.tree, form.call(leaves))
 
     @functools.lru_cache(maxsize=8)  # noqa: B019 - kernels live as long as the process
-    def _part(self, rest):
+    def _part(self, rest, times):
         return jax.jit(self._flat(rest))
+
+    def _renew(self) -> None:
+        """Forget what was traced of a function that takes other things from around it."""
+        if self._kept is not None and not self._kept.holds():
+            self._forms.clear()
+            self._times += 1
 
     def _flat(self, rest):
         """Return the function of arrays alone, with the `rest` of its arguments."""
@@ -105,6 +113,7 @@ class Kernel:
         return leaves, self._form(tuple((leaf.shape, leaf.dtype) for leaf in leaves), rest)
 
     def _form(self, described, rest) -> "_Form":
+        self._renew()
         key = described, rest
         form = self._forms.get(key)
         if form is None:
@@ -168,6 +177,9 @@ class Kept(Protocol):
 
     def put(self, arguments, traced: Traced) -> None:
         """Keep what was traced."""
+
+    def holds(self) -> bool:
+        """Return whether what was traced last is what would be traced now."""
 
 
 def _traced(flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]) -> Traced:

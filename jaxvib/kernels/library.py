@@ -16,7 +16,7 @@ from pathlib import Path
 
 from .._environment import BEGUN
 from .cpu import host_width, kept_file, read_kept, write_kept
-from .described import described, packed
+from .described import Description, described, packed
 from .kernel import Kernel
 from .printer import Traced
 
@@ -39,6 +39,13 @@ class _Kept:
 
     def __init__(self, name: str, parts):
         self._name, self._parts = name, parts
+        self._description: Description | None = None
+
+    def holds(self) -> bool:
+        """Return whether what was traced last is what would be traced now."""
+        if self._description is None:
+            self._description = described(self._parts)
+        return self._description.holds()
 
     def get(self, arguments) -> Traced | None:
         """Return what is kept for arguments, a pytree of shapes, if anything is."""
@@ -55,8 +62,8 @@ class _Kept:
             write_kept(path, zlib.compress(text, 1))
 
     def _path(self, arguments) -> Path | None:
-        told = described((self._name, self._parts, arguments))
-        code = _code()
+        self._description = described((self._name, self._parts, arguments))
+        told, code = self._description.told, _code()
         if told is None or code is None:
             return None
         return kept_file(f"{hashlib.sha256(code + told).hexdigest()}.text")

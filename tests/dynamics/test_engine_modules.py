@@ -146,6 +146,27 @@ def test_a_field_too_large_for_a_kernel_goes_by_xla():
     np.testing.assert_allclose(monodromy @ unit, moved, atol=1e-6 * np.abs(moved).max())
 
 
+PULL = {"stiffness": 2.0}
+
+
+def held(t, x, p):
+    return [x[1], p["F"] * jnp.cos(t) - PULL["stiffness"] * x[0]]
+
+
+def test_a_field_that_takes_another_constant_is_another_field(monkeypatch):
+    """As in a notebook whose cells are run again; x = F cos t / (k - 1) repeats."""
+    system = jv.forced_system(held, parameters={"F": 0.5}, period=2 * np.pi, dimension=2)
+    for k in (2.0, 3.0):
+        monkeypatch.setitem(PULL, "stiffness", k)
+        far, w = 0.5 / (k - 1), np.sqrt(k)
+        end = [far * (np.cos(2.0) - np.cos(2 * w)), far * (w * np.sin(2 * w) - np.sin(2.0))]
+        np.testing.assert_allclose(jv.flow(system, [0.0, 0.0], 0.0, 2.0), end, atol=1e-9)
+        motion = jv.simulate(system, [0.0, 0.0], [0.0, 1.0, 2.0])
+        np.testing.assert_allclose(motion.states[-1], end, atol=1e-9)
+        orbit = jv.periodic_orbit(system, [0.1, 0.0])
+        np.testing.assert_allclose(orbit.state, [far, 0.0], atol=1e-8)
+
+
 class Overtones(eqx.Module):
     """A load of one's own: sines of equal height, of the given orders."""
 

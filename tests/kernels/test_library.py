@@ -118,6 +118,35 @@ def test_another_function_of_somebody_s_is_another_one(stage, turns, one, other)
     assert len(turns) == 2
 
 
+@pytest.mark.parametrize("inner", [False, True], ids=["a kernel", "a part of one"])
+def test_a_function_that_takes_another_number_is_traced_anew(inner):
+    """As a user's does who changes a constant of a file and calls it again."""
+    around = {"rates": [2.0, 1.0], "helper": pull}
+    function = written("def f(x):\n    return helper(x) * rates[0]", **around)
+    module, parts = function.__globals__, (function,)
+
+    def stage(x):
+        return function(x)
+
+    def outer(x):
+        return part(x) + 1.0
+
+    part = library_kernel(stage, *parts)
+    kernel = library_kernel(outer, *parts) if inner else part
+    more = 1.0 if inner else 0.0
+
+    def check(expected):
+        np.testing.assert_allclose(kernel.map(LANES), expected + more, rtol=1e-14)
+
+    check(-6.0 * LANES)
+    module["rates"] = [3.0]
+    check(-9.0 * LANES)
+    module["rates"][0] = 4.0
+    check(-12.0 * LANES)
+    module["helper"] = jnp.abs
+    check(4.0 * np.abs(LANES))
+
+
 class Bend:
     def of(self, x):
         return -3.0 * x
