@@ -1,6 +1,7 @@
 """What an engine is: how the motions of a system are computed."""
 
 import abc
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -78,17 +79,24 @@ class Engine(eqx.Module):
 
     def through(self, system: System, state, times, rtol) -> tuple[Array, Array]:
         """Return states at ascending times, differentiable, and a reason code."""
+        return states_at(
+            times, state, lambda state, t0, t1: self.end(system, state, t0, t1, rtol)
+        )
 
-        def step(last, span):
-            state, result = last
-            found = self.end(system, state, *span, rtol)
-            result = jnp.where(result == Reason.SUCCESS, found.result, result)
-            return (found.state, result), found.state
 
-        spans = jnp.stack([times[:-1], times[1:]], axis=1)
-        begun = state, jnp.asarray(Reason.SUCCESS, jnp.int32)
-        (_, result), later = jax.lax.scan(step, begun, spans)
-        return jnp.concatenate([state[None], later]), result
+def states_at(times, state, go: Callable[..., Solution]) -> tuple[Array, Array]:
+    """Return states at ascending times by `go(state, t0, t1)`, and why it failed first."""
+
+    def step(last, span):
+        state, result = last
+        found = go(state, *span)
+        result = jnp.where(result == Reason.SUCCESS, found.result, result)
+        return (found.state, result), found.state
+
+    spans = jnp.stack([times[:-1], times[1:]], axis=1)
+    begun = state, jnp.asarray(Reason.SUCCESS, jnp.int32)
+    (_, result), later = jax.lax.scan(step, begun, spans)
+    return jnp.concatenate([state[None], later]), result
 
 
 def floats_of(*numbers) -> list[Array]:

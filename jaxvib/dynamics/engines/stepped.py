@@ -9,7 +9,6 @@ import numpy as np
 
 from ..._arrays import is_known, on_host, parted, rejoined
 from ..._environment import require_float64
-from ...ensemble import Reason
 from ...kernels import Kernel
 from ...kernels.in_turn import in_turn
 from ...kernels.library import library_kernel
@@ -20,7 +19,7 @@ from ..observables import start_watching, steps_over_contact, watch_step
 from ..scales import scales_of
 from ..solve import Problem, Steps, Tolerance, augmented, solve
 from ..step_limits import PROBES, has_jump, longest_step
-from .engine import Engine, Observation, floats_of
+from .engine import Engine, Observation, floats_of, states_at
 
 
 class SteppedEngine(Engine):
@@ -139,18 +138,10 @@ def _through(problem: Problem, state, parameters, times, rtol):
     prepared = problem.prepare(parameters)
     # Looked for once: what is between two times tells nothing of the others.
     longest = problem.longest(times[0], times[-1], jax.lax.stop_gradient(state), prepared)
-    tolerance = Tolerance(rtol, longest)
-
-    def step(last, span):
-        state, result = last
-        found = solve(problem, state, parameters, *span, tolerance)
-        result = jnp.where(result == Reason.SUCCESS, found.result, result)
-        return (found.state, result), found.state
-
-    spans = jnp.stack([times[:-1], times[1:]], axis=1)
-    begun = state, jnp.asarray(Reason.SUCCESS, jnp.int32)
-    (_, result), later = jax.lax.scan(step, begun, spans)
-    return jnp.concatenate([state[None], later]), result
+    run = functools.partial(solve, problem, tolerance=Tolerance(rtol, longest))
+    return states_at(
+        times, state, lambda state, t0, t1: run(state, parameters, t0=t0, t1=t1)
+    )
 
 
 @functools.lru_cache(maxsize=64)
