@@ -22,9 +22,9 @@ from .printer import Program, Traced, print_lanes, trace
 from .tangents import printing
 
 PRINTED = "/jaxvib/kernels/print_duration"  # as JAX names its own
-# Estimated lines that take half a minute to write down and to compile, as one field of 28
-# states with its sensitivities; XLA compiles what is an array operation to it sooner.
-_LONGEST = 200_000
+# Estimated lines that take LLVM 10 s, and XLA as long: a field of 16 states with all its
+# sensitivities. Of 20 states XLA is the sooner, as arrays are single operations to it.
+_LONGEST = 400_000
 _LOG = logging.getLogger(__name__)
 
 
