@@ -2,11 +2,14 @@
 
 Functions and classes of this library, and of those below it, are known by their names.
 A function of somebody else's is known by what it is made of: its code, what it encloses,
-its defaults, and what it takes from its module. Where that ends at something whose code
-may change unseen, such as another class or module, nothing is told.
+its defaults, and what it takes from its module; a class by its fields, its methods and the
+classes below it. Where that ends at something whose code may change unseen, such as
+another module, nothing is told.
 """
 
+import dataclasses
 import hashlib
+import inspect
 import io
 import pickle
 import types
@@ -26,8 +29,11 @@ _KNOWN = (
     "numpy",
     "math",
     "functools",
+    "abc",
     "builtins",
     "copyreg",
+    "dataclasses",
+    "typing",
 )
 
 
@@ -134,12 +140,11 @@ class _Describer(pickle.Pickler):
             return tuple, (_parts_of_code(obj),)
         if isinstance(obj, types.FunctionType) and not _has_a_name(obj):
             return str, (self._told(obj),)
-        builtin = type | types.BuiltinFunctionType
-        if isinstance(obj, builtin) and not _is_known(obj.__module__):
-            self.unseen.append(obj)  # its methods take what they take, all the same
-            own = vars(obj).values() if isinstance(obj, type) else ()
-            methods = [each for each in own if isinstance(each, types.FunctionType)]
-            return str, (f"{obj.__qualname__} {[self._told(m) for m in methods]}",)
+        if isinstance(obj, type) and not _is_known(obj.__module__):
+            return tuple, (_parts_of_class(obj),)
+        if isinstance(obj, types.BuiltinFunctionType) and not _is_known(obj.__module__):
+            self.unseen.append(obj)
+            return str, (obj.__qualname__,)
         return NotImplemented
 
     def _told(self, function: types.FunctionType) -> str:
@@ -172,6 +177,53 @@ def _taken_by(function: types.FunctionType) -> Iterator[Taken]:
         changes = isinstance(value, _CHANGEABLE)
         told = _Describer.of(value).told if changes else None
         yield Taken(where, name, value, told)
+
+
+def _parts_of_class(one: type) -> tuple:
+    """Return what a class is made of: those below it, its fields, and all it defines."""
+    members = {
+        name: _function_in(value)
+        for name, value in sorted(vars(one).items())
+        if name not in _ABOUT
+    }
+    if "__init__" in members and members["__init__"].__code__.co_filename == "<string>":
+        del members["__init__"]  # written by `dataclasses` from the fields
+    fields = [
+        (field.name, field.default, field.default_factory, dict(field.metadata))
+        for field in (dataclasses.fields(one) if dataclasses.is_dataclass(one) else ())
+    ]
+    return type(one), one.__qualname__, one.__bases__, fields, members
+
+
+# What a class says of itself that follows from the rest, or does nothing.
+_ABOUT = {
+    "__abstractclassvars__",
+    "__abstractmethods__",
+    "__abstractvars__",
+    "__annotate__",
+    "__annotate_func__",
+    "__annotations__",
+    "__annotations_cache__",
+    "__dataclass_fields__",
+    "__dataclass_params__",
+    "__dict__",
+    "__doc__",
+    "__firstlineno__",
+    "__match_args__",
+    "__module__",
+    "__static_attributes__",
+    "__weakref__",
+    "_abc_impl",
+}
+
+
+def _function_in(member: Any) -> Any:
+    """Return the function that a method, a property or what wraps one calls."""
+    if isinstance(member, staticmethod | classmethod):
+        return type(member).__name__, inspect.unwrap(member.__func__)
+    if isinstance(member, property):
+        return "property", member.fget, member.fset
+    return inspect.unwrap(member) if callable(member) else member
 
 
 def _names_in(code: types.CodeType) -> set[str]:

@@ -1,5 +1,7 @@
 """Checked against: the same function traced anew, to the bit."""
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -147,16 +149,65 @@ def test_a_function_that_takes_another_number_is_traced_anew(inner):
     check(4.0 * np.abs(LANES))
 
 
-class Bend:
-    def of(self, x):
-        return -3.0 * x
+LAW = """
+class Rubber(Module):
+    stiffness: Array = field(converter=jnp.asarray, default=3.0)
+    grows = True
+
+    @property
+    def twice(self):
+        return 2 * self.stiffness
+
+    @staticmethod
+    def bent(x):
+        return x**3
+
+    def force(self, x):
+        return self.twice * self.bent(x)
+
+class Cork(Rubber):
+    def force(self, x):
+        return 0.5 * super().force(x)
+
+f = Cork()
+"""
+
+
+def law(text=LAW):
+    around = {"Module": eqx.Module, "Array": jax.Array, "field": eqx.field}
+    return written(text, **around)
+
+
+@pytest.mark.parametrize("method", [False, True])
+def test_somebody_s_class_is_known_by_what_it_is_made_of(stage, turns, method):
+    for text in (LAW, LAW.replace("    def", "    # why\n    def")):
+        library_kernel(stage, law(text).force if method else law(text)).map(LANES)
+    assert len(turns) == 1
 
 
 @pytest.mark.parametrize(
-    "around", [Bend, Bend(), pytest], ids=["class", "object", "module"]
+    ("old", "new"),
+    [
+        ("0.5 *", "0.25 *"),
+        ("x**3", "x**2"),
+        ("2 * self", "4 * self"),
+        ("default=3.0", "default=5.0"),
+        ("converter=jnp.asarray", "converter=jnp.abs"),
+        ("grows = True", "grows = False"),
+        ("Cork(Rubber)", "Cork(Module)"),
+    ],
+    ids=["method", "below", "property", "default", "converter", "attribute", "base"],
 )
-def test_nothing_is_kept_of_what_may_change_unseen(stage, turns, around):
-    function = written("def f(x):\n    return around.of(x)", around=around)
+def test_another_class_of_somebody_s_is_another_one(stage, turns, old, new):
+    one, other = (type(law(text)) for text in (LAW, LAW.replace(old, new)))
+    assert one.__qualname__ == other.__qualname__
+    for each in (one, other):
+        library_kernel(stage, each).map(LANES)
+    assert len(turns) == 2
+
+
+def test_nothing_is_kept_of_what_may_change_unseen(stage, turns):
+    function = written("def f(x):\n    return around.approx(x)", around=pytest)
     for _ in range(2):
         library_kernel(stage, function).map(LANES)
     assert len(turns) == 2
