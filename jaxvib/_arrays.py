@@ -44,6 +44,15 @@ def on_host(tree):
     return jax.tree.map(there, tree)
 
 
+def on_device(tree):
+    """Return a pytree of JAX's arrays, without the program that each `asarray` is."""
+
+    def there(leaf):
+        return leaf if isinstance(leaf, jax.Array) else np.asarray(leaf)
+
+    return jax.device_put(jax.tree.map(there, tree))
+
+
 def loop(goes_on: Callable, step: Callable, first):
     """Return the first state that does not go on: Python's, of traced states JAX's."""
     if library_of(first) is jnp:

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
+from .._arrays import on_device
 from .._quantity import reported
 from .._shown import Shown
 from ..drawing import Drawn, draw
@@ -95,13 +95,14 @@ class AbstractBranch(Drawn, Shown):
         if not len(self.parameter):
             return f"{name}: no point"
         low, high = (reason(code) for code in np.asarray(self.ends))
+        values = np.asarray(self.parameter)
         share = np.mean(np.asarray(self.stable) == 1)
         unit = f" {self.unit}".rstrip()
         return "\n".join(
             [
                 f"{name}: {len(self.parameter)} {self.noun}",
-                f"  from {self.parameter[0]:.8g}{unit}: {low}",
-                f"  to   {self.parameter[-1]:.8g}{unit}: {high}",
+                f"  from {values[0]:.8g}{unit}: {low}",
+                f"  to   {values[-1]:.8g}{unit}: {high}",
                 f"  stable at {share:.0%} of the points{self._besides()}",
                 *listed(self.bifurcations),
             ]
@@ -179,11 +180,11 @@ def branch_of(
     return Branch(
         path=path,
         unit=unit,
-        parameter=jnp.asarray(values, float),
-        orbits=jax.tree.map(jnp.asarray, orbits),
-        predictor_error=jnp.asarray(misses, float),
-        periods=jnp.asarray(periods, jnp.int32),
-        ends=jnp.asarray(ends, jnp.int32),
+        parameter=on_device(np.asarray(values, float)),
+        orbits=on_device(orbits),
+        predictor_error=on_device(np.asarray(misses, float)),
+        periods=on_device(np.asarray(periods, np.int32)),
+        ends=on_device(np.asarray(ends, np.int32)),
         bifurcations=tuple(bifurcations),
         events=tuple(events),
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import interpolate
+import scipy  # which loads what it is asked for: .interpolate takes 0.3 s
 from scipy.optimize import elementwise
 
 from .tracer import BranchPoint
@@ -114,8 +114,8 @@ def _between(found, tested, x):
     tests = tested(found)
     if np.any(np.diff(np.sort(tests)) == 0) or not found.found.all():
         return x
-    at_zero = interpolate.BarycentricInterpolator(tests, _BESIDE)(0.0)
-    return interpolate.BarycentricInterpolator(_BESIDE, found.x)(at_zero)
+    at_zero = scipy.interpolate.BarycentricInterpolator(tests, _BESIDE)(0.0)
+    return scipy.interpolate.BarycentricInterpolator(_BESIDE, found.x)(at_zero)
 
 
 def pairs(values, combine: Callable):

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .._arrays import rejoined
+from .._arrays import is_known, on_device, rejoined
 from ..dynamics.flow import flow
 from ..ensemble import InParts
 from ..kernels import Kernel
@@ -67,7 +67,8 @@ class Corrected(NamedTuple):
 
 def system_of(problem, static):
     """Return the system of a lane, of whose problem the `leaves` are."""
-    return rejoined(jax.tree.map(jnp.asarray, problem.leaves), static)
+    leaves = problem.leaves
+    return rejoined(on_device(leaves) if is_known(leaves) else leaves, static)
 
 
 def state_size(system) -> int:

@@ -17,9 +17,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import interpolate
+import scipy  # which loads what it is asked for: .interpolate takes 0.3 s
 from scipy.optimize import elementwise
 
+from .._arrays import on_device
 from ..ensemble import Reason, map_samples
 from ..orbits.periodic_orbit import PeriodicOrbit
 from .branch import BranchEvent
@@ -160,7 +161,7 @@ def _made(kind: str, path: str, found, zeros: _Zeros, i: int, events):
         "iterations": zeros.evaluations[i],
         "result": code,
     }
-    return BifurcationPoint(kind=kind, path=path, **jax.tree.map(jnp.asarray, numbers))
+    return BifurcationPoint(kind=kind, path=path, **on_device(numbers))
 
 
 class _Search:
@@ -236,8 +237,8 @@ class _Search:
             tests = self._tested(fraction, same, found)
             if np.any(np.diff(np.sort(tests)) == 0) or not found.found.all():
                 continue  # a jump, not a crossing of two branches
-            at_zero = interpolate.BarycentricInterpolator(tests, _BESIDE)(0.0)
-            x[i] = interpolate.BarycentricInterpolator(_BESIDE, found.x)(at_zero)
+            at_zero = scipy.interpolate.BarycentricInterpolator(tests, _BESIDE)(0.0)
+            x[i] = scipy.interpolate.BarycentricInterpolator(_BESIDE, found.x)(at_zero)
         return x
 
     def touch(self, x, fraction: float, i: int) -> bool:
@@ -256,7 +257,7 @@ class _Search:
             apart = orbits.contacts == min(self.contacts[i], self.after[i])
             if not (found.found.all() and apart.all() and (np.diff(heights) > 0).all()):
                 continue
-            at_zero = interpolate.BarycentricInterpolator(heights, fractions)(0.0)
+            at_zero = scipy.interpolate.BarycentricInterpolator(heights, fractions)(0.0)
             if abs(at_zero - fraction) > before[0]:
                 continue
             touching = self.corrected(np.atleast_1d(at_zero), same[:1])

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
-from .._arrays import parted, rejoined
+from .._arrays import on_device, parted, rejoined
 from .._quantity import Range, check_range, reported
 from ..drawing import Drawn, draw
 from ..ensemble import Reason, map_samples, reason
@@ -157,10 +157,10 @@ def continue_bifurcation(
     return BifurcationCurve(
         kind=point.kind,
         paths=paths,
-        parameters=jnp.asarray(values),
-        orbits=jax.tree.map(jnp.asarray, orbits),
-        test=jnp.asarray(tests),
-        ends=jnp.asarray(ends, jnp.int32),
+        parameters=on_device(values),
+        orbits=on_device(orbits),
+        test=on_device(tests),
+        ends=on_device(np.asarray(ends, np.int32)),
         codimension_two=tuple(located.point for located in found),
         units=(unit_at(system, paths[0]), unit_at(system, paths[1])),
     )

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float
 
-from .._arrays import parted
+from .._arrays import on_device, parted
 from ..ensemble import Reason, reason
 from ..orbits.equilibrium import equilibrium_near
 from ..orbits.limit_cycle import LimitCycle
@@ -151,7 +151,7 @@ class CycleFrame(SmoothFrame):
         located = [self._bifurcation(change) for change in changes]
         low, high = self._hopf(ends[0], points[0].x), self._hopf(ends[1], points[-1].x)
         located = [low, *located, high]
-        cycles = jax.tree.map(jnp.asarray, found)
+        cycles = on_device(found)
         return CycleBranch(cycles=cycles, **self.along(followed, located))
 
     def _hopf(self, code, x: np.ndarray) -> FieldBifurcation | None:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex
 
-from .._arrays import parted
+from .._arrays import on_device, parted
 from ..dynamics.scales import field_scales
 from ..ensemble import Reason, reason
 from ..orbits.equilibrium import Equilibrium, equilibrium_at
@@ -131,7 +131,7 @@ class EquilibriumFrame(SmoothFrame):
         followed = self.followed(pair, limits, report)
         changes = changes_along(self.correct, followed.points, TESTS)
         located = [self._bifurcation(change) for change in changes]
-        equilibria = jax.tree.map(jnp.asarray, followed.found)
+        equilibria = on_device(followed.found)
         return EquilibriumBranch(equilibria=equilibria, **self.along(followed, located))
 
     def _bifurcation(self, change: Change) -> FieldBifurcation | None:
