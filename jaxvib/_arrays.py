@@ -48,9 +48,11 @@ def on_device(tree):
     """Return a pytree of JAX's arrays, without the program that each `asarray` is."""
 
     def there(leaf):
-        return leaf if isinstance(leaf, jax.Array) else np.asarray(leaf)
+        if isinstance(leaf, jax.Array):  # traced ones are
+            return leaf
+        return jax.device_put(np.asarray(leaf))
 
-    return jax.device_put(jax.tree.map(there, tree))
+    return jax.tree.map(there, tree)
 
 
 def loop(goes_on: Callable, step: Callable, first):

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._arrays import is_known, on_device
 from ._environment import require_float64
 from ._range import Range as Range
 
@@ -71,6 +72,12 @@ def floats(name: str, values):
     """
     require_float64()
     try:
+        if is_known(values):  # numpy's are made JAX's without a program for each shape
+            values = np.asarray(values)
+            if values.dtype.kind in "biu":
+                values = values.astype(float)
+            if values.dtype.kind in "fc":
+                return on_device(values)
         values = jnp.asarray(values)
         inexact = jnp.issubdtype(values.dtype, jnp.inexact)
         return jnp.asarray(values, values.dtype if inexact else float)

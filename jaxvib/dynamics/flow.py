@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
+from .._arrays import on_host
 from .._quantity import Range, check_range, floats, reported
 from .._reported import Reported
 from ..drawing import Drawn, Labels, draw
@@ -149,15 +150,15 @@ def simulate(
     check_engine(engine)
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     state = checked_state(system, state)
-    times = jnp.asarray(times, float)
+    times = jnp.asarray(floats("times", times), float)
     if times.ndim != 1 or times.size < 2:
         raise ValueError(f"times has shape {times.shape}; allowed: (2,) or longer")
     if not isinstance(times, jax.core.Tracer) and not np.all(np.diff(times) > 0):
         raise ValueError("times do not ascend; allowed: ascending times, s")
-    rtol = jnp.asarray(rtol, float)
+    rtol = floats("rtol", rtol)
     sampled = engine_of(system, engine).sampled(system, state, times, rtol)
     found = Trajectory(times, *sampled, labels=system.labels)
-    raise_if_empty("simulate", throw, found.result, found.states[1:])
+    raise_if_empty("simulate", throw, found.result, on_host(found.states)[1:])
     return found
 
 

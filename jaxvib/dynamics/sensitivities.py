@@ -2,7 +2,10 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.custom_derivatives import SymbolicZero
+
+from .._arrays import frozen, library_of, on_host
 
 # Sensitivities that are carried beside one state. From about so many on, carrying only what
 # is asked for is faster than a whole basis.
@@ -24,15 +27,17 @@ def basis_of(state, parameters, d_state, d_parameters):
         return None, None
     rows, weights, first = [], [], 0
     for i, (leaf, change) in enumerate(zip(leaves, changes, strict=True)):
-        row = jnp.zeros((count, leaf.size))
+        row = np.zeros((count, leaf.size))
         if not is_zero(change):
-            scale = jnp.ones(leaf.size)
+            known = on_host(leaf)  # numpy's rows of what is known, without a program
+            xp, scale = library_of(known), np.ones(leaf.size)
             if i >= len(jax.tree.leaves(state)):
-                size = jax.lax.stop_gradient(jnp.abs(leaf).reshape(-1))
-                scale = jnp.where(size > 0, size, 1.0)
-            row = row.at[first : first + leaf.size].set(jnp.diag(scale))
+                size = frozen(xp.abs(known).reshape(-1))
+                scale = xp.where(size > 0, size, 1.0)
+            last = first + leaf.size
+            row = xp.concatenate([row[:first], xp.diag(scale), row[last:]])
             weights.append(change.reshape(-1) / scale)
-            first += leaf.size
+            first = last
         rows.append(row.reshape(count, *leaf.shape))
     return jax.tree.unflatten(tree, rows), jnp.concatenate(weights)
 

@@ -16,6 +16,7 @@ import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 # Whose functions and classes stay what they are as long as the versions do.
@@ -136,6 +137,9 @@ class _Describer(pickle.Pickler):
             if not _is_known(obj.__name__):
                 self.unseen.append(obj)
             return str, (f"module {obj.__name__}",)
+        if isinstance(obj, jax.core.Tracer):
+            self.unseen.append(obj)
+            return str, ("a number that is traced",)
         if isinstance(obj, types.CodeType):
             return tuple, (_parts_of_code(obj),)
         if isinstance(obj, types.FunctionType) and not _has_a_name(obj):

@@ -196,6 +196,8 @@ def _printed(flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]) -> Traced:
         return Traced(None, results, "it takes no arrays")
     if not closed.jaxpr.outvars:
         return Traced(None, results, "it returns no arrays")
+    if any(isinstance(number, jax.core.Tracer) for number in closed.consts):
+        return Traced(None, results, "it encloses numbers that are traced")
     length = estimated_length(closed)
     if length > _LONGEST:  # told before minutes are spent on writing it down
         return Traced(None, results, f"it would be some {length} instructions long")

@@ -152,16 +152,14 @@ def unknown_orbits(system, number: int) -> PeriodicOrbit:
         "result": np.int32,
     }
 
-    one = PeriodicOrbit(**{
-        field.name: jnp.zeros(shapes.get(field.name, ()), types.get(field.name, float))
-        for field in dataclasses.fields(PeriodicOrbit) if "unit" in field.metadata
-    }, labels=system.labels)  # fmt: skip
+    def unknown(name: str):
+        kind = types.get(name, float)
+        nothing = np.nan if np.issubdtype(kind, np.inexact) else -1
+        return np.full((number, *shapes.get(name, ())), nothing, kind)
 
-    def unknown(leaf):
-        nothing = np.nan if np.issubdtype(leaf.dtype, np.inexact) else -1
-        return np.full((number, *leaf.shape), nothing, leaf.dtype)
-
-    return jax.tree.map(unknown, one)
+    fields = dataclasses.fields(PeriodicOrbit)
+    names = [field.name for field in fields if "unit" in field.metadata]
+    return _of_numpy(**{name: unknown(name) for name in names}, labels=system.labels)
 
 
 def orbit_of_shot(

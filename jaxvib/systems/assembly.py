@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._arrays import on_device
 from .._nearest import nearest, unknown_key
 from .freedoms import is_ground
 from .modules.module import ROTATION, Module, entries
@@ -97,7 +98,7 @@ class Assembled(Linear):
         """
         weights, place, coefficients, owners = self._squares(part)
         shape = (len(owners), len(self.names) + 1)
-        return weights, _scattered(place, coefficients, shape)[:, 1:], owners
+        return weights, on_device(_scattered(place, coefficients, shape)[:, 1:]), owners
 
     def sparse_strains(self) -> tuple | None:
         """Return `strain_rows` with the rows as a scipy sparse array."""
@@ -127,9 +128,9 @@ class Assembled(Linear):
                         coefficients.append(coefficient + 0 * weight)
         none = np.zeros(0, int)
         if not weights:
-            return jnp.zeros(0), (none, none), np.zeros(0), none
+            return on_device(np.zeros(0)), (none, none), np.zeros(0), none
         place = np.concatenate(rows), np.concatenate(columns)
-        whole = jnp.asarray(_join(weights)), place, _join(coefficients)
+        whole = on_device(_join(weights)), place, _join(coefficients)
         return *whole, np.concatenate(owners)
 
     def rotations(self) -> np.ndarray:
@@ -172,7 +173,7 @@ class Assembled(Linear):
     def _dense(self, part: str):
         size = len(self.names) + 1  # the ground is row and column 0, dropped at the end
         rows, columns, values = _triplets(_groups(self), part)
-        return _scattered((rows, columns), values, (size, size))[1:, 1:]
+        return on_device(_scattered((rows, columns), values, (size, size))[1:, 1:])
 
 
 def assemble(modules: Sequence[Module], fixed: Sequence[str] = ()) -> Assembled:
@@ -283,7 +284,7 @@ def _scattered(place, values, shape):
     if isinstance(values, np.ndarray):
         total = np.zeros(shape, values.dtype)
         np.add.at(total, place, values)
-        return jnp.asarray(total)
+        return total
     return jnp.zeros(shape, values.dtype).at[place].add(values)
 
 

@@ -4,6 +4,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float, Real
 
+from .._arrays import on_device, on_host
 from .._quantity import quantity
 from .assembly import Assembled, assemble
 from .contact import HertzContact
@@ -38,12 +39,13 @@ class Body(Printed):
 
     def module(self, carrier: str, name: str) -> TranslationTranslation:
         """Return the body on its spring and damper as a module on a carrier."""
+        mass, frequency, ratio = on_host((self.mass, self.frequency, self.damping_ratio))
         return TranslationTranslation(
             carrier,
             name,
-            mass=self.mass,
-            stiffness=self.mass * self.frequency**2,
-            damping=2 * self.damping_ratio * self.mass * self.frequency,
+            mass=mass,
+            stiffness=mass * frequency**2,
+            damping=2 * ratio * mass * frequency,
         )
 
 
@@ -105,7 +107,7 @@ class TwoBodyImpact(Mechanical, Linear):
 
     def rest(self) -> Float[Array, " 4"]:
         """Return the state at rest, the attached body at its gap."""
-        return self.gap * np.array([0.0, 1.0, 0.0, 0.0])
+        return on_device(on_host(self.gap) * np.array([0.0, 1.0, 0.0, 0.0]))
 
     def period(self) -> Float[Array, ""]:
         """Return the period of the load, s, as `ImpactSystem.period` does."""

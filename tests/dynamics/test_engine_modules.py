@@ -167,6 +167,26 @@ def test_a_field_that_takes_another_constant_is_another_field(monkeypatch):
         np.testing.assert_allclose(orbit.state, [far, 0.0], atol=1e-8)
 
 
+@pytest.mark.parametrize("engine", ["diffrax", "stepping"])
+def test_a_field_may_enclose_what_is_traced(engine):
+    """X = cos(sqrt(k) t) from x = 1 at rest."""
+
+    def end(k):
+        pulled = jv.forced_system(
+            lambda t, x, p: [x[1], -k * x[0]],
+            parameters={"mass": 1.0},
+            period=2 * np.pi,
+            dimension=2,
+        )
+        return jv.flow(pulled, [1.0, 0.0], 0.0, 1.0, engine=engine)[0]
+
+    stiffness = np.array([2.0, 3.0])
+    expected = np.cos(np.sqrt(stiffness))
+    for k, known in zip(stiffness, expected, strict=True):
+        np.testing.assert_allclose(jax.jit(end)(k), known, rtol=1e-8)
+    np.testing.assert_allclose(jax.vmap(end)(stiffness), expected, rtol=1e-8)
+
+
 class Overtones(eqx.Module):
     """A load of one's own: sines of equal height, of the given orders."""
 
