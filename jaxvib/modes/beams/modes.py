@@ -209,19 +209,22 @@ def _largest(system, roots, vectors):
     first = 4 + len(system.turns)
 
     def of_one(root, vector):
-        along = jax.vmap(lambda x: deflection(system, root, vector, x)[0])(grid)
-        x = jax.lax.stop_gradient(grid[jnp.argmax(jnp.abs(along))])
+        still = jax.lax.stop_gradient((system, root, vector))
+        along = jax.vmap(lambda x: deflection(*still, x)[0])(grid)
+        x = grid[jnp.argmax(jnp.abs(along))]
         low, high = jnp.maximum(x - step, 0.0), jnp.minimum(x + step, 1.0)
-        for repeat in range(6):
-            v, v1, v2 = deflection(system, root, vector, x)
+
+        def nearer(mode, x):
+            v, v1, v2 = deflection(*mode, x)
             slope = (jnp.conj(v) * v1).real
             bend = jnp.abs(v1) ** 2 + (jnp.conj(v) * v2).real
             bend = jnp.where(bend < 0, bend, -(jnp.abs(v) ** 2) / step**2)
-            x = jnp.clip(x - slope / jax.lax.stop_gradient(bend), low, high)
-            if repeat < 5:
-                # the last step alone is differentiated: it carries how the place moves,
-                # and with it the phase there
-                x = jax.lax.stop_gradient(x)
+            return jnp.clip(x - slope / jax.lax.stop_gradient(bend), low, high)
+
+        x = jax.lax.fori_loop(0, 5, lambda _, x: nearer(still, x), x)
+        # the last step alone is differentiated: it carries how the place moves, and with
+        # it the phase there
+        x = nearer((system, root, vector), x)
         largest = deflection(system, root, vector, x)[0]
         motions = vector[first:]
         if not motions.shape[0]:

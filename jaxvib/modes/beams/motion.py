@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 from ...systems.beam import BeamWithBodies
 from .characteristic import equilibrated, matrix, mixing
 from .modes import beam_eigenvalues, deflection
-from .response import applied_force, beam_response
+from .response import applied_force, response_to_row
 
 
 @mixing
@@ -66,22 +66,33 @@ def beam_motion(
         value = complex(modes.values[int(jnp.argmax(many))])
         raise ValueError(f"eigenvalue {value:.6g} rad/s is repeated; allowed: single ones")
     points = jnp.asarray(at, float) / scaled.length
-    roots = modes.values * scaled.time
-    # the idle link at the force moves with the beam, and holds nothing
-    vectors = modes.vectors
-    if force_on is None:
-        vectors = jnp.insert(vectors, row, 0.0, axis=1)
     flexibility = scaled.length**3 / system.beam.bending_stiffness
+    moved = _sum_of_modes(
+        scaled, row, points, flexibility, modes.values, modes.vectors, (times, force)
+    )
+    return moved[:, : points.size], moved[:, points.size :]
+
+
+@jax.jit
+def _sum_of_modes(scaled, row, points, flexibility, values, vectors, pushed):
+    """Return the motions (time, points and bodies) that a force in a row of M causes.
+
+    `pushed`: the times and the force at them.
+    """
+    times, force = pushed
+    roots = values * scaled.time
+    if vectors.shape[1] < scaled.size:
+        # the idle link at the force moves with the beam, and holds nothing
+        links = 4 + len(scaled.turns)
+        vectors = jnp.insert(vectors, links - 1, 0.0, axis=1)
     residues = flexibility / scaled.time * _residues(scaled, roots, vectors, row, points)
     # real values stand for themselves, others for a pair
     weight = jnp.where(jnp.abs(roots.imag) > 1e-12 * jnp.abs(roots), 2.0, 1.0)
     residues = weight[:, None] * residues
-    static = jnp.concatenate(
-        beam_response(system, [0.0], force_at=force_at, force_on=force_on, at=at), axis=1
-    )
-    rest = (static + jnp.sum(residues / modes.values[:, None], axis=0)).real
-    moved = (_driven(modes.values, times, force) @ residues).real + force[:, None] * rest
-    return moved[:, : points.size], moved[:, points.size :]
+    still = response_to_row(scaled, row, points, flexibility, jnp.zeros(1))
+    static = jnp.concatenate(still, axis=1)
+    rest = (static + jnp.sum(residues / values[:, None], axis=0)).real
+    return (_driven(values, times, force) @ residues).real + force[:, None] * rest
 
 
 def _residues(scaled, roots, vectors, row, points):

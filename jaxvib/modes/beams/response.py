@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Complex
 
 from ...systems.beam import BeamWithBodies
-from .characteristic import dimensionless, equilibrated, matrix, mixing
+from .characteristic import Dimensionless, dimensionless, equilibrated, matrix, mixing
 from .modes import deflection
 
 
@@ -36,6 +36,18 @@ def beam_response(
     scaled, row = applied_force(system, force_at, force_on)
     points = jnp.asarray(at, float) / scaled.length
     flexibility = scaled.length**3 / system.beam.bending_stiffness
+    frequencies = jnp.asarray(frequencies, float)
+    return response_to_row(scaled, row, points, flexibility, frequencies)
+
+
+@jax.jit
+def response_to_row(scaled: Dimensionless, row, points, flexibility, frequencies):
+    """Return what a unit force in a row of M moves: points of the beam, and the bodies.
+
+    **Arguments:** `row`: its number; `points`, in units of the beam's length;
+    `flexibility` (m/N): displacement by force in the beam's own units; `frequencies`
+    (rad/s). **Returns:** as `beam_response`.
+    """
     first = 4 + len(scaled.turns)
 
     def of_one(frequency):
@@ -46,7 +58,7 @@ def beam_response(
         moved = jax.vmap(lambda x: deflection(scaled, eigenvalue, unknowns, x)[0])(points)
         return flexibility * moved, flexibility * unknowns[first:]
 
-    return jax.vmap(of_one)(jnp.asarray(frequencies, float))
+    return jax.vmap(of_one)(frequencies)
 
 
 def applied_force(system: BeamWithBodies, force_at, force_on):

@@ -123,11 +123,12 @@ def vectors(system: Dimensionless, roots):
 
 def clusters(roots, errors):
     """Return lists of positions of roots that their errors cannot tell apart."""
+    apart = np.abs(roots[:, None] - roots)
+    near = (apart <= 30 * np.maximum(errors[:, None], errors)).tolist()
     groups: list[list[int]] = []
-    for i in np.argsort(np.abs(roots), kind="stable"):
+    for i in np.argsort(np.abs(roots), kind="stable").tolist():
         for group in groups:
-            apart = np.abs(roots[i] - roots[group])
-            if np.any(apart <= 30 * np.maximum(errors[i], errors[group])):
+            if any(near[i][j] for j in group):
                 group.append(i)
                 break
         else:

@@ -4,6 +4,7 @@ Hermite cubics and integrated Legendre polynomials on elements that end at each 
 shares no code and no formula with jaxvib.
 """
 
+import functools
 import itertools
 
 import numpy as np
@@ -20,14 +21,21 @@ def _shape_functions(degree):
     return series
 
 
-def _element(degree, length):
-    """Return an element's mass and stiffness matrices, mass and E J of 1."""
+@functools.cache
+def _at_nodes(degree):
+    """Return weights, shape functions and their second derivatives on [-1, 1]."""
     nodes, weights = legendre.leggauss(degree + 2)
-    scale = np.ones(degree + 1)
-    scale[[1, 3]] = length / 2  # slopes in x, not in the element's own coordinate
     series = _shape_functions(degree)
     values = np.array([legendre.legval(nodes, s) for s in series])
     bends = np.array([legendre.legval(nodes, legendre.legder(s, 2)) for s in series])
+    return weights, values, bends
+
+
+def _element(degree, length):
+    """Return an element's mass and stiffness matrices, mass and E J of 1."""
+    weights, values, bends = _at_nodes(degree)
+    scale = np.ones(degree + 1)
+    scale[[1, 3]] = length / 2  # slopes in x, not in the element's own coordinate
     values, bends = values * scale[:, None], bends * scale[:, None] * (2 / length) ** 2
     weights = weights * length / 2
     return (values * weights) @ values.T, (bends * weights) @ bends.T
