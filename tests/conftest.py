@@ -1,8 +1,42 @@
 """How the whole suite runs: strict types and ranks, no deadline, the same examples."""
 
+import inspect
 import os
 import tempfile
 from pathlib import Path
+
+import jaxtyping
+
+_with_shapes = jaxtyping.jaxtyped
+
+
+def _checked(*, typechecker):
+    """Decorate with what checks the types that a function says.
+
+    Shapes of a call are told apart from those of the call that it stands in, which takes
+    longer than most functions do: those that say none go by the typechecker alone, and
+    those that say nothing have nothing to be checked.
+    """
+
+    def decorate(thing):
+        if not inspect.isfunction(thing):
+            return _with_shapes(thing, typechecker=typechecker)
+        said = thing.__annotations__.values()
+        if any(map(_may_say_shapes, said)):
+            return _with_shapes(thing, typechecker=typechecker)
+        return typechecker(thing) if said else thing
+
+    return decorate
+
+
+def _may_say_shapes(annotation) -> bool:
+    if isinstance(annotation, str):  # of what stands further below
+        return "[" in annotation
+    return "jaxtyping" in repr(annotation)
+
+
+# By this name the modules of --jaxtyping-packages find it.
+jaxtyping.jaxtyped = _checked
 
 # Most of a test's time is the compiler's. What one worker or process has compiled serves
 # all others of the run; a folder that is given lasts from run to run.

@@ -5,7 +5,7 @@ import functools
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -169,6 +169,7 @@ def kernel(function: Callable) -> Kernel:
     return Kernel(function)
 
 
+@runtime_checkable
 class Kept(Protocol):
     """Where it is kept what a function prints for arguments, a pytree of shapes."""
 

@@ -1,6 +1,7 @@
 """Systems of samples, one by one or as one pytree, and many results as one."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import jax
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from ...systems import replace
 
 
-def systems(system, samples: Mapping[str, np.ndarray]) -> Iterator:
+def systems(system, samples: Mapping[str, np.ndarray]) -> Iterator[Any]:
     """Yield the system of each sample, or the system alone."""
     if not samples:
         yield system
