@@ -1,7 +1,5 @@
 """The history of a design: what was tried, step by step, and what came out."""
 
-from typing import TYPE_CHECKING
-
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -11,11 +9,9 @@ from jaxtyping import Array, Float, Int
 from .._quantity import reported
 from .._shown import Shown
 from ..ensemble import reason
+from .evaluation import Evaluation
 from .problem import Problem, slopes_of_objective
 from .smoothness import Notice, notice
-
-if TYPE_CHECKING:
-    from .evaluation import Evaluation
 
 _ACTIVE = 1e-5  # part of its scale within which a bound or a limit holds
 
@@ -81,7 +77,7 @@ class Design(Shown):
 
 
 def design_of(
-    problem: Problem, histories: list[list["Evaluation"]], ends: list[int], codes: list[int]
+    problem: Problem, histories: list[list[Evaluation]], ends: list[int], codes: list[int]
 ) -> Design:
     """Return the design of the best of several histories, which end at given steps."""
     form = problem.form
