@@ -34,7 +34,7 @@ def moving_results(jaxpr, moving) -> list[bool]:
     """Return which results move at most, where some of the arguments do."""
     known = dict(zip(jaxpr.invars, moving, strict=True))
 
-    def read(variable) -> bool:
+    def read(variable):
         return not isinstance(variable, core.Literal) and known.get(variable, False)
 
     for equation in jaxpr.eqns:

@@ -91,7 +91,7 @@ class Printer:
         """Write down a jaxpr and return its results."""
         environment: dict[Any, np.ndarray] = {}
 
-        def read(variable) -> np.ndarray:
+        def read(variable):
             if isinstance(variable, core.Literal):
                 return self.array(np.asarray(variable.val, variable.aval.dtype))
             return environment[variable]
