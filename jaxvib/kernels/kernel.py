@@ -292,13 +292,14 @@ class _Form:
         whole = -(-lanes // program.width) * program.width
         if lanes > MANY:
             self.optimise()
-        turned = [_padded(jnp.moveaxis(array, 0, -1), whole) for array in arrays]
+        turned = [_filled(_turned(array, 1), whole) for array in arrays]
         shapes = tuple(
             jax.ShapeDtypeStruct((*shape, whole), kind)
             for shape, kind in program.signature.outputs
         )
         results = jax.ffi.ffi_call(self._target, shapes)(*turned)
-        return tuple(jnp.moveaxis(result, -1, 0)[:lanes] for result in results)
+        turned = (_turned(result, -1) for result in results)
+        return tuple(jax.lax.slice_in_dim(result, 0, lanes) for result in turned)
 
     @functools.cached_property
     def _target(self) -> str:
@@ -402,15 +403,32 @@ def _lanes_first(array: np.ndarray) -> np.ndarray:
     return array.transpose(-1, *range(array.ndim - 1))
 
 
-def _padded(array, lanes: int):
+def _padded(array: np.ndarray, lanes: int) -> np.ndarray:
     """Return an array with its last lane repeated up to a number of lanes."""
     more = lanes - array.shape[-1]
     if not more:
         return array
-    if array.shape[-1] == 1 and not isinstance(array, jax.Array):
+    if array.shape[-1] == 1:
         return array.repeat(lanes, -1)
-    library = jnp if isinstance(array, jax.Array) else np
-    return library.concatenate([array, library.repeat(array[..., -1:], more, -1)], -1)
+    return np.concatenate([array, np.repeat(array[..., -1:], more, -1)], -1)
+
+
+# The same for JAX's arrays, an operation each: numpy's functions are programs to JAX.
+
+
+def _turned(array, steps: int):
+    """Return an array with its axes turned round by so many."""
+    axes = range(array.ndim)
+    return jax.lax.transpose(array, [(axis + steps) % array.ndim for axis in axes])
+
+
+def _filled(array, lanes: int):
+    more, last = lanes - array.shape[-1], array.ndim - 1
+    if not more:
+        return array
+    one = jax.lax.slice_in_dim(array, -1, None, axis=last)
+    repeated = jax.lax.broadcast_in_dim(one, (*array.shape[:-1], more), range(array.ndim))
+    return jax.lax.concatenate([array, repeated], last)
 
 
 def _no_change(value):
