@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
-from .._arrays import frozen, library_of, on_host
+from .._arrays import frozen, library_of, on_device, on_host
 
 # Sensitivities that are carried beside one state. From about so many on, carrying only what
 # is asked for is faster than a whole basis.
@@ -38,7 +38,7 @@ def basis_of(state, parameters, d_state, d_parameters):
             row = xp.concatenate([row[:first], xp.diag(scale), row[last:]])
             weights.append(change.reshape(-1) / scale)
             first = last
-        rows.append(row.reshape(count, *leaf.shape))
+        rows.append(on_device(row.reshape(count, *leaf.shape)))
     return jax.tree.unflatten(tree, rows), jnp.concatenate(weights)
 
 
