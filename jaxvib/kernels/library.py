@@ -41,6 +41,10 @@ class _Kept:
         self._name, self._parts = name, parts
         self._description: Description | None = None
 
+    def __reduce__(self):
+        # What was taken stays: another process has globals of its own.
+        return _Kept, (self._name, self._parts)
+
     def holds(self) -> bool:
         """Return whether what was traced last is what would be traced now."""
         if self._description is None:

@@ -1,5 +1,7 @@
 """Checked against: the same function traced anew, to the bit."""
 
+import threading
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -204,6 +206,16 @@ def test_another_class_of_somebody_s_is_another_one(stage, turns, old, new):
     for each in (one, other):
         library_kernel(stage, each).map(LANES)
     assert len(turns) == 2
+
+
+def test_a_kernel_goes_to_another_process_without_what_it_took_here(stage):
+    cloudpickle = pytest.importorskip("cloudpickle")  # as Dask sends functions
+    field = written("def f(x):\n    return wide * x", wide=threading.Lock())
+    kernel = library_kernel(pull, field)
+    np.testing.assert_array_equal(kernel.map(LANES), -3.0 * LANES)
+    field.__globals__.clear()
+    sent = cloudpickle.loads(cloudpickle.dumps(kernel))
+    np.testing.assert_array_equal(sent.map(LANES), -3.0 * LANES)
 
 
 def test_nothing_is_kept_of_what_may_change_unseen(stage, turns):
