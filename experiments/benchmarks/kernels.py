@@ -1,17 +1,17 @@
-"""The same motions by XLA and by kernels: first call, rate, difference.
+"""The same motions as one kernel and inside XLA's programs: first call, rate, difference.
 
     python -m experiments.benchmarks.kernels [--lanes 8192] [--only NAME ...]
 
 Each program is one lane over one period of its load: the two bodies from event to event
 (the end; what was watched; the monodromy with it), between hard stops over three periods,
-by steps, by diffrax, and Duffing's oscillator by diffrax. By XLA it runs in `map_samples`,
-where what goes from event to event is a kernel inside XLA's program; by LLVM alone it runs
-in `Kernel.map`, both in this process, in order of cost, on all cores. The first call is
-processor seconds of tracing, compilation and 64 lanes, nothing cached; "second process" is
-that of a fresh process that finds the machine code of the first one. Rates are processor
-microseconds a lane and period, the least of the repeats; "alone" is one lane in one call.
-Errors are those of states in the end, of two bodies with Hertz's law, in the largest
-displacement and speed of all, to `tests.independent` at 1e-13. Writes
+by steps, by diffrax, and Duffing's oscillator by diffrax. As one kernel it runs in
+`Kernel.map`; "in XLA" in `map_samples` of the function, where the motion alone is a kernel
+and what is around it XLA's; both in this process, in order of cost, on all cores. The first
+call is processor seconds of tracing, compilation and 64 lanes, nothing cached; "second
+process" is that of a fresh process that finds the machine code of the first one. Rates are
+processor microseconds a lane and period, the least of the repeats; "alone" is one lane in
+one call. Errors are those of states in the end, of two bodies with Hertz's law, in the
+largest displacement and speed of all, to `tests.independent` at 1e-13. Writes
 `kernels-<device>-<cores>.json`.
 """
 
@@ -114,7 +114,7 @@ def measure(name: str, number: int, repeats: int) -> dict:
     lanes = loads(number)
     few = tuple(values[:64] for values in lanes)
 
-    def by_xla(lanes):
+    def inside_xla(lanes):
         return jv.map_samples(mapped, lanes)
 
     def mapped(lane):
@@ -122,13 +122,13 @@ def measure(name: str, number: int, repeats: int) -> dict:
 
     compiled = jv.kernel(function)
     _, first = timed(lambda: compiled.map(*few))
-    _, first_by_xla = timed(by_xla, few)
-    by_xla(lanes)  # another width may be another compilation
+    _, first_inside_xla = timed(inside_xla, few)
+    inside_xla(lanes)  # another width may be another compilation
     ours, theirs = [], []
     for _ in range(repeats):
         found, seconds = timed(lambda: compiled.map(*lanes))
         ours.append(seconds)
-        wanted, seconds = timed(by_xla, lanes)
+        wanted, seconds = timed(inside_xla, lanes)
         theirs.append(seconds)
     each, one = 1e6 / number / periods, tuple(values[:1] for values in lanes)
     alone = jax.jit(jax.vmap(function))
@@ -138,14 +138,14 @@ def measure(name: str, number: int, repeats: int) -> dict:
     return {
         "program": name,
         "first call, kernel (s)": first,
-        "first call, XLA (s)": first_by_xla,
+        "first call, in XLA (s)": first_inside_xla,
         "second process, kernel (s)": second_process(name),
         "kernel (us)": min(ours) * each,
-        "XLA (us)": min(theirs) * each,
+        "in XLA (us)": min(theirs) * each,
         "kernel, alone (us)": repeated(lambda: compiled.map(*one, threads=1)) / periods,
-        "XLA, alone (us)": repeated(lambda: alone(*one)) / periods,
+        "in XLA, alone (us)": repeated(lambda: alone(*one)) / periods,
         "errors, kernel (median, largest)": errors(name, found),
-        "errors, XLA (median, largest)": errors(name, wanted),
+        "errors, in XLA (median, largest)": errors(name, wanted),
         "median difference": float(np.median(apart)),
         "largest difference": float(apart.max()),
     }

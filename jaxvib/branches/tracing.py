@@ -153,22 +153,19 @@ class _Evaluated(NamedTuple):
 
 def _evaluated(frame: Frame, branches, limits: Limits, watch: Watch) -> list[_Evaluated]:
     """Return branches of points, every one evaluated."""
-    owners = np.repeat(np.arange(len(branches)), [len(points) for points in branches])
+    sizes = [len(points) for points in branches]
+    owners, ends = np.repeat(np.arange(len(branches)), sizes), np.cumsum(sizes)
+    parts = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
     problems = jax.tree.map(lambda leaf: leaf[owners], frame.problems)
     x = np.array([point.x for points in branches for point in points])
     found, _, every = map_samples(frame.evaluator(), (problems, x))
     # The bounds come back from scaled coordinates with the rounding of a division.
     for bound in limits.bounds[0]:
         found[x[:, -1] == bound] = bound * (frame.problems.units[0, -1])
-    orbits = [
-        jax.tree.map(lambda leaf, b=b: leaf[owners == b], every)
-        for b in range(len(branches))
-    ]
+    orbits = [jax.tree.map(lambda leaf, part=part: leaf[part], every) for part in parts]
     crossings = crossings_along(frame, branches, orbits, watch.events)
-    return [
-        _Evaluated(branches[b], found[owners == b], orbits[b], crossings[b])
-        for b in range(len(branches))
-    ]
+    values = [found[part] for part in parts]
+    return list(map(_Evaluated, branches, values, orbits, crossings))
 
 
 def _refined(frame: Frame, b: int, seen: _Evaluated, start: int, limits, watch):
