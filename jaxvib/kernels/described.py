@@ -2,16 +2,18 @@
 
 Functions and classes of this library, and of those below it, are known by their names.
 A function of somebody else's is known by what it is made of: its code, what it encloses,
-its defaults, and what it takes from its module; a class by its fields, its methods and the
-classes below it. Where that ends at something whose code may change unseen, such as
-another module, nothing is told.
+its defaults, and what it takes from its module and from those that it names; a class by its
+fields, its methods and the classes below it; an object by its class and its fields. Where
+that ends at something whose code may change unseen, such as C, nothing is told.
 """
 
 import dataclasses
+import dis
 import hashlib
 import inspect
 import io
 import pickle
+import sys
 import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -41,27 +43,31 @@ _KNOWN = (
 class Description(NamedTuple):
     """What tells a pytree from others, `None` where its code may change unseen.
 
-    `taken`: what the functions in it take from around them just now.
+    `taken`: what the functions in it take from around them just now; `changing`: others'
+    objects and classes in it, and the state of each.
     """
 
     told: bytes | None
     taken: list["Taken"]
+    changing: list[tuple[Any, "_State"]]
 
     def holds(self) -> bool:
         """Return whether all that was taken is still what it was."""
-        return all(taken.is_the_same() for taken in self.taken)
+        return all(taken.is_the_same() for taken in self.taken) and all(
+            state.is_of(what) for what, state in self.changing
+        )
 
 
 class Taken(NamedTuple):
     """A global or an enclosed variable that a function takes: where, and what it was.
 
-    `told`: of what can change without being another object; `None` of numbers, functions.
+    `state`: of what can change without being another object; `None` of numbers, functions.
     """
 
     where: dict[str, Any] | types.CellType
     name: str
     value: Any
-    told: bytes | None
+    state: "_State | None"
 
     def is_the_same(self) -> bool:
         """Return whether the function would take the same now."""
@@ -71,11 +77,66 @@ class Taken(NamedTuple):
             value = self.where.cell_contents
         if value is not self.value:
             return False
-        return self.told is None or self.told == _Describer.of(value).told
+        return self.state is None or self.state.is_of(value)
+
+
+class _State(NamedTuple):
+    """What an object holds just now: what changes in place, and the rest by identity."""
+
+    changing: bytes
+    fixed: list[Any]
+
+    @classmethod
+    def of(cls, what: Any) -> "_State":
+        """Return the state of a container, an object or a class."""
+        if isinstance(what, type):
+            what = {name: each for name, each in vars(what).items() if name not in _ABOUT}
+        buffer = io.BytesIO()
+        pickler = _StatePickler(buffer)
+        try:
+            pickler.dump(what)
+        except Exception:  # it holds a lock, a file: no more than which they are
+            return cls(b"", list(getattr(what, "__dict__", {}).values()))
+        return cls(buffer.getvalue(), pickler.fixed)
+
+    def is_of(self, what: Any) -> bool:
+        """Return whether an object is still in this state."""
+        now = _State.of(what)
+        return (
+            now.changing == self.changing
+            and len(now.fixed) == len(self.fixed)
+            and all(new is old for new, old in zip(now.fixed, self.fixed, strict=True))
+        )
+
+
+class _StatePickler(pickle.Pickler):
+    """Pickles what changes in place; what is replaced, or told of apart, is `fixed`."""
+
+    def __init__(self, buffer):
+        super().__init__(buffer)
+        self.fixed: list[Any] = []
+
+    def persistent_id(self, obj):
+        if not isinstance(obj, _FIXED):
+            return None
+        self.fixed.append(obj)
+        return len(self.fixed)
 
 
 _NOTHING = object()
 _CHANGEABLE = list | dict | set | bytearray | np.ndarray
+_FIXED = (
+    type
+    | types.FunctionType
+    | types.BuiltinFunctionType
+    | types.ModuleType
+    | types.MemberDescriptorType
+    | types.GetSetDescriptorType
+    | property
+    | staticmethod
+    | classmethod
+    | jax.Array
+)
 
 
 def described(what: Any) -> Description:
@@ -107,38 +168,47 @@ class _Packer(pickle.Pickler):
         return NotImplemented
 
 
+class _Met(NamedTuple):
+    """What is met on the way: taken by functions, able to change, changing unseen."""
+
+    taken: list[Taken]
+    changing: list[Any]
+    unseen: list[Any]
+
+
 class _Describer(pickle.Pickler):
     """Pickles others' functions as well, by what they are made of: to be compared alone.
 
-    `within`: functions that are being told already; `taken`: by all of them; `unseen`:
-    what has code that may change unseen.
+    `within`: functions that are being told already; `met`: what all of them hold.
     """
 
-    def __init__(self, buffer, within=(), taken=None, unseen=None):
+    def __init__(self, buffer, within=(), met: "_Met | None" = None):
         super().__init__(buffer)
-        self._within = within
-        self.taken: list[Taken] = [] if taken is None else taken
-        self.unseen: list[Any] = [] if unseen is None else unseen
+        self._within, self._met = within, met or _Met([], [], [])
 
     @classmethod
     def of(cls, what: Any) -> Description:
         """Return the description of a pytree."""
         buffer = io.BytesIO()
         describer = cls(buffer)
+        taken, changing, unseen = describer._met
         try:
             describer.dump(what)
         except Exception:  # whatever stops somebody's class from being pickled
-            return Description(None, describer.taken)
-        told = None if describer.unseen else buffer.getvalue()
-        return Description(told, describer.taken)
+            unseen.append(what)
+        states = [(each, _State.of(each)) for each in changing]
+        return Description(None if unseen else buffer.getvalue(), taken, states)
 
     def reducer_override(self, obj):
+        own = obj if isinstance(obj, type) else type(obj)
+        if not _is_known(own.__module__):
+            self._met.changing.append(obj)
         if isinstance(obj, types.ModuleType):
             if not _is_known(obj.__name__):
-                self.unseen.append(obj)
+                self._met.unseen.append(obj)
             return str, (f"module {obj.__name__}",)
         if isinstance(obj, jax.core.Tracer):
-            self.unseen.append(obj)
+            self._met.unseen.append(obj)
             return str, ("a number that is traced",)
         if isinstance(obj, types.CodeType):
             return tuple, (_parts_of_code(obj),)
@@ -147,7 +217,7 @@ class _Describer(pickle.Pickler):
         if isinstance(obj, type) and not _is_known(obj.__module__):
             return tuple, (_parts_of_class(obj),)
         if isinstance(obj, types.BuiltinFunctionType) and not _is_known(obj.__module__):
-            self.unseen.append(obj)
+            self._met.unseen.append(obj)
             return str, (obj.__qualname__,)
         return NotImplemented
 
@@ -155,10 +225,10 @@ class _Describer(pickle.Pickler):
         if function in self._within:  # it calls itself
             return f"outer {self._within.index(function)}"
         buffer, within = io.BytesIO(), (*self._within, function)
-        inner = _Describer(buffer, within, self.taken, self.unseen)
+        inner = _Describer(buffer, within, self._met)
         taken = list(_taken_by(function))
-        self.taken += taken
-        names = [(each.name, each.value) for each in taken]
+        self._met.taken.extend(taken)
+        names = [(each.name, _told_apart(each.value)) for each in taken]
         defaults = function.__defaults__, function.__kwdefaults__
         inner.dump((function.__code__, defaults, names))
         return f"function {hashlib.sha256(buffer.getvalue()).hexdigest()}"
@@ -169,18 +239,31 @@ def _has_a_name(function: types.FunctionType) -> bool:
 
 
 def _taken_by(function: types.FunctionType) -> Iterator[Taken]:
-    """Yield what a function takes from around it: globals by their names, and cells."""
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    """Yield what a function takes from around it: cells, and globals by their names."""
+    code, around = function.__code__, function.__globals__
+    cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+    names = _names_in(code)
     places: list[tuple[Any, str, Any]] = [
         (cell, name, cell.cell_contents) for name, cell in cells
     ]
-    around = function.__globals__
-    names = sorted(_names_in(function.__code__) & around.keys())
-    places += [(around, name, around[name]) for name in names]
-    for where, name, value in places:
+    places += [(around, name, around[name]) for name in sorted(names & around.keys())]
+    imported = sorted(set(_imported_by(code)) & sys.modules.keys())
+    places += [(sys.modules, name, sys.modules[name]) for name in imported]
+    seen = set()
+    while places:
+        where, name, value = places.pop(0)
         changes = isinstance(value, _CHANGEABLE)
-        told = _Describer.of(value).told if changes else None
-        yield Taken(where, name, value, told)
+        yield Taken(where, name, value, _State.of(value) if changes else None)
+        if isinstance(value, types.ModuleType) and value.__name__ not in seen:
+            seen.add(value.__name__)
+            if not _is_known(value.__name__):
+                inside = vars(value)
+                places += [(inside, n, inside[n]) for n in sorted(names & inside.keys())]
+
+
+def _told_apart(value: Any) -> Any:
+    """Return what is told of a value: of a module its name, as what is taken follows."""
+    return value.__name__ if isinstance(value, types.ModuleType) else value
 
 
 def _parts_of_class(one: type) -> tuple:
@@ -230,10 +313,29 @@ def _function_in(member: Any) -> Any:
     return inspect.unwrap(member) if callable(member) else member
 
 
+def _codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
+    """Yield code and all code that is written in it."""
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from _codes_in(inner)
+
+
 def _names_in(code: types.CodeType) -> set[str]:
-    """Return the names that code may look up in its module."""
-    inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
-    return set(code.co_names).union(*map(_names_in, inner))
+    """Return the names that code may look up, those that it has as text among them."""
+    names: set[str] = set()
+    for each in _codes_in(code):
+        names.update(each.co_names)
+        names.update(name for name in each.co_consts if isinstance(name, str))
+    return names
+
+
+def _imported_by(code: types.CodeType) -> Iterator[str]:
+    """Yield the names of the modules that code imports where it runs."""
+    for each in _codes_in(code):
+        for instruction in dis.get_instructions(each):
+            if instruction.opname == "IMPORT_NAME":
+                yield instruction.argval
 
 
 def _parts_of_code(code: types.CodeType) -> tuple:

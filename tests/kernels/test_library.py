@@ -1,6 +1,9 @@
 """Checked against: the same function traced anew, to the bit."""
 
+import sys
 import threading
+import time
+import types
 
 import equinox as eqx
 import jax
@@ -151,6 +154,103 @@ def test_a_function_that_takes_another_number_is_traced_anew(inner):
     check(4.0 * np.abs(LANES))
 
 
+class Held:
+    rate = 2.0
+
+    def field(self, x):
+        return self.rate * x
+
+
+class Slotted:
+    __slots__ = ("rate",)
+
+
+def holding(kind, **fields):
+    one = kind()
+    for name, value in fields.items():
+        setattr(one, name, value)
+    return one
+
+
+def with_an_object():
+    one = Held()
+    return written("def f(x):\n    return one.rate * x", one=one), one
+
+
+def with_a_method():
+    one = Held()
+    return one.field, one
+
+
+def with_slots():
+    one = holding(Slotted, rate=2.0)
+    return written("def f(x):\n    return one.rate * x", one=one), one
+
+
+def with_a_lock():
+    one = holding(Held, rate=2.0, lock=threading.Lock())
+    return written("def f(x):\n    return one.rate * x", one=one), one
+
+
+def with_a_class():
+    one = type("One", (), {"rate": 2.0})
+    return written("def f(x):\n    return one.rate * x", one=one), one
+
+
+def in_a_dictionary():
+    one = holding(Held, rate=2.0)
+    return written("def f(x):\n    return all['a'][0].rate * x", all={"a": [one]}), one
+
+
+def of_a_module():
+    one = holding(lambda: types.ModuleType("rates"), rate=2.0)
+    return written("def f(x):\n    return one.rate * x", one=one), one
+
+
+def of_a_module_s_module():
+    one = holding(lambda: types.ModuleType("rates"), rate=2.0)
+    outer = holding(lambda: types.ModuleType("outer"), inner=one)
+    return written("def f(x):\n    return outer.inner.rate * x", outer=outer), one
+
+
+def of_a_module_imported_inside():
+    one = holding(lambda: types.ModuleType("rates_inside"), rate=2.0)
+    sys.modules["rates_inside"] = one
+    return written("def f(x):\n    import rates_inside as r\n    return r.rate * x"), one
+
+
+def by_a_global_s_name():
+    function = written("def f(x):\n    return globals()['rate'] * x", rate=2.0)
+    return function, function.__globals__
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        with_an_object,
+        with_a_method,
+        with_slots,
+        with_a_lock,
+        with_a_class,
+        in_a_dictionary,
+        of_a_module,
+        of_a_module_s_module,
+        of_a_module_imported_inside,
+        by_a_global_s_name,
+    ],
+)
+def test_what_is_changed_in_place_is_traced_anew(made):
+    """The same kernel, as a system's is that lives while its field's numbers change."""
+    function, one = made()
+    kernel = library_kernel(lambda x: function(x), function)
+    np.testing.assert_array_equal(kernel.map(LANES), 2.0 * LANES)
+    if isinstance(one, dict):
+        one["rate"] = 5.0
+    else:
+        one.rate = 5.0
+    np.testing.assert_array_equal(kernel.map(LANES), 5.0 * LANES)
+
+
 LAW = """
 class Rubber(Module):
     stiffness: Array = field(converter=jnp.asarray, default=3.0)
@@ -219,7 +319,7 @@ def test_a_kernel_goes_to_another_process_without_what_it_took_here(stage):
 
 
 def test_nothing_is_kept_of_what_may_change_unseen(stage, turns):
-    function = written("def f(x):\n    return around.approx(x)", around=pytest)
+    function = written("def f(x):\n    return clock()", clock=time.monotonic)
     for _ in range(2):
         library_kernel(stage, function).map(LANES)
     assert len(turns) == 2
