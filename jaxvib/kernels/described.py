@@ -4,7 +4,8 @@ Functions and classes of this library, and of those below it, are known by their
 A function of somebody else's is known by what it is made of: its code, what it encloses,
 its defaults, and what it takes from its module and from those that it names; a class by its
 fields, its methods and the classes below it; an object by its class and its fields. Where
-that ends at something whose code may change unseen, such as C, nothing is told.
+that ends at something whose code may change unseen, such as C or another package that is
+installed, nothing is told.
 """
 
 import dataclasses
@@ -16,12 +17,15 @@ import pickle
 import sys
 import types
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import numpy as np
 
-# Whose functions and classes stay what they are as long as the versions do.
+from .held import PROTOCOL, State, Taken, reduced
+
+# Whose functions and classes stay what they are as long as the versions do, and what they
+# hold as well.
 _KNOWN = (
     "jaxvib",
     "jax",
@@ -44,99 +48,21 @@ class Description(NamedTuple):
     """What tells a pytree from others, `None` where its code may change unseen.
 
     `taken`: what the functions in it take from around them just now; `changing`: others'
-    objects and classes in it, and the state of each.
+    objects and classes in it, and the state of each; `whole`: whether these are all.
     """
 
     told: bytes | None
-    taken: list["Taken"]
-    changing: list[tuple[Any, "_State"]]
+    taken: list[Taken]
+    changing: list[tuple[Any, State]]
+    whole: bool
 
     def holds(self) -> bool:
-        """Return whether all that was taken is still what it was."""
-        return all(taken.is_the_same() for taken in self.taken) and all(
-            state.is_of(what) for what, state in self.changing
-        )
-
-
-class Taken(NamedTuple):
-    """A global or an enclosed variable that a function takes: where, and what it was.
-
-    `state`: of what can change without being another object; `None` of numbers, functions.
-    """
-
-    where: dict[str, Any] | types.CellType
-    name: str
-    value: Any
-    state: "_State | None"
-
-    def is_the_same(self) -> bool:
-        """Return whether the function would take the same now."""
-        if isinstance(self.where, dict):
-            value = self.where.get(self.name, _NOTHING)
-        else:
-            value = self.where.cell_contents
-        if value is not self.value:
-            return False
-        return self.state is None or self.state.is_of(value)
-
-
-class _State(NamedTuple):
-    """What an object holds just now: what changes in place, and the rest by identity."""
-
-    changing: bytes
-    fixed: list[Any]
-
-    @classmethod
-    def of(cls, what: Any) -> "_State":
-        """Return the state of a container, an object or a class."""
-        if isinstance(what, type):
-            what = {name: each for name, each in vars(what).items() if name not in _ABOUT}
-        buffer = io.BytesIO()
-        pickler = _StatePickler(buffer)
-        try:
-            pickler.dump(what)
-        except Exception:  # it holds a lock, a file: no more than which they are
-            return cls(b"", list(getattr(what, "__dict__", {}).values()))
-        return cls(buffer.getvalue(), pickler.fixed)
-
-    def is_of(self, what: Any) -> bool:
-        """Return whether an object is still in this state."""
-        now = _State.of(what)
+        """Return whether all that was taken is known to be what it was."""
         return (
-            now.changing == self.changing
-            and len(now.fixed) == len(self.fixed)
-            and all(new is old for new, old in zip(now.fixed, self.fixed, strict=True))
+            self.whole
+            and all(taken.is_the_same() for taken in self.taken)
+            and all(state.is_of(what) for what, state in self.changing)
         )
-
-
-class _StatePickler(pickle.Pickler):
-    """Pickles what changes in place; what is replaced, or told of apart, is `fixed`."""
-
-    def __init__(self, buffer):
-        super().__init__(buffer)
-        self.fixed: list[Any] = []
-
-    def persistent_id(self, obj):
-        if not isinstance(obj, _FIXED):
-            return None
-        self.fixed.append(obj)
-        return len(self.fixed)
-
-
-_NOTHING = object()
-_CHANGEABLE = list | dict | set | bytearray | np.ndarray
-_FIXED = (
-    type
-    | types.FunctionType
-    | types.BuiltinFunctionType
-    | types.ModuleType
-    | types.MemberDescriptorType
-    | types.GetSetDescriptorType
-    | property
-    | staticmethod
-    | classmethod
-    | jax.Array
-)
 
 
 def described(what: Any) -> Description:
@@ -156,6 +82,17 @@ def packed(what: Any) -> bytes | None:
 
 def _is_known(module) -> bool:
     return str(module).partition(".")[0] in _KNOWN
+
+
+def _stays(module) -> bool:
+    """Return whether a module's code stays, if not what it holds: Python's own as well."""
+    return _is_known(module) or str(module).partition(".")[0] in sys.stdlib_module_names
+
+
+def _is_installed(module) -> bool:
+    """Return whether a module is of a package that somebody has installed."""
+    file = getattr(sys.modules.get(str(module)), "__file__", None) or ""
+    return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
 class _Packer(pickle.Pickler):
@@ -179,11 +116,11 @@ class _Met(NamedTuple):
 class _Describer(pickle.Pickler):
     """Pickles others' functions as well, by what they are made of: to be compared alone.
 
-    `within`: functions that are being told already; `met`: what all of them hold.
+    `within`: functions and classes that are being told; `met`: what all of them hold.
     """
 
     def __init__(self, buffer, within=(), met: "_Met | None" = None):
-        super().__init__(buffer)
+        super().__init__(buffer, PROTOCOL)
         self._within, self._met = within, met or _Met([], [], [])
 
     @classmethod
@@ -192,16 +129,19 @@ class _Describer(pickle.Pickler):
         buffer = io.BytesIO()
         describer = cls(buffer)
         taken, changing, unseen = describer._met
+        whole = True
         try:
             describer.dump(what)
-        except Exception:  # whatever stops somebody's class from being pickled
-            unseen.append(what)
-        states = [(each, _State.of(each)) for each in changing]
-        return Description(None if unseen else buffer.getvalue(), taken, states)
+        except Exception:  # whatever somebody's class has thought of
+            whole = False
+        states = [(each, State.of(each)) for each in changing]
+        told = buffer.getvalue() if whole and not unseen else None
+        return Description(told, taken, states, whole)
 
     def reducer_override(self, obj):
-        own = obj if isinstance(obj, type) else type(obj)
-        if not _is_known(own.__module__):
+        if isinstance(obj, type):
+            return self._told_class(obj)
+        if not _is_known(type(obj).__module__):
             self._met.changing.append(obj)
         if isinstance(obj, types.ModuleType):
             if not _is_known(obj.__name__):
@@ -213,52 +153,71 @@ class _Describer(pickle.Pickler):
         if isinstance(obj, types.CodeType):
             return tuple, (_parts_of_code(obj),)
         if isinstance(obj, types.FunctionType) and not _has_a_name(obj):
-            return str, (self._told(obj),)
-        if isinstance(obj, type) and not _is_known(obj.__module__):
-            return tuple, (_parts_of_class(obj),)
+            return self._told_function(obj)
         if isinstance(obj, types.BuiltinFunctionType) and not _is_known(obj.__module__):
             self._met.unseen.append(obj)
             return str, (obj.__qualname__,)
-        return NotImplemented
+        if isinstance(obj, types.FunctionType | types.BuiltinFunctionType):
+            return NotImplemented  # by its name
+        try:
+            return reduced(obj)
+        except Exception:  # a lock, a file
+            self._met.unseen.append(obj)
+            return str, (type(obj).__qualname__,)
 
-    def _told(self, function: types.FunctionType) -> str:
-        if function in self._within:  # it calls itself
-            return f"outer {self._within.index(function)}"
-        buffer, within = io.BytesIO(), (*self._within, function)
-        inner = _Describer(buffer, within, self._met)
+    def _told_function(self, function: types.FunctionType) -> Any:
+        if function in self._within or _is_installed(function.__module__):
+            return self._named(function)
         taken = list(_taken_by(function))
         self._met.taken.extend(taken)
         names = [(each.name, _told_apart(each.value)) for each in taken]
         defaults = function.__defaults__, function.__kwdefaults__
-        inner.dump((function.__code__, defaults, names))
-        return f"function {hashlib.sha256(buffer.getvalue()).hexdigest()}"
+        return self._told_by(function, (function.__code__, defaults, names))
+
+    def _told_class(self, one: type) -> Any:
+        if _stays(one.__module__):
+            return NotImplemented  # by its name
+        if one in self._within or _is_installed(one.__module__):
+            return self._named(one)
+        self._met.changing.append(one)
+        return self._told_by(one, _parts_of_class(one))
+
+    def _named(self, what: Any) -> Any:
+        """Return the name of what is told already, or is another version's next time."""
+        if what in self._within:
+            return str, (f"outer {self._within.index(what)}",)
+        self._met.unseen.append(what)
+        return str, (what.__qualname__,)
+
+    def _told_by(self, what: Any, parts: Any) -> Any:
+        buffer = io.BytesIO()
+        _Describer(buffer, (*self._within, what), self._met).dump(parts)
+        return str, (f"{type(what)} {hashlib.sha256(buffer.getvalue()).hexdigest()}",)
 
 
 def _has_a_name(function: types.FunctionType) -> bool:
-    return _is_known(function.__module__) and "<" not in function.__qualname__
+    return _stays(function.__module__) and "<" not in function.__qualname__
 
 
 def _taken_by(function: types.FunctionType) -> Iterator[Taken]:
     """Yield what a function takes from around it: cells, and globals by their names."""
     code, around = function.__code__, function.__globals__
-    cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
     names = _names_in(code)
-    places: list[tuple[Any, str, Any]] = [
-        (cell, name, cell.cell_contents) for name, cell in cells
-    ]
-    places += [(around, name, around[name]) for name in sorted(names & around.keys())]
-    imported = sorted(set(_imported_by(code)) & sys.modules.keys())
-    places += [(sys.modules, name, sys.modules[name]) for name in imported]
+    cells = zip(function.__closure__ or (), code.co_freevars, strict=True)
+    places: list[tuple[Any, str]] = list(cells)
+    places += [(around, name) for name in sorted(names & around.keys())]
+    imported = set(_imported_by(code)) & sys.modules.keys()
+    places += [(sys.modules, name) for name in sorted(imported)]
     seen = set()
     while places:
-        where, name, value = places.pop(0)
-        changes = isinstance(value, _CHANGEABLE)
-        yield Taken(where, name, value, _State.of(value) if changes else None)
+        taken = Taken.now(*places.pop(0))
+        yield taken
+        value = taken.value
         if isinstance(value, types.ModuleType) and value.__name__ not in seen:
             seen.add(value.__name__)
             if not _is_known(value.__name__):
                 inside = vars(value)
-                places += [(inside, n, inside[n]) for n in sorted(names & inside.keys())]
+                places += [(inside, name) for name in sorted(names & inside.keys())]
 
 
 def _told_apart(value: Any) -> Any:

@@ -192,6 +192,37 @@ def with_a_lock():
     return written("def f(x):\n    return one.rate * x", one=one), one
 
 
+def with_an_object_beside_a_lock():
+    one = holding(Held, lock=threading.Lock())
+    one.within = holding(Held, rate=2.0, lock=threading.Lock())
+    return written("def f(x):\n    return one.within.rate * x", one=one), one.within
+
+
+def after_a_lock():
+    one = Held()
+    around = {"a_lock": threading.Lock(), "one": one}
+    return written("def f(x):\n    a_lock\n    return one.rate * x", **around), one
+
+
+def with_slots_and_a_lock():
+    class Both:
+        __slots__ = ("lock", "rate")
+
+    one = holding(Both, rate=2.0, lock=threading.Lock())
+    return written("def f(x):\n    return one.rate * x", one=one), one
+
+
+def with_a_class_that_names_itself():
+    one = type("One", (), {"rate": 2.0, "lock": threading.Lock()})
+    one.itself = one
+    return written("def f(x):\n    return one.itself.rate * x", one=one), one
+
+
+def of_python_s_own():
+    one = types.SimpleNamespace(rate=2.0)
+    return written("def f(x):\n    return one.rate * x", one=one), one
+
+
 def with_a_class():
     one = type("One", (), {"rate": 2.0})
     return written("def f(x):\n    return one.rate * x", one=one), one
@@ -231,6 +262,11 @@ def by_a_global_s_name():
         with_a_method,
         with_slots,
         with_a_lock,
+        with_an_object_beside_a_lock,
+        after_a_lock,
+        with_slots_and_a_lock,
+        with_a_class_that_names_itself,
+        of_python_s_own,
         with_a_class,
         in_a_dictionary,
         of_a_module,
@@ -318,8 +354,9 @@ def test_a_kernel_goes_to_another_process_without_what_it_took_here(stage):
     np.testing.assert_array_equal(sent.map(LANES), -3.0 * LANES)
 
 
-def test_nothing_is_kept_of_what_may_change_unseen(stage, turns):
-    function = written("def f(x):\n    return clock()", clock=time.monotonic)
+@pytest.mark.parametrize("called", [time.monotonic, pytest.approx])
+def test_nothing_is_kept_of_what_may_change_unseen(stage, turns, called):
+    function = written("def f(x):\n    return called()", called=called)
     for _ in range(2):
         library_kernel(stage, function).map(LANES)
     assert len(turns) == 2
