@@ -9,8 +9,10 @@ the steps that it takes by itself and in small ones. Every point is examined at 
 its multipliers. The first call's excess is compilation.
 With `--auto DIR` (or AUTO_DIR), where AUTO-07p has been built, it follows the first
 branch as well, with multipliers, on one thread, at meshes from coarse to fine; it prints
-eleven digits. Errors: of both folds, against 1.0492623992 and 1.0439137088. Writes
-`branches-<device>-<cores>.json`.
+eleven digits. Errors: of both folds, against 1.0492623992 and 1.0439137088; of 24 orbits
+of each branch, by how much they miss their start after a period, per largest displacement
+and velocity, as `tests.independent` and scipy follow them at 1e-13 (median, largest).
+Writes `branches-<device>-<cores>.json`.
 """
 
 import argparse
@@ -21,14 +23,17 @@ from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
+import scipy.integrate
 
 import jaxvib as jv
 from experiments.benchmarks.auto_branch import auto_rows
 from experiments.benchmarks.regime_map import machine
 from jaxvib.branches import ContinuationSettings
 from jaxvib.orbits import regimes
-from tests import systems_table
+from tests import independent, systems_table
 
+JUDGED = 24  # orbits of a branch whose error is told
+EXACT = {"rtol": 1e-13, "atol": 1e-15}
 FOLDS = np.array([1.0492623992, 1.0439137088])
 SOFT = jv.two_body_impact(contact=jv.HertzContact(systems_table.SOFT))
 START = np.array([0.0800211577, 0.2072153515, 0.7223403033, 0.3775679893])
@@ -81,8 +86,44 @@ def timed(function):
     return result, first, time.perf_counter() - begin, time.process_time() - cpu
 
 
-def row(name: str, branches, first: float, second: float, cpu: float) -> dict:
-    """Return a line of the table."""
+def after_a_period(force: float | None, value: float, start):
+    """Return the state after a period of the load, by others' integration.
+
+    `force`: the Duffing oscillator's, whose `value` is the frequency; None of the two
+    bodies, whose `value` is the load.
+    """
+    if force is None:
+        system = independent.TwoBody(
+            contact_stiffness=systems_table.SOFT,
+            load_amplitude=value,
+            load_frequency=float(SOFT.load.frequency),
+        )
+        return independent.motion(system, start, 0.0, system.period, rtol=1e-13).state
+
+    def field(t, x):
+        return [x[1], force * np.cos(value * t) - 0.04 * x[1] - x[0] - x[0] ** 3]
+
+    span = 0.0, 2 * np.pi / value
+    return scipy.integrate.solve_ivp(field, span, start, "DOP853", **EXACT).y[:, -1]
+
+
+def misses(branches, forces) -> list[float]:
+    """Return by how much orbits miss their start, the median and the most of them."""
+    owners = np.repeat(np.arange(len(branches)), [len(b.parameter) for b in branches])
+    values = np.concatenate([b.parameter for b in branches])
+    states = np.concatenate([b.orbits.state for b in branches])
+    half = states.shape[1] // 2
+    size = np.repeat([np.abs(states[:, :half]).max(), np.abs(states[:, half:]).max()], half)
+    apart = [
+        np.abs(after_a_period(forces[owners[i]], float(values[i]), states[i]) - states[i])
+        for i in np.linspace(0, len(values) - 1, JUDGED).astype(int)
+    ]
+    largest = (apart / size).max(axis=1)
+    return [float(np.median(largest)), float(largest.max())]
+
+
+def row(name: str, branches, forces, first: float, second: float, cpu: float) -> dict:
+    """Return a line of the table; `forces`: see `after_a_period`, of each branch."""
     points = sum(len(branch.parameter) for branch in branches)
     return {
         "branch": name,
@@ -92,6 +133,7 @@ def row(name: str, branches, first: float, second: float, cpu: float) -> dict:
         "second call, s": second,
         "points per second": points / second,
         "points per core-second": points / cpu,
+        "missed after a period (median, largest)": misses(branches, forces),
     }
 
 
@@ -109,18 +151,18 @@ def main() -> None:
     for segments in (1, 16):
         branch, *seconds = timed(lambda segments=segments: single(segments))
         found = np.array([float(point.parameter) for point in branch.bifurcations])
-        line = row(f"Duffing, {segments} segments", [branch], *seconds)
+        line = row(f"Duffing, {segments} segments", [branch], [0.015], *seconds)
         rows.append(line | {"error of the folds": float(np.abs(found - FOLDS).max())})
         print(rows[-1], flush=True)
     for name, step in {"its own steps": None, "steps of 1 N": 1.0}.items():
         branch, *seconds = timed(lambda step=step: two_bodies(step))
-        rows.append(row(f"two bodies, soft contact, {name}", [branch], *seconds))
+        rows.append(row(f"two bodies, soft contact, {name}", [branch], [None], *seconds))
         print(rows[-1], flush=True)
     forces = np.linspace(0.005, 0.03, chosen.many)
     samples = {"f": forces, "w": np.full(chosen.many, 1.0)}
     orbits = regimes(DUFFING, samples)
     branches, *seconds = timed(lambda: many(chosen.many, samples, orbits))
-    rows.append(row("Duffing, many loads at once", branches, *seconds))
+    rows.append(row("Duffing, many loads at once", branches, forces, *seconds))
     print(rows[-1], flush=True)
     name = f"branches-{about['device']}-{os.cpu_count()}.json"
     file = Path(__file__).with_name(name)
