@@ -280,7 +280,7 @@ def export(directory: Path, file: Path | None) -> None:
 def merge(directories: tuple[Path, ...], out: Path) -> None:
     """Merge studies of one config with different seeds into one."""
     _refuse_without_study(*directories)
-    from .studies.store.merging import merge as merged
+    from .studies.run.merging import merge as merged
 
     with _reading():
         for line in merged(directories, out):

@@ -1,12 +1,14 @@
 """Measures of periodic motions, and of the points where they change their kind."""
 
 import dataclasses
+import functools
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from .._nearest import unknown_key
 from ..branches import bifurcation_point, continue_orbit
 from ..dynamics.flow import flow
 from ..ensemble import Reason, reason
@@ -51,9 +53,8 @@ def _after_transient(system):
 
 
 def orbit_measure(
-    field: str, component: int = 0, *, periods: int = 1, rtol: float = 1e-8,
-    evidence: str = "checked",
-) -> Measure:  # fmt: skip
+    field: str, component: int = 0, *, periods: int = 1, rtol: float = 1e-8
+) -> Measure:
     """Return the measure of a field of the periodic motion.
 
     "amplitude" (m), "largest_multiplier", "max_contact_force" (N), "state" or
@@ -174,6 +175,10 @@ class BifurcationAnalysis:
     compiled = True
     start_compiled = False
 
+    def __post_init__(self):
+        if self.kind not in _SIDES:
+            raise ValueError(unknown_key("kind of bifurcation", self.kind, _SIDES))
+
     def start(self, system):
         """Return an orbit near the point, and its value of the parameter.
 
@@ -220,7 +225,8 @@ def bifurcation_measure(
     """Return the measure of the parameter at which a motion changes its kind.
 
     **Arguments:** `kind`: "fold", "period_doubling", "neimark_sacker" or "grazing";
-    `bounds`: of the parameter at `path`, between which a branch is searched.
+    `bounds`: of the parameter at `path`, between which a branch is searched. **Raises:**
+    `ValueError` for an unknown kind.
 
     >>> flip = jv.design.bifurcation_measure(
     ...     "fold", "load.amplitude", (100.0, 500.0), unit="N"
@@ -238,13 +244,24 @@ def _parameter(point):
 
 def _changes(kind: str, branch) -> np.ndarray:
     """Return between which neighbours of a branch a kind of change lies."""
+    return np.diff(_SIDES[kind](branch)) != 0
+
+
+def _outside(branch) -> np.ndarray:
     multipliers = np.asarray(branch.floquet_multipliers)
-    if kind == "grazing":
-        return np.diff(np.asarray(branch.contacts)) != 0
-    if kind == "neimark_sacker":
-        pair = np.abs(multipliers.imag) > 1e-8
-        outside = np.any(pair & (np.abs(multipliers) > 1), axis=1)
-        return np.diff(outside.astype(int)) != 0
-    sign = 1.0 if kind == "period_doubling" else -1.0
-    tests = np.prod(multipliers + sign, axis=1).real
-    return np.diff(np.sign(tests)) != 0
+    pair = np.abs(multipliers.imag) > 1e-8
+    return np.any(pair & (np.abs(multipliers) > 1), axis=1).astype(int)
+
+
+def _side_of(multiplier: float, branch) -> np.ndarray:
+    others = np.asarray(branch.floquet_multipliers) - multiplier
+    return np.sign(np.prod(others, axis=1).real)
+
+
+# what changes from one side of a bifurcation to the other, at each point of a branch
+_SIDES = {
+    "fold": functools.partial(_side_of, 1.0),
+    "period_doubling": functools.partial(_side_of, -1.0),
+    "neimark_sacker": _outside,
+    "grazing": lambda branch: np.asarray(branch.contacts),
+}

@@ -215,6 +215,10 @@ def test_modes_beyond_a_range_do_not_count():
         (lambda: packet_measure("lost", packet), "share = 'lost'"),
         (lambda: energy_share_measure("lost", RandomSplit(1.0)), "kind = 'lost'"),
         (lambda: orbit_measure("amplitud"), "did you mean 'amplitude'"),
+        (
+            lambda: bifurcation_measure("flip", "load.amplitude", (1.0, 2.0)),
+            "unknown kind of bifurcation 'flip'",
+        ),
         (lambda: over(flip, {"gap": [0.1], "load.phase": [0.0, 1.0]}), "lengths"),
         (lambda: Problem(chain, {"mass_factors": (0, 1)}, flip), "is an array"),
         (lambda: Problem(chain, {"mass_factors.24": (0, 1)}, flip), "is an array|unknown"),

@@ -35,7 +35,7 @@ def chunk_fields(
     def draw(part: slice) -> dict[str, np.ndarray]:
         return samples.draw(study.sampling, study.paths, study.run.seed, part)
 
-    if study.sampling.method == "refine":
+    if study.sampling.how.refined:
         fields = refined_part(study, system, part, progress)
     else:
         fields = compute_part(study, system, draw, part, progress, remember)

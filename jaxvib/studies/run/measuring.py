@@ -38,7 +38,7 @@ def measure(
     **Raises:** `ValueError` for a study that is computed in one piece.
     """
     kind = ANALYSES[study.analysis.kind]
-    if kind.sampled is False or not study.paths or study.sampling.method == "refine":
+    if kind.sampled is False or not study.paths or study.sampling.how.refined:
         raise ValueError(
             f"--measure computes some of the samples, and {study.described()} is computed "
             "in one piece; allowed: studies that sweep a parameter, not refined"
@@ -107,7 +107,7 @@ def _thinned(study: Study, number: int) -> Study:
     if sampling.count is not None:
         sampling = sampling.model_copy(update={"count": number})
     else:
-        along = 1 if sampling.method == "paired" else len(paths)
+        along = len(paths) if sampling.how.grid else 1
         each = max(1, int(number ** (1 / along) + 1e-9))
         paths = {path: _some(values, each) for path, values in paths.items()}
     alone = {"workers": 1, "cluster": None, "distributed": False}

@@ -152,7 +152,7 @@ class Study:
         crossed = " x ".join(map(str, counts.values())) if counts else ""
         shape = f" = {crossed}" if len(self.paths) > 1 and crossed else ""
         over = " x ".join(self.paths)
-        most = "at most " if self.sampling.method == "refine" else ""
+        most = "at most " if self.sampling.how.refined else ""
         return f"{most}{self.samples}{shape} samples of {over}"
 
     def resolved(self) -> dict:
@@ -217,10 +217,10 @@ def _checked(document: Document, name: str) -> Study:
     run = validated(Run, tables.get("run", {}), "run", document)
     if "chunk" not in run.model_fields_set:
         chunk = fitting_chunk(analysis, number)
-        if sampling.method == "refine":
+        if sampling.how.refined:
             chunk = samples.strip(sampling, paths)
         run = run.model_copy(update={"chunk": chunk})
-    elif sampling.method == "refine" and run.chunk % samples.strip(sampling, paths):
+    elif sampling.how.refined and run.chunk % samples.strip(sampling, paths):
         raise ValueError(
             f"{document.where('run.chunk')}: run.chunk = {run.chunk} cuts a refined grid "
             f"between its lines; allowed: none, or a multiple of "
@@ -334,13 +334,18 @@ def _number_of_samples(document, sampling, paths, analysis) -> int:
             f'"{analysis.name}": {wanted}'
         )
     method = document.where("sweep.method")
-    if sampling.method == "refine" and not analysis.smooth:
+    if sampling.how.refined and not analysis.smooth:
         kinds = ", ".join(f'"{name}"' for name in sorted(ANALYSES) if ANALYSES[name].smooth)
         raise ValueError(
-            f'{method}: sweep.method = "refine" with analysis.kind = "{analysis.name}"; '
-            f"allowed: with {kinds}"
+            f'{method}: sweep.method = "{sampling.method}" with analysis.kind = '
+            f'"{analysis.name}"; allowed: with {kinds}'
         )
     if not paths:
+        for key, value in document.tables.get("sweep", {}).items():
+            raise ValueError(
+                f"{document.where(f'sweep.{key}')}: sweep.{key} = {shown(value)} of no "
+                "path; allowed: beside paths only"
+            )
         return 1
     try:
         return samples.number_of(sampling, paths)

@@ -39,7 +39,7 @@ def summary(study: Study, directory: Path) -> dict[str, Any]:
         return np.asarray(rows) if some is None else rows[some]
 
     counted, number = _failures(study, directory)
-    words = [refined(read)] if study.sampling.method == "refine" else []
+    words = [refined(read)] if study.sampling.how.refined else []
     sessions = read_times(directory)["sessions"]
     return {
         "study": study.title,

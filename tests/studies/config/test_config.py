@@ -239,6 +239,15 @@ def test_a_grid_of_a_million_million_samples_is_refused_before_it_is_made(tmp_pa
         load(file)
 
 
+def test_sampling_without_a_path_is_refused(tmp_path):
+    file = tmp_path / "study.toml"
+    kind = '[analysis]\nkind = "natural_modes"\n[sweep]\nmethod = "sobol"\ncount = 8\n'
+    module = '[system.modules.a-b]\nmodule = "spring"\nstiffness = 1.0\n'
+    file.write_text(f'[system]\nkind = "assembly"\n{module}{kind}')
+    with pytest.raises(ValueError, match=r"line 9: sweep\.method"):
+        load(file)
+
+
 @pytest.fixture
 def good(tmp_path):
     file = tmp_path / "study.toml"

@@ -55,6 +55,27 @@ def test_fewer_sobol_points_are_the_first_of_more():
     np.testing.assert_array_equal(few, many[:100])
 
 
+def test_a_method_that_is_not_in_the_table_draws_nothing():
+    unknown = Sampling.model_construct(method="lattice", count=4)
+    with pytest.raises(KeyError, match="lattice"):
+        draw(unknown, {"m": Values(bounds=[0.0, 1.0])}, 0)
+
+
+@pytest.mark.parametrize("method", samples.METHODS)
+def test_all_that_is_known_of_a_method_is_read_from_the_table(method):
+    """A part of the samples has the bytes that it has among all, by every method."""
+    drawn = method in ("random", "sobol")
+    kept = {"bounds": [0.0, 1.0]} if drawn else {"values": [1.0, 2.0, 3.0]}
+    paths = {"a": Values(**kept), "b": Values(**kept)}
+    sampling = Sampling(method=method, **({"count": 5} if drawn else {}))
+    number = samples.number_of(sampling, paths)
+    assert number == {"grid": 9, "refine": 9, "paired": 3, "random": 5, "sobol": 5}[method]
+    assert (samples.grid_of(sampling, paths) is not None) == (number == 9)
+    whole, part = draw(sampling, paths, 1), draw(sampling, paths, 1, slice(1, 3))
+    for path, column in whole.items():
+        np.testing.assert_array_equal(part[path], column[1:3])
+
+
 @pytest.mark.parametrize(
     ("sampling", "paths", "message"),
     [

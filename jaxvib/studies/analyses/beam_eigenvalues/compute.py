@@ -15,8 +15,6 @@ from ...config import samples as sampling
 from ...store.fields import Variable, variables
 from ...store.thinned import evenly_chosen
 
-_CURVE = ("grid", "paired")  # ways of sampling that give rows of neighbours
-
 
 def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     """Return the eigenvalues of samples, each field along the axis `sample`."""
@@ -80,7 +78,7 @@ def summary(read: Callable, study) -> list[str]:
         f"to {np.nanmax(np.abs(values)):.6g} rad/s",
         f"least      damped: {values[worst]:.6g} rad/s{at}",
     ]
-    if study.sampling.method in _CURVE and len(values) > 2:
+    if not study.sampling.how.drawn and len(values) > 2:  # neighbours are in rows
         lines.append(f"curves     {_met(read, study)}")
     return lines
 

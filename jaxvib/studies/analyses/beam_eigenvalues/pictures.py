@@ -12,6 +12,7 @@ from ....modes.beams.eigenvalue_curves import (
     order_of,
     rows_of_curves,
 )
+from ...config.samples import METHODS
 from ...pictures.compared import look, named
 from ...pictures.picture import (
     Axis,
@@ -41,9 +42,8 @@ _MEETINGS = {
 def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return the pictures of a study of eigenvalues; of two, the curves of both."""
     shapes = _shapes(runs[0])
-    method = runs[0].study["config"]["sweep"].get("method")  # none where nothing is swept
-    neighbours = method in ("grid", "paired")
-    if not neighbours or runs[0].size < 2:
+    how = METHODS.get(runs[0].study["config"]["sweep"].get("method"))  # None: no sweep
+    if how is None or how.drawn or runs[0].size < 2:
         return [_cloud(runs), *shapes]
     rows = [_rows(run) for run in runs]
     return [_over_path(runs, rows), *_loci(runs, rows), *shapes]

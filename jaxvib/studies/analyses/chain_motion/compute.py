@@ -68,17 +68,28 @@ def _forces(options) -> dict:
 
 def first_state(chain, options, seed: int):
     """Return the state that a chain starts from. **Raises:** `ValueError` for none."""
-    if options.start == "packet":
-        # of the chain without its defects, which a packet has yet to meet
-        plain = BeamChain(
-            chain.bodies, chain.gamma, chain.ends, mass=chain.mass, length=chain.length,
-            bending_stiffness=chain.bending_stiffness,
-        )  # fmt: skip
-        return wave_packet(
-            plain, float(options.body), options.width, options.wave_number,
-            upper=options.branch == "upper",
-        )  # fmt: skip
-    if options.start == "kick":
-        return kick(chain, options.body, options.velocity, options.angular_velocity)
+    return _STARTS[options.start](chain, options, seed)
+
+
+def _packet(chain, options, seed: int):
+    # of the chain without its defects, which a packet has yet to meet
+    plain = BeamChain(
+        chain.bodies, chain.gamma, chain.ends, mass=chain.mass, length=chain.length,
+        bending_stiffness=chain.bending_stiffness,
+    )  # fmt: skip
+    return wave_packet(
+        plain, float(options.body), options.width, options.wave_number,
+        upper=options.branch == "upper",
+    )  # fmt: skip
+
+
+def _kick(chain, options, seed: int):
+    return kick(chain, options.body, options.velocity, options.angular_velocity)
+
+
+def _random(chain, options, seed: int):
     key = jax.random.fold_in(jax.random.key(seed), 0)
     return random_velocities(chain, key, 1.0, options.rotational)
+
+
+_STARTS = {"packet": _packet, "kick": _kick, "random": _random}

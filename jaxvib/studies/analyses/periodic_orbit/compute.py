@@ -49,7 +49,7 @@ def group(name, system, values, study, read) -> dict[str, Variable]:
     """
     grid = samples.grid_of(study.sampling, study.paths)
     chosen = evenly_chosen(study.samples, grid, study.analysis.traces)
-    if study.sampling.method == "refine":
+    if study.sampling.how.refined:
         chosen = chosen[read("computed")[chosen] > 0]
     if not chosen.size:
         return {}

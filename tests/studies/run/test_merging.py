@@ -10,7 +10,7 @@ from jaxvib import cli
 from jaxvib.studies.store.dataset import open_study
 from jaxvib.studies.store.store import Store
 
-from .test_store import RECORD, fill
+from ..store.test_store import RECORD, fill
 
 STUDIES = {
     "first": {"seed": 1},

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Layout
-from .dataset import groups, verified
-from .fields import Variable
-from .folder import Folder
-from .lock import Lock
-from .rows import Rows
-from .store import Store, check_free
-from .stored import array_names, layout_of
+from ..config.samples import DRAWN
+from ..store.arrays import Layout
+from ..store.dataset import groups, verified
+from ..store.fields import Variable
+from ..store.folder import Folder
+from ..store.lock import Lock
+from ..store.rows import Rows
+from ..store.store import Store, check_free
+from ..store.stored import array_names, layout_of
 
 # What the configs of studies may differ in that are merged.
 _FREE = {"run": ("seed", "chunk"), "sweep": ("count",)}
-_DRAWN = ("random", "sobol")
 
 
 class _Part:
@@ -170,10 +170,10 @@ def _compared(table: Mapping, before: str) -> dict[str, Any]:
 
 def _check_samples(parts: Sequence[_Part]) -> None:
     method = parts[0].record["config"].get("sweep", {}).get("method", "grid")
-    if method not in _DRAWN:
+    if method not in DRAWN:
         raise ValueError(
             f'sweep.method = "{method}": each of the studies has the same samples; allowed '
-            f"where studies are merged: {', '.join(_DRAWN)}"
+            f"where studies are merged: {', '.join(DRAWN)}"
         )
     seen: dict[int, Path] = {}
     for part in parts:
