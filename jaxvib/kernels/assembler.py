@@ -350,8 +350,11 @@ class Assembler:
 
 @functools.cache
 def kind_of(dtype) -> str:
-    """Return the name of a dtype, which numpy takes microseconds to find."""
-    return np.dtype(dtype).name
+    """Return the name of a dtype, which numpy takes microseconds to find.
+
+    JAX has dtypes that numpy does not know, those of random keys.
+    """
+    return getattr(dtype, "name", None) or np.dtype(dtype).name
 
 
 def is_float(kind: str) -> bool:

@@ -50,6 +50,12 @@ def bounded(printer, start: Value, most: int) -> Value:
     return a.select(a.compare("gt", start, last), last, start)
 
 
+def _wide(printer, start: Value) -> Value:
+    """Return a place as a number that also counts what 8 and 16 bits do not."""
+    narrow = np.dtype(start.kind).itemsize < 4
+    return printer.assembler.convert(start, "int32") if narrow else start
+
+
 def _dynamic_slice(printer, equation, inputs):
     array, *starts = inputs
     sizes = equation.params["slice_sizes"]
@@ -65,7 +71,7 @@ def _dynamic_update(printer, equation, inputs):
 
 def _begun(printer, starts, shape, sizes):
     return [
-        bounded(printer, start[()], size - length)
+        bounded(printer, _wide(printer, start[()]), size - length)
         for start, size, length in zip(starts, shape, sizes, strict=True)
     ]
 
@@ -119,12 +125,12 @@ def _outermost(kind: str):
 def _starts(printer, array, index, sizes, mapped, batching, place):
     """Return where a part begins, moved into bounds, and whether it was within them."""
     a = printer.assembler
-    kind = index.flat[0].kind if index.size else "int32"
     inside = a.constant(True, "bool")
-    starts = [a.constant(0, kind)] * array.ndim
+    starts = [a.constant(0, "int32")] * array.ndim
     for own, theirs in batching:
-        starts[own] = a.constant(place[theirs], kind)
+        starts[own] = a.constant(place[theirs], "int32")
     for dimension, start in zip(mapped, np.atleast_1d(index), strict=True):
+        start = _wide(printer, start)
         most = array.shape[dimension] - sizes[dimension]
         starts[dimension] = bounded(printer, start, most)
         inside = a.both(inside, a.compare("eq", starts[dimension], start))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from . import elementary
-from .assembler import Value, is_float
+from .assembler import NotPrintedError, Value, is_float
 from .expression import Numbers
 
 
@@ -34,7 +34,7 @@ def boxed(value: Value) -> np.ndarray:
     return result
 
 
-def _elementwise(function: Callable) -> Callable:
+def elementwise(function: Callable) -> Callable:
     """Return the entry of a function (printer's assembler, parameters, numbers)."""
 
     def write(printer, equation, inputs):
@@ -100,7 +100,16 @@ def _sign(a, parameters, x):
 
 def _rounded(a, parameters, x):
     to_even = int(parameters["rounding_method"]) == 1
-    return a.intrinsic("roundeven" if to_even else "round", x)
+    return _whole_part("roundeven" if to_even else "round")(a, parameters, x)
+
+
+def _whole_part(name: str) -> Callable:
+    def write(a, parameters, x):
+        # The difference of the two is to lie within [0, 1), so of the same double.
+        x.factors = None
+        return a.intrinsic(name, x)
+
+    return write
 
 
 def _whole_power(a, parameters, x):
@@ -115,6 +124,20 @@ def _whole_power(a, parameters, x):
         if left:
             base = a.multiply(base, base).plain()
     return result if exponent > 0 else a.divide(a.constant(1, x.kind), result)
+
+
+def _converted(a, parameters, x):
+    kind = np.dtype(parameters["new_dtype"]).name
+    if not is_float(kind):
+        x.factors = None  # as where it is rounded to a whole number
+    return a.convert(x, kind)
+
+
+def _same_bits(a, parameters, x):
+    new = np.dtype(parameters["new_dtype"])
+    if np.dtype(x.kind).itemsize != new.itemsize:
+        raise NotPrintedError(f"bits of {x.kind} as those of several {new.name}")
+    return a.bits_as(x, new.name)
 
 
 def _finite(a, parameters, x):
@@ -139,8 +162,7 @@ def _neighbour(a, parameters, x, y):
 
 
 def _clamped(a, parameters, low, x, high):
-    result = a.select(a.compare("lt", x, low), low, x)
-    return a.select(a.compare("gt", result, high), high, result)
+    return _minimum(a, parameters, _maximum(a, parameters, x, low), high)
 
 
 def _multiplied(a, parameters, x, y):
@@ -151,7 +173,19 @@ def _added(a, parameters, x, y):
     return a.either(x, y) if x.kind == "bool" else a.add(x, y)
 
 
-def _compared(how: str) -> Callable:
+def _subtracted(a, parameters, x, y):
+    if x.factors and y.factors and _names(x) == _names(y):
+        return a.subtract(x.plain(), y.plain())  # 0, not the product's rounding error
+    return a.subtract(x, y)
+
+
+def _names(product: Value) -> set[str]:
+    return {factor.name for factor in product.factors or ()}
+
+
+def compared(how: str) -> Callable:
+    """Return the function that compares two numbers, `lt`, `eq`, ..."""
+
     def write(a, parameters, x, y):
         if x.kind == "bool":  # as the numbers 0 and 1
             x, y = a.convert(x, "uint8"), a.convert(y, "uint8")
@@ -186,7 +220,7 @@ def _elementary(name: str) -> Callable:
         numbers = [Numbers(a, a.convert(one.plain(), "float64")) for one in x]
         return a.convert(function(*numbers).value.plain(), kind)
 
-    return _elementwise(write)
+    return elementwise(write)
 
 
 # Shapes.
@@ -289,33 +323,6 @@ def _whole(combine: Callable) -> Callable:
     return write
 
 
-def _extreme_place(how: str) -> Callable:
-    def write(printer, equation, inputs):
-        a, (array,), parameters = printer.assembler, inputs, equation.params
-        (axis,) = parameters["axes"]
-        front = np.moveaxis(array, axis, 0)
-        kind = np.dtype(parameters["index_dtype"]).name
-        best = as_array(front[0])
-        place = each(lambda x: a.constant(0, kind), best)
-        for k in range(1, front.shape[0]):
-            new = as_array(front[k])
-
-            def better(x, y):
-                ahead = a.compare(how, x, y)
-                if not is_float(x.kind):
-                    return ahead
-                nan = a.both(a.compare("ne", x, x), a.compare("eq", y, y))
-                return a.either(a.both(ahead, a.compare("eq", y, y)), nan)
-
-            ahead = each(better, new, best)
-            best = each(a.select, ahead, new, best)
-            here = each(lambda x, k=k: a.constant(k, kind), best)
-            place = each(a.select, ahead, here, place)
-        return [place]
-
-    return write
-
-
 def _running(combine: Callable) -> Callable:
     def write(printer, equation, inputs):
         a, (array,), parameters = printer.assembler, inputs, equation.params
@@ -338,11 +345,12 @@ def _multiplied_matrices(printer, equation, inputs):
     batch, count, terms = left.shape
     result = np.empty((batch, count, right.shape[1]), object)
     kind = np.dtype(equation.outvars[0].aval.dtype).name
+    left, right = (each(lambda x: a.convert(x, kind), array) for array in (left, right))
     for b, i, j in np.ndindex(result.shape):
         total = None
         for k in range(terms):
-            product = a.multiply(left[b, i, k], right[b, j, k])
-            total = product if total is None else a.add(total, product)
+            product = _multiplied(a, {}, left[b, i, k], right[b, j, k])
+            total = product if total is None else _added(a, {}, total, product)
         result[b, i, j] = a.constant(0, kind) if total is None else total
     return [result.reshape(equation.outvars[0].aval.shape)]
 
@@ -358,87 +366,47 @@ def _matrices(array, batch, summed):
     return front.reshape(shape)
 
 
-def _sorted(printer, equation, inputs):
-    a, parameters = printer.assembler, equation.params
-    axis, keys = parameters["dimension"], parameters["num_keys"]
-    fronts = [np.moveaxis(array, axis, 0).copy() for array in inputs]
-    length = fronts[0].shape[0]
-    # By insertion, which is stable; what is printed holds few numbers.
-    for end in range(1, length):
-        for k in range(end, 0, -1):
-            before = [as_array(front[k - 1]) for front in fronts]
-            here = [as_array(front[k]) for front in fronts]
-            swap = _comes_before(a, here[:keys], before[:keys])
-            for front, old, new in zip(fronts, before, here, strict=True):
-                put(front, k - 1, each(a.select, swap, new, old))
-                put(front, k, each(a.select, swap, old, new))
-    return [np.moveaxis(front, 0, axis) for front in fronts]
-
-
-def _comes_before(a, left, right) -> np.ndarray:
-    """Return whether the keys on the left come first: by the first that differs."""
-    result = each(lambda x: a.constant(False, "bool"), left[0])
-    same = each(lambda x: a.constant(True, "bool"), left[0])
-    for x, y in zip(left, right, strict=True):
-        less = each(lambda u, v: _less_in_order(a, u, v), x, y)
-        more = each(lambda u, v: _less_in_order(a, v, u), x, y)
-        result = each(a.either, result, each(a.both, same, less))
-        same = each(a.both, same, each(a.opposite, each(a.either, less, more)))
-    return result
-
-
-def _less_in_order(a, x, y):
-    less = a.compare("lt", x, y)
-    if is_float(x.kind):  # NaN comes last
-        less = a.either(less, a.both(a.compare("eq", x, x), a.compare("ne", y, y)))
-    return less
-
-
 def _unchanged(printer, equation, inputs):
     return inputs[: len(equation.outvars)]
 
 
 TABLE: dict[str, Callable] = {
     # arithmetic
-    "add": _elementwise(_added),
-    "add_any": _elementwise(_added),
-    "sub": _elementwise(lambda a, p, x, y: a.subtract(x, y)),
-    "mul": _elementwise(_multiplied),
-    "div": _elementwise(lambda a, p, x, y: a.divide(x, y)),
-    "rem": _elementwise(lambda a, p, x, y: a.remainder(x, y)),
-    "neg": _elementwise(lambda a, p, x: a.negative(x)),
-    "square": _elementwise(lambda a, p, x: a.multiply(x, x)),
-    "integer_pow": _elementwise(_whole_power),
-    "sqrt": _elementwise(lambda a, p, x: a.intrinsic("sqrt", x)),
-    "rsqrt": _elementwise(
+    "add": elementwise(_added),
+    "add_any": elementwise(_added),
+    "sub": elementwise(_subtracted),
+    "mul": elementwise(_multiplied),
+    "div": elementwise(lambda a, p, x, y: a.divide(x, y)),
+    "rem": elementwise(lambda a, p, x, y: a.remainder(x, y)),
+    "neg": elementwise(lambda a, p, x: a.negative(x)),
+    "square": elementwise(lambda a, p, x: a.multiply(x, x)),
+    "integer_pow": elementwise(_whole_power),
+    "sqrt": elementwise(lambda a, p, x: a.intrinsic("sqrt", x)),
+    "rsqrt": elementwise(
         lambda a, p, x: a.divide(a.constant(1, x.kind), a.intrinsic("sqrt", x))
     ),
-    "abs": _elementwise(_absolute),
-    "sign": _elementwise(_sign),
-    "max": _elementwise(_maximum),
-    "min": _elementwise(_minimum),
-    "clamp": _elementwise(_clamped),
-    "floor": _elementwise(lambda a, p, x: a.intrinsic("floor", x)),
-    "ceil": _elementwise(lambda a, p, x: a.intrinsic("ceil", x)),
-    "round": _elementwise(_rounded),
-    "nextafter": _elementwise(_neighbour),
-    "is_finite": _elementwise(_finite),
-    "convert_element_type": _elementwise(
-        lambda a, p, x: a.convert(x, np.dtype(p["new_dtype"]).name)
-    ),
-    "bitcast_convert_type": _elementwise(
-        lambda a, p, x: a.bits_as(x, np.dtype(p["new_dtype"]).name)
-    ),
+    "abs": elementwise(_absolute),
+    "sign": elementwise(_sign),
+    "max": elementwise(_maximum),
+    "min": elementwise(_minimum),
+    "clamp": elementwise(_clamped),
+    "floor": elementwise(_whole_part("floor")),
+    "ceil": elementwise(_whole_part("ceil")),
+    "round": elementwise(_rounded),
+    "nextafter": elementwise(_neighbour),
+    "is_finite": elementwise(_finite),
+    "convert_element_type": elementwise(_converted),
+    "bitcast_convert_type": elementwise(_same_bits),
     **{name: _elementary(name) for name in elementary.FUNCTIONS},
     # logic
-    **{how: _elementwise(_compared(how)) for how in ("eq", "ne", "lt", "le", "gt", "ge")},
-    "and": _elementwise(lambda a, p, x, y: a.both(x, y)),
-    "or": _elementwise(lambda a, p, x, y: a.either(x, y)),
-    "xor": _elementwise(lambda a, p, x, y: a.differing(x, y)),
-    "not": _elementwise(lambda a, p, x: a.opposite(x)),
-    "shift_left": _elementwise(_shifted("shl")),
-    "shift_right_logical": _elementwise(_shifted("lshr")),
-    "shift_right_arithmetic": _elementwise(_shifted("ashr")),
+    **{how: elementwise(compared(how)) for how in ("eq", "ne", "lt", "le", "gt", "ge")},
+    "and": elementwise(lambda a, p, x, y: a.both(x, y)),
+    "or": elementwise(lambda a, p, x, y: a.either(x, y)),
+    "xor": elementwise(lambda a, p, x, y: a.differing(x, y)),
+    "not": elementwise(lambda a, p, x: a.opposite(x)),
+    "shift_left": elementwise(_shifted("shl")),
+    "shift_right_logical": elementwise(_shifted("lshr")),
+    "shift_right_arithmetic": elementwise(_shifted("ashr")),
     "select_n": _chosen,
     # shapes
     "broadcast_in_dim": _rearranged(_broadcast),
@@ -471,12 +439,9 @@ TABLE: dict[str, Callable] = {
     "unvmap_any": _whole(lambda a, p, x, y: a.either(x, y)),
     "unvmap_all": _whole(lambda a, p, x, y: a.both(x, y)),
     "unvmap_max": _whole(_maximum),
-    "argmax": _extreme_place("gt"),
-    "argmin": _extreme_place("lt"),
     "cumsum": _running(_added),
     "cumprod": _running(_multiplied),
     "cummax": _running(_maximum),
     "cummin": _running(_minimum),
     "dot_general": _multiplied_matrices,
-    "sort": _sorted,
 }

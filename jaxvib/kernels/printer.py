@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from jax.extend import core
 
-from . import control, indexing, linear, primitives, tangents
+from . import control, indexing, linear, ordering, primitives, tangents
 from .assembler import (
     Assembler,
     NotPrintedError,
@@ -23,6 +23,7 @@ from .large_angle import large_angle_text
 _MOST_LINES = 300_000
 _TABLE = {
     **primitives.TABLE,
+    **ordering.TABLE,
     **indexing.TABLE,
     **linear.TABLE,
     **control.TABLE,
@@ -169,7 +170,7 @@ def print_lane(printer: Printer, closed) -> Signature:
 
 
 def _signature(variables) -> tuple:
-    entries = [(tuple(v.aval.shape), np.dtype(v.aval.dtype).name) for v in variables]
+    entries = [(tuple(v.aval.shape), kind_of(v.aval.dtype)) for v in variables]
     for _, kind in entries:
         check_kind(kind)
     return tuple(entries)

@@ -43,6 +43,7 @@ BATCHES = quarters(plain(2, 3, 4), plain(2, 4))
 PLACES = np.array([2, 0])
 COMPARISONS = (lax.eq, lax.ne, lax.lt, lax.le, lax.gt, lax.ge)
 CASES_OF_THREE = [floats(3) for _ in range(3)]
+WINDOW = lax.GatherDimensionNumbers((0,), (), (0,))
 INDEX = whole(low=-2, high=8, kind=np.int32)
 CASES = {
     "add": (lax.add, floats(3), floats(3)),
@@ -70,6 +71,7 @@ CASES = {
     "min": (lax.min, floats(20), floats(20)),
     "max int": (lax.max, whole(3), whole(3)),
     "clamp": (lax.clamp, np.full((LANES, 3), -0.5), plain(3), np.full((LANES, 3), 0.5)),
+    "clamp to anything": (lax.clamp, floats(20), floats(20), floats(20)),
     "floor": (lax.floor, floats(3)),
     "ceil": (lax.ceil, floats(3)),
     "round away": (lambda x: lax.round(x), floats(3)),
@@ -79,6 +81,13 @@ CASES = {
     "compare": (lambda x, y: [f(x, y) for f in COMPARISONS], floats(9), floats(9)),
     "compare int": (lambda x, y: [lax.lt(x, y), lax.eq(x, y)], whole(9), whole(9)),
     "compare bool": (lambda x, y: [lax.lt(x, y), lax.eq(x, y)], truths(9), truths(9)),
+    "total order": (lambda x, y: [jnp.searchsorted(jnp.sort(x), y, side)
+                                  for side in ("left", "right")], floats(6), floats(4)),
+    "total order of zeros": (lambda x, y: [lax.eq_to_p.bind(x, y), lax.le_to_p.bind(x, y),
+                                           lax.lt_to_p.bind(x, y)], floats(20), floats(20)),
+    "total order of others": (lambda x, y, p, q: [lax.lt_to_p.bind(x, y),
+                                                  lax.eq_to_p.bind(p, q)],
+                              whole(9), whole(9), truths(9), truths(9)),
     "logic": (lambda x, y: [x & y, x | y, x ^ y, ~x], truths(3), truths(3)),
     "bits": (lambda x, y: [x & y, x | y, x ^ y, ~x], whole(3), whole(3)),
     "shifts": (lambda x, y: [lax.shift_left(x, y), lax.shift_right_logical(x, y),
@@ -114,7 +123,17 @@ CASES = {
     "cummax": (lax.cummax, plain(5)),
     "matrix product": (jnp.matmul, *SQUARES),
     "product in batches": (lambda x, y: jnp.einsum("bij,bj->bi", x, y), *BATCHES),
+    "product of truths": (jnp.matmul, truths(3, 4), truths(4, 2)),
+    "product of narrow ints": (lambda x, y: jnp.matmul(x, y, preferred_element_type=int),
+                               *[whole(3, 3, kind=np.int8, low=-128, high=128)] * 2),
+    "product of singles": (lambda x, y: jnp.matmul(x, y, preferred_element_type=float),
+                           *[array.astype(np.float32) for array in SQUARES]),
     "sort": (jnp.sort, floats(6)),
+    "sort rows and columns": (lambda x: [jnp.sort(x, axis=0), jnp.sort(x, axis=1),
+                                         jnp.argsort(x, axis=0)], floats(4, 3)),
+    "sort by two": (lambda x, y: lax.sort((x, y), dimension=0, num_keys=2),
+                    whole(4, 2, low=0, high=2), floats(4, 2)),
+    "median": (lambda x: jnp.median(x, axis=0), plain(3, 2)),
     "sort beside": (lambda x, y: lax.sort((x, y), num_keys=1), whole(6), floats(6)),
     "indexing": (lambda x, i: [x[jnp.array([2, 0])], x[i], x.at[i].get(mode="fill"),
                                x.at[i].get(mode="clip"), jnp.take(x, i)], floats(6), INDEX),
@@ -126,6 +145,9 @@ CASES = {
                 floats(6), INDEX),
     "putting rows": (lambda x, y, i: [x.at[i].set(y), x.T.at[1:3, 0].set(0.0)],
                      floats(4, 3), floats(3), INDEX),
+    "narrow places": (lambda x, i: [lax.dynamic_index_in_dim(x, i), *[
+        lax.gather(x, i[None], WINDOW, (3,), mode=mode) for mode in ("clip", "fill")]],
+                      floats(200), whole(low=-128, high=128, kind=np.int8)),
     "dynamic slice": (lambda x, i: lax.dynamic_slice(x, (i, jnp.int32(1)), (2, 2)),
                       floats(5, 3), INDEX),
     "dynamic update": (lambda x, y, i: lax.dynamic_update_slice(x, y, (i,)),
@@ -210,6 +232,33 @@ def test_a_product_in_a_sum_is_rounded_once(x, y, z):
         assert abs(found[0] - exact) <= 0.51 * np.spacing(abs(np.float64(exact)))
 
 
+def test_what_is_left_of_a_product_fits_to_what_was_taken_off_it():
+    # Of 0.7 * 10 the double is 7, and the exact product of the two doubles less.
+    tenths = np.arange(1, 99) / 10
+    x, y = (grid.ravel() for grid in np.meshgrid(tenths, tenths))
+
+    def parts(x, y):
+        z = x * y
+        whole = z.astype(int).astype(float)
+        return z - jnp.floor(z), z - jnp.ceil(z), jnp.modf(-z)[0], z - whole
+
+    part, above, behind, cut = kernel(parts).map(x, y)
+    z = x * y
+    np.testing.assert_array_equal(part, z - np.floor(z))
+    np.testing.assert_array_equal(above, z - np.ceil(z))
+    np.testing.assert_array_equal(behind, np.modf(-z)[0])
+    np.testing.assert_array_equal(cut, z - np.floor(z))
+
+
+def test_a_product_less_itself_is_nothing():
+    x, y = plain(), plain()
+    differences = kernel(lambda x, y: [x * y - x * y, x * y - y * x, x * x - lax.square(x)])
+    np.testing.assert_array_equal(differences.map(x, y), np.zeros((3, LANES)))
+    vector = plain(3)
+    itself = kernel(lambda v: jnp.cross(v, v)).map(vector)
+    np.testing.assert_array_equal(itself, np.zeros((LANES, 3)))
+
+
 FUSED = kernel(lambda x, y, z: x * y + z)
 
 
@@ -234,6 +283,17 @@ def test_large_matrices_are_left_to_lapack():
 
 def test_complex_numbers_go_by_xla():
     assert "complex128" in kernel(lambda x: jnp.abs(lax.complex(x, x))).why_not(1.0)
+
+
+def test_bits_of_several_numbers_and_random_keys_go_by_xla():
+    assert "bits" in kernel(lambda x: lax.bitcast_convert_type(x, jnp.uint32)).why_not(1.0)
+
+    @kernel
+    def scattered(x):
+        return x + jax.random.uniform(jax.random.key(3))
+
+    assert "key" in scattered.why_not(1.0)
+    assert scattered(1.0) == 1.0 + jax.random.uniform(jax.random.key(3))
 
 
 def test_single_precision_stays_single():

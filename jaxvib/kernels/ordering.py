@@ -1,0 +1,100 @@
+"""Which numbers come first: sorting, the places of extremes, the total order of floats."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .assembler import is_float
+from .primitives import as_array, compared, each, elementwise, put
+
+
+def _extreme_place(how: str) -> Callable:
+    def write(printer, equation, inputs):
+        a, (array,), parameters = printer.assembler, inputs, equation.params
+        (axis,) = parameters["axes"]
+        front = np.moveaxis(array, axis, 0)
+        kind = np.dtype(parameters["index_dtype"]).name
+        best = as_array(front[0])
+        place = each(lambda x: a.constant(0, kind), best)
+        for k in range(1, front.shape[0]):
+            new = as_array(front[k])
+
+            def better(x, y):
+                ahead = a.compare(how, x, y)
+                if not is_float(x.kind):
+                    return ahead
+                nan = a.both(a.compare("ne", x, x), a.compare("eq", y, y))
+                return a.either(a.both(ahead, a.compare("eq", y, y)), nan)
+
+            ahead = each(better, new, best)
+            best = each(a.select, ahead, new, best)
+            here = each(lambda x, k=k: a.constant(k, kind), best)
+            place = each(a.select, ahead, here, place)
+        return [place]
+
+    return write
+
+
+def _sorted(printer, equation, inputs):
+    a, parameters = printer.assembler, equation.params
+    axis, keys = parameters["dimension"], parameters["num_keys"]
+    fronts = [np.moveaxis(array, axis, 0).copy() for array in inputs]
+    length = fronts[0].shape[0]
+    # By insertion, which is stable; what is printed holds few numbers.
+    for end in range(1, length):
+        for k in range(end, 0, -1):
+            before = [as_array(front[k - 1]).copy() for front in fronts]
+            here = [as_array(front[k]) for front in fronts]
+            swap = _comes_before(a, here[:keys], before[:keys])
+            for front, old, new in zip(fronts, before, here, strict=True):
+                put(front, k - 1, each(a.select, swap, new, old))
+                put(front, k, each(a.select, swap, old, new))
+    return [np.moveaxis(front, 0, axis) for front in fronts]
+
+
+def _comes_before(a, left, right) -> np.ndarray:
+    """Return whether the keys on the left come first: by the first that differs."""
+    result = each(lambda x: a.constant(False, "bool"), left[0])
+    same = each(lambda x: a.constant(True, "bool"), left[0])
+    for x, y in zip(left, right, strict=True):
+        less = each(lambda u, v: _less_in_order(a, u, v), x, y)
+        more = each(lambda u, v: _less_in_order(a, v, u), x, y)
+        result = each(a.either, result, each(a.both, same, less))
+        same = each(a.both, same, each(a.opposite, each(a.either, less, more)))
+    return result
+
+
+def _less_in_order(a, x, y):
+    less = a.compare("lt", x, y)
+    if is_float(x.kind):  # NaN comes last
+        less = a.either(less, a.both(a.compare("eq", x, x), a.compare("ne", y, y)))
+    return less
+
+
+def _in_total_order(how: str) -> Callable:
+    """Return the entry of a comparison that tells -0 from 0 and one NaN from another."""
+    plain = compared(how)
+
+    def write(a, parameters, x, y):
+        if not is_float(x.kind):
+            return plain(a, parameters, x, y)
+        return a.compare(how, *(_place_in_order(a, number) for number in (x, y)))
+
+    return elementwise(write)
+
+
+def _place_in_order(a, x):
+    """Return a float's bits as a whole number, those of negative floats turned round."""
+    kind = "int64" if x.kind == "float64" else "int32"
+    bits = a.bits_as(x, kind)
+    size = np.dtype(kind).itemsize * 8
+    negative = a.shift("ashr", bits, a.constant(size - 1, kind))
+    return a.differing(bits, a.shift("lshr", negative, a.constant(1, kind)))
+
+
+TABLE: dict[str, Callable] = {
+    **{f"{how}_to": _in_total_order(how) for how in ("eq", "le", "lt")},
+    "argmax": _extreme_place("gt"),
+    "argmin": _extreme_place("lt"),
+    "sort": _sorted,
+}
