@@ -59,12 +59,12 @@ def use_compilation_cache() -> None:
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-        folder = cache_folder()
-        try:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-        except OSError:
-            return  # a home that cannot be written to: compiled anew each time
-        os.environ["JAX_COMPILATION_CACHE_DIR"] = folder
+        from ._cache import programs_folder
+
+        folder = programs_folder()
+        if folder is None:
+            return  # nothing can be written anywhere: compiled anew each time
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
     _replace_broken_programs()
 
 
@@ -77,12 +77,12 @@ def keep_programs() -> None:
     config = sys.modules["jax"].config
     if config.jax_compilation_cache_dir or not config.jax_enable_compilation_cache:
         return
-    folder = cache_folder()
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-    except OSError:
-        return  # a home that cannot be written to: compiled anew each time
-    config.update("jax_compilation_cache_dir", folder)
+    from ._cache import programs_folder
+
+    folder = programs_folder()
+    if folder is None:
+        return  # nothing can be written anywhere: compiled anew each time
+    config.update("jax_compilation_cache_dir", str(folder))
     config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
@@ -114,62 +114,3 @@ def _removed(program: str) -> bool:
     except OSError:
         return False
     return bool(entries)
-
-
-def cache_folder() -> str:
-    """Return this user's folder for programs compiled by this JAX for this machine.
-
-    An entry is native code: it must be private to the user, and run only on the
-    processor and with the versions that it was compiled for.
-    """
-    import hashlib
-    import importlib.metadata  # 30 ms that `jaxvib --help` can do without
-
-    from ._machine import instruction_set
-
-    names = [f"{name}-{importlib.metadata.version(name)}" for name in ("jax", "jaxlib")]
-    processor = hashlib.sha256(repr(instruction_set()).encode()).hexdigest()[:8]
-    return os.path.join(_cache_root(), "-".join([*names, processor]))
-
-
-def kernel_folder() -> str:
-    """Return this user's folder for machine code of kernels, each under its own key."""
-    return os.path.join(_cache_root(), "kernels")
-
-
-def study_times_file() -> str:
-    """Return this user's file of what studies took, kept as long as their programs are."""
-    return os.path.join(_cache_root(), "studies.json")
-
-
-def programs_kept() -> bool:
-    """Return whether any compiled program is kept where this process looks for it."""
-    folder = os.environ.get("JAX_COMPILATION_CACHE_DIR") or cache_folder()
-    return os.path.isdir(folder) and bool(os.listdir(folder))
-
-
-def kept_files() -> list[str]:
-    """Return this user's files of compiled programs and kernels, of all versions."""
-    return [
-        os.path.join(folder, name)
-        for folder, folders, names in os.walk(_cache_root())
-        for name in names
-    ]
-
-
-def forget_kept() -> tuple[int, int]:
-    """Remove what is kept of compiled programs; return how many files, and bytes."""
-    files, size = 0, 0
-    for path in kept_files():
-        try:
-            bytes_ = os.lstat(path).st_size
-            os.unlink(path)
-        except FileNotFoundError:
-            continue  # another process replaced it just now
-        files, size = files + 1, size + bytes_
-    return files, size
-
-
-def _cache_root() -> str:
-    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return os.path.join(root, "jaxvib")

@@ -11,7 +11,8 @@ from pathlib import Path
 import click
 
 from . import __version__, _ending
-from ._environment import forget_kept, use_compilation_cache
+from ._cache import MOST, UNUSED, cache_folder, clear, entries, why_private
+from ._environment import use_compilation_cache
 from ._terminal import say, tell
 from ._words import plain, printable
 
@@ -376,12 +377,22 @@ def info(as_json: bool) -> None:
 
 
 @main.command()
-@click.argument("action", type=click.Choice(["clear"]))
-def cache(action: str) -> None:
-    """Remove compiled programs: the next run compiles again."""
-    with _reading():
-        files, size = forget_kept()
-    click.echo(f"{files} files removed, {size / 1e6:.1f} MB")
+@click.argument("action", type=click.Choice(["clear"]), required=False)
+def cache(action: str | None) -> None:
+    """Print what is kept of compiled programs, or clear it: the next run compiles again."""
+    if action == "clear":
+        with _reading():
+            files, size = clear()
+        click.echo(f"{files} files removed, {size / 1e6:.1f} MB")
+        return
+    folder, found = cache_folder(), entries()
+    say(f"folder      {folder or 'none'}")
+    if why := why_private():
+        say(f"            for this process alone: {why}")
+    for kind in sorted({path.parent for path, _ in found} - {folder}):
+        sizes = [size for path, size in found if path.parent == kind]
+        say(f"{kind.name:11} {len(sizes)} files, {sum(sizes) / 1e6:.1f} MB")
+    say(f"bounds      {MOST / 1e9:.1f} GB; {UNUSED // 86400} days without use")
 
 
 @main.command()

@@ -10,9 +10,9 @@ from experiments.house import imports, sources
 # A folder imports from the floors below it only. The modules at the top of the package
 # that belong to no floor are the ground; among themselves they may import each other.
 FLOORS = (
-    ("", "_arrays", "_environment", "_machine", "_nearest", "_progress", "_quantity",
-     "_range", "_reported", "_shown", "_terminal", "_units", "_words", "_ending",
-     "_expression", "citation"),
+    ("", "_arrays", "_cache", "_environment", "_machine", "_nearest", "_progress",
+     "_quantity", "_range", "_reported", "_shown", "_terminal", "_units", "_words",
+     "_ending", "_expression", "citation"),
     ("drawing",),
     ("kernels",),
     ("systems", "ensemble"),
@@ -46,7 +46,8 @@ MORE_ARGUMENTS = {
 # Import statements inside functions, of our own modules and of others.
 LAZY_IMPORTS = {
     "__main__": 1,
-    "_environment": 4,
+    "_cache": 1,
+    "_environment": 3,
     "_progress": 1,
     "cli": 15,
     "drawing": 7,

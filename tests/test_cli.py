@@ -340,8 +340,10 @@ def test_info_says_in_twelve_lines_what_runs_here(tmp_path):
 
 def test_the_cache_folder_is_private(tmp_path):
     shell("info", env=newcomer(tmp_path))
-    (folder,) = (tmp_path / "jaxvib").iterdir()
-    assert folder.stat().st_mode & 0o077 == 0
+    folders = [each for each in (tmp_path / "jaxvib").iterdir() if each.is_dir()]
+    assert {each.name.partition("-")[0] for each in folders} == {"jax", "kernels"}
+    for folder in (*folders, tmp_path / "jaxvib"):
+        assert folder.stat().st_mode & 0o077 == 0
 
 
 def test_a_home_that_cannot_be_written_to_is_told_by_info():
@@ -358,6 +360,12 @@ def test_cache_clear_forgets_what_is_kept_and_nothing_else(tmp_path):
         path.write_bytes(bytes(1_000_000))
     done = shell("info", env=newcomer(tmp_path))
     assert "1 files, 1.0 MB" in done.stdout
+    done = shell("cache", env=newcomer(tmp_path))
+    folder, programs, kernels, bounds = done.stdout.splitlines()
+    assert folder == f"folder      {tmp_path / 'jaxvib'}"
+    assert programs.startswith("jax-")
+    assert kernels == "kernels     1 files, 1.0 MB"
+    assert bounds == "bounds      2.1 GB; 90 days without use"
     done = shell("cache", "clear", env=newcomer(tmp_path))
     assert done.returncode == 0
     assert done.stdout.endswith(" MB\n")

@@ -5,17 +5,14 @@ import contextlib
 import ctypes
 import functools
 import hashlib
-import os
-import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import jax
 import numpy as np
 
-from .._environment import kernel_folder
+from .._cache import read_entry, write_entry
 from .handler import handler_text, run_text
 from .printer import Program
 from .waiting import improve_when
@@ -28,7 +25,6 @@ _SHARE = 256
 _QUICK, _BEST = 0, 2
 # Seconds of running, and lanes at once, from where on the best code is worth compiling.
 _WORTH, MANY = 0.5, 1024
-_DIGEST = hashlib.sha256().digest_size
 
 
 class _Code:
@@ -160,16 +156,20 @@ def host_features() -> str:
 
 def _kept(program: Program, features: str, level: int) -> bytes | None:
     """Return a program's machine code if it has been compiled and kept."""
-    path = _path(_text(program), features, level)
-    return None if path is None else read_kept(path)
+    return read_entry(_entry(_text(program), features, level))
 
 
 def _text(program: Program) -> str:
     return program.text + run_text() + handler_text(program.signature)
 
 
-def _path(text: str, features: str, level: int) -> Path | None:
-    return kept_file(f"{_key(text, features)}.{level}.o")
+def _entry(text: str, features: str, level: int) -> str:
+    """Return the name in the cache of a text's machine code, which no other has."""
+    import llvmlite
+
+    versions = f"{llvmlite.__version__} {bindings().get_host_cpu_name()} {features}"
+    key = hashlib.sha256(f"{text}\n{versions}".encode()).hexdigest()
+    return f"kernels/{key}.{level}.o"
 
 
 def _object(program: Program, features: str, level: int) -> bytes:
@@ -182,7 +182,6 @@ def _object(program: Program, features: str, level: int) -> bytes:
         return known
     began = time.monotonic()
     llvm, text = bindings(), _text(program)
-    kept = _path(text, features, level)
     module = llvm.parse_assembly(text)
     module.triple = llvm.get_process_triple()
     module.verify()
@@ -191,8 +190,7 @@ def _object(program: Program, features: str, level: int) -> bytes:
     )
     with _in_written_order():
         code = machine.emit_object(module)
-    if kept is not None:
-        write_kept(kept, code)
+    write_entry(_entry(text, features, level), code)
     jax.monitoring.record_event_duration_secs(COMPILED, time.monotonic() - began)
     return code
 
@@ -235,41 +233,3 @@ def _loaded(code: bytes):
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return engine
-
-
-def _key(text: str, features: str) -> str:
-    """Return a name for a text's machine code that no other has."""
-    import llvmlite
-
-    versions = f"{llvmlite.__version__} {bindings().get_host_cpu_name()} {features}"
-    return hashlib.sha256(f"{versions}\n{text}".encode()).hexdigest()
-
-
-def kept_file(name: str) -> Path | None:
-    """Return where something is kept under a name; `None` where nothing can be."""
-    folder = Path(kernel_folder())
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        return None  # a home that cannot be written to: compiled anew each time
-    return folder / name
-
-
-def read_kept(path: Path) -> bytes | None:
-    """Return what is kept in a file unless it is missing or damaged."""
-    try:
-        whole = path.read_bytes()
-    except OSError:
-        return None
-    guard, code = whole[:_DIGEST], whole[_DIGEST:]
-    return code if hashlib.sha256(code).digest() == guard else None
-
-
-def write_kept(path: Path, code: bytes) -> None:
-    """Keep something in a file, whole or not at all."""
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(hashlib.sha256(code).digest() + code)
-        os.replace(file.name, path)
-    except OSError:
-        pass  # a full disk: compiled anew next time

@@ -70,16 +70,6 @@ def described(what: Any) -> Description:
     return _Describer.of(what)
 
 
-def packed(what: Any) -> bytes | None:
-    """Return a pytree as bytes to be read again, `None` if it holds others' code."""
-    buffer = io.BytesIO()
-    try:
-        _Packer(buffer).dump(what)
-    except Exception:  # whatever stops somebody's class from being pickled: not kept
-        return None
-    return buffer.getvalue()
-
-
 def _is_known(module) -> bool:
     return str(module).partition(".")[0] in _KNOWN
 
@@ -93,16 +83,6 @@ def _is_installed(module) -> bool:
     """Return whether a module is of a package that somebody has installed."""
     file = getattr(sys.modules.get(str(module)), "__file__", None) or ""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
-
-
-class _Packer(pickle.Pickler):
-    """Pickles numbers, names and what the library and those below it define."""
-
-    def reducer_override(self, obj):
-        code = type | types.FunctionType | types.BuiltinFunctionType
-        if isinstance(obj, code) and not _is_known(obj.__module__):
-            raise pickle.PicklingError(f"{obj!r} may change")
-        return NotImplemented
 
 
 class _Met(NamedTuple):

@@ -8,17 +8,17 @@ import functools
 import hashlib
 import importlib.metadata
 import os
-import pickle
 import platform
 import types
-import zlib
 from pathlib import Path
 
+from .._cache import read_entry, write_entry
 from .._environment import BEGUN
-from .cpu import host_width, kept_file, read_kept, write_kept
-from .described import Description, described, packed
+from .cpu import host_width
+from .described import Description, described
 from .kernel import Kernel
 from .printer import Traced
+from .stored import decoded, encoded
 
 _VERSIONS = ("jax", "jaxlib", "equinox", "diffrax", "numpy", "llvmlite")
 
@@ -53,24 +53,23 @@ class _Kept:
 
     def get(self, arguments) -> Traced | None:
         """Return what is kept for arguments, a pytree of shapes, if anything is."""
-        path = self._path(arguments)
-        whole = None if path is None else read_kept(path)
-        if whole is None:
-            return None
-        return pickle.loads(zlib.decompress(whole))
+        entry = self._entry(arguments)
+        whole = None if entry is None else read_entry(entry)
+        return None if whole is None else decoded(whole)
 
     def put(self, arguments, traced: Traced) -> None:
         """Keep what was traced and printed."""
-        path, text = self._path(arguments), packed(traced)
-        if path is not None and text is not None:
-            write_kept(path, zlib.compress(text, 1))
+        entry = self._entry(arguments)
+        whole = None if entry is None else encoded(traced)
+        if entry is not None and whole is not None:
+            write_entry(entry, whole)
 
-    def _path(self, arguments) -> Path | None:
+    def _entry(self, arguments) -> str | None:
         self._description = described((self._name, self._parts, arguments))
         told, code = self._description.told, _code()
         if told is None or code is None:
             return None
-        return kept_file(f"{hashlib.sha256(code + told).hexdigest()}.text")
+        return f"kernels/{hashlib.sha256(code + told).hexdigest()}.text"
 
 
 @functools.cache

@@ -1,9 +1,15 @@
 """Checked against: the same function traced anew, to the bit."""
 
+import hashlib
+import json
+import os
+import pickle
+import shutil
 import sys
 import threading
 import time
 import types
+import zlib
 
 import equinox as eqx
 import jax
@@ -11,8 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxvib._cache import write_entry
 from jaxvib.kernels import library
 from jaxvib.kernels.library import library_kernel
+from jaxvib.kernels.printer import Signature
+from jaxvib.kernels.stored import decoded
+from jaxvib.systems import HarmonicLoad
 
 LANES = np.linspace(-2.0, 3.0, 37)
 
@@ -369,6 +379,115 @@ def test_nothing_is_kept_where_a_source_changed_since_the_process_began(
     monkeypatch.setattr("jaxvib.kernels.library._code", library._code.__wrapped__)
     for _ in range(2):
         library_kernel(stage).map(LANES)
+    assert len(turns) == 2
+
+
+def test_code_of_another_function_is_not_run(folder):
+    """Copied to its name, as by a sync of folders that went wrong, or on purpose."""
+
+    def entry(factor):
+        before = set(folder.glob("*"))
+        result = library_kernel(lambda x: factor * x, factor).map(LANES)
+        np.testing.assert_array_equal(result, factor * LANES)
+        return sorted(set(folder.glob("*")) - before, key=lambda path: path.suffix)
+
+    for mine, other in zip(entry(2.0), entry(3.0), strict=True):
+        assert mine.suffix == other.suffix
+        shutil.copy(other, mine)
+    result = library_kernel(lambda x: 2.0 * x, 2.0).map(LANES)
+    np.testing.assert_array_equal(result, 2.0 * LANES)
+
+
+class Runs:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, place):
+        self._place = place
+
+    def __reduce__(self):
+        return os.mkdir, (str(self._place),)
+
+
+def header(results, **more):
+    told = {"results": results, "reason": "", "width": 2, "inputs": [[[], "float64"]]}
+    return zlib.compress(json.dumps(told | more).encode() + b"\ntext")
+
+
+ARRAY = ["array", [], "float64", False]
+WRONG = {
+    "nothing": b"",
+    "no stream": b"plain",
+    "no text": zlib.compress(b"\xff"),
+    "two streams": zlib.compress(b"{}")[:-2],
+    "no JSON": zlib.compress(b"[\n"),
+    "nested too deeply": zlib.compress(b"[" * 100_000),
+    "no fields": zlib.compress(b"{}\n"),
+    "a list": zlib.compress(b"[]\n"),
+    "no results": header(None),
+    "no such node": header(["eval", "1"]),
+    "no such dtype": header(["array", [], "objekt", False]),
+    "a shape of texts": header(["array", ["2"], "float64", False]),
+    "a stranger's class": header(["class", "subprocess", "Popen", ["constant", "true"]]),
+    "no class of data": header(["class", "jaxvib.kernels.kernel", "Kernel", ARRAY]),
+    "a function": header(["class", "jaxvib._cache", "clear"]),
+    "no such class": header(["class", "jaxvib.kernels.printer", "Tracd"]),
+    "a field too few": header(["class", "jaxvib.kernels.printer", "Program", ARRAY]),
+    "a width of text": header(ARRAY, width="2"),
+    "inputs of text": header(ARRAY, inputs="float64"),
+    "a reason that is none": header(ARRAY, reason=None),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_an_entry_of_the_user_s_that_is_no_program_is_traced_anew(
+    stage, turns, folder, wrong
+):
+    library_kernel(stage).map(LANES)
+    (kept,) = folder.glob("*.text")
+    write_entry(f"kernels/{kept.name}", WRONG[wrong])
+    assert decoded(WRONG[wrong]) is None
+    again = library_kernel(stage).map(LANES)
+    assert len(turns) == 2
+    np.testing.assert_allclose(again["wave"], np.sin(LANES), rtol=1e-14)
+
+
+def test_nothing_is_unpickled(stage, turns, folder, tmp_path):
+    library_kernel(stage).map(LANES)
+    (kept,) = folder.glob("*.text")
+    pickled = pickle.dumps(Runs(tmp_path / "ran"))
+    for planted in (pickled, zlib.compress(pickled)):
+        write_entry(f"kernels/{kept.name}", planted)
+        library_kernel(stage).map(LANES)
+        kept.write_bytes(hashlib.sha256(planted).digest() + planted)
+        library_kernel(stage).map(LANES)
+    assert len(turns) == 5
+    assert not (tmp_path / "ran").exists()
+
+
+class Labelled(eqx.Module):
+    values: jax.Array
+    name: str = eqx.field(static=True, default="w")
+
+
+def test_results_of_every_structure_are_the_same_when_they_are_kept(turns):
+    def stage(x):
+        turns.append("traced")
+        load = HarmonicLoad(x, 2.0, 0.0)
+        return [Signature(x, 2.0), (x > 0, None), {"b": jnp.stack([x, x]), "a": load}]
+
+    first, again = (library_kernel(stage).map(LANES) for _ in range(2))
+    assert len(turns) == 1
+    assert jax.tree.structure(first) == jax.tree.structure(again)
+    jax.tree.map(np.testing.assert_array_equal, first, again)
+
+
+def test_results_of_a_class_of_the_user_s_are_not_kept(turns):
+    def stage(x):
+        turns.append("traced")
+        return Labelled(x)
+
+    for _ in range(2):
+        assert library_kernel(stage).map(LANES).name == "w"
     assert len(turns) == 2
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..._environment import kept_files, kernel_folder
+from ..._cache import cache_folder, entries, why_private
 from ..._machine import instruction_set
 from ..store.provenance import git_state, versions
 from .ready import folder
@@ -28,7 +28,7 @@ def information() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "devices": [f"{each.platform} {each.device_kind}" for each in jax.devices()],
         "precision": str(jax.numpy.zeros(0).dtype),
-        "cache": {"folder": _folder(), "state": _cache_state()},
+        "cache": {"folder": _folder(), "state": _cache_state(), "private": why_private()},
         "kernels": _kernels(),
         "studies": str(folder()),
     }
@@ -40,6 +40,7 @@ def lines(found: dict[str, Any]) -> list[str]:
     state, kernels = found["commit"], found["kernels"]
     commit = "" if state is None else f" ({state['commit'][:9]}{'+' * state['changed']})"
     kept = f"{kernels['files']} files, {kernels['bytes'] / 1e6:.1f} MB"
+    why = found["cache"]["private"]
     return [
         f"jaxvib      {found['jaxvib']}{commit}",
         f"Python      {found['python']}, {found['platform']}",
@@ -50,6 +51,7 @@ def lines(found: dict[str, Any]) -> list[str]:
         f"precision   {found['precision']}",
         f"cache       {found['cache']['folder']}",
         f"            {found['cache']['state']}",
+        *([f"            for this process alone: {why}"] if why else []),
         f"kernels     {kernels['folder']}; {kept}",
         f"studies     {found['studies']}",
     ]
@@ -57,16 +59,13 @@ def lines(found: dict[str, Any]) -> list[str]:
 
 def _kernels() -> dict[str, Any]:
     """Return where machine code of kernels is kept, and how much there is."""
-    folder = kernel_folder()
-    files = [path for path in kept_files() if os.path.dirname(path) == folder]
-    size = sum(os.lstat(path).st_size for path in files)
-    return {"folder": folder, "files": len(files), "bytes": size}
+    folder = cache_folder("kernels")
+    sizes = [size for path, size in entries() if path.parent == folder]
+    return {"folder": str(folder), "files": len(sizes), "bytes": sum(sizes)}
 
 
 def _folder() -> str:
-    return os.environ.get(
-        "JAX_COMPILATION_CACHE_DIR", "none: the home cannot be written to"
-    )
+    return os.environ.get("JAX_COMPILATION_CACHE_DIR", "none: nothing can be written to")
 
 
 def _cache_state() -> str:

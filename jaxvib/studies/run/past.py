@@ -4,19 +4,18 @@
 whose programs are kept. Nothing else needs the file: one that is damaged knows nothing.
 """
 
-import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from ..._environment import programs_kept, study_times_file
+from ..._cache import programs_kept, read_entry, write_entry
 from ..store.provenance import versions
 from ..store.times import read_times
 from .study import Study
 
+TIMES = "studies/times.json"  # in the cache
 _MOST = 500  # structures, the last ones
 _NUMBERS = ("samples", "startup", "compile", "backend", "each", "after")
 
@@ -30,14 +29,7 @@ def remember(study: Study, took: dict[str, Any]) -> None:
     state = "cold" if took["cold"] else "warm"
     found[key] = before | kinds | {state: took, "last": state}
     text = json.dumps(dict(list(found.items())[-_MOST:]))
-    path = study_times_file()
-    with contextlib.suppress(OSError):  # no result hangs on it
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", dir=os.path.dirname(path), delete=False
-        ) as file:
-            file.write(text)
-        os.replace(file.name, path)
+    write_entry(TIMES, text.encode())
 
 
 def remember_run(study: Study, directory: Path, seconds: float) -> None:
@@ -111,10 +103,9 @@ def _without_numbers(table: Any) -> Any:
 
 def _read() -> dict[str, Any]:
     try:
-        with open(study_times_file(), encoding="utf-8") as file:
-            found = json.load(file)
+        found = json.loads(read_entry(TIMES) or b"{}")
         return {key: each for key, each in found.items() if _is_entry(each)}
-    except (OSError, ValueError, AttributeError):
+    except (ValueError, AttributeError):
         return {}
 
 

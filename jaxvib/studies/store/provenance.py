@@ -17,6 +17,7 @@ _PACKAGES = (
     "equinox",
     "diffrax",
     "lineax",
+    "llvmlite",
 )
 
 

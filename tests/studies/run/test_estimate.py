@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from jaxvib import cli
-from jaxvib._environment import forget_kept, study_times_file
+from jaxvib._cache import clear, read_entry, write_entry
 from jaxvib.studies.run import past
 from jaxvib.studies.run.estimate import estimate, lines
 from jaxvib.studies.run.study import load
@@ -99,7 +99,7 @@ def test_another_structure_is_compiled_anew(config):
 
 def test_what_is_cleared_with_the_programs_is_not_known(config):
     past.remember(load(config), COLD)
-    forget_kept()
+    clear()
     assert time_of(config)[1] is None
 
 
@@ -109,7 +109,7 @@ def test_what_is_cleared_with_the_programs_is_not_known(config):
 )
 def test_a_damaged_file_knows_nothing(config, text):
     past.remember(load(config), COLD)
-    Path(study_times_file()).write_text(text)
+    write_entry(past.TIMES, text.encode())
     assert time_of(config)[1] is None
 
 
@@ -117,7 +117,7 @@ def test_a_run_is_remembered_with_its_parts(config):
     began = time.monotonic()
     assert command("run", "pushed.toml", "--out", "there").exit_code == 0
     took = time.monotonic() - began
-    (entry,) = json.loads(Path(study_times_file()).read_text()).values()
+    (entry,) = json.loads(read_entry(past.TIMES) or "").values()
     found = entry[entry["last"]]
     parts = found["startup"] + found["compile"] + 12 * found["each"] + found["after"]
     assert found["samples"] == 12
