@@ -162,30 +162,50 @@ def _still(rows):
 def mechanical_scales(equation: EquationOfMotion, span) -> Scales:
     """Return the scales of a mechanical system for a motion of a time span, s."""
     size = equation.stiffness.shape[0]
-    own = jnp.abs(jnp.diagonal(equation.stiffness))
-    paces = [_pace(load.law) for load in equation.loads]
-    driven = [pace for pace in paces if pace is not None]
-    squares = jnp.concatenate([own, jnp.stack(driven) ** 2]) if driven else own
-    there = squares > 0
-    alone = ~jnp.any(there)  # free bodies without a load
-    slow = jnp.sqrt(jnp.min(jnp.where(there, squares, jnp.inf)))
-    fast = jnp.sqrt(jnp.max(squares))
-    span = jnp.where(span > 0, span, 1.0)
-    slow, fast = (jnp.where(alone, 1 / span, x) for x in (slow, fast))
+    slow, fast = _slowest_and_fastest(equation, span)
     inertia = jnp.abs(equation.inertia)
     units = 1 / jnp.sqrt(jnp.where(inertia > 0, inertia, 1.0))
     x, v = jnp.zeros(()), jnp.zeros(())
-    for load, response, pace in zip(
-        equation.loads, equation.load_responses, paces, strict=True
-    ):
-        frequency = slow if pace is None else pace
-        far = jnp.abs(response) * _amplitude(load.law) / (own + frequency**2) / units
+    for far, frequency in _driven(equation, slow):
+        far = far / units
         x = jnp.maximum(x, jnp.max(far))
         v = jnp.maximum(v, jnp.max(far) * frequency)
     units = jnp.concatenate([units, units])
     least = units * jnp.concatenate([jnp.full(size, x), jnp.full(size, v)])
     zero = jnp.concatenate([equation.offset, jnp.zeros(size)])
     return Scales(units, slow, fast, 1 / fast, zero, least)
+
+
+def driven_sizes(equation: EquationOfMotion, span) -> Float[Array, " state"]:
+    """Return what the loads make of each degree of freedom by itself, and of its rate."""
+    size = equation.stiffness.shape[0]
+    slow, _ = _slowest_and_fastest(equation, span)
+    least = jnp.zeros(2 * size)
+    for far, frequency in _driven(equation, slow):
+        least = jnp.maximum(least, jnp.concatenate([far, far * frequency]))
+    return least
+
+
+def _slowest_and_fastest(equation: EquationOfMotion, span):
+    """Return the lowest and the highest frequency of the loads and of each body alone."""
+    own = jnp.abs(jnp.diagonal(equation.stiffness))
+    driven = [pace for load in equation.loads if (pace := _pace(load.law)) is not None]
+    squares = jnp.concatenate([own, jnp.stack(driven) ** 2]) if driven else own
+    there = squares > 0
+    alone = ~jnp.any(there)  # free bodies without a load
+    slow = jnp.sqrt(jnp.min(jnp.where(there, squares, jnp.inf)))
+    fast = jnp.sqrt(jnp.max(squares))
+    span = jnp.where(span > 0, span, 1.0)
+    return tuple(jnp.where(alone, 1 / span, x) for x in (slow, fast))
+
+
+def _driven(equation: EquationOfMotion, slow):
+    """Yield how far each load moves each degree of freedom by itself, and how fast."""
+    own = jnp.abs(jnp.diagonal(equation.stiffness))
+    for load, response in zip(equation.loads, equation.load_responses, strict=True):
+        pace = _pace(load.law)
+        frequency = slow if pace is None else pace
+        yield jnp.abs(response) * _amplitude(load.law) / (own + frequency**2), frequency
 
 
 def _pace(law):

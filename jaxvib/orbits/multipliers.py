@@ -146,6 +146,7 @@ def balance(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes n"]:
     xp = library_of(matrix)
     apart = xp.abs(matrix) * (1 - xp.eye(matrix.shape[-1]))
     tiny = np.finfo(float).eps * xp.max(xp.abs(matrix), axis=(-2, -1))[..., None]
+    tiny = tiny + np.finfo(float).tiny  # the matrix of a motion that a stop holds is 0
     weights = xp.ones(matrix.shape[:-1])
     for _ in range(_SWEEPS):
         scaled = apart * weights[..., None, :] / weights[..., :, None]

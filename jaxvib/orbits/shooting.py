@@ -9,9 +9,10 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ..dynamics.flow import observe
 from ..dynamics.observables import Watched, start_watching
-from ..dynamics.scales import field_scales
+from ..dynamics.scales import driven_sizes, field_scales
 from ..dynamics.step_limits import FINE, PROBES_OF_AN_ORBIT, longest_step
 from ..ensemble import Reason
+from ..systems.impact import EquationOfMotion
 from ..systems.periods import period_of
 from .newton import newton
 
@@ -29,6 +30,10 @@ _CHECKS, _MOST_CHECKS = 2, 4
 _RETURNS, _CLOSE = 1e-3, 1e-4
 # Two states nearer than this part of the motion's size are taken for the same.
 SAME_STATE = 1e-5
+# The least size of a motion, as a part of what its loads make of bodies without contacts:
+# rounding of a body that rests on a stop is 1e-15 of that, and recurrence is told by 1e-6
+# of a size.
+_RESOLVED = 1e-6
 
 
 class Revolution(NamedTuple):
@@ -66,22 +71,28 @@ class Shot(NamedTuple):
 def scales(system, state) -> Float[Array, " n"]:
     """Return what each component of a state is measured in.
 
-    That is for the system to say. Components of a field of which it says nothing have the
-    sizes that they give each other in a period of the load, see `dynamics.scales`.
+    That is for the system to say, but no less than a part of what its loads make of bodies
+    without contacts: of a body that rests on a stop the rest is rounding. Components of a
+    field of which it says nothing have the sizes that they give each other in a period of
+    the load, see `dynamics.scales`.
     """
-    own = system.scales(state)
-    if own is not None:
+    own, equation, period = system.scales(state), system.equation(), system.period()
+    if own is None:
+        known = field_scales(equation.vector_field, jnp.zeros(()), state, period)
+        size = 2 * jnp.pi * jnp.maximum(known.least, known.sizes(state))
+        return jnp.where(size > 0, size, 1.0)
+    if not isinstance(equation, EquationOfMotion):
         return own
-    period = system.period()
-    field = system.equation().vector_field
-    known = field_scales(field, jnp.zeros(()), state, period)
-    size = 2 * jnp.pi * jnp.maximum(known.least, known.sizes(state))
-    return jnp.where(size > 0, size, 1.0)
+    units = ratios(system, state)
+    driven = driven_sizes(equation, period)
+    return jnp.maximum(own, _RESOLVED * jnp.max(driven / units) * units)
 
 
 def ratios(system, state) -> Float[Array, " n"]:
     """Return `scales` of a motion of any size, which may be at rest in a state."""
-    return scales(system, state if is_field(system) else jnp.ones_like(state))
+    if is_field(system):
+        return scales(system, state)
+    return system.scales(jnp.ones_like(state))
 
 
 def is_field(system) -> bool:

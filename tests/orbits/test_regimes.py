@@ -162,3 +162,34 @@ def test_without_damping_nothing_is_called_a_regime():
     found = regimes(light(damping=0.0), samples)
     assert (found.result == Reason.UNDAMPED).all()
     assert not np.isfinite(found.lyapunov_exponent).any()
+
+
+@pytest.mark.parametrize("mass", [0.1, 2.0])
+def test_a_ball_whose_table_does_not_throw_it_rests(mass):
+    # Its weight holds it where the table's acceleration A w^2 is below g.
+    shares, up = np.linspace(0.2, 0.97, 20), np.ones(1)
+    samples = {
+        "loads.table.motion.amplitude": [],
+        "loads.table.motion.frequency": [],
+        "contacts.0.law.restitution": [],
+    }
+    for restitution, hertz in ((0.3, 2.0), (0.5, 5.0), (0.8, 10.0)):
+        frequency = 2 * np.pi * hertz
+        columns = shares * 9.81 / frequency**2, frequency, restitution
+        for values, column in zip(samples.values(), columns, strict=True):
+            values.extend(np.broadcast_to(column, shares.shape))
+    shaken = jv.HarmonicLoad(1e-3, 2 * np.pi)
+    ball = jv.ImpactSystem(
+        jv.LinearSystem([[mass]], [[0.0]], [[0.0]]),
+        contacts=[jv.Contact(up, 0.0, jv.RestitutionContact(0.8))],
+        loads=[
+            jv.AppliedLoad(up, jv.ConstantLoad(mass * 9.81)),
+            jv.BaseMotion(up, shaken, given="displacement", name="table"),
+        ],
+    )
+    found = regimes(ball, samples)
+    np.testing.assert_array_equal(found.result, Reason.SUCCESS)
+    np.testing.assert_array_equal(found.periods, 1)
+    np.testing.assert_array_equal(found.contacts, 0)
+    np.testing.assert_allclose(found.state, 0, atol=1e-14)
+    np.testing.assert_array_equal(found.stable, 1)
