@@ -115,15 +115,15 @@ _json = click.option(
 @_set
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FOLDER",
-    help="The folder of the results.",
+    help="The folder of the results; of a share, FOLDER-I-of-N.",
 )  # fmt: skip
 @click.option("--resume", is_flag=True, help="Continue a run that was stopped.")
 @click.option("--workers", metavar="N", help="Compute on N processes of this machine.")
 @click.option("--cluster", metavar="ADDRESS", help="Compute on a Dask cluster.")
 @click.option(
-    "--distributed",
-    is_flag=True,
-    help="This process is one of a job of several, of jax.distributed.",
+    "--share",
+    metavar="I/N",
+    help="Compute share I of N: one task of a job array; `jaxvib merge` joins them.",
 )
 @_json
 def run(
@@ -133,7 +133,7 @@ def run(
     resume: bool,
     workers: str | None,
     cluster: str | None,
-    distributed: bool,
+    share: str | None,
     as_json: bool,
 ) -> None:
     """Run a study: results and report in one folder.
@@ -141,21 +141,21 @@ def run(
     CONFIG is a TOML file, or the name of a ready study: `jaxvib new` lists them.
     """
     started = time.monotonic()
-    together = "true" if distributed else None
-    given = {"workers": workers, "cluster": cluster, "distributed": together}
-    for key, value in given.items():
+    for key, value in {"workers": workers, "cluster": cluster}.items():
         assignments += () if value is None else (f"run.{key}={value}",)
     study = _loaded(config, assignments)
     use_compilation_cache()
+    if share is not None:
+        study = _shared(study, share)
+    given = config, assignments, out or study.directory, started
+    sys.exit(_carried_out(study, given, resume, as_json=as_json))
+
+
+def _carried_out(study, given: tuple, resume: bool, *, as_json: bool = False) -> int:
+    """Compute a study to its end, and return the exit code."""
     from .session import Session
 
-    place = out or study.directory
-    with contextlib.ExitStack() as stack:
-        if study.run.distributed and not _drives(study, stack):
-            return
-        session = stack.enter_context(
-            Session(study, config, assignments, place, started, as_json=as_json)
-        )
+    with Session(study, *given, as_json=as_json) as session:
         again = f"; what is done stays; go on with: {session.command('--resume')}"
         try:
             system, store = _prepare(session, resume)
@@ -169,7 +169,7 @@ def run(
             raise BrokenOff(error, again) from None
         except KeyboardInterrupt:
             _ending.leave(INTERRUPTED)
-    sys.exit(code)
+    return code
 
 
 @main.command()
@@ -279,13 +279,24 @@ def export(directory: Path, file: Path | None) -> None:
     help="The folder of the merged study.",
 )  # fmt: skip
 def merge(directories: tuple[Path, ...], out: Path) -> None:
-    """Merge studies of one config with different seeds into one."""
+    """Merge the shares of a study, or studies of one config with different seeds.
+
+    DIRECTORIES are all shares of `jaxvib run CONFIG --share I/N`, which give the bytes of
+    one run, or complete studies with other random samples.
+    """
+    started = time.monotonic()
     _refuse_without_study(*directories)
-    from .studies.run.merging import merge as merged
+    use_compilation_cache()
+    from .studies.run import merging, sharing
 
     with _reading():
-        for line in merged(directories, out):
+        shares = sharing.is_share(directories[0])
+        for line in (sharing.join if shares else merging.merge)(directories, out):
             click.echo(printable(line))
+    if shares:
+        config = str(out / "config.toml")
+        given = config, (), out, started
+        sys.exit(_carried_out(_loaded(config, ()), given, resume=True))
 
 
 @main.command()
@@ -427,21 +438,13 @@ def _reading():
         raise BrokenOff(error) from None
 
 
-def _drives(study, stack: contextlib.ExitStack) -> bool:
-    """Join the job of this process; return whether it is the one that writes.
+def _shared(study, share: str):
+    from .studies.run import sharing
 
-    Any other has done its part by then. The one that writes dismisses them at the latest
-    when the stack ends.
-    """
-    from .studies.run import hosts
-
-    with _reading():
-        first = hosts.join(study.run.device) == 0
-        if not first:
-            hosts.serve(study)
-    if first:
-        stack.callback(hosts.dismiss)
-    return first
+    try:
+        return sharing.shared(study, share)
+    except ValueError as error:
+        raise Refusal(str(error), in_config=False) from None
 
 
 def _prepare(session, resume: bool):

@@ -20,9 +20,10 @@ _TICK = 0.2  # s, from one look at the clock to the next
 class Session:
     """A study on its way from its config to its report.
 
-    **Fields:** `study`; `config`, `assignments`: as they were given, to name the next
-    command; `directory`: where all goes; `started`: by `time.monotonic`; `as_json`:
-    whether the end is told as JSON, and the rest as errors are.
+    **Arguments:** `config`, `assignments`, `out`: as they were given, to name the next
+    command; `started`: by `time.monotonic`; `as_json`: whether the end is told as JSON, and
+    the rest as errors are. **Fields:** `study`; `directory`: where all goes, `out` or the
+    folder of a share beside it.
     """
 
     def __init__(
@@ -30,19 +31,20 @@ class Session:
         study: Study,
         config: str,
         assignments: Sequence[str],
-        directory: Path,
+        out: Path,
         started: float,
         *,
         as_json: bool = False,
     ):
         self.study = study
-        self.directory = directory
+        self.directory = out if study.share is None else study.share.folder(out)
+        self._out = out
         self._config = config
         self._assignments = assignments
         self._started = started
         self._as_json = as_json
         self._begun = False
-        self._lock = Lock(directory)
+        self._lock = Lock(self.directory)
 
     def __enter__(self) -> "Session":
         _ending.say(self._parting)
@@ -96,7 +98,8 @@ class Session:
         from .studies.run import execute
         from .studies.run.progress import Progress
 
-        progress = Progress(self.study.samples, execute.samples_done(self.study, store))
+        asked = execute.samples_asked(self.study)
+        progress = Progress(asked, execute.samples_done(self.study, store))
         # In a thread of its own: while XLA compiles, the main one could not hear Ctrl-C.
         pool = concurrent.futures.ThreadPoolExecutor(1)
         work = pool.submit(
@@ -109,8 +112,12 @@ class Session:
 
     def report(self) -> int:
         """Draw the report, print the summary and return the exit code."""
-        from .studies.run import past, summary
+        from .studies.run import past, sharing, summary
 
+        if self.study.share is not None:
+            found = sharing.summary(self.study, self.directory)
+            tell(found, sharing.lines, as_json=self._as_json)
+            return SAMPLES_FAILED if found["failed"] else DONE
         found = summary.summary(self.study, self.directory)
         if self.study.output.report:
             from .reports import write_report
@@ -128,12 +135,14 @@ class Session:
 
     def command(self, *options: str) -> str:
         """Return the command that ran this study, with other options."""
-        return self._command(self._assignments, self.directory, *options)
+        return self._command(self._assignments, self._out, *options)
 
     def _command(self, assignments, directory: Path, *options: str) -> str:
         sets = [word for each in assignments for word in ("--set", each)]
-        words = ["jaxvib", "run", self._config, *sets, "--out", str(directory), *options]
-        return shlex.join(words)
+        share = self.study.share
+        shared = [] if share is None else ["--share", str(share)]
+        words = ["jaxvib", "run", self._config, *sets, *shared, "--out", str(directory)]
+        return shlex.join([*words, *options])
 
     def _parting(self) -> str:
         if self._begun:
@@ -146,4 +155,4 @@ class Session:
         if path in self.study.paths:
             return shlex.join(["jaxvib", "report", str(self.directory)])
         kept = [each for each in self._assignments if each.partition("=")[0] != path]
-        return self._command([*kept, variation], Path(f"{self.directory}-2"))
+        return self._command([*kept, variation], Path(f"{self._out}-2"))

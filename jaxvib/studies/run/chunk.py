@@ -47,6 +47,12 @@ def number_of_chunks(study: Study) -> int:
     return -(-study.samples // study.run.chunk)
 
 
+def chunk_numbers(study: Study) -> range:
+    """Return the numbers of the chunks that a run of a study computes."""
+    count = number_of_chunks(study)
+    return range(count) if study.share is None else study.share.chunks(count)
+
+
 def chunk_part(study: Study, number: int) -> slice:
     """Return the samples of a chunk. **Raises:** `ValueError` if there is none of it."""
     last = number_of_chunks(study) - 1

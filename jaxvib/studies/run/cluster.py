@@ -22,12 +22,22 @@ _AHEAD = 2  # chunks for each thread of the cluster, at work or next
 
 
 def require_dask(address: str) -> None:
-    """Raise `ValueError` where Dask is not installed, which a cluster needs."""
+    """Raise `ValueError` where Dask or what it needs for an address is not there."""
     if importlib.util.find_spec("distributed") is None:
         raise ValueError(
             f'run.cluster = "{address}" needs Dask, which is not installed: '
             'pip install "jaxvib[cluster]"'
         )
+    if address.startswith("tls:"):
+        import distributed
+
+        if distributed.Security().get_connection_args("client")["ssl_context"] is None:
+            names = ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY")
+            settings = ", ".join(f"DASK_DISTRIBUTED__COMM__TLS__{name}" for name in names)
+            raise ValueError(
+                f'run.cluster = "{address}" needs certificates; allowed: their files in '
+                f"{settings}, or in Dask's configuration"
+            )
 
 
 class Cluster:

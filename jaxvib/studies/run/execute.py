@@ -1,7 +1,7 @@
 """Running a study: the system built once, its samples computed and stored by chunks."""
 
 import contextlib
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +14,11 @@ from ..store.evaluations import Evaluations, Under
 from ..store.store import Store
 from ..store.times import Times
 from .chunk import build as build
-from .chunk import chunk_fields, chunk_part, number_of_chunks
+from .chunk import chunk_fields, chunk_numbers, chunk_part
 from .cluster import Cluster
 from .cluster import require_dask as require_dask
 from .driving import drive, set_aside
 from .executors import Executor, Fields, Here
-from .hosts import Hosts
 from .processes import Processes
 from .record import record
 from .searching import SearchOnCluster
@@ -41,7 +40,7 @@ def open_store(study: Study, directory: Path, device: str, *, resume: bool) -> S
 
 
 def execute(study: Study, system, store: Store, progress, started: float) -> None:
-    """Compute what is not done yet, and complete the store.
+    """Compute what is not done yet, and complete the store unless it is of a share.
 
     A chunk's bytes do not depend on who computes it, nor on what was done before.
     **Arguments:** `progress`: told of samples done and failed;
@@ -55,7 +54,7 @@ def execute(study: Study, system, store: Store, progress, started: float) -> Non
         Watch(store.directory, progress) as watch,
     ):
         run(study, system, store, watch, times)
-        if "complete" not in store.done:
+        if study.share is None and "complete" not in store.done:
             store.finish()
         if run is _run_whole or kind.remembers:
             Evaluations(store.directory).forget()
@@ -63,11 +62,18 @@ def execute(study: Study, system, store: Store, progress, started: float) -> Non
 
 def samples_done(study: Study, store: Store) -> int:
     """Return how many samples of a study are stored already."""
-    parts = [
-        chunk_part(study, i)
-        for i in range(number_of_chunks(study))
-        if f"chunk {i}" in store.done
-    ]
+    return _samples_in(
+        study, (i for i in chunk_numbers(study) if f"chunk {i}" in store.done)
+    )
+
+
+def samples_asked(study: Study) -> int:
+    """Return how many samples a run of a study computes in all."""
+    return _samples_in(study, chunk_numbers(study))
+
+
+def _samples_in(study: Study, numbers: Iterable[int]) -> int:
+    parts = (chunk_part(study, number) for number in numbers)
     return sum(part.stop - part.start for part in parts)
 
 
@@ -78,7 +84,7 @@ def failed(codes: np.ndarray) -> np.ndarray:
 
 def _run_samples(study, system, store, progress: Watch, times: Times) -> None:
     kind = ANALYSES[study.analysis.kind]
-    missing = [i for i in range(number_of_chunks(study)) if f"chunk {i}" not in store.done]
+    missing = [i for i in chunk_numbers(study) if f"chunk {i}" not in store.done]
 
     def take(number: int, fields: Fields) -> None:
         if f"chunk {number}" in store.done:
@@ -96,7 +102,7 @@ def _run_samples(study, system, store, progress: Watch, times: Times) -> None:
         lost = drive(executor, missing, take, progress.say)
     if lost:
         raise RuntimeError(set_aside(lost))
-    for group in kind.groups:
+    for group in kind.groups if study.share is None else ():
         if f"group {group}" not in store.done:
             values = {path: store.rows(path) for path in study.paths}
             fields = kind.group(group, system, values, study, store.rows)
@@ -106,8 +112,6 @@ def _run_samples(study, system, store, progress: Watch, times: Times) -> None:
 
 def _executor(study, system, store, progress, missing: int) -> Executor:
     config = to_toml(study.resolved())
-    if missing and study.run.distributed:
-        return Hosts(config, store.record, progress)
     if missing and study.run.cluster is not None:
         like = {key: store.record[key] for key in ("versions", "fingerprint")}
         return Cluster(

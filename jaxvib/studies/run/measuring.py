@@ -110,7 +110,7 @@ def _thinned(study: Study, number: int) -> Study:
         along = len(paths) if sampling.how.grid else 1
         each = max(1, int(number ** (1 / along) + 1e-9))
         paths = {path: _some(values, each) for path, values in paths.items()}
-    alone = {"workers": 1, "cluster": None, "distributed": False}
+    alone = {"workers": 1, "cluster": None}
     return dataclasses.replace(
         study,
         sampling=sampling,

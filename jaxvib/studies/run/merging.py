@@ -94,7 +94,7 @@ def _written(parts: Sequence[_Part], record: Mapping, out: Path) -> list[str]:
             if start < last and first < start + part.samples
         ]
         fields = {
-            name: _variable(layout, [part.rows(name)[rows] for part, rows in pieces])
+            name: variable(layout, [part.rows(name)[rows] for part, rows in pieces])
             for name, layout in layouts.items()
         }
         store.append(number, fields)
@@ -118,7 +118,7 @@ def _merge_group(store: Store, parts, group: str, starts: list[int]) -> list[str
                 column + start for column, start in zip(columns, starts, strict=False)
             ]
         shared = layout.axes[:1] != each[0]["sample"].axes
-        fields[name] = _variable(layout, columns[:1] if shared else columns)
+        fields[name] = variable(layout, columns[:1] if shared else columns)
     store.add_group(group, fields, ("sample",))
     return []
 
@@ -127,7 +127,8 @@ def _shapes(layouts: Mapping[str, Layout]) -> dict[str, tuple]:
     return {name: (each.axes, each.shape[1:], each.dtype) for name, each in layouts.items()}
 
 
-def _variable(layout: Layout, columns: list[np.ndarray]) -> Variable:
+def variable(layout: Layout, columns: list[np.ndarray]) -> Variable:
+    """Return the field of a stored array of which these are the rows."""
     attributes: dict[str, Any] = dict(layout.attributes)
     unit, words = attributes.pop("units", ""), attributes.pop("description", "")
     return Variable(layout.axes, np.concatenate(columns), unit, words, attributes)

@@ -9,6 +9,7 @@ from .study import Study
 def record(study: Study, device: str) -> dict:
     """Return the record of a study that is computed on a device."""
     analysis = ANALYSES[study.analysis.kind]
+    share = {} if study.share is None else {"share": str(study.share)}
     return {
         "title": study.title,
         "analysis": study.analysis.kind,
@@ -23,4 +24,5 @@ def record(study: Study, device: str) -> dict:
         "versions": versions(),
         "fingerprint": fingerprint(device),
         "git": git_state(),
+        **share,
     }

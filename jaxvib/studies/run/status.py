@@ -9,6 +9,7 @@ from ..store.folder import Folder
 from ..store.journal import Journal
 from ..store.lock import is_held
 from ..store.mending import has_study
+from ..store.share import Share
 from ..store.stored import read_record
 from .watch import FILE
 
@@ -24,21 +25,27 @@ def status(directory: Path) -> dict[str, Any]:
         raise FileNotFoundError(f"{directory} holds no study")
     record = read_record(Folder(directory))
     steps = {commit.step for commit in Journal(directory / "journal.jsonl").sound()}
-    samples, width = record["samples"], record["chunk"]
-    numbers = [int(step[6:]) for step in steps if step.startswith("chunk ")]
-    done = sum(min(width, samples - number * width) for number in numbers)
+    width, count = record["chunk"], -(-record["samples"] // record["chunk"])
+    share = Share.parse(record["share"]) if "share" in record else None
+    asked = range(count) if share is None else share.chunks(count)
+    numbers = [number for number in asked if f"chunk {number}" in steps]
+    samples, done = (
+        sum(min(width, record["samples"] - number * width) for number in some)
+        for some in (asked, numbers)
+    )
     if "group " in steps:
         done = samples
     holder = is_held(directory)
-    ended = "complete" if "complete" in steps else "stopped"
+    ended = "complete" in steps or (share is not None and done == samples)
     return {
         "study": record["title"],
-        "state": "at work" if holder else ended,
+        "share": None if share is None else str(share),
+        "state": "at work" if holder else "complete" if ended else "stopped",
         "by": holder or None,
         "done": done,
         "samples": samples,
         "chunks_done": len(numbers),
-        "chunks": -(-samples // width),
+        "chunks": len(asked),
         "live": _live(directory, samples - done) if holder else None,
     }
 
@@ -46,11 +53,12 @@ def status(directory: Path) -> dict[str, Any]:
 def lines(found: dict[str, Any]) -> list[str]:
     """Return what `status` found for a person."""
     words = {"at work": f": {found['by']}", "stopped": "; `--resume` continues it"}
-    share = 100 * found["done"] / found["samples"]
+    percent = 100 * found["done"] / found["samples"]
     return [
         f"study      {found['study']}",
+        *([f"share      {found['share']}"] if found["share"] else []),
         f"state      {found['state']}{words.get(found['state'], '')}",
-        f"done       {found['done']} of {found['samples']} samples ({share:.3g} %), "
+        f"done       {found['done']} of {found['samples']} samples ({percent:.3g} %), "
         f"{found['chunks_done']} of {found['chunks']} chunks",
         *(_live_lines(found["live"]) if found["live"] else []),
     ]

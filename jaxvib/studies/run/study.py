@@ -18,13 +18,14 @@ from ..config.quantities import in_units, of_parameters
 from ..config.samples import Sampling
 from ..config.tables import Table, flattened, option, shown, validated
 from ..config.values import Values
+from ..store.share import Share
 from ..systems.base import Role
 from .memory import MOST_SAMPLES, fitting_chunk
 
 SECTIONS = ("title", "system", "analysis", "sweep", "run", "output")
 
 
-_HOW = frozenset({"workers", "cluster", "distributed"})  # who computes: no byte hangs on it
+_HOW = frozenset({"workers", "cluster"})  # who computes: no byte hangs on it
 _Address = Annotated[
     str, Field(max_length=300, pattern=r"^(tcp|tls|ucx|ws|wss|inproc)://[!-~]+$")
 ]
@@ -53,22 +54,14 @@ class Run(Table):
         "the Dask scheduler whose workers compute, instead of this machine", None,
         allowed="an address such as tcp://10.0.0.1:8786",
     )  # fmt: skip
-    distributed: bool = option(
-        "whether this is one of several processes of jax.distributed, which all run this "
-        "study, and compute it together",
-        False,
-    )
 
     @model_validator(mode="after")
     def _one_kind_of_workers(self):
-        given = {
-            "cluster": self.cluster,
-            "workers": self.workers if self.workers > 1 else None,
-            "distributed": "true" if self.distributed else None,
-        }
-        both = [f"{key} = {value}" for key, value in given.items() if value]
-        if len(both) > 1:
-            raise ValueError(f"{' stands beside '.join(both[:2])}; allowed: one of the two")
+        if self.cluster is not None and self.workers > 1:
+            raise ValueError(
+                f"cluster = {self.cluster} stands beside workers = {self.workers}; "
+                "allowed: one of the two"
+            )
         return self
 
 
@@ -119,7 +112,8 @@ class Study:
     """A config that has been checked, key by key and all together.
 
     **Fields:** `name`: of the config's file; `system`, `analysis`: their options, with
-    `kind`; `sampling`, `paths`: the sweep; `samples`: their number.
+    `kind`; `sampling`, `paths`: the sweep; `samples`: their number; `share`: the part of
+    them that a run computes, `None` for all.
     """
 
     name: str
@@ -132,6 +126,7 @@ class Study:
     run: Run
     output: Output
     document: Document = dataclasses.field(repr=False, compare=False)
+    share: Share | None = None
 
     @property
     def directory(self) -> Path:

@@ -84,28 +84,13 @@ def thinning(record: Mapping, most: int | None) -> np.ndarray | None:
 
 
 def verified(directory: Path) -> tuple[dict, list[Commit]]:
-    """Return the record and the commits of a study, each of its bytes checked.
-
-    Of a study of very many files those of the samples are only there, and each is checked
-    when it is read.
-    """
-    commits = Journal(directory / "journal.jsonl").read()
-    record = read_record(Folder(directory))
-    strange = [commit.step for commit in commits if not belongs(commit, record)]
-    if strange:
-        raise OSError(
-            f"{directory / 'journal.jsonl'}: the step {strange[0]!r} names files that are "
-            "none of its own"
+    """Return the record and the commits of a complete study, each of its bytes checked."""
+    record, commits = checked(directory)
+    if "share" in record:
+        raise ValueError(
+            f"{directory} holds share {record['share']} of a study; `jaxvib merge` joins "
+            "all of them first"
         )
-    many = sum(len(commit.files) for commit in commits) > _MOST_FILES
-    look = damaged
-    if many:
-        look = functools.partial(missing, there=Folder(directory).plain_files(RESULTS))
-    bad = [path for commit in commits for path in look(commit, directory)]
-    if bad:
-        listed = ", ".join(str(path) for path in bad[:5])
-        more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
-        raise OSError(f"damaged or missing: {listed}{more}; `--resume` computes them again")
     steps = [commit.step for commit in commits]
     if not {"start", "complete"} <= set(steps):
         raise ValueError(
@@ -126,6 +111,32 @@ def verified(directory: Path) -> tuple[dict, list[Commit]]:
         }
     ):
         raise OSError(f"{directory / 'journal.jsonl'} lacks lines; `--resume` mends it")
+    return record, commits
+
+
+def checked(directory: Path) -> tuple[dict, list[Commit]]:
+    """Return the record and the commits of a study, complete or not, its bytes checked.
+
+    Of a study of very many files those of the samples are only there, and each is checked
+    when it is read. **Raises:** `OSError` for what is damaged or missing.
+    """
+    commits = Journal(directory / "journal.jsonl").read()
+    record = read_record(Folder(directory))
+    strange = [commit.step for commit in commits if not belongs(commit, record)]
+    if strange:
+        raise OSError(
+            f"{directory / 'journal.jsonl'}: the step {strange[0]!r} names files that are "
+            "none of its own"
+        )
+    many = sum(len(commit.files) for commit in commits) > _MOST_FILES
+    look = damaged
+    if many:
+        look = functools.partial(missing, there=Folder(directory).plain_files(RESULTS))
+    bad = [path for commit in commits for path in look(commit, directory)]
+    if bad:
+        listed = ", ".join(str(path) for path in bad[:5])
+        more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
+        raise OSError(f"damaged or missing: {listed}{more}; `--resume` computes them again")
     return record, commits
 
 

@@ -64,7 +64,7 @@ def mended(directory: Path, record: Mapping, config: str) -> list[Commit] | None
             f"{directory} was merged of other studies, and cannot be gone on with; merge "
             "them anew into another folder"
         )
-    _refuse_differences(directory, before, record)
+    refuse_differences(directory, before, record)
     whole = _is_sound(journal) and _whole(kept, commits, before)
     if not whole:
         folder.keep_only(RESULTS, {file for commit in done for file in commit.files})
@@ -206,13 +206,17 @@ def _whole_chunk(
     return Commit(f"chunk {number}", content) if content else None
 
 
-def _refuse_differences(directory: Path, record: Mapping, wanted: Mapping) -> None:
+def refuse_differences(directory: Path, record: Mapping, wanted: Mapping) -> None:
+    """Raise `ValueError` unless a study there is the one that is wanted, byte for byte.
+
+    **Arguments:** `record`: of the study in the folder; `wanted`: of the other one.
+    """
     before, now = (json.loads(record_text(state)) for state in (record, wanted))
     for state in (before, now):
         state["config"].pop("output", None)  # where the results lie does not change them
-    for key in _BYTES_DEPEND_ON:
-        if before[key] != now[key]:
-            what = _first_difference(before[key], now[key], key)
+    for key in (*_BYTES_DEPEND_ON, "share"):
+        if before.get(key) != now.get(key):
+            what = _first_difference(before.get(key), now.get(key), key)
             raise ValueError(f"{directory} was begun with {what}")
 
 

@@ -17,6 +17,7 @@ from ..._machine import memory
 from .arrays import METADATA, Layout, read_layout
 from .folder import Folder
 from .journal import Commit
+from .share import Share
 
 RESULTS = "results.zarr"
 RECORD = "study.json"
@@ -184,6 +185,8 @@ def _check_record(found: Mapping) -> None:
         sizes = [_of_type(size, int) for size in grid.values()]
         if math.prod(sizes) != samples or not all(size > 0 for size in sizes):
             raise ValueError("grid")
+    if "share" in found:
+        Share.parse(_of_type(found["share"], str))
     if found["git"] is not None:
         _of_type(found["git"], dict)
 

@@ -1,6 +1,8 @@
 """Checked against: the bytes of the same study that one process computed alone."""
 
 import concurrent.futures
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from tests.studies.pushed import CONFIG, PushedKind
 from tests.studies.store.test_store import array_files
 
 distributed = pytest.importorskip("distributed")
+dask = pytest.importorskip("dask")
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +51,47 @@ def test_a_cluster_gives_the_same_bytes(config, scheduler):
     assert done.exit_code == 0, done.output
     assert f"computed by the cluster at {scheduler}, 2 workers now" in done.output
     assert array_files(Path("there")) == array_files(Path("here"))
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="certificates need openssl")
+def test_a_cluster_under_tls_hears_nobody_without_its_certificate(config, tmp_path):
+    for name in ("cert", "other"):
+        words = f"req -x509 -nodes -days 1 -subj /CN=jaxvib -keyout {name}.key -out {name}"
+        command = ["openssl", *words.split(), "-newkey", "rsa:2048"]
+        subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
+
+    def holding(name):
+        own = {"cert": str(tmp_path / name), "key": str(tmp_path / f"{name}.key")}
+        tls = "distributed.comm.tls"
+        return dask.config.set(
+            {
+                "distributed.comm.require-encryption": True,
+                f"{tls}.ca-file": str(tmp_path / "cert"),
+                **{f"{tls}.{part}": own for part in ("scheduler", "worker", "client")},
+            }
+        )
+
+    with (
+        holding("cert"),
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None,
+            memory_limit=None, protocol="tls", security=distributed.Security(),
+        ) as workers,
+    ):  # fmt: skip
+        address = workers.scheduler_address
+        assert address.startswith("tls://")
+        done = run("--out", "there", "--cluster", address)
+        assert done.exit_code == 0, done.output
+        assert array_files(Path("there")) == array_files(Path("here"))
+        with holding("other"):
+            done = run("--out", "stranger", "--cluster", address)
+        assert (done.exit_code, "no Dask scheduler answers" in done.output) == (3, True)
+        plain = address.replace("tls:", "tcp:")
+        done = run("--out", "plain", "--cluster", plain)
+        assert (done.exit_code, "no Dask scheduler answers" in done.output) == (3, True)
+    done = run("--out", "none", "--cluster", address)
+    assert (done.exit_code, "needs certificates" in done.output) == (2, True), done.output
+    assert not Path("none").exists()
 
 
 def test_a_study_begun_here_is_ended_there_and_the_other_way_round(

@@ -1,0 +1,192 @@
+"""Shares of a study: each computed by a run of its own, and joined to the whole.
+
+The joined study has the bytes of one run: its chunks are those that the shares stored, and
+what is computed from all samples together is computed after them.
+"""
+
+import dataclasses
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..analyses.kinds import ANALYSES
+from ..config import samples
+from ..config.writing import to_toml
+from ..store.arrays import Layout
+from ..store.dataset import checked
+from ..store.fields import Variable
+from ..store.folder import Folder
+from ..store.lock import Lock
+from ..store.mending import has_study, refuse_differences
+from ..store.rows import Rows
+from ..store.share import Share
+from ..store.store import Store, check_free
+from ..store.stored import array_names, layout_of, read_record
+from ..store.times import FILE as TIMES
+from ..store.times import read_times
+from .chunk import chunk_numbers, chunk_part, number_of_chunks
+from .device import choose
+from .execute import failed
+from .merging import variable
+from .record import record
+from .study import Study, load
+
+_LEAST = 2  # samples of a chunk, as `run.chunk` allows
+
+
+def shared(study: Study, text: str) -> Study:
+    """Return a study of which a run computes the share `I/N` alone.
+
+    **Raises:** `ValueError` for a text that is no share, for a study that is computed in
+    one piece, and where there are more shares than chunks.
+    """
+    share = Share.parse(text)
+    kind = ANALYSES[study.analysis.kind]
+    if kind.sampled is False or not study.paths:
+        raise ValueError(
+            f"share = {share} of {study.described()}, which is computed in one piece; "
+            "allowed: studies that sweep a parameter"
+        )
+    chunks = number_of_chunks(study)
+    if share.of > chunks:
+        raise ValueError(
+            f"share = {share} of samples that are stored in {chunks} "
+            f"chunk{'s' * (chunks > 1)}; allowed: I/N with N at most {chunks}"
+            f"{_finer(study, share)}"
+        )
+    return dataclasses.replace(study, share=share)
+
+
+def _finer(study: Study, share: Share) -> str:
+    """Return how chunks are cut so that each share has one, if that can be."""
+    sampling = study.sampling
+    step = samples.strip(sampling, study.paths) if sampling.how.refined else 1
+    size = max(step, _LEAST, study.samples // share.of // step * step)
+    if -(-study.samples // size) < share.of:
+        return ""
+    return f", or chunks of {size} samples by --set run.chunk={size}"
+
+
+def summary(study: Study, directory: Path) -> dict[str, Any]:
+    """Return what a run of a share did."""
+    parts = [chunk_part(study, number) for number in chunk_numbers(study)]
+    codes = Rows(directory, "result")
+    sessions = read_times(directory)["sessions"]
+    return {
+        "study": study.title,
+        "share": str(study.share),
+        "done": sum(part.stop - part.start for part in parts),
+        "failed": sum(int(np.sum(failed(codes[part]))) for part in parts),
+        "seconds": sum(each["seconds"] for each in sessions),
+        "results": str(directory),
+    }
+
+
+def lines(found: dict[str, Any]) -> list[str]:
+    """Return what `summary` found for a person."""
+    return [
+        f"share      {found['share']}",
+        f"done       {found['done']} samples in {found['seconds']:.0f} s",
+        f"failed     {found['failed']}",
+        f"results    {found['results']}",
+    ]
+
+
+def is_share(directory: Path) -> bool:
+    """Return whether a folder holds a share of a study."""
+    return has_study(directory) and "share" in read_record(Folder(directory))
+
+
+def join(directories: Sequence[Path], out: Path) -> list[str]:
+    """Write the chunks of all shares of a study into a new folder; return lines about it.
+
+    What is left to do is what a run does that goes on with the study in `out`. **Raises:**
+    `ValueError` where shares are missing, unfinished or not of one study, and where this
+    machine would give other bytes; `FileExistsError` where `out` is not free; `OSError` for
+    what is damaged.
+    """
+    check_free(out)
+    parts = [_Part(directory) for directory in directories]
+    study = load(directories[0] / "config.toml")
+    device, _ = choose(study.run.device)
+    _check(parts, record(study, device))
+    parts.sort(key=lambda part: part.share.number)
+    whole = {key: value for key, value in parts[0].record.items() if key != "share"}
+    config = json.loads(json.dumps(whole["config"]))
+    config["output"]["directory"] = str(out)
+    out.mkdir(parents=True, exist_ok=True)
+    lock = Lock(out)
+    lock.take()
+    try:
+        store = Store.create(out, whole, to_toml(config))
+        for number in range(number_of_chunks(study)):
+            part = parts[number % len(parts)]
+            store.append(number, part.fields(chunk_part(study, number)))
+        sessions = [
+            each for part in parts for each in read_times(part.directory)["sessions"]
+        ]
+        text = json.dumps({"sessions": sessions}, indent=2) + "\n"
+        Folder(out).write(TIMES, text.encode(), sync=False)
+    finally:
+        lock.release()
+    return [f"{out} written: {study.samples} samples of {len(parts)} shares"]
+
+
+class _Part:
+    """One of the shares, checked byte by byte."""
+
+    def __init__(self, directory: Path):
+        self.directory = directory
+        self.record, commits = checked(directory)
+        if "share" not in self.record:
+            raise ValueError(f"{directory} holds no share; allowed: shares of one study")
+        self.share = Share.parse(self.record["share"])
+        self._commits = commits
+
+    def left(self) -> list[int]:
+        """Return the numbers of its chunks that are not done."""
+        count = -(-self.record["samples"] // self.record["chunk"])
+        steps = {commit.step for commit in self._commits}
+        return [n for n in self.share.chunks(count) if f"chunk {n}" not in steps]
+
+    def fields(self, part: slice) -> dict[str, Variable]:
+        """Return the fields of a chunk's samples."""
+        arrays = self._arrays.items()
+        return {name: variable(layout, [rows[part]]) for name, (layout, rows) in arrays}
+
+    @functools.cached_property
+    def _arrays(self) -> dict[str, tuple[Layout, Rows]]:
+        sums = {f: crc for commit in self._commits for f, crc in commit.files.items()}
+        return {
+            name: (layout_of(self.directory, name), Rows(self.directory, name, sums))
+            for name in array_names(self._commits)
+        }
+
+
+def _check(parts: Sequence[_Part], wanted: Mapping) -> None:
+    """Raise `ValueError` unless these are all shares of the study that is wanted."""
+    of = parts[0].share.of
+    seen: dict[int, Path] = {}
+    for part in parts:
+        share, directory = part.share, part.directory
+        refuse_differences(
+            directory, part.record, {**wanted, "share": f"{share.number}/{of}"}
+        )
+        if share.number in seen:
+            raise ValueError(
+                f"share {share} is in {seen[share.number]} and in {directory}; allowed: "
+                "once"
+            )
+        seen[share.number] = directory
+        if left := part.left():
+            raise ValueError(
+                f"{directory} lacks {len(left)} chunk{'s' * (len(left) > 1)} of share "
+                f"{share}; its run goes on with --resume"
+            )
+    if missing := [str(number) for number in range(1, of + 1) if number not in seen]:
+        some = ", ".join(missing[:10]) + ", ..." * (len(missing) > 10)
+        raise ValueError(f"share {some} of {of} is missing; allowed: all shares at once")
