@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
@@ -46,7 +47,7 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None, kind=Non
     that of the state unless given; what the steps add up to keeps the state's.
     """
     flat, _ = ravel_pytree(state)
-    numbers = [x for x in jax.tree.leaves((prepared, t0, t1)) if _real(x)]
+    numbers = jax.tree.leaves(eqx.filter((prepared, t0, t1), eqx.is_inexact_array))
     numbers = [jnp.ravel(x).astype(flat.dtype) for x in map(jnp.asarray, numbers)]
     finite = jnp.all(jnp.isfinite(jnp.concatenate([flat, *numbers]))) & (t1 >= t0)
     once = Barrier(jnp.where(finite, 1.0, jnp.nan))
@@ -210,7 +211,3 @@ def _sums(parts, changes):
 
 def _chosen(yes, new, old):
     return jax.tree.map(lambda n, o: jnp.where(yes, n, o), new, old)
-
-
-def _real(leaf) -> bool:
-    return jnp.issubdtype(jnp.result_type(leaf), jnp.floating)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 
@@ -56,12 +57,12 @@ def in_float32(problem: Problem, period: Callable[[Any], Any]) -> Problem:
 
 
 def _narrow(leaf):
-    if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
+    if not eqx.is_inexact_array(leaf):
         return leaf
     return jnp.asarray(leaf).astype(jnp.float32)
 
 
 def _widen(leaf):
-    if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
+    if not eqx.is_inexact_array(leaf):
         return leaf
     return jnp.asarray(leaf).astype(float)

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._arrays import parted, rejoined
 from ..kernels import Kernel
 from ..kernels.library import library_kernel
 from .breaks import just_before
@@ -264,23 +265,21 @@ def augmented(problem: Problem, moved: bool) -> Problem:
         if not moved:
             return problem.prepare(given), None
         parameters, directions = given
-        real = jax.tree.map(eqx.is_inexact_array, parameters)
-        moving, still = eqx.partition(parameters, real)
-        prepared, push = jax.linearize(
-            lambda moving: problem.prepare(eqx.combine(moving, still)), moving
-        )
-        return prepared, jax.vmap(push)(eqx.filter(directions, real))
+        prepared, push = _linearized(problem.prepare, parameters)
+        return prepared, jax.vmap(push)(directions)
 
-    def field(time, state, prepared):
+    def along(function, state, prepared):
+        """Return `function(state, prepared)` and what becomes of all sensitivities."""
         state, sensitivities = state
         prepared, directions = prepared
         if not moved:
-            rate, push = jax.linearize(lambda s: problem.field(time, s, prepared), state)
-            return rate, jax.vmap(push)(sensitivities)
-        rate, push = jax.linearize(
-            lambda state, prepared: problem.field(time, state, prepared), state, prepared
-        )
-        return rate, jax.vmap(push)(sensitivities, directions)
+            value, push = jax.linearize(lambda s: function(s, prepared), state)
+            return value, jax.vmap(push)(sensitivities)
+        value, push = _linearized(function, state, prepared)
+        return value, jax.vmap(push)(sensitivities, directions)
+
+    def field(time, state, prepared):
+        return along(functools.partial(problem.field, time), state, prepared)
 
     def norm(errors):
         error, sensitivities = errors
@@ -306,17 +305,7 @@ def augmented(problem: Problem, moved: bool) -> Problem:
         return problem.next_break(time, prepared[0])
 
     def crossed(time, state, prepared):
-        state, sensitivities = state
-        prepared, directions = prepared
-        if not moved:
-            behind, push = jax.linearize(
-                lambda s: problem.crossed(time, s, prepared), state
-            )
-            return behind, jax.vmap(push)(sensitivities)
-        behind, push = jax.linearize(
-            lambda state, prepared: problem.crossed(time, state, prepared), state, prepared
-        )
-        return behind, jax.vmap(push)(sensitivities, directions)
+        return along(functools.partial(problem.crossed, time), state, prepared)
 
     return problem._replace(
         prepare=prepare,
@@ -330,6 +319,39 @@ def augmented(problem: Problem, moved: bool) -> Problem:
         skips=None if problem.skips is None else skips,
         has_sensitivities=True,
         key=None if problem.key is None else (problem.key, moved),
+    )
+
+
+def _linearized(function, *arguments):
+    """Return `jax.linearize` of a function of trees whose leaves may be anything.
+
+    Real numbers change, and only they have a leaf in trees of changes: not what else a law
+    may hold, such as the activation of a network.
+    """
+    numbers, others = eqx.partition(arguments, eqx.is_inexact_array)
+    rest = None
+
+    def of_numbers(numbers):
+        nonlocal rest
+        found, rest = parted(function(*eqx.combine(numbers, others)))
+        return found
+
+    found, push = jax.linearize(of_numbers, numbers)
+
+    def changed(*changes):
+        moved = push(_where_real(numbers, changes))
+        return _where_real(eqx.filter(found, eqx.is_inexact_array), moved)
+
+    return rejoined(found, rest), changed
+
+
+def _where_real(numbers, changes):
+    """Return the changes of what is a number in another tree, None instead of others."""
+    return jax.tree.map(
+        lambda number, change: None if number is None else change,
+        numbers,
+        changes,
+        is_leaf=lambda leaf: leaf is None,
     )
 
 

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import numpy as np
 
@@ -90,6 +91,9 @@ def map_samples(
         run = functools.partial(map_samples, chunk=chunk, progress=progress)
         return function.finished(samples, run(function.function, samples, cost))
     require_float64()
+    samples, others = eqx.partition(samples, eqx.is_array_like)
+    if jax.tree.leaves(others):
+        function = _OfArrays(function, others)
     number = _number(samples, cost)
     if chunk < 1:
         raise ValueError(f"chunk = {chunk} is not in [1, inf)")
@@ -99,6 +103,16 @@ def map_samples(
     parts = work.here() if others is None else work.by(others)
     inverse = np.argsort(order, kind="stable")
     return jax.tree.map(lambda *all: np.concatenate(all)[inverse], *parts)
+
+
+class _OfArrays(NamedTuple):
+    """A function of samples that hold more than arrays, the same in all: such as a law."""
+
+    function: Callable[[PyTree], PyTree]
+    others: PyTree
+
+    def __call__(self, arrays: PyTree) -> PyTree:
+        return self.function(eqx.combine(arrays, self.others))
 
 
 class _Work:

@@ -3,6 +3,7 @@
 import functools
 from typing import NamedTuple
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -79,7 +80,10 @@ def strobed(system, state, count: int, longest: int, engine):
 
 
 class Beginning(NamedTuple):
-    """Where a system's motions begin: its equation, its state at rest and its period."""
+    """Where a system's motions begin: its equation, its state at rest and its period.
+
+    Of the equation of a system that is known only numbers are left, no laws' functions.
+    """
 
     equation: Equation
     rest: Float[Array, " n"]
@@ -96,6 +100,7 @@ def beginning(system) -> Beginning:
 def _beginning_stage(static) -> Kernel:
     def stage(leaves):
         system = rejoined(leaves, static)
-        return Beginning(system.equation(), system.rest(), system.period())
+        equation = eqx.filter(system.equation(), eqx.is_array_like)
+        return Beginning(equation, system.rest(), system.period())
 
     return library_kernel(stage, static)

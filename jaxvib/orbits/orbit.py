@@ -15,6 +15,7 @@ from .._arrays import (
     frozen,
     is_known,
     library_of,
+    on_device,
     on_host,
     parted,
     per_lane,
@@ -336,8 +337,7 @@ def failed_if(orbit: PeriodicOrbit, code) -> PeriodicOrbit:
     orbit, code = on_host((orbit, code)) if known else (orbit, code)
     names = [f.name for f in dataclasses.fields(orbit) if "unit" in f.metadata]
     fields = spoiled({name: getattr(orbit, name) for name in names}, code)
-    whole = jax.device_put(fields) if known else fields
-    return PeriodicOrbit(**whole, labels=orbit.labels)
+    return PeriodicOrbit(**on_device(fields), labels=orbit.labels)
 
 
 def _nan_slope(parameters):

@@ -16,6 +16,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..._arrays import frozen_tree
 from ...systems.friction import sliding_share
 from .motion import Motion, along, gap
 from .pressing import contact_forces, loose_signs, pressed
@@ -321,7 +322,7 @@ def _still(motion: Motion, lane) -> tuple[Motion, list, list, list]:
     """Return without derivatives a motion, its free accelerations, speeds and forces."""
     forces = contact_forces(motion, lane)
     free = free_accelerations(motion, lane, forces)
-    return jax.lax.stop_gradient((motion, free, lane.velocity, forces))
+    return frozen_tree((motion, free, lane.velocity, forces))
 
 
 def _all_held(

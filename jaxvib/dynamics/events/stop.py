@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ..._arrays import frozen_tree
 from .motion import Motion, acceleration_term, along, cosine_and_sine, gap, push_forces
 from .pressing import contact_forces
 from .series import any_of, first_of, largest
@@ -146,7 +147,7 @@ def impact(motion: Motion, lane, meets, size, slight, rate) -> Impacts:
         at_rest = _at_rest(contacts[0], rebounds[0], pressing[0], size, slight) & strikes[0]
         ends = stops = [at_rest]
     else:
-        fixed = jax.lax.stop_gradient((motion, free, speeds, pressing, over))
+        fixed = frozen_tree((motion, free, speeds, pressing, over))
         candidates = [
             hit | stay | (~was & (depth >= -slight))
             for hit, stay, was, depth in zip(strikes, stays, held, fixed[-1], strict=True)
@@ -378,7 +379,7 @@ def start_holding(motion: Motion, lane, size, slight):
     speeds = [along(contact, lane.velocity) for contact in contacts]
     none = [jnp.zeros((), bool) for _ in contacts]
     motion, free = _without_frictions(motion, lane, none, size)
-    fixed = jax.lax.stop_gradient((motion, free, speeds))
+    fixed = frozen_tree((motion, free, speeds))
     candidates = [
         jax.lax.stop_gradient((depth >= -slight) & (speed <= _ROUNDING * size))
         for depth, speed in zip(depths, speeds, strict=True)

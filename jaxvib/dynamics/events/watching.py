@@ -1,8 +1,8 @@
 """What is watched along a step from event to event, which has no derivative."""
 
-import jax
 import jax.numpy as jnp
 
+from ..._arrays import frozen_tree
 from ..observables import watch_damping, watch_path
 from ..step_polynomial import Polynomial, RootPath
 from .damped import parted
@@ -35,7 +35,7 @@ def seen_in_flight(context, lane, new, rows, depths, length, impacts):
     )
     watched = watch_damping(
         watched,
-        jax.lax.stop_gradient(context.equation),
+        frozen_tree(context.equation),
         lambda x: lane.time + x * length,
         lambda x: (depth.value(x), depth.slope(x) / length, length),
     )
@@ -68,7 +68,7 @@ def seen_in_contact(context, lane, new, kinds, length, impacts):
         pace = clock.slope(x)[0]
         return RootPath(depth, squared).value(x), _along(motion, velocity.value(x)), pace
 
-    equation = jax.lax.stop_gradient(context.equation)
+    equation = frozen_tree(context.equation)
     watched = watch_damping(watched, equation, lambda x: clock.value(x)[0], motion_at)
     return _with_impacts(motion, lane, watched, impacts, grazing, passed)
 

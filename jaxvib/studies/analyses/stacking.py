@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 
@@ -24,9 +25,16 @@ def each_system(system, samples: Mapping[str, np.ndarray]):
     What is done with each can be mapped as it is, and its compiled form serves the next
     ones as well. Without a swept path that is the system itself, once.
     """
+
+    def numbers(values):
+        changed = replace(system, values) if values else system
+        return eqx.filter(changed, eqx.is_array_like)
+
+    others = eqx.filter(system, eqx.is_array_like, inverse=True)
     if not samples:
-        return jax.tree.map(lambda leaf: np.asarray(leaf)[None], system)
-    return jax.jit(jax.vmap(lambda values: replace(system, values)))(dict(samples))
+        one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], numbers({}))
+        return eqx.combine(one, others)
+    return eqx.combine(jax.jit(jax.vmap(numbers))(dict(samples)), others)
 
 
 def stacked(results: list):
