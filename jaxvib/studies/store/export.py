@@ -1,16 +1,21 @@
 """A study's results for other programs: netCDF, CSV, Parquet and MATLAB's `.mat`.
 
 Units and descriptions go along. CSV and Parquet are tables, one row for each sample, which
-are written a block at a time, however many samples there are.
+are written a block at a time, however many samples there are. All is written beside the
+file and gets its name at the end, so that what fails leaves nothing.
 """
 
+import contextlib
 import csv
 import importlib
+import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+import secrets
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import xarray
@@ -35,25 +40,71 @@ def export(directory: Path, file: Path) -> list[str]:
       `FILE-metadata.json`, as the W3C's "CSV on the Web" has them.
     - `.parquet`: the same columns; units and descriptions are metadata of the fields.
 
-    **Raises:** `ValueError` for another ending, a file that is there or a package that is
-    not installed; as `open_study`.
+    **Raises:** `ValueError` for another ending, a folder that is not there, a name that is
+    taken (by a link too) or a package that is not installed; `OSError` where the disk
+    fails; as `open_study`.
     """
     if file.suffix not in _WRITERS:
         raise ValueError(
             f"{file} ends in {file.suffix or 'nothing'}; allowed: {', '.join(_WRITERS)}"
         )
-    if file.exists():
-        raise ValueError(f"{file} exists already; allowed: a new name")
-    return [f"{file} written", *_WRITERS[file.suffix](Path(directory), file)]
+    if not file.parent.is_dir():
+        raise ValueError(f"{file.parent} is not a folder; allowed: one that is there")
+    files = [file, _about(file)] if file.suffix == ".csv" else [file]
+    with _new(files) as streams:
+        lines = _WRITERS[file.suffix](Path(directory), file, *streams)
+    return [f"{file} written", *lines]
 
 
-def _netcdf(directory: Path, file: Path) -> list[str]:
+def _about(file: Path) -> Path:
+    """Return the file that describes the columns of a table in CSV."""
+    return file.with_name(f"{file.name}-metadata.json")
+
+
+@contextlib.contextmanager
+def _new(files: Sequence[Path]) -> Generator[Sequence[BinaryIO]]:
+    """Yield files to be written, which get their names once all are on the disk.
+
+    **Raises:** `ValueError` where a name is taken.
+    """
+    _refuse_taken(files)
+    key = secrets.token_hex(4)  # of this process alone
+    beside = [file.with_name(f".{file.name[:200]}.{key}.new") for file in files]
+    named: list[Path] = []
+    try:
+        with contextlib.ExitStack() as stack:
+            streams = [stack.enter_context(each.open("xb")) for each in beside]
+            yield streams
+            for stream in streams:
+                stream.flush()
+                os.fsync(stream.fileno())
+        _refuse_taken(files)
+        for each, file in zip(beside, files, strict=True):
+            each.rename(file)
+            named.append(file)
+    except BaseException:
+        for each in (*beside, *named):
+            each.unlink(missing_ok=True)
+        raise
+
+
+def _refuse_taken(files: Sequence[Path]) -> None:
+    for file in files:
+        if os.path.lexists(file):
+            raise ValueError(f"{file} exists already; allowed: a new name")
+
+
+def _netcdf(directory: Path, file: Path, stream: BinaryIO) -> list[str]:
     for module in ("h5netcdf", "h5py"):
         _needed(module, file)
     _, commits = verified(directory)
+    # In memory: HDF5 ends the process where it cannot write to a disk.
+    content = io.BytesIO()
     for number, group in enumerate([None, *groups(commits)]):
         dataset = _real(open_study(directory, group))
-        dataset.to_netcdf(file, engine="h5netcdf", group=group, mode="a" if number else "w")
+        mode = "a" if number else "w"
+        dataset.to_netcdf(content, engine="h5netcdf", group=group, mode=mode)
+    stream.write(content.getbuffer())
     return []
 
 
@@ -71,7 +122,7 @@ def _real(dataset):
     return xarray.Dataset(variables, attrs=dict(dataset.attrs)).set_coords(coordinates)
 
 
-def _matlab(directory: Path, file: Path) -> list[str]:
+def _matlab(directory: Path, file: Path, stream: BinaryIO) -> list[str]:
     record, commits = verified(directory)
     content: dict[str, Any] = {
         "study": {key: record[key] for key in ("title", "analysis", "system", "evidence")}
@@ -87,7 +138,7 @@ def _matlab(directory: Path, file: Path) -> list[str]:
             for name, field in dataset.variables.items()
         }
         content |= structs if group is None else {_identifier(group): structs}
-    savemat(file, content, long_field_names=True, do_compression=True, oned_as="column")
+    savemat(stream, content, long_field_names=True, do_compression=True, oned_as="column")
     return []
 
 
@@ -97,13 +148,14 @@ def _identifier(name: str) -> str:
     return (allowed if allowed[:1].isalpha() else f"x{allowed}")[:63]
 
 
-def _csv(directory: Path, file: Path) -> list[str]:
+def _csv(directory: Path, file: Path, stream: BinaryIO, about: BinaryIO) -> list[str]:
     table = _Table(directory)
-    with file.open("x", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(column["name"] for column in table.columns)
-        for columns in table.blocks():
-            writer.writerows(zip(*(each.tolist() for each in columns), strict=True))
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
+    writer = csv.writer(text)
+    writer.writerow(column["name"] for column in table.columns)
+    for columns in table.blocks():
+        writer.writerows(zip(*(each.tolist() for each in columns), strict=True))
+    text.detach()
     described = {
         "@context": ["http://www.w3.org/ns/csvw", {"unit": "http://qudt.org/schema/qudt/"}],
         "url": file.name,
@@ -118,12 +170,11 @@ def _csv(directory: Path, file: Path) -> list[str]:
             ]
         },
     }
-    about = file.with_name(f"{file.name}-metadata.json")
-    about.write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
-    return [f"{about} written: units and descriptions", *table.left_out()]
+    about.write(f"{json.dumps(described, indent=1)}\n".encode())
+    return [f"{_about(file)} written: units and descriptions", *table.left_out()]
 
 
-def _parquet(directory: Path, file: Path) -> list[str]:
+def _parquet(directory: Path, file: Path, stream: BinaryIO) -> list[str]:
     arrow, parquet = _needed("pyarrow", file), _needed("pyarrow.parquet", file)
     table, writer = _Table(directory), None
     try:
@@ -136,7 +187,7 @@ def _parquet(directory: Path, file: Path) -> list[str]:
                 )
                 for column, array in zip(table.columns, arrays, strict=True)
             )  # fmt: skip
-            writer = writer or parquet.ParquetWriter(file, schema)
+            writer = writer or parquet.ParquetWriter(stream, schema)
             writer.write_table(arrow.table(arrays, schema=schema))
     finally:
         if writer is not None:
@@ -217,7 +268,7 @@ def _columns(name: str, layout: Layout, axes: Mapping[str, Sequence[str]]) -> li
     return found
 
 
-_WRITERS: dict[str, Callable[[Path, Path], list[str]]] = {
+_WRITERS: dict[str, Callable[..., list[str]]] = {
     ".nc": _netcdf,
     ".mat": _matlab,
     ".csv": _csv,

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import subprocess
 import sys
 
 import numpy as np
@@ -127,14 +128,71 @@ def test_what_is_no_column_is_named(tmp_path):
         ("out.xls", "ends in .xls; allowed: .nc, .mat, .csv, .parquet"),
         ("there.csv", "exists already"),
         ("study/nothing.csv/out", "ends in nothing"),
+        ("nowhere/out.csv", "nowhere is not a folder"),
+        ("described.csv", "described.csv-metadata.json exists already"),
+        ("link.nc", "link.nc exists already"),
     ],
 )
 def test_what_cannot_be_written_is_refused(study, tmp_path, file, message):
-    (tmp_path / "there.csv").write_text("mine")
+    mine = ["there.csv", "described.csv-metadata.json"]
+    for name in mine:
+        (tmp_path / name).write_text("mine")
+    (tmp_path / "link.nc").symlink_to(tmp_path / "elsewhere.nc")  # which is not there
+    before = sorted(tmp_path.iterdir())
     done = CliRunner().invoke(cli.main, ["export", str(study), str(tmp_path / file)])
     assert done.exit_code == 2
     assert message in done.output
-    assert (tmp_path / "there.csv").read_text() == "mine"
+    assert sorted(tmp_path.iterdir()) == before
+    assert [(tmp_path / name).read_text() for name in mine] == ["mine", "mine"]
+
+
+FULL = """
+import os, resource, sys
+from pathlib import Path
+from jaxvib.studies.store.export import export
+
+study, file = map(Path, sys.argv[1:])
+before = sorted(os.listdir(file.parent))
+for most in (0, 64, 700):  # bytes that a file may have: none, and within each of them
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+    try:
+        export(study, file)
+    except OSError as error:
+        print(error.strerror)
+    assert sorted(os.listdir(file.parent)) == before
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+export(study, file)
+"""
+
+
+@pytest.mark.parametrize("kind", ["nc", "mat", "csv", "parquet"])
+def test_a_disk_that_is_full_leaves_nothing_and_the_repeat_works(study, tmp_path, kind):
+    if kind in ("nc", "parquet"):
+        pytest.importorskip({"nc": "h5netcdf", "parquet": "pyarrow"}[kind])
+    file = tmp_path / f"out.{kind}"
+    words = [sys.executable, "-c", FULL, str(study), str(file)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["File too large"] * 3
+    assert file.stat().st_size > 700
+    assert file.stat().st_mode == (study / "study.json").stat().st_mode
+    assert len(list(tmp_path.iterdir())) == (3 if kind == "csv" else 2)
+
+
+def test_a_name_that_is_taken_meanwhile_is_left_alone(study, tmp_path, monkeypatch):
+    """Somebody else writes the same name while this export is at it."""
+    file = tmp_path / "out.csv"
+    blocks = exporting._Table.blocks
+
+    def meanwhile(self):
+        yield from blocks(self)
+        file.write_text("mine")
+
+    monkeypatch.setattr(exporting._Table, "blocks", meanwhile)
+    with pytest.raises(ValueError, match=r"out\.csv exists already"):
+        export(study, file)
+    assert file.read_text() == "mine"
+    assert sorted(tmp_path.iterdir()) == [file, tmp_path / "study"]
 
 
 def test_a_missing_package_is_named_with_the_way_to_get_it(study, tmp_path, monkeypatch):
