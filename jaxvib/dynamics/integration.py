@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from .._arrays import parted, rejoined
 from ..ensemble import Reason
+from ..kernels.tangents import printing
 from .scales import base, begun
 from .solve import Steps
 from .step_limits import longest_of
@@ -110,7 +111,12 @@ def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
     cross = None if breaks is None else crossed
     skip = skips if problem.skips else None
     method = problem.method or diffrax.Dopri8()
-    solution = diffrax.diffeqsolve(
+    # Its `filter_jit` keeps what was traced for as long as the process lives, under
+    # functions that are others each time.
+    integrate = diffrax.diffeqsolve
+    if printing():
+        integrate = getattr(integrate, "__wrapped__", integrate)
+    solution = integrate(
         diffrax.ODETerm(field),
         Stepper(method, relative, skip, watch, least, jumped, cross),
         t0,

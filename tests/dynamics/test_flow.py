@@ -1,15 +1,20 @@
 """Checked against: matrix exponentials, and tests.independent (variational equations)."""
 
+import gc
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.linalg
+from jax.extend.core import Jaxpr
 
 import jaxvib as jv
+from jaxvib.dynamics.engines import stepped
 from jaxvib.dynamics.flow import observe, solve_system
 from jaxvib.dynamics.observables import largest_forces
 from jaxvib.ensemble import Reason
+from jaxvib.kernels.kernel import Kernel
 from tests.independent import TwoBody, motion
 from tests.places import check_same
 from tests.systems_table import RIGID, SOFT
@@ -298,3 +303,25 @@ def test_a_traced_tolerance_in_a_scan_has_derivatives_under_jit():
 
     slopes = jax.jit(jax.jacfwd(states))(0.7, 1e-10)
     np.testing.assert_allclose(slopes, -times * jnp.exp(-0.7 * times), rtol=1e-9)
+
+
+def test_what_was_traced_of_a_field_is_let_go_with_its_kernel(tmp_path, monkeypatch):
+    """Or else each field of a long session would keep a megabyte of JAX's programs."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # where nothing is traced yet
+
+    def programs():
+        gc.collect()
+        return sum(isinstance(each, Jaxpr) for each in gc.get_objects())
+
+    def moved(damping):
+        oscillator = jv.forced_system(
+            lambda t, x, p: [x[1], jnp.cos(t) - p["k"] * x[0] - damping * x[1]],
+            parameters={"k": 2.0}, period=2 * np.pi, dimension=2,
+        )  # fmt: skip
+        jv.simulate(oscillator, [0.1, 0.0], np.linspace(0.0, 1.0, 3))
+        for kept in (stepped._samples_kernel, stepped._problem, Kernel._part):
+            kept.cache_clear()
+        return programs()
+
+    first, second = moved(0.1), moved(0.2)
+    assert second - first < 20  # of some hundred that a field's kernel takes
