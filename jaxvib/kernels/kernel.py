@@ -25,6 +25,7 @@ PRINTED = "/jaxvib/kernels/print_duration"  # as JAX names its own
 # Estimated lines that take LLVM 10 s, and XLA as long: a field of 16 states with all its
 # sensitivities. Of 20 states XLA is the sooner, as arrays are single operations to it.
 _LONGEST = 400_000
+_ENCLOSES = "it encloses numbers that are traced"
 _LOG = logging.getLogger(__name__)
 
 
@@ -133,6 +134,12 @@ class Kernel:
         traced = self._kept.get(arguments)
         if traced is None:
             traced = _traced(flat, shapes)
+            if traced.reason == _ENCLOSES:  # not by the library itself
+                raise ValueError(
+                    "a law or a field takes a traced value from around it, under a "
+                    "derivative, jit or vmap; allowed: such a value among its own numbers "
+                    "or parameters"
+                )
             self._kept.put(arguments, traced)
         return traced
 
@@ -198,7 +205,7 @@ def _printed(flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]) -> Traced:
     if not closed.jaxpr.outvars:
         return Traced(None, results, "it returns no arrays")
     if any(isinstance(number, jax.core.Tracer) for number in closed.consts):
-        return Traced(None, results, "it encloses numbers that are traced")
+        return Traced(None, results, _ENCLOSES)
     length = estimated_length(closed)
     if length > _LONGEST:  # told before minutes are spent on writing it down
         return Traced(None, results, f"it would be some {length} instructions long")

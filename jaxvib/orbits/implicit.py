@@ -2,10 +2,12 @@
 
 import functools
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
+from .._arrays import is_known
 from .deferred import deferred_changes
 
 
@@ -84,6 +86,42 @@ def _function_rule(function, primals, tangents):
 
 
 with_derivative_of.defjvp(_function_rule, symbolic_zeros=True)
+
+
+def differentiable_once(tree, what: str):
+    """Return a tree of which what is found has first derivatives: second ones raise here.
+
+    Before anything is computed: what refuses them comes after minutes of compilation.
+    """
+    numbers, rest = eqx.partition(tree, eqx.is_inexact_array)
+    if is_known(numbers):
+        return tree
+    return eqx.combine(_once(what, numbers), rest)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _once(what, numbers):
+    return numbers
+
+
+def _once_rule(what, primals, tangents):
+    return _no_more(what, *primals), tangents[0]
+
+
+_once.defjvp(_once_rule, symbolic_zeros=True)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _no_more(what, numbers):
+    return numbers
+
+
+@_no_more.defjvp
+def _no_more_rule(what, primals, tangents):
+    raise TypeError(
+        f"second derivatives of {what}: take differences of first ones, which jax.jacfwd, "
+        "jax.jacrev and jax.grad give"
+    )
 
 
 def _is_zero(leaf) -> bool:

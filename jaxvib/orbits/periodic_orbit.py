@@ -19,6 +19,7 @@ from ..ensemble import Reason, raise_if_empty
 from ..systems.autonomous import AutonomousSystem, is_autonomous
 from ..systems.periods import check_period
 from .evidence import evidence_factor as evidence_factor
+from .implicit import differentiable_once
 from .limit_cycle import LimitCycle, limit_cycle
 from .motion_kernels import details_of, shot_kernel
 from .multipliers import UNSTABLE
@@ -83,6 +84,7 @@ def periodic_orbit(
 
     **Source:** Pogorelova and Postnikova (2011) for the method; the evidence is ours.
     """
+    system = differentiable_once(system, "a periodic orbit")
     if is_autonomous(system):
         if periods != 1:
             raise ValueError(f"periods = {periods} of an autonomous system; allowed: 1")

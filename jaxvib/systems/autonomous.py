@@ -10,7 +10,8 @@ from jaxtyping import Array, Float
 
 from .._quantity import Range, check_range
 from .equation import Equation
-from .forced import check_field, named_values
+from .forced import check_field
+from .parameters import as_given, named_values
 from .system import System
 
 Field = Callable[[Any, dict[str, Any]], Any]
@@ -20,7 +21,7 @@ class AutonomousEquation(Equation):
     """A vector field of the state alone, with its parameters, ready to be evaluated."""
 
     field: Field = eqx.field(static=True)
-    named: dict[str, Array]
+    named: dict[str, Any]
 
     def vector_field(self, time, state: Float[Array, " n"]) -> Float[Array, " m"]:
         """Return the state's rate of change, whatever the time."""
@@ -46,7 +47,7 @@ class AutonomousSystem(System):
     ['rate']
     """
 
-    values: tuple[Array, ...] = eqx.field(metadata={"named_by": "names"})
+    values: tuple[Any, ...] = eqx.field(metadata={"named_by": "names"})
     names: tuple[str, ...] = eqx.field(static=True)
     field: Field = eqx.field(static=True)
     dimension: int = eqx.field(static=True)
@@ -55,8 +56,7 @@ class AutonomousSystem(System):
 
     def equation(self) -> AutonomousEquation:
         """Return the equation of motion, ready to be evaluated."""
-        named = dict(zip(self.names, self.values, strict=True))
-        return AutonomousEquation(self.field, named)
+        return AutonomousEquation(self.field, as_given(self.names, self.values))
 
     def rest(self) -> Float[Array, " n"]:
         """Return the state 0, which need not be at rest."""
@@ -83,11 +83,12 @@ def autonomous_system(
     and `flow` take it as any other.
 
     **Arguments:** `field`: $f$, in JAX, of a state of shape (`dimension`,) and a dict of
-    parameters; it must be smooth in the state. `parameters`: real scalars by name, which
-    are their paths.
+    parameters; it must be smooth in the state. `parameters`: by name real numbers, arrays,
+    or trees of them such as a network, see `forced_system`.
 
-    **Raises:** `ValueError` for a parameter that is no finite scalar, a name with a dot,
-    or a field whose value has another shape.
+    **Raises:** `ValueError` for a parameter that is not real or not finite, a name with a
+    dot, or a field whose value has another shape or that takes a traced value from around
+    it.
 
     >>> oscillator = jv.autonomous_system(
     ...     lambda x, p: [x[1], p["mu"] * (1 - x[0] ** 2) * x[1] - x[0]],

@@ -4,13 +4,13 @@ import dataclasses
 from collections.abc import Mapping
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from .._nearest import unknown_key
 from .following import ordered
-from .forced import named_values
-from .parameters import System, parameters, replace
+from .parameters import System, named_values, parameters, replace
 from .printed import Printed
 
 
@@ -59,6 +59,9 @@ def derived(
             "two_body_impact"
         )
     values = named_values(variables or {})
+    for name, value in values.items():
+        if not isinstance(value, jax.Array) or value.ndim:
+            raise ValueError(f"variables: {name} is not one number; allowed: one number")
     names = tuple(values)
     said = {**dict.fromkeys(names, ""), **(units or {})}
     if strangers := set(said) - set(names):

@@ -6,10 +6,12 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Real
 
-from .._quantity import Range, check_range, real_array
+from .._arrays import is_known, parted, rejoined
+from .._quantity import Range, check_range
 from .equation import Equation
+from .parameters import as_given, named_values
 from .system import System
 
 Field = Callable[[Any, Any, dict[str, Any]], Any]
@@ -19,7 +21,7 @@ class ForcedEquation(Equation):
     """A vector field with its parameters, ready to be evaluated."""
 
     field: Field = eqx.field(static=True)
-    named: dict[str, Array]
+    named: dict[str, Any]
     period: Float[Array, ""]
     largest_step: float | None = eqx.field(static=True, default=None)
 
@@ -50,7 +52,7 @@ class ForcedSystem(System):
     ('rate',)
     """
 
-    values: tuple[Array, ...] = eqx.field(metadata={"named_by": "names"})
+    values: tuple[Any, ...] = eqx.field(metadata={"named_by": "names"})
     names: tuple[str, ...] = eqx.field(static=True)
     field: Field = eqx.field(static=True)
     repeats: Callable[[dict[str, Any]], Any] = eqx.field(static=True)
@@ -69,15 +71,15 @@ class ForcedSystem(System):
         """Return the period T."""
         return jnp.asarray(self.repeats(self._named()), float)
 
-    def _named(self) -> dict[str, Array]:
-        return dict(zip(self.names, self.values, strict=True))
+    def _named(self) -> dict[str, Any]:
+        return as_given(self.names, self.values)
 
 
 def forced_system(
     field: Field,
     *,
     parameters: Mapping[str, Any],
-    period: Callable[[dict[str, Any]], Any] | float,
+    period: Callable[[dict[str, Any]], Any] | Real[Array, ""] | float,
     dimension: int,
     largest_step: float | None = None,
 ) -> ForcedSystem:
@@ -94,14 +96,17 @@ def forced_system(
     `periodic_orbit`, `continue_orbit`, `bifurcation_point`, sweeps and derivatives.
 
     **Arguments:** `field`: $f$, in JAX, of a time, a state of shape (`dimension`,) and a
-    dict of parameters; it must be smooth in the state. `parameters`: real scalars by name,
-    which are their paths. `period`: $T$, or a function of the parameters' dict.
+    dict of parameters; it must be smooth in the state. `parameters`: by name real numbers,
+    arrays, or trees of them such as a network; see `jv.parameters` for their paths. What
+    the field takes from around it is fixed: what derivatives are asked for by must be a
+    parameter. `period`: $T$, or a function of the parameters' dict.
     `largest_step`: of the solver, in parts of the period. Unless it is given, steps are as
     long as what the field is seen to do at 512 times of the period allows (2048 of an
     orbit): a pulse that is shorter than a 340th of the period needs it.
 
-    **Raises:** `ValueError` for a parameter that is no finite scalar, a name with a dot,
-    a period that is not positive, or a field whose value has another shape.
+    **Raises:** `ValueError` for a parameter that is not real or not finite, a name with a
+    dot, a period that is not positive, or a field whose value has another shape or that
+    takes a traced value from around it.
 
     >>> duffing = jv.forced_system(
     ...     lambda t, x, p: [x[1], jnp.cos(p["w"] * t) - x[0] - x[0] ** 3 - 0.1 * x[1]],
@@ -114,7 +119,12 @@ def forced_system(
     """
     check_range("dimension", dimension, "", Range(at_least=1))
     values = named_values(parameters)
-    repeats = period if callable(period) else _Constant(period)
+    if not is_known(period):
+        raise ValueError(
+            "period is traced; allowed: a number, or a function of the parameters: "
+            "period=lambda p: 2 * jnp.pi / p['w']"
+        )
+    repeats = period if callable(period) else _Constant(float(period))
     system = ForcedSystem(
         tuple(values.values()), tuple(values), field, repeats, int(dimension), largest_step
     )
@@ -125,26 +135,23 @@ def forced_system(
     return system
 
 
-def named_values(parameters: Mapping[str, Any]) -> dict[str, Array]:
-    """Return a field's parameters as arrays; raise `ValueError` for what is none."""
-    values = {}
-    for name, value in parameters.items():
-        if "." in name:
-            raise ValueError(f"parameters: name {name!r} has a dot; allowed: names without")
-        check_range(name, value, "", Range())
-        values[name] = real_array(value)
-        if values[name].shape:
-            raise ValueError(f"{name} has shape {values[name].shape}; allowed: ()")
-    return values
-
-
 def check_field(system: System, dimension: int) -> None:
-    """Raise `ValueError` unless a field gives as many rates as there are states."""
-    shape = jax.eval_shape(
-        system.equation().vector_field, jnp.zeros(()), system.rest()
-    ).shape
-    if shape != (dimension,):
-        raise ValueError(f"field has shape {shape}; allowed: ({dimension},)")
+    """Raise `ValueError` for a field of another number of rates, or of traced values."""
+    numbers, static = parted(system)
+
+    def rates(numbers, time, state):
+        return rejoined(numbers, static).equation().vector_field(time, state)
+
+    given = numbers, jnp.zeros(()), system.rest()
+    closed, shape = jax.make_jaxpr(rates, return_shape=True)(*given)
+    if shape.shape != (dimension,):
+        raise ValueError(f"field has shape {shape.shape}; allowed: ({dimension},)")
+    if not is_known(closed.consts):
+        raise ValueError(
+            "field takes a traced value from around it, under a derivative, jit or vmap; "
+            "allowed: such a value among its parameters: field(..., p) with p['w'] and "
+            "parameters={'w': w}, a number, an array or a tree of them"
+        )
 
 
 class _Constant(eqx.Module):

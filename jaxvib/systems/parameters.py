@@ -2,7 +2,7 @@
 
 import collections
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._nearest import unknown_key as unknown_key
-from .._quantity import Range, check_range, real_array
+from .._quantity import Range, check_range, floats, real_array
 from .._units import of_turning
 from .following import formula_values
 
@@ -34,7 +34,8 @@ def parameters(system: object) -> dict[str, Parameter]:
     A path names fields from the system down, joined by dots; the elements of a tuple
     are named by their `name` where they have one (followed by `-2`, `-3` ... where it
     comes again) and by their position otherwise. The parameters of a `forced_system` are
-    named as its user named them.
+    named as its user named them; where one is a tree, its keys, positions and fields follow
+    its name, as in `network.layers.0.weight`.
 
     >>> len(jv.parameters(system))
     11
@@ -145,8 +146,13 @@ def _walk(node, keys=(), where=(), turned=None) -> dict:
                 units = getattr(node, field.metadata.get("units_by", ""), [""] * len(names))
                 rows = zip(names, units, value, strict=True)
                 for position, (name, unit, number) in enumerate(rows):
-                    entry = Parameter(number, unit, "", Range())
-                    found[(*keys, name)] = ((*step, position), entry)
+                    place, named = (*step, position), (*keys, name)
+                    if isinstance(number, Tree):
+                        for inner, leaf in number.numbers():
+                            entry = Parameter(number.leaves[leaf], unit, "", Range())
+                            found[(*named, *inner)] = ((*place, "leaves", leaf), entry)
+                    else:
+                        found[named] = (place, Parameter(number, unit, "", Range()))
             else:
                 turned = getattr(node, "turned", None)
                 inner = _walk(value, (*keys, field.name), step, turned)
@@ -157,6 +163,70 @@ def _walk(node, keys=(), where=(), turned=None) -> dict:
             rotates = turned is not None and turned(item)
             found |= _in_units(inner, _turning) if rotates else inner
     return found
+
+
+class Tree(eqx.Module):
+    """A tree of numbers as one parameter: its leaves, and what puts them together.
+
+    So it has a hash, by which programs are found, whatever containers it is made of.
+    """
+
+    leaves: tuple[Any, ...]
+    structure: jax.tree_util.PyTreeDef = eqx.field(static=True)
+
+    def numbers(self) -> Iterator[tuple[tuple[str, ...], int]]:
+        """Yield the keys on the way to each array of real numbers, and its position."""
+        places = jax.tree.unflatten(self.structure, range(len(self.leaves)))
+        for way, position in jax.tree_util.tree_leaves_with_path(places):
+            if eqx.is_inexact_array(self.leaves[position]):
+                yield tuple(_step(key) for key in way), position
+
+
+def _step(key) -> str:
+    """Return what a dict's key, a position or a field is called on a parameter's path."""
+    for kind in ("key", "idx", "name"):
+        if hasattr(key, kind):
+            return str(getattr(key, kind))
+    return str(key)
+
+
+def named_values(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters by name, each an array or a `Tree` whose numbers are arrays.
+
+    A list of numbers is an array. **Raises:** `ValueError` for a name with a dot, or
+    for numbers that are not real or not finite.
+    """
+    values = {}
+    for name, value in parameters.items():
+        if "." in name:
+            raise ValueError(f"parameters: name {name!r} has a dot; allowed: names without")
+        leaves, structure = jax.tree.flatten(value)
+        if isinstance(value, list | tuple) and all(np.ndim(leaf) == 0 for leaf in leaves):
+            value, leaves = floats(name, value), []
+        if not leaves or jax.tree_util.treedef_is_leaf(structure):
+            check_range(name, value, "", Range())
+            values[name] = real_array(value)
+            continue
+        tree = values[name] = Tree(tuple(map(_real_in_tree, leaves)), structure)
+        for keys, position in tree.numbers():
+            check_range(".".join((name, *keys)), tree.leaves[position], "", Range())
+    return values
+
+
+def as_given(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
+    """Return parameters by name as their user gave them, for a field or a law."""
+    return {
+        name: jax.tree.unflatten(value.structure, value.leaves)
+        if isinstance(value, Tree)
+        else value
+        for name, value in zip(names, values, strict=True)
+    }
+
+
+def _real_in_tree(leaf):
+    """Return a number of a tree as an array; flags and whole tables are no parameters."""
+    number = isinstance(leaf, int | float) and not isinstance(leaf, bool)
+    return real_array(leaf) if number or eqx.is_inexact_array(leaf) else leaf
 
 
 def part_names(parts: Sequence) -> list[str]:

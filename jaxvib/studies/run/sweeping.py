@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import xarray
 
-from ..._nearest import unknown_key
 from ..._progress import Report, telling
 from ..._quantity import check_range
 from ...ensemble import map_samples
 from ...systems import parameters
+from ...systems.parameters import whole_path
 from ..analyses.stacking import each_system
 from ..store.dataset import on_grid
 from ..store.fields import Variable, variables, with_coordinates
@@ -83,12 +83,15 @@ def _checked(system, columns) -> dict[str, Variable]:
     known = parameters(system)
     coordinates = {}
     for path, column in columns.items():
-        if path not in known:
-            raise ValueError(unknown_key("parameter", path, known))
-        entry = known[path]
+        whole, entry_of = whole_path(path, known)
+        entry = known[whole]
         check_range(path, column, entry.unit, entry.allowed)
-        if jnp.ndim(entry.value):
-            raise ValueError(f"{path} is an array; allowed: paths of single numbers")
+        if jnp.ndim(entry.value) and not entry_of:
+            one = ".".join((path, *"0" * jnp.ndim(entry.value)))
+            raise ValueError(
+                f"{path} is an array of shape {jnp.shape(entry.value)}; allowed: paths of "
+                f"single numbers, such as {one}"
+            )
         coordinates[path] = Variable(("sample",), column, entry.unit, entry.description)
     return coordinates
 

@@ -1,6 +1,7 @@
 """Laws of springs and dampers."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -8,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ..._quantity import quantity, real_array
+from ..._quantity import quantity
+from ..parameters import as_given, named_values
 from ..printed import Printed
 
 
@@ -109,9 +111,9 @@ class FunctionLaw(Printed):
     r"""A user's function: $F(e, \dot e, p)$ with named parameters.
 
     **Fields:** `function`: from an elongation $e$ (m), its rate (m/s) and the parameters
-    to the force (N), in JAX; `parameters`: numbers by name, which are swept and
-    differentiated by these names. A force that jumps is seen, and its derivatives are
-    refused.
+    to the force (N), in JAX; `parameters`: by name numbers, arrays or trees of them, which
+    are swept and differentiated by these names. A force that jumps is seen, and its
+    derivatives are refused.
 
     >>> law = jv.FunctionLaw(lambda e, rate, p: p["k"] * jnp.sin(e), {"k": 3.0})
     >>> round(float(law.force(0.1, 0.0)), 4)
@@ -119,17 +121,17 @@ class FunctionLaw(Printed):
     """
 
     names: tuple[str, ...] = eqx.field(static=True)
-    values: tuple[Array, ...] = eqx.field(metadata={"named_by": "names"})
+    values: tuple[Any, ...] = eqx.field(metadata={"named_by": "names"})
     function: Callable = eqx.field(static=True)
 
     def __init__(self, function: Callable, parameters: Mapping[str, object]):
-        self.names = tuple(parameters)
-        self.values = tuple(real_array(value) for value in parameters.values())
+        values = named_values(parameters)
+        self.names, self.values = tuple(values), tuple(values.values())
         self.function = function
 
     def force(self, elongation, rate) -> Array:
         """Return the force, N, at an elongation, m, and its rate, m/s."""
-        given = dict(zip(self.names, self.values, strict=True))
+        given = as_given(self.names, self.values)
         return jnp.asarray(self.function(elongation, rate, given), float)
 
 
