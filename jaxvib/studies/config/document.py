@@ -16,6 +16,7 @@ MAX_KEYS = 10_000  # that are checked one by one: hundreds of times those of a l
 MAX_DOTS = 64  # in one key: `tomllib` needs minutes and gigabytes for thousands
 MAX_DEPTH = 64  # of brackets: `tomllib` recurses into each; of tables in tables likewise
 _SECTION_OF_PARAMETERS = "system"
+_LARGEST = 1 << 63  # from here on an integer has more bits than one of TOML
 
 # Numbers of a list are one token: it may be long.
 _TOKENS = re.compile(
@@ -101,8 +102,9 @@ def read(path: Path) -> Document:
 
     **Raises:** `ValueError` naming the file and, where there is one, the line: for a
     file that is missing, longer than 1 MiB, not UTF-8 or not TOML, for more than 10,000
-    keys, keys of more than 64 dots, brackets and tables nested deeper than 64, and for
-    keys that could not be names of files, as those of bodies and measures become.
+    keys, keys of more than 64 dots, brackets and tables nested deeper than 64, integers
+    of more than 64 bits, and for keys that could not be names of files, as those of bodies
+    and measures become.
     """
     if not path.is_file():
         raise ValueError(f"{path}: no such file")
@@ -169,10 +171,16 @@ def _check_keys(document: Document) -> None:
     while waiting:
         above, node = waiting.pop()
         if isinstance(node, list):
-            waiting += [(above, item) for item in node if isinstance(item, dict | list)]
+            for item in node:
+                if isinstance(item, dict | list):
+                    waiting.append((above, item))
+                elif isinstance(item, int):
+                    _check_integer(item, above, document)
             continue
         for key, value in node.items():
             path = [*above, *key.split(".")]
+            if isinstance(value, int):
+                _check_integer(value, path, document)
             if len(path) > MAX_DEPTH + 1:
                 place = document.origins.get(".".join(path)) or document.where(
                     ".".join(above)
@@ -188,6 +196,17 @@ def _check_keys(document: Document) -> None:
                     ) from None
             if isinstance(value, dict | list):
                 waiting.append((path, value))
+
+
+def _check_integer(value: int, path: Sequence[str], document: Document) -> None:
+    """Raise `ValueError` for an integer of more than the 64 bits that TOML has."""
+    if not -_LARGEST <= value < _LARGEST:
+        place = document.where(".".join(path))
+        name = shortened(".".join(path))
+        raise ValueError(
+            f"{place}: {name} is an integer of more than the 64 bits of TOML; allowed: a "
+            "number with a point or an exponent, 1e30"
+        )
 
 
 def _undotted(table: Mapping, name: str) -> dict:

@@ -106,7 +106,7 @@ def evaluated(
             where = document.where(f"{section}.{path}")
             try:
                 value = float(tree.value(known, FUNCTIONS))
-            except ValueError as error:
+            except (ValueError, OverflowError) as error:
                 raise ValueError(f"{where}: {section}.{path}: {error}") from None
             if not math.isfinite(value):
                 raise ValueError(

@@ -35,19 +35,21 @@ def with_records(
     They become `times` and `values` in SI units, those `asked` for unless a `scale` makes
     a force of what was measured (of the motion of a `base` it makes no other), and a
     `source` that tells of the file, so that a study holds all that it was computed from.
-    **Raises:** `ValueError` for a file that cannot be read, naming its line, a column that
-    is not there, or a unit that is unknown or of another dimension.
+    **Raises:** `ValueError` naming all keys that are missing and the columns that there
+    are; for a file that cannot be read, naming its line, a column that is not there, or a
+    unit that is unknown or of another dimension.
     """
-    if "data" not in table:
-        return table
-    where = document.where(f"{path}.data")
     given = {key: table[key] for key in KEYS if key in table}
-    for key in ("data", "value", "unit"):
-        if key not in given:
-            raise ValueError(f"{where}: {path}.{key} is missing; allowed: a text")
+    if not given:
+        return table
+    where = document.where(path)
     for key, text in given.items():
         if not isinstance(text, str):
             raise ValueError(f"{where}: {path}.{key} = {shown(text)}; allowed: a text")
+    if missing := [key for key in ("data", "value", "unit") if key not in given]:
+        allowed = "; ".join(f"{key}: {_allowed(key, given, document)}" for key in missing)
+        verb = "are" if len(missing) > 1 else "is"
+        raise ValueError(f"{where}: {path}: {', '.join(missing)} {verb} missing; {allowed}")
     for key in ("times", "values"):
         if key in table:
             raise ValueError(f"{where}: {path}.{key} stands beside data; allowed: one")
@@ -83,6 +85,17 @@ def with_records(
     }
 
 
+def _allowed(key: str, given: dict, document: Document) -> str:
+    """Return what a key that is missing may be."""
+    if key != "value" or "data" not in given:
+        return KEYS[key]["description"]
+    try:
+        names, _ = _opened(_content(Path(document.name).parent / given["data"]))
+    except (OSError, ValueError) as error:
+        return f"a column of {shown(given['data'])}, which cannot be read: {error}"
+    return f"a column of {shown(given['data'])}: {', '.join(map(shown, names))}"
+
+
 def _scale(unit: str, asked: str | None, path: str, document: Document) -> float:
     """Return what one of a unit is in SI; `asked` None: in that of its own dimension."""
     try:
@@ -104,7 +117,8 @@ def _content(file: Path) -> bytes:
     return content
 
 
-def _columns(content: bytes, time: str | None, value: str):
+def _opened(content: bytes):
+    """Return the headings of a CSV file, and a reader of the rows below them."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -113,7 +127,11 @@ def _columns(content: bytes, time: str | None, value: str):
     head = text.partition("\n")[0]
     separator = max(",;\t", key=head.count)
     rows = csv.reader(io.StringIO(text), delimiter=separator)
-    names = [name.strip() for name in next(rows, [])]
+    return [name.strip() for name in next(rows, [])], rows
+
+
+def _columns(content: bytes, time: str | None, value: str):
+    names, rows = _opened(content)
     places = [_place(name, names) for name in (time or (names or [""])[0], value)]
     found: tuple[list[float], list[float]] = ([], [])
     for row in rows:

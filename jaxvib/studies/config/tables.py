@@ -126,7 +126,11 @@ def validated(model: type[Table], table, prefix: str, document: Document):
         # A misspelt key is missing where it should be; it is what is to be told of.
         faults = error.errors(include_url=False)
         first = next((e for e in faults if e["type"] == "extra_forbidden"), faults[0])
-        raise ValueError(_message(first, model, prefix, document)) from None
+        message = _message(first, model, prefix, document)
+        others = [e for e in faults if e is not first and e["type"] == "missing"]
+        if first["type"] == "missing" and others:
+            message += f"; missing too: {', '.join(_path(e, prefix) for e in others)}"
+        raise ValueError(message) from None
 
 
 def _in_units(model: type[Table], table: dict, prefix: str, document: Document) -> dict:
@@ -151,8 +155,6 @@ def shown(value) -> str:
         return str(value).lower()
     if isinstance(value, str):
         return shortened(f'"{value}"')
-    if isinstance(value, int) and value.bit_length() > 128:
-        return f"an integer of {value.bit_length()} bits"
     if isinstance(value, list):
         items = [shown(item) for item in value[:4]]
         return f"[{', '.join(items)}{', ...' if len(value) > 4 else ''}]"
@@ -162,10 +164,8 @@ def shown(value) -> str:
 
 
 def _message(error, model, prefix: str, document: Document) -> str:
-    steps = error["loc"]
-    inner = "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in steps)
-    path = f"{prefix}{inner}".lstrip(".")
-    names = [step for step in steps if isinstance(step, str)]
+    path = _path(error, prefix)
+    names = [step for step in error["loc"] if isinstance(step, str)]
     where = document.where(".".join([prefix, *names]).lstrip("."))
     value = error["input"]
     if error["type"] == "extra_forbidden":
@@ -181,6 +181,11 @@ def _message(error, model, prefix: str, document: Document) -> str:
         hint = f'; did you mean "{near}"?' if near else ""
         return f"{where}: {path} = {shown(value)} is not known; allowed: {allowed}{hint}"
     return f"{where}: {path} = {shown(value)} {_fault(error)}; allowed: {allowed}"
+
+
+def _path(error, prefix: str) -> str:
+    inner = "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in error["loc"])
+    return f"{prefix}{inner}".lstrip(".")
 
 
 _FAULTS = {

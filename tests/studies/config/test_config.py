@@ -111,7 +111,7 @@ MISTAKES = {
         "120.0",
         "0x" + "f" * 9000,
         4,
-        "mass = an integer of 36000 bits is not a number",
+        "attached.mass is an integer of more than the 64 bits of TOML",
     ),
     "a value out of its range": (
         "120.0",

@@ -27,6 +27,14 @@ HOSTILE = {
     "tables in tables": (b"a = " + b"{b = " * 100_000, "line 1: brackets nested more"),
     "bad UTF-8": (b"a = 1\n\nb = '\xff'\n", "line 3: byte 0xff is not UTF-8"),
     "100000 digits": (b"a = " + b"9" * 100_000, "an integer of more than 4300 digits"),
+    "100000 hexadecimal digits": (
+        b"a = 1\nb.c = [1, 0x" + b"f" * 100_000 + b"]",
+        "line 2: b.c is an integer of more than the 64 bits of TOML; allowed: a number",
+    ),
+    "an integer below": (
+        b"a = -9223372036854775809",
+        "line 1: a is an integer of more than",
+    ),
     "a file of 2 MiB": (b"#" * (2 << 20), f"longer than {MAX_BYTES} bytes"),
     "a word of 1 MiB": (b"a" * (MAX_BYTES - 1), "line 1: not TOML"),
     "quotes without end": (b'"' * 500_000, "line 1: not TOML"),

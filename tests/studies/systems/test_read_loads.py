@@ -1,6 +1,7 @@
 """Checked against: the same system in Python; columns of a file by hand; the messages."""
 
 import hashlib
+import re
 
 import numpy as np
 import pytest
@@ -99,6 +100,7 @@ def test_a_number_replaces_a_formula(config):
         ("loads.road.law.frequency=-w", r"loads.road.law.frequency = -5"),
         ("variables.w=w", "follow from each other"),
         ("variables.X=1e200**2", "has no value"),
+        (f"variables.X=0x{'f' * 100_000}", "variables.X is an integer of more than"),
         ("loads.third.harmonic=2.5", r"harmonic = 2.5; allowed: whole numbers in \[1, 64"),
         ("loads.third.of=raod", 'of = "raod" is no other load; did you mean "road"'),
         ("loads.third.of=third", "is no other load"),
@@ -115,6 +117,13 @@ def test_a_number_replaces_a_formula(config):
 def test_what_cannot_be_read_is_pointed_at(config, change, message):
     with pytest.raises(ValueError, match=message):
         load(config, [change])
+
+
+def test_a_formula_of_integers_that_no_float_holds_is_refused(config):
+    """It ended in an OverflowError: 2^63 to the 32nd has 2016 bits."""
+    most = f"variables.X={(1 << 63) - 1}"
+    with pytest.raises(ValueError, match=r"loads\.road\.law\.amplitude: int too large"):
+        load(config, [most, "loads.road.law.amplitude=X**16 * X**16"])
 
 
 @pytest.mark.parametrize(
@@ -152,6 +161,37 @@ def test_a_heading_that_contradicts_the_unit_is_told(config):
     config.write_text(CONFIG.replace('value = "push", unit = "kN"', told))
     with pytest.raises(ValueError, match='names another unit than unit = "N"'):
         load(config)
+
+
+@pytest.mark.parametrize(
+    ("law", "words"),
+    [
+        (
+            '{ data = "seen.csv" }',
+            'law: value, unit are missing; value: a column of "seen.csv": "t [ms]", '
+            '"unused", "push"; unit: of the values, such as kN, mm or g',
+        ),
+        (
+            '{ data = "no.csv", unit = "N" }',
+            'law: value is missing; value: a column of "no.csv", which cannot be read: no '
+            "such file",
+        ),
+        (
+            '{ value = "push", time_unit = "ms" }',
+            "law: data, unit are missing; data: a CSV file with the record",
+        ),
+        ("{ scale = 2.0 }", "law.times is missing; allowed: "),
+        ("{ scale = 2.0 }", "; missing too: system.loads.seen.law.values"),
+    ],
+)
+def test_all_keys_of_a_record_that_are_missing_are_told_at_once(config, law, words):
+    lines = [line for line in CONFIG.splitlines() if not line.startswith("seen")]
+    own = f'seen = {{ load = "record", at = "cart", law = {law} }}'
+    where = lines.index("[analysis]")
+    config.write_text("\n".join([*lines[:where], own, *lines[where:]]))
+    with pytest.raises(ValueError, match=re.escape(words)) as caught:
+        load(config)
+    assert f"line {where + 1}: " in str(caught.value)
 
 
 def test_bytes_that_are_no_text_are_told(config):
