@@ -13,10 +13,11 @@ from .chunk import build, number_of_chunks
 from .device import choose
 from .measuring import measure
 from .memory import needed, size, too_large
-from .past import recall, remember
+from .past import computing, recall, remember
 from .study import Study
 
 _TAKEN = "holds a study already"
+_WIDE = 1.5  # times: a range of seconds that is told instead of one
 
 
 def estimate(
@@ -29,16 +30,16 @@ def estimate(
 
     The time is that of the last run on this machine of the same structure, or else of the
     same kinds, taken to the number of samples; without one nothing is known of it.
-    `seconds` is that of a run now, `cold` that of one for which nothing is compiled yet,
-    where it is known. **Arguments:** `measured_from`: when the command began, by
-    `time.monotonic`, to compute a few samples instead; `draw`: makes the report in a
-    study's folder, which is measured then. **Raises:** `ValueError` for a study that could
-    not be run here.
+    `seconds` is that of a run now, between `least` and `most`; `cold` that of one for which
+    nothing is compiled yet, where it is known. **Arguments:** `measured_from`: when the
+    command began, by `time.monotonic`, to compute a few samples instead; `draw`: makes the
+    report in a study's folder, which is measured then. **Raises:** `ValueError` for a study
+    that could not be run here.
     """
     device, line = choose(study.run.device)
     build(study)
     if measured_from is not None:
-        remember(study, measure(study, measured_from, device, draw))
+        remember(study, *measure(study, measured_from, device, draw))
     took = recall(study)
     return {
         "study": study.title,
@@ -81,11 +82,15 @@ def lines(found: dict[str, Any]) -> list[str]:
 def _expected(study: Study, took: dict[str, Any] | None) -> dict[str, Any] | None:
     if took is None:
         return None
-    others = took["startup"] + took["after"] + took["each"] * study.samples
+    least, most = computing(took["runs"], study.samples)
+    others = took["startup"] + took["after"]
     made = took["cold_compile"]
     return took | {
-        "seconds": others + took["compile"],
-        "cold": None if made is None else others + made,
+        "computing": most,
+        "least": others + took["compile"] + took.get("low", 1.0) * least,
+        "seconds": others + took["compile"] + most,
+        "most": others + took["compile"] + took.get("high", 1.0) * most,
+        "cold": None if made is None else others + made + most,
     }
 
 
@@ -93,10 +98,8 @@ def _told(found: dict[str, Any]) -> str:
     time = found["time"]
     number = time["samples"]
     some = f"{number} sample{'s' * (number > 1)}"
-    spread = ""
     if "low" in time:
         source = f"{some} were measured"
-        spread = f" ({time['low']:.2g} to {time['high']:.2g} s)"
     elif time["same"]:
         source = f"{some} took in the last run of this structure"
     else:
@@ -105,11 +108,18 @@ def _told(found: dict[str, Any]) -> str:
     cold = ""
     if time["kept"] and time["cold"] is not None:
         cold = f" ({duration(time['cold'])} where nothing is compiled yet)"
+    least, seconds, most = (duration(time[key]) for key in ("least", "seconds", "most"))
+    computed = duration(time["computing"])
+    if time["bound"]:
+        about = f"at least {least}"
+    elif time["seconds"] > _WIDE * time["least"]:  # one run tells no fixed part from a rate
+        about, computed = f"{least} to {seconds}", f"up to {computed}"
+    else:
+        about = f"about {seconds}" + (f" ({least} to {most})" if least != most else "")
     return (
-        f"{'at least' if time['bound'] else 'about'} {duration(time['seconds'])}{cold}: "
-        f"{duration(time['startup'])} to start, {duration(time['compile'])} to {made}, "
-        f"{time['each']:.2g} s for each sample{spread}, {duration(time['after'])} to sum "
-        f"up and draw; as {source}"
+        f"{about}{cold}: {duration(time['startup'])} to start, "
+        f"{duration(time['compile'])} to {made}, {computed} to compute, "
+        f"{duration(time['after'])} to sum up and draw; as {source}"
     )
 
 

@@ -27,13 +27,13 @@ _DRAWN = 64  # samples of the study that is stored and drawn, at most
 
 def measure(
     study: Study, started: float, device: str, draw: Callable[[Path], object]
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], list[tuple[int, float]]]:
     """Compute some samples, keep nothing, and return what `past.remember` takes.
 
     They are drawn at random from all, more at a time until that takes a while, as lanes
-    share what a loop costs; `low` and `high` are the least and most seconds a sample of
-    batches of the last size. Then a study of a few of them is run as a whole, for what it
-    takes to store, sum up and draw. **Arguments:** `started`: by `time.monotonic`;
+    share what a loop costs; `low` and `high` are the least and most seconds of batches of
+    the last size, over their mean. Then a study of a few of them is run as a whole, for
+    what it takes to store, sum up and draw. **Arguments:** `started`: by `time.monotonic`;
     `device`: as it is recorded; `draw`: makes the report in a study's folder.
     **Raises:** `ValueError` for a study that is computed in one piece.
     """
@@ -73,18 +73,18 @@ def measure(
             batch(size)
         few = max(n for n in took if n <= _DRAWN)
         after = _whole(study, few, device, draw, compiling) - took[few][0]
-    rates = [seconds / size for seconds in took[size]]
-    return {
+    mean = float(np.mean(took[size]))
+    whole = {
         "samples": _BATCHES * size,
         "startup": begun - started + max(0.0, first - took[sizes[0]][0]),
         "compile": compiling.seconds,
         "backend": compiling.backend_seconds,
-        "each": float(np.mean(rates)),
-        "low": min(rates),
-        "high": max(rates),
+        "low": min(took[size]) / mean,
+        "high": max(took[size]) / mean,
         "after": max(0.0, after),
         "cold": cold,
     }
+    return whole, [(number, float(np.mean(each))) for number, each in took.items()]
 
 
 def _whole(study: Study, few: int, device: str, draw, compiling: Compiling) -> float:

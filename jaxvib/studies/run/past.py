@@ -7,8 +7,12 @@ whose programs are kept. Nothing else needs the file: one that is damaged knows 
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
 
 from ..._cache import programs_kept, read_entry, write_entry
 from ..store.provenance import versions
@@ -17,17 +21,24 @@ from .study import Study
 
 TIMES = "studies/times.json"  # in the cache
 _MOST = 500  # structures, the last ones
-_NUMBERS = ("samples", "startup", "compile", "backend", "each", "after")
+_NUMBERS = ("samples", "startup", "compile", "backend", "after")
+_MOST_RUNS = 8  # of a structure, the last ones: computers and loads on them change
+_APART = 1.5  # times as many samples: fewer tell no fixed part from a rate
 
 
-def remember(study: Study, took: dict[str, Any]) -> None:
-    """Keep what a study took: `_NUMBERS`, in seconds, and whether it was `cold`."""
+def remember(study: Study, took: dict[str, Any], runs: Sequence[tuple[int, float]]) -> None:
+    """Keep what a study took: `_NUMBERS`, in seconds, and whether it was `cold`.
+
+    `runs`: how many samples were computed together, and in how many seconds.
+    """
     found = _read()
     key = _structure(study)
     before = found.pop(key, {})
     kinds = {"analysis": study.analysis.kind, "system": study.system.kind}
     state = "cold" if took["cold"] else "warm"
-    found[key] = before | kinds | {state: took, "last": state}
+    every = dict(map(tuple, before.get("runs", []))) | dict(runs)
+    last = [*(run for run in every.items() if run not in runs), *runs][-_MOST_RUNS:]
+    found[key] = before | kinds | {state: took, "last": state, "runs": last}
     text = json.dumps(dict(list(found.items())[-_MOST:]))
     write_entry(TIMES, text.encode())
 
@@ -44,11 +55,12 @@ def remember_run(study: Study, directory: Path, seconds: float) -> None:
         "startup": startup,
         "compile": compiled,
         "backend": last[0]["backend_seconds"],
-        "each": computing / last[0]["samples"],
         "after": max(0.0, seconds - last[0]["seconds"]),
         "cold": last[0]["cold"],
     }
-    remember(study, took)
+    runs = [(last[0]["samples"], computing)]
+    first, spent = last[0].get("first", runs[0])
+    remember(study, took, [(first, spent), *runs] if first < runs[0][0] else runs)
 
 
 def recall(study: Study) -> dict[str, Any] | None:
@@ -56,6 +68,7 @@ def recall(study: Study) -> dict[str, Any] | None:
 
     `same`: whether that was one of the same structure; otherwise it was the last one of
     the same kinds. `kept`: whether its programs are, so that they need not be compiled.
+    `runs`: numbers of samples with the seconds in which they were computed.
     `cold_compile`: the seconds of one who had to compile them all, `None` if nobody had;
     `bound`: whether it is to be compiled and nobody knows for how long.
     """
@@ -76,7 +89,27 @@ def recall(study: Study) -> dict[str, Any] | None:
     if not kept and cold is not None:
         took["compile"] = cold
     bound = not kept and cold is None
-    return took | {"same": same, "kept": kept, "cold_compile": cold, "bound": bound}
+    more = {"same": same, "kept": kept, "cold_compile": cold, "bound": bound}
+    return took | more | {"runs": entry["runs"]}
+
+
+def computing(runs: Sequence[Sequence[float]], samples: int) -> tuple[float, float]:
+    """Return within which seconds so many samples will be computed, from some runs.
+
+    A run takes a fixed part and so much for each sample: the line of least relative
+    squares, neither part below 0. Where all runs had about as many samples, nobody knows
+    how much of it is fixed: from all to nothing.
+    """
+    numbers, seconds = np.asarray(runs, float).T
+    if numbers.max() < _APART * numbers.min():
+        number, taken = numbers[-1], seconds[-1]
+        low, high = sorted((taken, taken * samples / number))
+        return float(low), float(high)
+    weights = 1 / np.maximum(seconds, 1e-3)  # s, as precise as a clock is here
+    terms = np.stack([np.ones_like(numbers), numbers], axis=1) * weights[:, None]
+    (fixed, each), _ = nnls(terms, seconds * weights)
+    expected = float(fixed + each * samples)
+    return expected, expected
 
 
 def _structure(study: Study) -> str:
@@ -112,10 +145,12 @@ def _read() -> dict[str, Any]:
 def _is_entry(found: Any) -> bool:
     try:
         known = [found[state] for state in ("cold", "warm") if state in found]
-        return found[found["last"]] in known and all(
-            type(took[key]) in (int, float) and 0 <= took[key] < 1e12
-            for took in known
-            for key in _NUMBERS
+        numbers = [took[key] for took in known for key in _NUMBERS]
+        numbers += [number for run in found["runs"] for number in (run[0] - 1, run[1])]
+        return (
+            found[found["last"]] in known
+            and bool(found["runs"])
+            and all(type(n) in (int, float) and 0 <= n < 1e12 for n in numbers)
         )
     except (KeyError, TypeError):
         return False

@@ -76,6 +76,9 @@ class Times:
         session["compile_seconds"] = round(self._compiling.seconds, 3)
         session["backend_seconds"] = round(self._compiling.backend_seconds, 3)
         session["cold"] = self._compiling.cold
+        if samples and "first" not in session:  # what a chunk takes, and not all of them
+            computing = now - self._computing - self._compiling.seconds
+            session["first"] = [samples, round(max(0.0, computing), 3)]
         text = json.dumps({"sessions": self.sessions}, indent=2) + "\n"
         with contextlib.suppress(OSError):  # no result hangs on it
             self._folder.write(FILE, text.encode(), sync=False)
