@@ -64,11 +64,19 @@ def changes_along(correct, points: Sequence[BranchPoint], tests: Tests) -> list[
 
 
 def _signs_change(values):
-    # An exact zero belongs to the side that it comes from.
-    signs = np.sign(np.where(np.abs(values) > _NOISE * np.abs(values).max(), values, 0.0))
-    for i in range(1, len(signs)):
-        signs[i] = signs[i] or signs[i - 1]
-    return np.array([a * b < 0 for a, b in itertools.pairwise(signs)])
+    """Return before which steps a test function has another sign than behind them.
+
+    Values that are rounding have no sign of their own: beyond a run of them the change is
+    where their computed signs first agree with what follows.
+    """
+    signs = np.sign(values)
+    changes = np.zeros(len(values) - 1, bool)
+    sure = np.flatnonzero(np.abs(values) > _NOISE * np.abs(values).max())
+    for before, behind in itertools.pairwise(sure):
+        if signs[before] != signs[behind]:
+            agree = signs[before + 1 : behind + 1] == signs[behind]
+            changes[before + np.argmax(agree)] = True
+    return changes
 
 
 def _located(correct, ends, after: int, kind: str, test) -> Change:

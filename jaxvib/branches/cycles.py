@@ -146,7 +146,9 @@ class CycleFrame(SmoothFrame):
         changes = [
             change
             for change in changes_along(sharp, points, TESTS)
-            if change.found or known[change.after : change.after + 2].all()
+            if change.found
+            or change.kind == "fold"
+            or known[change.after : change.after + 2].all()
         ]
         located = [self._bifurcation(change) for change in changes]
         low, high = self._hopf(ends[0], points[0].x), self._hopf(ends[1], points[-1].x)
@@ -175,7 +177,8 @@ class CycleFrame(SmoothFrame):
             "period_doubling": np.abs(multipliers + 1).min(),
             "neimark_sacker": np.where(turning, abs(np.abs(multipliers) - 1), np.inf).min(),
         }[change.kind]
-        if change.found and not wrong < NEAR:
+        # A fold is where the parameter turns back, however large other multipliers are.
+        if change.found and change.kind != "fold" and not wrong < NEAR:
             return None
         return field_bifurcation(
             change.kind,
