@@ -9,6 +9,7 @@ from jaxtyping import Complex, Float, Int
 
 from .._quantity import reported
 from ..ensemble import Reason
+from .multipliers import ROUNDING
 from .periodic_orbit import PeriodicOrbit, unknown_orbits
 
 # A motion is an attractor's where it is this near, in units of the motion's size.
@@ -165,12 +166,26 @@ def periodic_motion(orbit, points: np.ndarray, units: np.ndarray) -> Found:
 def exponent_of(orbit) -> np.ndarray:
     """Return the exponent of an orbit or cycle, 1/s, by its largest multiplier.
 
-    NaN where that is no larger than its error: then it is only known to be less.
+    NaN where that is no larger than its error, or than rounding of neighbours that began
+    at the distance 1: then it is only known to be less.
     """
-    largest, error = float(orbit.largest_multiplier), float(orbit.multiplier_error)
-    if 0 < largest <= error:
-        return np.asarray(np.nan)
-    return np.asarray(np.log(largest) / float(orbit.period) if largest > 0 else -np.inf)
+    largest, error, period = _largest_multiplier(orbit)
+    with np.errstate(divide="ignore"):
+        exponent = np.log(largest) / period
+    return np.where((largest > 0) & (largest <= error), np.nan, exponent)
+
+
+def exponent_error_of(orbit) -> np.ndarray:
+    """Return the error of an orbit's exponent, 1/s, NaN where that is not known."""
+    largest, error, period = _largest_multiplier(orbit)
+    known = largest > error
+    return np.where(known, error, np.nan) / np.where(known, largest, 1.0) / period
+
+
+def _largest_multiplier(orbit) -> list[np.ndarray]:
+    """Return the largest multiplier of an orbit, its error, and the period, s."""
+    error = np.maximum(orbit.multiplier_error, ROUNDING)
+    return [np.asarray(value) for value in (orbit.largest_multiplier, error, orbit.period)]
 
 
 def aperiodic_motion(system, watched, period: float, units: np.ndarray) -> Found:

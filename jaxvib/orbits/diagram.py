@@ -15,23 +15,22 @@ from .._progress import Report, telling
 from .._quantity import Range, check_range, reported
 from ..drawing import Drawn, draw
 from ..dynamics.engines import engine_for
-from ..dynamics.flow import checked_state, observe
-from ..dynamics.observables import largest_forces
+from ..dynamics.flow import checked_state
 from ..ensemble import Reason, map_samples, recalled
+from ..kernels.library import library_kernel
 from ..systems.parameters import replace, unit_at
 from ..systems.periods import refuse_autonomous
-from .aperiodic import watch_out
-from .periodic_orbit import PeriodicOrbit, unknown_orbits
+from .aperiodic import Watched
+from .attractors import exponent_error_of, exponent_of
+from .periodic_orbit import PeriodicOrbit
 from .pictures import diagram_chart
 from .regimes import batched
+from .sample_orbits import SampleOrbits, take
 from .settings import USUAL, SettlingSettings
-from .settling import GRAZING, Records, recurrences, run_out
-from .shooting import ratios, scales
+from .settling import recurrences, run_out, strobe
 
-# A motion has a period if it recurs this closely, in units of its own size.
-RECURS = 1e-4
 _TRANSIENT = 256  # periods: 12 decay times at a damping ratio of 0.75 %
-_TURNING = 8  # periods that are left out of the exponent
+_MOST_NUMBERS = 2**28  # that a diagram's states may be: 2 GiB
 _FOLLOWED_AT_A_TIME = 32  # values, between two looks at the clock
 
 
@@ -39,9 +38,9 @@ class BifurcationDiagram(Drawn, eqx.Module):
     """Strobed states, exponent and class of the motions along one parameter.
 
     Of a motion with a period the states are those of one period and NaN beyond it.
-    `orbits` is a `PeriodicOrbit` whose fields have a leading axis of values; strobing tells
-    its last state, its periods (0 without), contacts (-1 without a period), amplitude,
-    largest force, exponent and class, and no multipliers.
+    `orbits` is a `PeriodicOrbit` whose fields have a leading axis of values; without a
+    period (0 `periods`, -1 `contacts`) a motion has its last state, its amplitude, largest
+    force, exponent and class, and no multipliers.
     """
 
     parameter: Float[np.ndarray, " value"] = reported(
@@ -77,7 +76,7 @@ class BifurcationDiagram(Drawn, eqx.Module):
 
     @property
     def lyapunov_error(self) -> Float[np.ndarray, " value"]:
-        """Their standard errors, 1/s."""
+        """Their standard errors; of a motion with a period by that of its multipliers."""
         return np.asarray(self.orbits.lyapunov_error)
 
     @property
@@ -113,18 +112,17 @@ def bifurcation_diagram(
 
     Every motion runs for `transient` periods of the load (256), or 12 decay times of a
     linear system with contacts where these are longer, and is then strobed for
-    `points` periods, with a direction that the columns of the flow turn: the rate at
-    which its length grows is the largest Lyapunov exponent. It has a period if its last
-    state recurs within `max_periods`; others are watched for 512 to 3584 periods more
-    and told by what these show, as in `regimes`.
+    `points` periods. Where its last state recurs within `max_periods` Newton's method finds
+    its orbit, whose multipliers give the largest Lyapunov exponent. A motion that settles
+    on no stable orbit is watched for 512 to 3584 periods more, as in `regimes`: its class
+    and its exponent are what these show.
 
     **Arguments:** `state`: where each motion starts, at rest unless given. `follow`:
     start the first motion there, and each other one in the state in which the motion
     at the value before it ended: values that ascend and values that descend then show
-    where motions coexist. `points`: a multiple of 8. `settings`: `evidence` and `chunk`
-    are of no use here. `progress`: is called with the number of values done since its
-    last call; by default a bar is shown from two seconds on, or a line a minute where
-    there is no terminal, and with `False` nothing.
+    where motions coexist. `points`: more than `max_periods`. `progress`: is called with
+    the number of values done since its last call; by default a bar is shown from two
+    seconds on, or a line a minute where there is no terminal, and with `False` nothing.
 
     **Raises:** `ValueError` for an unknown path, a value out of its range, or another
     argument out of its.
@@ -134,94 +132,78 @@ def bifurcation_diagram(
         raise ValueError(f"values have shape {values.shape}; allowed: (n,), one or more")
     leaves, static = batched(system, {path: values})
     refuse_autonomous(system)
-    settings.refuse("bifurcation_diagram", "evidence", "chunk")
     max_periods = settings.max_periods
-    check_range("points", points, "", Range(at_least=16))
-    if points % 8:
-        raise ValueError(f"points = {points} is not a multiple of 8")
-    check_range("max_periods", max_periods, "", Range(at_least=1, at_most=points - 1))
+    _check_points(system, points, values.size, max_periods)
     engine, _ = engine_for(system, settings.engine, 1 if follow else len(values))
     transient = settings.transient_or(_TRANSIENT)
     stage = _stage(static, transient, points, max_periods, engine)
     tolerance = np.full(len(values), settings.rtol)
+    starts = _starts(system, path, values, state)
+    parts = leaves, static
+    found = SampleOrbits(system, parts, starts, settings, engine, lambda done: None)
     with telling(progress, len(values), "bifurcation_diagram", "values") as report:
         if follow:
-            first = _starts(system, path, values[:1], state)[0]
-            found = _followed(stage, leaves, tolerance, first, report)
+            seen = _followed(stage, leaves, tolerance, starts[0], report)
         else:
-            starts = _starts(system, path, values, state)
             lanes = leaves, starts, tolerance
-            found = map_samples(stage, lanes, progress=report)
-    recurs = found.nearest < RECURS
-    periods = np.where(recurs.any(axis=1), recurs.argmax(axis=1) + 1, 0)
-    periods = np.where(found.result == 0, periods, 0).astype(np.int32)
-    found = _watched_out(found, periods, leaves, static, engine, max_periods)
-    beyond = (np.arange(points) >= periods[:, None]) & (periods > 0)[:, None]
-    states = np.where(beyond[:, :, None], np.nan, found.trail)
-    orbits = _orbits_of(system, found, periods)
+            seen = map_samples(stage, lanes, chunk=settings.chunk, progress=report)
+    last = seen.trail[:, -1]
+    watched = found.find(last, seen.nearest, seen.result, seen.period)
+    orbits = _with_exponents(found.orbits)
+    states = _of_the_others(seen.trail, *watched)
+    periodic = np.flatnonzero(orbits.periods)
+    if periodic.size:
+        around = map_samples(
+            _points_stage(static, max_periods, engine),
+            (take(leaves, periodic), orbits.state[periodic], tolerance[periodic]),
+        )
+        beyond = np.arange(max_periods) >= orbits.periods[periodic, None]
+        states[periodic] = np.nan
+        states[periodic, :max_periods] = np.where(beyond[:, :, None], np.nan, around)
     return BifurcationDiagram(values, states, orbits, path, unit_at(system, path))
 
 
-def _orbits_of(system, found: "Strobed", periods: np.ndarray) -> PeriodicOrbit:
-    """Return the motions found as orbits, as far as strobing tells what they are."""
-    onsets = np.where(found.result == 0, found.contacts_per_period, 0.0) * periods
-    contacts = np.where(periods > 0, np.rint(onsets), -1).astype(np.int32)
+def _check_points(system: Any, points: int, values: int, longest: int) -> None:
+    """Raise `ValueError` unless states of so many points fit, and hold a period."""
+    most = _MOST_NUMBERS // (values * len(system.rest()))
+    check_range("points", points, "", Range(at_least=longest + 1, at_most=most))
+
+
+def _with_exponents(orbits: PeriodicOrbit) -> PeriodicOrbit:
+    """Return orbits with the exponents of their multipliers, 0 periods of the others."""
+    periodic = orbits.result == Reason.SUCCESS
     return eqx.tree_at(
-        lambda o: (
-            o.state,
-            o.period,
-            o.periods,
-            o.contacts,
-            o.contacts_per_period,
-            o.amplitude,
-            o.max_contact_force,
-            o.lyapunov_exponent,
-            o.lyapunov_error,
-            o.result,
-        ),
-        unknown_orbits(system, len(periods)),
+        lambda o: (o.period, o.periods, o.lyapunov_exponent, o.lyapunov_error),
+        orbits,
         (
-            found.trail[:, -1],
-            np.where(periods > 0, periods * found.period, np.nan),
-            periods,
-            contacts,
-            found.contacts_per_period,
-            found.amplitude,
-            found.max_contact_force,
-            found.exponent,
-            found.exponent_error,
-            found.result,
+            np.where(periodic, orbits.period, np.nan),
+            np.where(periodic, orbits.periods, 0),
+            np.where(periodic, exponent_of(orbits), orbits.lyapunov_exponent),
+            np.where(periodic, exponent_error_of(orbits), orbits.lyapunov_error),
         ),
     )
 
 
-def _watched_out(found, periods, leaves, static, engine, longest):
-    """Return what was found, of motions without a period what watching them tells.
+def _of_the_others(trail, lanes, watched: Watched | None) -> np.ndarray:
+    """Return the last states of motions without a period, where they were watched."""
+    states, points = trail.copy(), trail.shape[1]
+    if watched is not None:
+        seen = watched.trail[:, -points:]
+        states[lanes, points - seen.shape[1] :] = seen
+    return states
 
-    `periods` is changed where it turns out that a motion has one.
-    """
-    lanes = np.flatnonzero((periods == 0) & (found.result == Reason.SUCCESS))
-    if not lanes.size:
-        return found
-    some = jax.tree.map(lambda leaf: leaf[lanes], leaves)
-    watched = watch_out(some, static, found.state[lanes], engine=engine, longest=longest)
-    known = watched.code == Reason.SUCCESS
-    periods[lanes[known]] = watched.repeats[known]
-    points = found.trail.shape[1]
-    changes = {
-        "exponent": watched.exponent / found.period[lanes],
-        "exponent_error": watched.error / found.period[lanes],
-        "contacts_per_period": watched.contacts_per_period,
-        "max_contact_force": watched.max_contact_force,
-        "amplitude": watched.amplitude,
-        "result": watched.code,
-    }
-    if points <= watched.trail.shape[1]:
-        changes["trail"] = watched.trail[:, -points:]
-    found = found._replace(**{name: getattr(found, name).copy() for name in changes})
-    for name, values in changes.items():
-        getattr(found, name)[lanes] = values
-    return found
+
+@functools.lru_cache(maxsize=32)
+def _points_stage(static, count, engine):
+    """Return what follows an orbit from its state, once a period."""
+
+    def stage(lane):
+        leaves, state, rtol = lane
+        system = rejoined(leaves, static)
+        states, _ = strobe(system, state, count, rtol, engine)
+        return jnp.concatenate([state[None], states[:-1]])
+
+    return library_kernel(stage, static, count, engine)
 
 
 def _starts(system, path: str, values: np.ndarray, state) -> np.ndarray:
@@ -253,7 +235,7 @@ def _follower(stage):
     def step(state, lane):
         leaves, rtol = lane
         found = stage((leaves, state, rtol))
-        last = found.state
+        last = found.trail[-1]
         # From a motion that failed the next one starts where that one started.
         return jnp.where(jnp.all(jnp.isfinite(last)), last, state), found
 
@@ -261,19 +243,13 @@ def _follower(stage):
 
 
 class Strobed(NamedTuple):
-    """A motion strobed over some periods, and what was seen on the way.
+    """A motion strobed over some periods; `nearest`: how closely it recurs after each.
 
-    `nearest` (periods,): how closely its last state recurs after 1, 2, ... periods.
+    Its states are NaN from where it fails on.
     """
 
     trail: Float[Array, "point state"]
     nearest: Float[Array, " periods"]
-    exponent: Float[Array, ""]
-    exponent_error: Float[Array, ""]
-    contacts_per_period: Float[Array, ""]
-    max_contact_force: Float[Array, ""]
-    amplitude: Float[Array, " freedom"]
-    state: Float[Array, " state"]
     period: Float[Array, ""]
     result: Int[Array, ""]
 
@@ -283,54 +259,10 @@ def _stage(static, transient, points, longest, engine):
     def stage(lane):
         leaves, state, rtol = lane
         system = rejoined(leaves, static)
-        settled, result = run_out(system, state, transient, rtol, engine)
-        return _strobed(system, settled, result, points, longest, rtol, engine)
+        settled, code = run_out(system, state, transient, rtol, engine)
+        states, result = strobe(system, settled, points, rtol, engine)
+        nearest = recurrences(system, states, longest)
+        result = jnp.where(code == Reason.SUCCESS, result, code)
+        return Strobed(states, nearest, system.period(), result)
 
     return stage
-
-
-class _Turning(NamedTuple):
-    """A motion, the direction that turns with it, and why it failed, if it did."""
-
-    state: Float[Array, " state"]
-    direction: Float[Array, " state"]
-    result: Int[Array, ""]
-
-
-def _strobed(system, state, result, points, longest, rtol, engine) -> Strobed:
-    """Follow a motion and one direction with it, which the columns of its flow turn."""
-    period = system.period()
-    equation = system.equation()
-    units = ratios(system, state)
-    grazing = GRAZING * scales(system, state)[0]
-    size = state.shape[0]
-
-    def step(last: _Turning, _) -> tuple[_Turning, Records]:
-        state, so_far = last.state, last.result
-        end = jnp.where(so_far == Reason.SUCCESS, period, 0.0)
-        seen = observe(system, state, 0.0, end, rtol=rtol, grazing=grazing, engine=engine)
-        moved = seen.monodromy @ (last.direction * units) / units
-        length = jnp.linalg.norm(moved)
-        result = jnp.where(so_far == Reason.SUCCESS, seen.result, so_far)
-        force = jnp.max(largest_forces(equation, seen.watched), initial=0.0)
-        onsets = jnp.sum(seen.watched.onsets).astype(float)
-        extremes = seen.watched.highest, seen.watched.lowest
-        records = Records(seen.state, jnp.log(length), onsets, force, *extremes)
-        return _Turning(seen.state, moved / length, result), records
-
-    start = _Turning(state, jnp.ones(size) / jnp.sqrt(float(size)), result)
-    last, seen = jax.lax.scan(step, start, length=points)
-    # The direction turns to where it belongs in the first few periods.
-    blocks = jnp.mean(seen.growth[_TURNING:].reshape(8, -1), axis=1) / period
-    return Strobed(
-        seen.states,
-        recurrences(system, seen.states, longest),
-        jnp.mean(blocks),
-        jnp.std(blocks, ddof=1) / jnp.sqrt(8.0),
-        jnp.mean(seen.onsets),
-        jnp.max(seen.force),
-        (jnp.max(seen.highest, axis=0) - jnp.min(seen.lowest, axis=0)) / 2,
-        last.state,
-        period,
-        last.result,
-    )

@@ -17,6 +17,7 @@ from ..ensemble import Reason, raise_if_empty
 from ..ensemble.result import Result
 from ..systems.periods import check_period, period_of
 from ..systems.system import System
+from .settings import MOST_PERIODS
 from .settling import strobe
 from .shooting import no_period, ratios
 
@@ -98,8 +99,9 @@ def lyapunov_exponents(
     size = state.shape[0]
     count = size if count is None else count
     check_range("count", count, "", Range(at_least=1, at_most=size))
-    check_range("periods", periods, "", Range(at_least=2 * _BLOCKS))
-    check_range("skip", skip, "", Range(at_least=0))
+    within = Range(at_least=2 * _BLOCKS, at_most=MOST_PERIODS)
+    check_range("periods", periods, "", within)
+    check_range("skip", skip, "", Range(at_least=0, at_most=MOST_PERIODS))
     found = _exponents(system, state, periods, count, skip, jnp.asarray(rtol), engine)
     raise_if_empty("lyapunov_exponents", throw, found.result, found.exponents)
     return found
@@ -208,8 +210,8 @@ def poincare_section(
     check_engine(engine)
     check_period(system)
     state = checked_state(system, state)
-    check_range("periods", periods, "", Range(at_least=1))
-    check_range("skip", skip, "", Range(at_least=0))
+    check_range("periods", periods, "", Range(at_least=1, at_most=MOST_PERIODS))
+    check_range("skip", skip, "", Range(at_least=0, at_most=MOST_PERIODS))
     found = _section(system, state, periods, skip, jnp.asarray(rtol), engine)
     raise_if_empty("poincare_section", throw, found.result, found.states)
     return found

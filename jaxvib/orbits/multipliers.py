@@ -13,7 +13,7 @@ STABLE, UNSTABLE, UNDECIDED = 1, 0, -1  # verdicts as numbers, as studies store 
 VERDICTS = {STABLE: "stable", UNSTABLE: "unstable", UNDECIDED: "undecided"}
 # Of a revolution of some hundred steps, in units of a double's: of 300 orbits one is off
 # by more than 64.
-_ROUNDING = 64 * float(jnp.finfo(float).eps)
+ROUNDING = 64 * float(jnp.finfo(float).eps)
 # Sweeps that balance: of 200 random matrices whose units differ by up to 1e8, rows and
 # columns then differ by 12 % at most.
 _SWEEPS = 8
@@ -119,7 +119,7 @@ def multiplier_error(
     pairs = xp.where(4 * products < gaps**2, alone, xp.sqrt(products))
     condition = xp.linalg.norm(right, axis=-2) * xp.linalg.norm(left, axis=-1)
     every = safe.reshape(*safe.shape[:-2], -1)
-    relative = (_ROUNDING + noise) * xp.sqrt(xp.vecdot(every, every))
+    relative = (ROUNDING + noise) * xp.sqrt(xp.vecdot(every, every))
     own = xp.diagonal(moved, axis1=-2, axis2=-1)
     total = own + xp.sum(pairs, axis=-1) + relative[..., None] * condition
     sample = xp.sqrt(xp.max(products, axis=(-2, -1)))
@@ -135,7 +135,7 @@ def state_rounding(monodromy, units) -> Float[Any, "*lanes n"]:
     xp = library_of(monodromy, units)
     size = (xp.abs(monodromy) @ units[..., None])[..., 0] + units
     away = xp.abs(xp.linalg.inv(xp.eye(units.shape[-1]) - monodromy))
-    return (away @ (_ROUNDING * size)[..., None])[..., 0]
+    return (away @ (ROUNDING * size)[..., None])[..., 0]
 
 
 def balance(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes n"]:

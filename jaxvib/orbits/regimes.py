@@ -9,12 +9,12 @@ import jax
 import numpy as np
 
 from .._arrays import parted, rejoined
-from .._quantity import check_range
+from .._quantity import Range, check_range
 from ..dynamics.engines import MANY, engine_for
 from ..ensemble import Reason, compile_ahead, map_samples
 from ..systems.parameters import parameters, replace
 from ..systems.periods import refuse_autonomous
-from .aperiodic import Watched, limit_of, track_stage, watch_out
+from .aperiodic import track_stage
 from .linear_steady_state import (
     LinearSteadyState,
     linear_but_for_contacts,
@@ -24,23 +24,14 @@ from .linear_steady_state import (
     transient_periods,
 )
 from .motion_kernels import strobe_kernel
-from .multipliers import UNSTABLE
-from .orbit import PeriodicOrbit, unknown_orbits
-from .orbit_finder import OrbitFinder
+from .orbit import PeriodicOrbit
+from .sample_orbits import CLOSE, SampleOrbits, take
 from .settings import USUAL, SettlingSettings
 from .transient import LONGEST_PERIOD
 
-# A motion has settled on a period where it recurs this closely, in units of its own
-# size; Newton's method takes over from there.
-CLOSE = 1e-4
-# Then it is tried with every period in which it recurs at least this closely.
-PLAUSIBLE = 1e-2
 _TRANSIENT = 384  # periods: 12 decay times at a damping ratio of 0.5 %
 _SEGMENT = 32  # periods, after which lanes that settled leave
 _LIKELY = 3  # what has not settled after these segments most likely never does
-_NEAR = 0.1  # an orbit that is farther from its guess is another one
-_FAR = 0.1  # a motion that recurs no better draws near to nothing yet
-FOLLOWED = 8  # periods of the load of a motion whose own period is not known
 
 
 def regimes(
@@ -77,39 +68,17 @@ def regimes(
     ([1, 1], [1, 1])
     """
     refuse_autonomous(system)
+    within = Range(at_least=1, at_most=_SEGMENT - 1)
+    check_range("max_periods", settings.max_periods, "", within)
     leaves, static = batched(system, samples)
-    max_periods, chunk = settings.max_periods, settings.chunk
     number = number or len(jax.tree.leaves(leaves)[0])
-    engine, _ = transient_engine(system, settings.engine, number, max_periods)
-    run = functools.partial(map_samples, chunk=chunk)
+    engine, _ = transient_engine(system, settings.engine, number, settings.max_periods)
+    run = functools.partial(map_samples, chunk=settings.chunk)
     start = run(_rest_stage(static), leaves)
-    one = jax.tree.map(lambda leaf: leaf[0], (leaves, start.state))
-    finder = OrbitFinder(static, one, settings, engine == "event")
     report = progress or (lambda done: None)
-    state, nearest, result = _settled(run, leaves, static, start, settings, engine)
-    found = _Found(system, leaves, result, finder, report)
-    report(int(np.sum(result != 0)))
-    settled = np.flatnonzero((result == 0) & (nearest.min(axis=1) < CLOSE))
-    for periods in range(1, max_periods + 1):
-        tried = settled[nearest[settled, periods - 1] < PLAUSIBLE]
-        if tried.size:
-            done = found.shoot(tried, state[tried], periods)
-            settled = np.setdiff1d(settled, tried[done], assume_unique=True)
-    pending = np.flatnonzero(found.orbits.result < 0)
-    if not pending.size:
-        return found.orbits
-    watched = watch_out(
-        _take(leaves, pending), static, state[pending], engine=engine, chunk=chunk,
-        longest=max_periods,
-        find_orbits=lambda lanes, *motions: found.ends_of(
-            pending[lanes], *motions, max_periods
-        ),
-    )  # fmt: skip
-    others = watched.code != Reason.SUCCESS
-    pending, watched = pending[others], _take(watched, others)
-    classed = _classed(found.orbits, pending, watched, start.period[pending])
-    _put(found.orbits, pending, classed)
-    report(pending.size)
+    parts = leaves, static
+    found = SampleOrbits(system, parts, start.state, settings, engine, report)
+    found.find(*_settled(run, *parts, start, settings, engine), start.period)
     return found.orbits
 
 
@@ -134,50 +103,6 @@ def transient_engine(
         if not stage.why_not((leaves, system.rest())):
             return quick
     return chosen
-
-
-class _Found:
-    """The orbits of all samples, as far as they are known; -1 where a result is open."""
-
-    def __init__(self, system, leaves, result, finder: OrbitFinder, report):
-        self.leaves, self.finder, self.report = leaves, finder, report
-        self.orbits = unknown_orbits(system, len(result))
-        self.orbits.result[:] = np.where(result == 0, -1, result)
-
-    def shoot(self, lanes, guesses, periods, fits=None) -> np.ndarray:
-        """Put stable orbits near guesses in their places; return which lanes have one.
-
-        `fits(place, state)`: whether the orbit with a state is that of a lane's motion.
-        """
-        found, distance = self.finder.find(_take(self.leaves, lanes), guesses, periods)
-        success = (found.result == Reason.SUCCESS) & (distance < _NEAR)
-        accepted = np.asarray(success & (found.stable != UNSTABLE))
-        if fits is not None:
-            accepted &= [fits(place, state) for place, state in enumerate(found.state)]
-        _put(self.orbits, lanes[accepted], _take(found, accepted))
-        self.report(int(accepted.sum()))
-        return accepted
-
-    def ends_of(self, lanes, trails, units, repeats, longest) -> np.ndarray:
-        """Look for the orbits that motions draw near to, from where they would end."""
-        done = np.zeros(lanes.size, bool)
-        rows = list(zip(trails, units, strict=True))
-        likely = [
-            _likely_periods(*row, number, longest)
-            for row, number in zip(rows, repeats, strict=True)
-        ]
-        for periods in range(1, longest + 1):
-            places = np.flatnonzero([periods in each for each in likely] & ~done)
-            if places.size:
-                some = [rows[place] for place in places]
-                guesses = np.stack([limit_of(*row, periods) for row in some])
-                done[places] = self.shoot(
-                    lanes[places], guesses, periods,
-                    lambda place, state, some=some, periods=periods: _draws_near(
-                        *some[place], periods, state
-                    ),
-                )  # fmt: skip
-        return done
 
 
 def batched(system: eqx.Module, samples: Mapping[str, Sequence[float] | np.ndarray]):
@@ -237,7 +162,7 @@ def _settled(run, leaves, static, start: _Start, settings: SettlingSettings, eng
     waiting = np.arange(number)
     for segment in range(1, -(-int(limit.max()) // _SEGMENT) + 1):
         if start.end is not None:
-            ends = _take(start.end, waiting)
+            ends = take(start.end, waiting)
             apart, free = run(_apart_stage, (ends, state[waiting]))
             there = waiting[apart]
             state[there], nearest[there, 0] = ends.state[apart], 0.0
@@ -246,7 +171,7 @@ def _settled(run, leaves, static, start: _Start, settings: SettlingSettings, eng
             if not waiting.size:
                 break
         # Lanes that settled leave; the others are put together anew.
-        found = run(settle_stage, (_take(leaves, waiting), state[waiting]))
+        found = run(settle_stage, (take(leaves, waiting), state[waiting]))
         state[waiting], nearest[waiting], result[waiting] = found
         unsettled = (nearest[waiting].min(axis=1) > CLOSE) & (result[waiting] == 0)
         waiting = waiting[unsettled & (segment * _SEGMENT < limit[waiting])]
@@ -260,7 +185,7 @@ def _settled(run, leaves, static, start: _Start, settings: SettlingSettings, eng
     going = np.flatnonzero((near > 0) & (near < CLOSE) & (result == 0))
     if engine == "event" and going.size:
         # A segment more costs a hundredth of the step of Newton's method that it saves.
-        found = run(settle_stage, (_take(leaves, going), state[going]))
+        found = run(settle_stage, (take(leaves, going), state[going]))
         state[going], nearest[going], result[going] = found
     return state, nearest, result
 
@@ -273,65 +198,3 @@ def _limit_stage(lane):
 def _apart_stage(lane):
     end, state = lane
     return stays_apart(end, state), never_settles(end, state)
-
-
-def _likely_periods(trail, units, repeats, longest) -> set[int]:
-    """Return the periods that the orbit may have to which a motion draws near."""
-    if repeats:
-        return {int(repeats)}
-    earlier = trail[-1 - longest : -1][::-1]
-    nearest = np.max(np.abs(trail[-1] - earlier) / units, axis=1)
-    best = int(np.argmin(nearest)) + 1
-    if nearest[best - 1] > _FAR:
-        return set()
-    # What spirals in recurs more closely after some of its periods than after one.
-    likely = {periods for periods in range(1, best + 1) if best % periods == 0}
-    return likely | set((np.flatnonzero(nearest < PLAUSIBLE) + 1).tolist())
-
-
-def _draws_near(trail, units, periods, state) -> bool:
-    """Return whether a motion, every so many periods, comes nearer to an orbit's state."""
-    begin = len(trail) - 1 - periods * (len(trail) // 2 // periods)
-    before, now = (np.max(np.abs(trail[i] - state) / units) for i in (begin, -1))
-    return bool(now < PLAUSIBLE / 10 or now < 0.9 * before)
-
-
-def _classed(orbits, lanes, watched: Watched, period) -> PeriodicOrbit:
-    """Return what is known of motions that are not periodic, as orbits without one."""
-    repeats = np.where(watched.code == Reason.LONGER_PERIOD, watched.repeats, -1)
-    return eqx.tree_at(
-        lambda o: (
-            o.state,
-            o.period,
-            o.periods,
-            o.contacts_per_period,
-            o.max_contact_force,
-            o.amplitude,
-            o.lyapunov_exponent,
-            o.lyapunov_error,
-            o.result,
-        ),
-        _take(orbits, lanes),
-        (
-            watched.state,
-            np.where(repeats > 0, repeats, FOLLOWED) * period,
-            repeats.astype(np.int32),
-            watched.contacts_per_period,
-            watched.max_contact_force,
-            watched.amplitude,
-            watched.exponent / period,
-            watched.error / period,
-            watched.code.astype(np.int32),
-        ),
-    )
-
-
-def _take(tree, lanes):
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[lanes], tree)
-
-
-def _put(tree, lanes, values) -> None:
-    def put(leaf, new):
-        leaf[lanes] = new
-
-    jax.tree.map(put, tree, values)

@@ -8,6 +8,12 @@ from .._quantity import Range, check_range
 from .evidence import evidence_factor
 from .periodic_orbit import LONGEST_PERIOD
 
+# Periods that one call may ask for: more are a slip, and no array holds what is kept of
+# each.
+MOST_PERIODS = 10_000_000
+# What watched motions tell: they recur within a half of 512 periods.
+_LONGEST = 248
+
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
@@ -57,11 +63,13 @@ class SettlingSettings(Settings):
 
     def __post_init__(self):
         if self.transient is not None:
-            check_range("transient", self.transient, "", Range(at_least=1))
-        check_range("max_periods", self.max_periods, "", Range(at_least=1))
+            within = Range(at_least=1, at_most=MOST_PERIODS)
+            check_range("transient", self.transient, "", within)
+        within = Range(at_least=1, at_most=_LONGEST)
+        check_range("max_periods", self.max_periods, "", within)
         check_range("rtol", self.rtol, "", Range(above=0.0, at_most=1e-2))
         evidence_factor(self.evidence)
-        check_range("chunk", self.chunk, "", Range(at_least=2))
+        check_range("chunk", self.chunk, "", Range(at_least=2, at_most=1_000_000))
 
     def transient_or(self, usual: int) -> int:
         """Return the periods of a transient, `usual` unless others are given."""

@@ -8,13 +8,15 @@ import equinox as eqx
 import numpy as np
 
 from .._arrays import parted, rejoined
+from .._quantity import Range, check_range
 from ..dynamics.blocks_of_times import BLOCK, in_blocks
 from ..dynamics.engines import MANY, engine_for
 from ..dynamics.events import samples_kernel
 from ..dynamics.flow import simulate
 from ..ensemble import map_samples
 from .periodic_orbit import PeriodicOrbit
-from .regimes import FOLLOWED, batched
+from .regimes import batched
+from .sample_orbits import FOLLOWED
 from .settling import TRANSIENT_RTOL
 
 _LOOKS = 64  # at the motion, from one time that is stored to the next
@@ -45,6 +47,7 @@ def orbit_traces(
     >>> traces.states.shape
     (2, 128, 4)
     """
+    check_range("points", points, "", Range(at_least=2, at_most=100_000))
     leaves, static = batched(system, samples)
     start = np.asarray(orbits.state)
     share = FOLLOWED / np.maximum(orbits.periods, FOLLOWED)

@@ -100,12 +100,19 @@ def test_a_state_that_is_not_finite_is_told():
         ({"periods": 8}, "periods = 8"),
         ({"count": 3}, "count = 3"),
         ({"skip": -1}, "skip = -1"),
+        ({"periods": 10**12}, "periods = 1e.12 is not in"),
+        ({"skip": 10**12}, "skip = 1e.12 is not in"),
         ({"engine": "steps"}, "engine = 'steps'"),
     ],
 )
 def test_an_argument_out_of_range_is_named(options, words):
     with pytest.raises(ValueError, match=words):
         jv.lyapunov_exponents(ueda, start, **options)
+
+
+def test_a_section_of_more_states_than_fit_is_refused():
+    with pytest.raises(ValueError, match=r"periods = 1e.12 is not in"):
+        jv.orbits.poincare_section(ueda, start, periods=10**12)
 
 
 def test_a_section_of_a_linear_motion_is_the_matrix_exponential():

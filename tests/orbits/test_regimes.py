@@ -91,6 +91,17 @@ def test_bad_samples_are_named(samples, message):
         regimes(system, samples)
 
 
+@pytest.mark.parametrize("periods", [40, 10**12])
+def test_no_longer_periods_are_looked_for_than_segments_hold(periods):
+    with pytest.raises(ValueError, match=f"max_periods = {periods:g}".replace("+", ".")):
+        regimes(system, SAMPLES, settings=SettlingSettings(max_periods=periods))
+
+
+def test_more_points_of_a_trace_than_fit_are_refused(found):
+    with pytest.raises(ValueError, match=r"points = 1e.12 is not in"):
+        orbit_traces(system, SAMPLES, found, points=10**12)
+
+
 @pytest.mark.slow
 def test_both_engines_settle_on_the_same_motions():
     samples = {path: [*values[:5], chaotic] for (path, values), chaotic in zip(

@@ -20,8 +20,8 @@ MISTAKES = {
     "a bound out of range": (
         "bifurcation_diagram", "[5.0, 8.0]", "[-5.0, 8.0]", "load.frequency = -5 are out of"
     ),
-    "points that are no multiple of 8": (
-        "bifurcation_diagram", "points = 64", "points = 60", "multiples of 8 in [16, 4096]"
+    "too few points": (
+        "bifurcation_diagram", "points = 64", "points = 8", "[16, 4096]"
     ),
     "an unknown sweep": (
         "bifurcation_diagram", '"rest"', '"uo"', 'allowed: "rest", "up", "down", "both"'
@@ -151,3 +151,46 @@ def test_the_body_with_a_stop_has_a_motion_with_and_one_without_contact():
     lines = kind.summary(lambda name: fields[name].values, study)
     assert lines[0].startswith("A2: period 1, 1 contact")
     assert lines[-1] == "undecided  0 of 36 initial states"
+
+
+def test_a_drill_string_that_slides_has_the_exponent_of_its_slowest_mode():
+    # While its bit slides at about the speed of the top drive it is linear, but for the
+    # slope of the friction there, 1500 + 1100 / (1 + v / 1.5).
+    speeds, exponents = np.array([10.0, 12.0, 14.0]), []
+    inertia, spring = np.diag([900.0, 400.0]), 900.0 * np.array([[2.0, -1.0], [-1.0, 1.0]])
+    for speed in speeds:
+        falls = 1100.0 / 1.5 / (1 + speed / 1.5) ** 2
+        damping = np.array([[80.0, -20.0], [-20.0, 20.0 - falls]])
+        lower = -np.linalg.solve(inertia, np.hstack([spring, damping]))
+        matrix = np.vstack([np.eye(2, 4, 2), lower])
+        exponents.append(np.linalg.eigvals(matrix).real.max())
+    system = build(load(ready.folder() / "drill_string.toml"))
+    friction = 1500.0 + 1100.0 / (1 + speeds[0] / 1.5)
+    start = np.append(np.linalg.solve(spring, [0.0, -friction]), [0.0, 0.0])
+    found = jv.bifurcation_diagram(system, "variables.speed", speeds, state=start)
+    assert found.periods.tolist() == [1] * 3
+    np.testing.assert_allclose(found.lyapunov_exponent, exponents, rtol=1e-5)
+    # Of the load's 100 N m what inertia lets through.
+    expected = 100.0 / (400.0 * (3 * speeds) ** 2)
+    np.testing.assert_allclose(found.orbits.amplitude[:, 1], expected, rtol=5e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bifurcation_diagram", "drill_string", "bouncing_ball"])
+def test_what_ready_studies_call_periodic_has_the_exponent_of_its_multiplier(name):
+    study = load(ready.folder() / f"{name}.toml")
+    system, options = build(study), study.analysis
+    kind = ANALYSES["bifurcation_diagram"]
+    fields = kind.compute(system, {}, options, study.run, lambda done: None)
+    found = {name: field.values for name, field in fields.items()}
+    periodic = np.flatnonzero(found["result"] == 0)
+    for motion in periodic[:: len(periodic) // 10]:
+        value, periods = found[options.path][motion], int(found["periods"][motion])
+        one, state = jv.replace(system, {options.path: value}), found["states"][motion]
+        orbit = jv.periodic_orbit(one, state[0], periods)
+        growth = np.exp(found["lyapunov_exponent"][motion] * float(orbit.period))
+        error = 2 * float(orbit.multiplier_error) + 1e-8 * growth
+        # It is NaN where a multiplier is only known to be less than its error or rounding.
+        if np.isnan(growth):
+            growth, error = 0.0, max(1.5e-14, float(orbit.multiplier_error))
+        assert abs(growth - orbit.largest_multiplier) < error

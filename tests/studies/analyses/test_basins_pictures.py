@@ -58,6 +58,7 @@ def swept():
         "periods": ("value", [1, 2, 1, 1, 0, 1]),
         "contacts": ("value", [0, 1, 0, 0, -1, 0]),
         "lyapunov_exponent": ("value", [-1.0, -2.0, -3.0, -3.0, 0.5, -1.0]),
+        "lyapunov_error": ("value", [0.0, 0.0, 0.0, 0.0, 0.1, np.nan]),
         "result": ("value", [0, 0, 0, 0, int(Reason.CHAOTIC), 0]),
         "sweep": ("value", [1, 1, 1, 2, 2, 2]),
     }
@@ -106,9 +107,12 @@ def test_a_diagram_has_a_point_for_each_state_and_the_exponent_underneath(swept)
     assert len(above.layers[0].x) == 10
     assert (above.y.label, above.x) == ("body (m)", below.x)  # one range for both
     assert below.y.label == "largest Lyapunov exponent (1/s)"
-    up, down, zero = (layer for layer in below.layers if isinstance(layer, Line))
+    lines = [layer for layer in below.layers if isinstance(layer, Line)]
+    up, *_, down, lower, upper, zero = lines
     assert (up.name, down.name) == ("followed up", "followed down")
     np.testing.assert_array_equal(down.y, [-1.0, 0.5, -3.0])
+    np.testing.assert_array_equal(lower.y, [np.nan, 0.5 - 0.196, -3.0])
+    np.testing.assert_array_equal(upper.y, [np.nan, 0.5 + 0.196, -3.0])
     np.testing.assert_array_equal(zero.y, 0.0)
 
 

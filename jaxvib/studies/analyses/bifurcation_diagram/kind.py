@@ -21,10 +21,7 @@ class BifurcationDiagramOptions(Table):
         "from rest at each value, or from the motion at the value before", "rest"
     )
     transient: int = option("load periods that are left out", 256, ge=1, le=1_000_000)
-    points: int = option(
-        "load periods that are looked at, a multiple of 8", 64, ge=16, le=4096,
-        multiple_of=8, allowed="multiples of 8 in [16, 4096]",
-    )  # fmt: skip
+    points: int = option("load periods that are looked at", 64, ge=16, le=4096)
 
 
 class BifurcationDiagramKind(AnalysisKind):

@@ -13,6 +13,7 @@ from ...store.finished import Run, spoken
 from .kind import SWEEPS
 
 _WORDS = {"rest": "from rest", "up": "followed up", "down": "followed down"}
+_ERRORS = 1.96  # standard errors, within which 95 % lie
 _MOST_COMPONENTS = 3  # of the state, a chart each: three fill a screen
 
 
@@ -48,7 +49,8 @@ def _diagram(runs: Sequence[Run]) -> Picture:
         f"Bifurcation diagram over {spoken(path)}",
         "The state at t = 0, T, 2T, ..., once a period of the load, after a transient: one "
         "point for a motion of period 1, n points for one of period n, a cloud for chaos. "
-        "Underneath the largest Lyapunov exponent: above 0 neighbouring motions part. "
+        "Underneath the largest Lyapunov exponent, with 1.96 standard errors above and "
+        "below dotted: above 0 neighbouring motions part. "
         "Sweeps that follow the last motion up and down differ where motions coexist.",
         f"Strobed states and largest Lyapunov exponent over {x.label}. {words}.",
         tuple(charts),
@@ -74,12 +76,15 @@ def _exponents(runs: Sequence[Run], path: str) -> Iterator[Line]:
     colour = 0
     for run in runs:
         values, exponent = run.field(path), run.field("lyapunov_exponent")
+        error = _ERRORS * run.field("lyapunov_error")
         sweeps = run.field("sweep")
         for sweep in np.unique(sweeps):
             own = np.flatnonzero(sweeps == sweep)
             own = own[np.argsort(values[own])]
             name = named(_WORDS[SWEEPS[sweep]], run, runs)
             yield Line(values[own], exponent[own], name, colour)
+            for bound in (exponent - error, exponent + error):
+                yield Line(values[own], bound[own], name, colour, "dot", legend=False)
             colour += 1
     ends = np.concatenate([run.field(path) for run in runs])
     limit = np.array([ends.min(), ends.max()])

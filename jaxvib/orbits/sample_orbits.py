@@ -1,0 +1,180 @@
+"""The orbits of many samples near which motions are, and what the others are."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from ..ensemble import Reason
+from .aperiodic import Watched, limit_of, watch_out
+from .multipliers import UNSTABLE
+from .orbit import PeriodicOrbit, unknown_orbits
+from .orbit_finder import OrbitFinder
+from .settings import SettlingSettings
+
+# A motion has settled on a period where it recurs this closely, in units of its own
+# size; Newton's method takes over from there.
+CLOSE = 1e-4
+# Then it is tried with every period in which it recurs at least this closely.
+PLAUSIBLE = 1e-2
+_NEAR = 0.1  # an orbit that is farther from its guess is another one
+_FAR = 0.1  # a motion that recurs no better draws near to nothing yet
+FOLLOWED = 8  # periods of the load of a motion whose own period is not known
+
+
+class SampleOrbits:
+    """The orbits of all samples, as far as they are known; -1 where a result is open.
+
+    **Fields:** `leaves`, `static`: the parameters of each sample's system, and the rest;
+    `engine`: that of the transients. `report` is called with the number of samples that
+    are finished.
+    """
+
+    def __init__(
+        self,
+        system: eqx.Module,
+        parts: tuple,
+        states: np.ndarray,
+        settings: SettlingSettings,
+        engine: str,
+        report: Callable[[int], object],
+    ):
+        self.leaves, self.static = parts
+        self.settings, self.engine, self.report = settings, engine, report
+        one = jax.tree.map(lambda leaf: leaf[0], (self.leaves, states))
+        self.finder = OrbitFinder(self.static, one, settings, engine == "event")
+        self.orbits = unknown_orbits(system, len(states))
+
+    def find(
+        self, states: np.ndarray, nearest: np.ndarray, result: np.ndarray, period
+    ) -> tuple[np.ndarray, Watched | None]:
+        """Find the stable orbit of each motion, and watch those that settle on none.
+
+        **Arguments:** `states` (lanes, n) at the end of transients; `nearest` (lanes,
+        periods): how closely they recur; `result`: reason codes of the transients;
+        `period` (lanes,): that of the load, s.
+        **Returns:** the lanes that were watched, and what was seen of them.
+        """
+        longest = self.settings.max_periods
+        self.orbits.result[:] = np.where(result == 0, -1, result)
+        self.report(int(np.sum(result != 0)))
+        settled = np.flatnonzero((result == 0) & (nearest.min(axis=1) < CLOSE))
+        for periods in range(1, longest + 1):
+            tried = settled[nearest[settled, periods - 1] < PLAUSIBLE]
+            if tried.size:
+                done = self.shoot(tried, states[tried], periods)
+                settled = np.setdiff1d(settled, tried[done], assume_unique=True)
+        pending = np.flatnonzero(self.orbits.result < 0)
+        if not pending.size:
+            return pending, None
+        watched = watch_out(
+            take(self.leaves, pending), self.static, states[pending], engine=self.engine,
+            chunk=self.settings.chunk, longest=longest,
+            find_orbits=lambda lanes, *motions: self.ends_of(
+                pending[lanes], *motions, longest
+            ),
+        )  # fmt: skip
+        others = watched.code != Reason.SUCCESS
+        lanes, rows = pending[others], take(watched, others)
+        _put(self.orbits, lanes, _classed(self.orbits, lanes, rows, period[lanes]))
+        self.report(lanes.size)
+        return pending, watched
+
+    def shoot(self, lanes, guesses, periods, fits=None) -> np.ndarray:
+        """Put stable orbits near guesses in their places; return which lanes have one.
+
+        `fits(place, state)`: whether the orbit with a state is that of a lane's motion.
+        """
+        found, distance = self.finder.find(take(self.leaves, lanes), guesses, periods)
+        success = (found.result == Reason.SUCCESS) & (distance < _NEAR)
+        accepted = np.asarray(success & (found.stable != UNSTABLE))
+        if fits is not None:
+            accepted &= [fits(place, state) for place, state in enumerate(found.state)]
+        _put(self.orbits, lanes[accepted], take(found, accepted))
+        self.report(int(accepted.sum()))
+        return accepted
+
+    def ends_of(self, lanes, trails, units, repeats, longest) -> np.ndarray:
+        """Look for the orbits that motions draw near to, from where they would end."""
+        done = np.zeros(lanes.size, bool)
+        rows = list(zip(trails, units, strict=True))
+        likely = [
+            _likely_periods(*row, number, longest)
+            for row, number in zip(rows, repeats, strict=True)
+        ]
+        for periods in range(1, longest + 1):
+            places = np.flatnonzero([periods in each for each in likely] & ~done)
+            if places.size:
+                some = [rows[place] for place in places]
+                guesses = np.stack([limit_of(*row, periods) for row in some])
+                done[places] = self.shoot(
+                    lanes[places], guesses, periods,
+                    lambda place, state, some=some, periods=periods: _draws_near(
+                        *some[place], periods, state
+                    ),
+                )  # fmt: skip
+        return done
+
+
+def _likely_periods(trail, units, repeats, longest) -> set[int]:
+    """Return the periods that the orbit may have to which a motion draws near."""
+    if repeats:
+        return {int(repeats)}
+    earlier = trail[-1 - longest : -1][::-1]
+    nearest = np.max(np.abs(trail[-1] - earlier) / units, axis=1)
+    best = int(np.argmin(nearest)) + 1
+    if nearest[best - 1] > _FAR:
+        return set()
+    # What spirals in recurs more closely after some of its periods than after one.
+    likely = {periods for periods in range(1, best + 1) if best % periods == 0}
+    return likely | set((np.flatnonzero(nearest < PLAUSIBLE) + 1).tolist())
+
+
+def _draws_near(trail, units, periods, state) -> bool:
+    """Return whether a motion, every so many periods, comes nearer to an orbit's state."""
+    begin = len(trail) - 1 - periods * (len(trail) // 2 // periods)
+    before, now = (np.max(np.abs(trail[i] - state) / units) for i in (begin, -1))
+    return bool(now < PLAUSIBLE / 10 or now < 0.9 * before)
+
+
+def _classed(orbits, lanes, watched: Watched, period) -> PeriodicOrbit:
+    """Return what is known of motions that are not periodic, as orbits without one."""
+    repeats = np.where(watched.code == Reason.LONGER_PERIOD, watched.repeats, -1)
+    return eqx.tree_at(
+        lambda o: (
+            o.state,
+            o.period,
+            o.periods,
+            o.contacts_per_period,
+            o.max_contact_force,
+            o.amplitude,
+            o.lyapunov_exponent,
+            o.lyapunov_error,
+            o.result,
+        ),
+        take(orbits, lanes),
+        (
+            watched.state,
+            np.where(repeats > 0, repeats, FOLLOWED) * period,
+            repeats.astype(np.int32),
+            watched.contacts_per_period,
+            watched.max_contact_force,
+            watched.amplitude,
+            watched.exponent / period,
+            watched.error / period,
+            watched.code.astype(np.int32),
+        ),
+    )
+
+
+def take(tree, lanes):
+    """Return the lanes of a tree of arrays."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[lanes], tree)
+
+
+def _put(tree, lanes, values) -> None:
+    def put(leaf, new):
+        leaf[lanes] = new
+
+    jax.tree.map(put, tree, values)
