@@ -1,11 +1,5 @@
 """Matrices read from files, and what was found in them."""
 
-import functools
-import io
-import re
-import struct
-import warnings
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,15 +7,11 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-import scipy  # which loads what it is asked for: .io takes 0.2 s
 
-from .._nearest import nearest
+from .array_files import LOADERS, square_array
 from .impact import LinearSystem
 from .symmetry import check_mass, check_symmetric
 
-FORMATS = (".mtx", ".mat", ".npz", ".npy", ".op4")
-MOST_FREEDOMS = 5000  # of a dense matrix of 200 MB
-_FORTRAN = re.compile(rb"([0-9.])[dD]([-+0-9])")  # the exponent of a number
 _SOFT = 1e-9  # of the largest eigenvalue: below it a negative one is rounding
 
 
@@ -141,28 +131,14 @@ def _frequencies(mass, stiffness) -> tuple[float, float, int]:
 
 def _read(name: str, given: str | Path) -> np.ndarray:
     path, _, key = str(given).partition(":")
-    ending = Path(path).suffix
-    if ending not in FORMATS:
-        raise ValueError(f"{name} = {path!r}; allowed: files {', '.join(FORMATS)}")
+    if Path(path).suffix not in LOADERS:
+        raise ValueError(f"{name} = {path!r}; allowed: files {', '.join(LOADERS)}")
     try:
-        matrix = _LOADERS[ending](Path(path))
+        matrix = np.asarray(square_array(Path(path), key))
     except FileNotFoundError:
         raise FileNotFoundError(f"{name} = {path!r}: no such file") from None
-    except _UNREADABLE as error:
+    except ValueError as error:
         raise ValueError(f"{name} = {path!r} cannot be read: {error}") from None
-    if isinstance(matrix, dict):
-        matrix = _chosen(path, key, matrix)
-    elif key:
-        raise ValueError(f"{name} = {given!r}: {path!r} holds one array without a name")
-    if hasattr(matrix, "toarray"):
-        matrix = matrix.toarray() if matrix.shape[0] <= MOST_FREEDOMS else matrix
-    shape = np.shape(matrix)
-    if len(shape) != 2 or shape[0] != shape[1] or not 0 < shape[0] <= MOST_FREEDOMS:
-        raise ValueError(
-            f"{name} = {path!r} holds an array of shape {shape}; allowed: a square one of "
-            f"at most {MOST_FREEDOMS} degrees of freedom"
-        )
-    matrix = np.asarray(matrix)
     if matrix.dtype.kind not in "fiu" or not np.all(np.isfinite(matrix)):
         raise ValueError(f"{name} = {path!r} is not real and finite; allowed: numbers")
     return matrix.astype(float)
@@ -171,80 +147,3 @@ def _read(name: str, given: str | Path) -> np.ndarray:
 def _of_one_side(matrix: np.ndarray) -> bool:
     sides = np.any(np.tril(matrix, -1)), np.any(np.triu(matrix, 1))
     return bool(sides[0] != sides[1])
-
-
-def _of_matrix_market(path: Path):
-    """Return what a Matrix Market file holds.
-
-    scipy makes something of every file: of 1.5D+3, as Fortran writes it, 1.5, of a pattern
-    ones, and of a symmetric one that stands there in full twice what is off the diagonal.
-    """
-    head, _, rest = path.read_bytes().partition(b"\n")
-    rows = [row for row in rest.splitlines() if row.strip() and row.strip()[:1] != b"%"]
-    text = _FORTRAN.sub(rb"\1e\2", b"\n".join(rows))
-    words = head.decode("ascii", "replace").lower().split()
-    if "pattern" in words:
-        raise ValueError("a pattern has no numbers")
-    numbers = np.array(text.split(), float)
-    if "coordinate" in words and words[-1] != "general" and "complex" not in words:
-        first, second = numbers[3::3], numbers[4::3]
-        if np.any(first < second) and np.any(first > second):
-            raise ValueError(f"both sides of a matrix that is said to be {words[-1]}")
-    with warnings.catch_warnings():
-        # From scipy 1.18 on, of the kind of sparse matrix, which is filled up here anyway.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return scipy.io.mmread(io.BytesIO(head + b"\n" + text + b"\n"))
-
-
-def _of_matlab(path: Path):
-    try:
-        held = scipy.io.loadmat(path)
-    except scipy.io.matlab.MatReadError as error:
-        raise ValueError(str(error)) from None
-    return {name: each for name, each in held.items() if name[0] != "_"}
-
-
-def _of_numpy(path: Path):
-    with np.load(path, allow_pickle=False) as held:
-        if {"indptr", "format"} <= set(held.files):
-            return scipy.sparse.load_npz(path)
-        return {name: held[name] for name in held.files}
-
-
-def _of_nastran(path: Path):
-    try:
-        with np.printoptions():  # which pyyeti turns to those of numpy 1.13
-            from pyyeti.nastran import op4
-    except ImportError:
-        raise ImportError(
-            f"{path}: OUTPUT4 is read by pyyeti; pip install 'jaxvib[nastran]'"
-        ) from None
-    path.open("rb").close()  # of what is no file pyyeti asks in a window
-    try:
-        return op4.read(str(path))
-    except Exception as error:  # whatever it meets in what is no such file
-        raise ValueError(f"no OUTPUT4: {error}") from None
-
-
-def _chosen(path: str, key: str, held: dict):
-    if not key and len(held) == 1:
-        return next(iter(held.values()))
-    if key not in held:
-        near = nearest(key, held) if key else None
-        hint = f"; did you mean {near!r}?" if near else ""
-        raise ValueError(f"{path}:{key} is not held; allowed: {', '.join(held)}{hint}")
-    return held[key]
-
-
-# What is raised of files that are none of their kind, or damaged.
-_UNREADABLE = (
-    ValueError, TypeError, EOFError, OverflowError, NotImplementedError, struct.error,
-    zipfile.BadZipFile,
-)  # fmt: skip
-_LOADERS = {
-    ".mtx": _of_matrix_market,
-    ".mat": _of_matlab,
-    ".npz": _of_numpy,
-    ".npy": functools.partial(np.load, allow_pickle=False),
-    ".op4": _of_nastran,
-}

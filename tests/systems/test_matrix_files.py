@@ -1,11 +1,17 @@
 """Checked against: files that numpy and scipy write, and frequencies of a known chain."""
 
+import io
+import tracemalloc
+import zipfile
+import zlib
+
 import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
 
 import jaxvib as jv
+from jaxvib.systems import array_files
 
 MASS = np.diag([1.0, 2.0, 3.0])
 DAMPING = np.diag([0.1, 0.0, 0.2])
@@ -111,7 +117,7 @@ def test_what_is_no_stiffness_is_refused(files, matrix, message):
 @pytest.mark.parametrize(
     ("stiffness", "message"),
     [
-        ("model.mat:k", "model.mat:k is not held; allowed: K, C"),
+        ("model.mat:k", "model.mat.* k is not held; allowed: K, C"),
         ("model.mat", "allowed: K, C"),
         ("model.bdf", r"allowed: files .mtx, .mat, .npz, .npy, .op4"),
     ],
@@ -147,6 +153,153 @@ def test_a_market_file_that_would_be_read_wrong_is_refused(files, text, message)
     (files / "odd.mtx").write_text(text)
     with pytest.raises(ValueError, match=message):
         jv.read_matrices(files / "mass.mtx", files / "odd.mtx")
+
+
+WIDE = 5000, 700_000  # 26 GiB of numbers
+
+
+def announced(shape, kind="<f8", more=b""):
+    """Return an array of numpy's that says what shape it has, and has no numbers."""
+    file = io.BytesIO()
+    header = {"descr": kind, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+    return file.getvalue() + more
+
+
+def archive(path, **members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, whole in members.items():
+            file.writestr(f"{name}.npy", whole)
+
+
+def sparse_archive(path, shape, indices=(0, 1, 2)):
+    np.savez(
+        path, format="csc", shape=shape, data=np.ones(3), indices=np.array(indices),
+        indptr=np.arange(4),
+    )  # fmt: skip
+
+
+def packed_element(path, zeros):
+    """Write a variable of MATLAB's that says it is of 3 numbers by 3, and is not."""
+    scipy.io.savemat(path, {"K": STIFFNESS})
+    whole = path.read_bytes()
+    element = bytearray(whole[128:] + bytes(zeros))
+    at = element.index(np.array([9, 72], np.uint32).tobytes())  # doubles, and their bytes
+    element[at + 4 : at + 8] = np.uint32(72 + zeros).tobytes()
+    element[4:8] = np.uint32(len(element) - 8).tobytes()
+    packed = zlib.compress(element)
+    tag = np.array([15, len(packed)], np.uint32).tobytes()
+    path.write_bytes(whole[:128] + tag + packed)
+
+
+BOMBS = {
+    "a wide one": (
+        "k.mtx", lambda path: path.write_text(f"{HEAD} real general\n5000 700000 0\n"),
+        r"shape \(5000, 700000\)",
+    ),
+    "a wide full one": (
+        "k.mtx",
+        lambda path: path.write_text(f"{HEAD[:-10]}array real general\n5000 700000\n"),
+        r"shape \(5000, 700000\)",
+    ),
+    "more entries than there are": (
+        "k.mtx",
+        lambda path: path.write_text(f"{HEAD} real general\n3 3 99999999999\n1 1 1.0\n"),
+        "1 entries; its first line says .99999999999.",
+    ),
+    "no size": ("k.mtx", lambda path: path.write_text(f"{HEAD} real general\n"), "shape"),
+    "a wide array": (
+        "k.npy", lambda path: path.write_bytes(announced(WIDE)), "28000 MB or more"
+    ),
+    "long texts": (
+        "k.npy", lambda path: path.write_bytes(announced((3, 3), "<U99999999")),
+        "MB or more",
+    ),
+    "a wide member": ("k.npz", lambda path: archive(path, k=announced(WIDE)), "MB or more"),
+    "a member that is no square": (
+        "k.npz", lambda path: archive(path, k=announced((1, 40_000_000), more=bytes(1))),
+        r"shape \(1, 40000000\)",
+    ),
+    "a wide sparse one": (
+        "k.npz", lambda path: sparse_archive(path, WIDE), r"shape \(5000, 700000\)"
+    ),
+    "many sparse ones": (
+        "k.npz",
+        lambda path: archive(
+            path, indptr=announced((99_999_999,)), format=announced(()), shape=announced(())
+        ),
+        "MB or more",
+    ),
+    "places out of the array": (
+        "k.npz", lambda path: sparse_archive(path, (3, 3), (0, 1, 3)), "cannot be read"
+    ),
+    "places before the array": (
+        "k.npz", lambda path: sparse_archive(path, (3, 3), (0, 1, -1)), "cannot be read"
+    ),
+    "a flat variable": (
+        "k.mat",
+        lambda path: scipy.io.savemat(path, {"K": np.ones((1, 10**6))}),
+        r"shape \(1, 1000000\)",
+    ),
+    "a flat variable of long ago": (
+        "k.mat",
+        lambda path: scipy.io.savemat(path, {"K": np.zeros((1, 10**4))}, format="4"),
+        r"shape \(1, 10000\)",
+    ),
+    "a variable of more than it says": (
+        "k.mat", lambda path: packed_element(path, 6 * 10**6), "allowed: at most 2 MB"
+    ),
+    "a cut variable": (
+        "k.mat", lambda path: packed_element(path, 0) or cut(path), "cannot be read"
+    ),
+    "a variable of numbers of no type": (
+        "k.mat", lambda path: damaged(path, 128 + 48), "cannot be read"
+    ),
+    "a variable whose head is longer than it": (
+        "k.mat", lambda path: damaged(path, 128 + 15), "cannot be read"
+    ),
+    "no variable": ("k.mat", lambda path: path.write_bytes(bytes(200)), "cannot be read"),
+}  # fmt: skip
+
+
+def damaged(path, place):
+    scipy.io.savemat(path, {"K": STIFFNESS})
+    whole = bytearray(path.read_bytes())
+    whole[place] = 126
+    path.write_bytes(whole)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+@pytest.mark.parametrize(("file", "write", "message"), BOMBS.values(), ids=BOMBS)
+def test_a_file_that_unpacks_to_more_than_it_may_is_refused_first(
+    files, monkeypatch, file, write, message
+):
+    write(files / file)
+    if file == "k.mat":
+        monkeypatch.setattr(array_files, "_LARGEST", 2 * 10**6)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=message):
+        jv.read_matrices(files / "mass.mtx", files / file)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30e6
+
+
+@pytest.mark.parametrize(
+    "options", [{"format": "4"}, {"do_compression": True}, {}], ids=str
+)
+def test_of_many_variables_one_is_read(files, options):
+    many = {f"x{k}": np.zeros((1, 10**6)) for k in range(5)}
+    scipy.io.savemat(files / "many.mat", many | {"K": STIFFNESS, "z": DAMPING}, **options)
+    found = jv.read_matrices(files / "mass.mtx", f"{files / 'many.mat'}:K")
+    np.testing.assert_array_equal(found.system.stiffness, STIFFNESS)
+    sparse = {"K": scipy.sparse.csc_array(STIFFNESS)}
+    scipy.io.savemat(files / "sparse.mat", sparse, **options)
+    found = jv.read_matrices(files / "mass.mtx", files / "sparse.mat")
+    np.testing.assert_array_equal(found.system.stiffness, STIFFNESS)
 
 
 def test_half_a_damping_is_refused(files):

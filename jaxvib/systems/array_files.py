@@ -1,0 +1,253 @@
+"""Arrays from files of other programs, whose sizes are looked at before memory is taken."""
+
+import io
+import math
+import re
+import struct
+import tokenize
+import warnings
+import zipfile
+import zlib
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import scipy  # which loads what it is asked for: .io takes 0.2 s
+
+from .._nearest import nearest
+
+MOST_FREEDOMS = 5000  # of a dense matrix of 200 MB
+_LARGEST = 16 * MOST_FREEDOMS**2  # bytes: that many numbers, complex ones or of long double
+_BEGINNING = 2**16  # bytes of a variable, among which its name and its shape stand
+_COMPRESSED = 15  # the type of an element of a MATLAB file that zlib has packed
+_NUMBERS = ("double", "single", "sparse", "int8", "int16", "int32", "int64", "uint8",
+            "uint16", "uint32", "uint64")  # fmt: skip
+_PARTS = (1, 2, 3, 4, 5, 6, 7, 9, 12, 13)  # types of numbers in a MATLAB file
+_FORTRAN = re.compile(rb"([0-9.])[dD]([-+0-9])")  # the exponent of a number
+# What is raised of files that are none of their kind, or damaged.
+_UNREADABLE = (
+    ValueError, TypeError, LookupError, EOFError, ArithmeticError, NotImplementedError,
+    struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+
+
+def square_array(path: Path, key: str):
+    """Return the square array, dense or sparse, that a file holds under a name.
+
+    `key`: "" for the only one. **Raises:** `ValueError` for a file that is damaged, an
+    array that it does not hold, or one that is not square or too large; `OSError` for a
+    file that cannot be read; `ImportError` for OUTPUT4 without pyyeti.
+    """
+    try:
+        found = LOADERS[path.suffix](path, key)
+        _require_square(np.shape(found))
+        if isinstance(found, scipy.sparse.sparray | scipy.sparse.spmatrix):
+            check = getattr(found, "check_format", None)
+            if check is not None:  # indices that lead out of the array are written to
+                check(full_check=True)
+            found = found.toarray()
+    except _UNREADABLE as error:
+        raise ValueError(str(error)) from None
+    return found
+
+
+def _require_square(found: Iterable) -> None:
+    shape = tuple(map(int, found))
+    if len(shape) != 2 or shape[0] != shape[1] or not 0 < shape[0] <= MOST_FREEDOMS:
+        raise ValueError(
+            f"it holds an array of shape {shape}; allowed: a square one of at most "
+            f"{MOST_FREEDOMS} degrees of freedom"
+        )
+
+
+def _require_memory(size: int) -> None:
+    if size > _LARGEST:
+        raise ValueError(
+            f"it holds an array of {size / 1e6:.0f} MB or more; allowed: at most "
+            f"{_LARGEST / 1e6:.0f} MB"
+        )
+
+
+def _chosen(names: Collection[str], key: str) -> str:
+    if not key and len(names) == 1:
+        return next(iter(names))
+    if key not in names:
+        near = nearest(key, names) if key else None
+        hint = f"; did you mean {near!r}?" if near else ""
+        what = key or "an array without a name"
+        raise ValueError(f"{what} is not held; allowed: {', '.join(names)}{hint}")
+    return key
+
+
+def _of_matrix_market(path: Path, key: str):
+    """Return what a Matrix Market file holds.
+
+    scipy makes something of every file: of 1.5D+3, as Fortran writes it, 1.5, of a pattern
+    ones, and of a symmetric one that stands there in full twice what is off the diagonal.
+    """
+    _require_no_name(key)
+    head, _, rest = path.read_bytes().partition(b"\n")
+    rows = [row for row in rest.splitlines() if row.strip() and row.strip()[:1] != b"%"]
+    text = _FORTRAN.sub(rb"\1e\2", b"\n".join(rows))
+    words = head.decode("ascii", "replace").lower().split()
+    if "pattern" in words:
+        raise ValueError("a pattern has no numbers")
+    sizes = [int(word) for word in (rows or [b""])[0].split()]
+    _require_square(sizes[:2])
+    numbers = np.array(text.split(), float)
+    if "coordinate" in words:
+        if sizes[2:] != [len(rows) - 1]:
+            raise ValueError(f"{len(rows) - 1} entries; its first line says {sizes[2:]}")
+        if words[-1] != "general" and "complex" not in words:
+            first, second = numbers[3::3], numbers[4::3]
+            if np.any(first < second) and np.any(first > second):
+                raise ValueError(f"both sides of a matrix that is said to be {words[-1]}")
+    with warnings.catch_warnings():
+        # From scipy 1.18 on, of the kind of sparse matrix, which is filled up here anyway.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return scipy.io.mmread(io.BytesIO(head + b"\n" + text + b"\n"))
+
+
+def _require_no_name(key: str) -> None:
+    if key:
+        raise ValueError(f"{key} is not held: it holds one array without a name")
+
+
+class _Variable(NamedTuple):
+    """A variable of a MATLAB file: its shape, and where its bytes stand."""
+
+    name: str
+    shape: tuple[int, ...]
+    start: int
+    size: int
+
+
+def _of_matlab(path: Path, key: str):
+    try:
+        version, _ = scipy.io.matlab.matfile_version(path)
+        return _of_matlab_5(path, key) if version == 1 else _of_matlab_4(path, key)
+    except (scipy.io.matlab.MatReadError, OSError) as error:
+        if getattr(error, "errno", None) is not None:
+            raise  # of the system, and not of what is in the file
+        raise ValueError(str(error)) from None
+
+
+def _of_matlab_4(path: Path, key: str):
+    """Return what a file of version 4 holds, or raise for one of version 7.3."""
+    _require_memory(path.stat().st_size)
+    whole = io.BytesIO(path.read_bytes())
+    shapes = {name: shape for name, shape, _ in scipy.io.whosmat(whole)}
+    name = _chosen(shapes, key)
+    _require_square(shapes[name])
+    return scipy.io.loadmat(whole, variable_names=[name])[name]
+
+
+def _of_matlab_5(path: Path, key: str):
+    with path.open("rb") as file:
+        head = file.read(128)
+        held = {each.name: each for each in _variables(file, head)}
+        found = held[_chosen(held, key)]
+        _require_square(found.shape)
+        _require_memory(found.size)
+        file.seek(found.start)
+        element = file.read(8 + found.size)
+    if _tag(head, element)[0] == _COMPRESSED:
+        stream = zlib.decompressobj()
+        element = stream.decompress(element[8:], _LARGEST + 1)
+        _require_memory(len(element))
+    _require_parts(head, element)
+    return scipy.io.loadmat(io.BytesIO(head + element))[found.name]
+
+
+def _require_parts(head: bytes, element: bytes) -> None:
+    """Raise `ValueError` for parts of a variable that scipy would crash of."""
+    place = 8
+    while place < len(element):
+        kind, size = _tag(head, element[place:])
+        if kind >> 16:  # a short part, in its own tag
+            kind, size = kind & 0xFFFF, 0
+        if kind not in _PARTS or place + 8 + size > len(element):
+            raise ValueError(f"a part of type {kind} and {size} bytes")
+        place += 8 + -(-size // 8) * 8
+
+
+def _variables(file, head: bytes) -> Iterator[_Variable]:
+    """Yield the variables of a MATLAB file of version 5, which stand one after another."""
+    while len(tag := file.read(8)) == 8:
+        start, size = file.tell() - 8, _tag(head, tag)[1]
+        beginning = head + tag + file.read(min(size, _BEGINNING))
+        for name, shape, kind in scipy.io.whosmat(io.BytesIO(beginning)):
+            if name[:1] != "_" and kind in _NUMBERS:
+                yield _Variable(name, shape, start, size)
+        file.seek(start + 8 + size)
+
+
+def _tag(head: bytes, tag: bytes) -> tuple[int, int]:
+    """Return the type of an element and how many bytes follow."""
+    return struct.unpack("<II" if head[126:] == b"IM" else ">II", tag[:8])
+
+
+def _of_numpy(path: Path, key: str) -> np.ndarray:
+    _require_no_name(key)
+    with path.open("rb") as file:
+        _require_square(_announced(file))
+        file.seek(0)
+        return np.load(file, allow_pickle=False)
+
+
+def _of_numpy_archive(path: Path, key: str):
+    with zipfile.ZipFile(path) as archive:
+        members = {name.removesuffix(".npy"): name for name in archive.namelist()}
+        sparse = members.keys() >= {"indptr", "format"}
+        shapes = {}
+        for name in members if sparse else [_chosen(members, key)]:
+            with archive.open(members[name]) as member:
+                shapes[name] = _announced(member)
+    with np.load(path, allow_pickle=False) as held:
+        if sparse:
+            _require_square(held["shape"])
+            return scipy.sparse.load_npz(path)
+        ((name, shape),) = shapes.items()
+        _require_square(shape)
+        return held[name]
+
+
+def _announced(file) -> tuple[int, ...]:
+    """Return the shape that the head of a numpy array says; raise if it is too large."""
+    version = np.lib.format.read_magic(file)
+    one = np.lib.format.read_array_header_1_0
+    read = one if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    _require_memory(math.prod(shape) * dtype.itemsize)
+    return shape
+
+
+def _of_nastran(path: Path, key: str):
+    try:
+        with np.printoptions():  # which pyyeti turns to those of numpy 1.13
+            from pyyeti.nastran import op4
+    except ImportError:
+        raise ImportError(
+            f"{path}: OUTPUT4 is read by pyyeti; pip install 'jaxvib[nastran]'"
+        ) from None
+    path.open("rb").close()  # of what is no file pyyeti asks in a window
+    try:
+        names, sizes, *_ = op4.dir(str(path), verbose=False)
+    except Exception as error:  # whatever it meets in what is no such file
+        raise ValueError(f"no OUTPUT4: {error}") from None
+    name = _chosen(names, key)
+    _require_square(sizes[list(names).index(name)])
+    try:
+        return op4.read(str(path), namelist=[name])[name]
+    except Exception as error:
+        raise ValueError(f"no OUTPUT4: {error}") from None
+
+
+LOADERS = {
+    ".mtx": _of_matrix_market,
+    ".mat": _of_matlab,
+    ".npz": _of_numpy_archive,
+    ".npy": _of_numpy,
+    ".op4": _of_nastran,
+}
