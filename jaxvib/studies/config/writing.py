@@ -2,9 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
-
-from .tables import flattened
+from collections.abc import Iterator, Mapping
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -17,8 +15,17 @@ def to_toml(tables: dict) -> str:
     for section, table in tables.items():
         if isinstance(table, dict) and table:
             lines += ["", f"[{key_text(section)}]"]
-            lines += [f"{key_text(k)} = {_value(v)}" for k, v in flattened(table).items()]
+            lines += [f"{key_text(k)} = {_value(v)}" for k, v in _lines(table)]
     return "\n".join(lines) + "\n"
+
+
+def _lines(table: Mapping, prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the keys of nested tables with their values, and tables that are empty."""
+    for key, value in table.items():
+        if isinstance(value, dict) and value:
+            yield from _lines(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
 
 
 def sample_config(tables: Mapping, values: Mapping[str, float] | None = None) -> str:
@@ -52,5 +59,5 @@ def _value(value) -> str:
         return f"[{', '.join(_value(item) for item in value)}]"
     if isinstance(value, dict):
         items = ", ".join(f"{key_text(k)} = {_value(v)}" for k, v in value.items())
-        return f"{{ {items} }}"
+        return f"{{ {items} }}" if items else "{}"
     return repr(value)

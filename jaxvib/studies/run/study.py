@@ -153,13 +153,14 @@ class Study:
     def resolved(self) -> dict:
         """Return the config with every default in it, as nested tables."""
         sweep = {path: _given(values) for path, values in self.paths.items()}
+        output = self.output.model_dump(exclude_none=True, exclude={"directory"})
         return {
             "title": self.title,
             "system": _given(self.system),
             "analysis": _given(self.analysis),
             "sweep": {**_given(self.sampling), **sweep} if sweep else {},
             "run": self.run.model_dump(exclude_none=True, exclude=set(_HOW)),
-            "output": {**_given(self.output), "directory": str(self.directory)},
+            "output": {"directory": str(self.directory), **output},
         }
 
 

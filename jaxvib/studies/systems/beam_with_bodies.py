@@ -99,14 +99,18 @@ class BeamWithBodiesKind(SystemKind):
             links_to = _diagonal([1.0] * bodies) if bodies else [[] for _ in range(links)]
         filled["link_map"] = _filled("link_map", links_to, (links, bodies), document)
         filled["turns"] = _filled("turns", options.turns, (links,), document, False)
-        for side, end in enumerate(options.ends):
+        held = {str(s): end for s, end in enumerate(options.ends) if end != "elastic"}
+        for side, end in held.items():
             path = f"system.beam.ends.{side}"
-            if end != "elastic" and any(key.startswith(path) for key in document.origins):
+            if any(key.startswith(path) for key in document.origins):
                 raise ValueError(
                     f"{document.where(path)}: {path} is given, and that end is {end}; "
                     'allowed where ends has "elastic" there'
                 )
-        return options.model_copy(update=filled)
+        # What is written of them would be refused: such an end has no stiffness.
+        ends = options.beam.ends.model_copy(update=dict.fromkeys(held))
+        beam = options.beam.model_copy(update={"ends": ends})
+        return options.model_copy(update={**filled, "beam": beam})
 
     def default(self):
         """Return the paper's example, and an elastic support, for their declarations."""
@@ -178,12 +182,7 @@ def _listed(entry: Declared, kind):
 def _given(options) -> dict[str, Any]:
     """Return the values of every path, elastic supports only where there are any."""
     table = options.model_dump(exclude={"kind", "ends", "turns"}, exclude_none=True)
-    held = {f"beam.ends.{s}." for s, end in enumerate(options.ends) if end != "elastic"}
-    return {
-        path: value
-        for path, value in flattened(table).items()
-        if not path.startswith(tuple(held))
-    }
+    return flattened(table)
 
 
 def _filled(name: str, value, shape, document: Document, nothing=0.0):
