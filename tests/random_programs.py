@@ -82,7 +82,9 @@ def _of_matrix(function):
 
 NODES = np.array([0.3, -1.2, 2.5, 0.0, 7.0, -3.3, 1e3])
 OF_A_FLOAT = [
-    jnp.sin, jnp.cos, jnp.tan, jnp.tanh, jnp.arcsin, jnp.arccos, jnp.arctan, jnp.log,
+    jnp.sin, jnp.cos, jnp.tan, jnp.tanh, jnp.arcsinh, jnp.arccosh,
+    jax.scipy.special.erf, jax.scipy.special.erfc, jnp.arctanh,
+    jnp.arcsin, jnp.arccos, jnp.arctan, jnp.log,
     jnp.log2, jnp.log10, jnp.log1p, jnp.sqrt, jnp.cbrt, lax.rsqrt, jnp.abs, jnp.sign,
     jnp.floor, jnp.ceil, jnp.round, jnp.trunc, jnp.square, jnp.reciprocal, jnp.isnan,
     jnp.isfinite, jnp.isinf, jnp.signbit, jnp.sinc, jnp.nan_to_num, jax.nn.sigmoid,
@@ -139,7 +141,8 @@ OF_AN_ARRAY_AND_A_PLACE = [
     lambda x, i: lax.dynamic_slice(x, (jnp.ravel(i)[0],), (max(1, x.size // 2),)),
     lambda x, i: lax.dynamic_update_slice(x, x[: max(1, x.size // 2)], (jnp.ravel(i)[0],)),
     lambda x, i: x.at[i].set(x[0]), lambda x, i: x.at[i].add(jnp.ones((), x.dtype)),
-    lambda x, i: x.at[i].multiply(2), lambda x, i: x.at[i].get(mode="fill", fill_value=0),
+    lambda x, i: x.at[i].multiply(2), lambda x, i: x.at[i].max(x[0]),
+    lambda x, i: x.at[i].get(mode="fill", fill_value=0),
 ]  # fmt: skip
 KINDS = [
     "float64", "float32", "bool",

@@ -19,6 +19,9 @@ _LN2_HIGH = float.fromhex("0x1.62e42fefa3800p-1")
 _LN2_LOW = float.fromhex("0x1.ef35793c76730p-45")
 # Beyond it, k pi/2 in three parts is not exact enough, and `far_angle` takes over.
 _FAR = 2.0**17
+_SQUARED = (
+    2.0**28
+)  # above it x^2 + 1 is x^2 to a double's last place, and below no infinity
 _SMALLEST_NORMAL = 2.0**-1022  # below it exponents cannot be read off a double's bits
 
 
@@ -268,6 +271,31 @@ def cosh(x: Numbers) -> Numbers:
     return near.where(size.is_("lt", 22.0), far)
 
 
+def asinh(x: Numbers) -> Numbers:
+    """Return the inverse of sinh, within 3 units of the last place."""
+    size = abs(x)
+    moderate = size.where(size.is_("lt", _SQUARED), 1.0)
+    root = moderate.fused(moderate, 1.0).root()
+    square = (moderate * moderate).rounded()
+    near = log1p(moderate + square / (root + 1.0))
+    return near.where(size.is_("lt", _SQUARED), log(size) + _LN2).signed_as(x)
+
+
+def acosh(x: Numbers) -> Numbers:
+    """Return the inverse of cosh, within 3 units of the last place."""
+    moderate = x.where(x.is_("lt", _SQUARED), 1.0)
+    above = moderate - 1.0
+    near = log1p(above + above.fused(above, above * 2.0).root())
+    result = near.where(x.is_("lt", _SQUARED), log(x) + _LN2)
+    return result.where(x.is_("ge", 1.0), math.nan)
+
+
+def atanh(x: Numbers) -> Numbers:
+    """Return the inverse of tanh, within 3 units of the last place."""
+    size = abs(x)
+    return (log1p((size * 2.0).rounded() / (1.0 - size)) * 0.5).rounded().signed_as(x)
+
+
 def logistic(x: Numbers) -> Numbers:
     """Return 1 / (1 + e^-x), within 3 units of the last place."""
     return 1.0 / (exp(-x) + 1.0)
@@ -431,6 +459,9 @@ FUNCTIONS: dict[str, Callable[..., Numbers]] = {
     "tanh": tanh,
     "sinh": sinh,
     "cosh": cosh,
+    "asinh": asinh,
+    "acosh": acosh,
+    "atanh": atanh,
     "logistic": logistic,
     "atan": atan,
     "atan2": atan2,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .assembler import Value, is_float
-from .primitives import as_array, each
+from .primitives import as_array, each, maximum, minimum
 
 
 def slice_at(printer, array, starts: Sequence[Value], sizes) -> np.ndarray:
@@ -175,6 +175,9 @@ TABLE: dict[str, Callable] = {
     "scatter": _scatter(None),
     "scatter-add": _scatter(lambda a, x, y: a.add(x, y)),
     "scatter_add": _scatter(lambda a, x, y: a.add(x, y)),
+    "scatter-sub": _scatter(lambda a, x, y: a.subtract(x, y)),
+    "scatter-min": _scatter(lambda a, x, y: minimum(a, {}, x, y)),
+    "scatter-max": _scatter(lambda a, x, y: maximum(a, {}, x, y)),
     "scatter-mul": _scatter(lambda a, x, y: a.multiply(x, y)),
     "scatter_mul": _scatter(lambda a, x, y: a.multiply(x, y)),
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from . import elementary
+from . import elementary, error_function
 from .assembler import NotPrintedError, Value, is_float
 from .expression import Numbers
 
@@ -67,7 +67,8 @@ def put(array: np.ndarray, place: int, values: np.ndarray) -> None:
 # Numbers to numbers.
 
 
-def _maximum(a, parameters, x, y, how="gt"):
+def maximum(a, parameters, x, y, how="gt"):
+    """Return the greater of two numbers, or NaN where there is one."""
     if not is_float(x.kind):
         return a.select(a.compare(how, x, y), x, y)
     # NaN passes through; of two zeros the maximum is +0 and the minimum -0.
@@ -79,8 +80,9 @@ def _maximum(a, parameters, x, y, how="gt"):
     return a.select(a.compare("ne", x, x), x, chosen)
 
 
-def _minimum(a, parameters, x, y):
-    return _maximum(a, parameters, x, y, "lt")
+def minimum(a, parameters, x, y):
+    """Return the lesser of two numbers, or NaN where there is one."""
+    return maximum(a, parameters, x, y, "lt")
 
 
 def _absolute(a, parameters, x):
@@ -162,7 +164,7 @@ def _neighbour(a, parameters, x, y):
 
 
 def _clamped(a, parameters, low, x, high):
-    return _minimum(a, parameters, _maximum(a, parameters, x, low), high)
+    return minimum(a, parameters, maximum(a, parameters, x, low), high)
 
 
 def _multiplied(a, parameters, x, y):
@@ -212,9 +214,7 @@ def _chosen(printer, equation, inputs):
     return [result]
 
 
-def _elementary(name: str) -> Callable:
-    function = elementary.FUNCTIONS[name]
-
+def _elementary(function: Callable[..., Numbers]) -> Callable:
     def write(a, parameters, *x):
         kind = x[0].kind
         numbers = [Numbers(a, a.convert(one.plain(), "float64")) for one in x]
@@ -387,8 +387,8 @@ TABLE: dict[str, Callable] = {
     ),
     "abs": elementwise(_absolute),
     "sign": elementwise(_sign),
-    "max": elementwise(_maximum),
-    "min": elementwise(_minimum),
+    "max": elementwise(maximum),
+    "min": elementwise(minimum),
     "clamp": elementwise(_clamped),
     "floor": elementwise(_whole_part("floor")),
     "ceil": elementwise(_whole_part("ceil")),
@@ -397,7 +397,8 @@ TABLE: dict[str, Callable] = {
     "is_finite": elementwise(_finite),
     "convert_element_type": elementwise(_converted),
     "bitcast_convert_type": elementwise(_same_bits),
-    **{name: _elementary(name) for name in elementary.FUNCTIONS},
+    **{name: _elementary(function) for name, function in elementary.FUNCTIONS.items()},
+    **{name: _elementary(function) for name, function in error_function.FUNCTIONS.items()},
     # logic
     **{how: elementwise(compared(how)) for how in ("eq", "ne", "lt", "le", "gt", "ge")},
     "and": elementwise(lambda a, p, x, y: a.both(x, y)),
@@ -431,17 +432,17 @@ TABLE: dict[str, Callable] = {
     # over axes
     "reduce_sum": _reduced(_added, lambda dtype: 0),
     "reduce_prod": _reduced(_multiplied, lambda dtype: 1),
-    "reduce_max": _reduced(_maximum, lambda dtype: _extreme(dtype, -1)),
-    "reduce_min": _reduced(_minimum, lambda dtype: _extreme(dtype, 1)),
+    "reduce_max": _reduced(maximum, lambda dtype: _extreme(dtype, -1)),
+    "reduce_min": _reduced(minimum, lambda dtype: _extreme(dtype, 1)),
     "reduce_and": _reduced(lambda a, p, x, y: a.both(x, y), lambda dtype: True),
     "reduce_or": _reduced(lambda a, p, x, y: a.either(x, y), lambda dtype: False),
     # equinox's own, over all lanes of a batch: here each lane is alone
     "unvmap_any": _whole(lambda a, p, x, y: a.either(x, y)),
     "unvmap_all": _whole(lambda a, p, x, y: a.both(x, y)),
-    "unvmap_max": _whole(_maximum),
+    "unvmap_max": _whole(maximum),
     "cumsum": _running(_added),
     "cumprod": _running(_multiplied),
-    "cummax": _running(_maximum),
-    "cummin": _running(_minimum),
+    "cummax": _running(maximum),
+    "cummin": _running(minimum),
     "dot_general": _multiplied_matrices,
 }

@@ -1,4 +1,6 @@
-"""Checked against: mpmath with 200 bits, and C's values at the ends (numpy)."""
+"""Checked against: mpmath with 200 bits, and C's values at the ends (numpy, math)."""
+
+import math
 
 import jax
 import jax.numpy as jnp
@@ -45,6 +47,16 @@ CASES = {
     "tanh": (jnp.tanh, mpmath.tanh, np.tanh, 3, [(by_size(-20, 1.4),)]),
     "sinh": (jnp.sinh, mpmath.sinh, np.sinh, 3, [(by_size(-20, 2.85),)]),
     "cosh": (jnp.cosh, mpmath.cosh, np.cosh, 3, [(by_size(-20, 2.85),)]),
+    "asinh": (jnp.arcsinh, mpmath.asinh, np.arcsinh, 3,
+              [(by_size(-20, 300),), (by_size(-2, 1),)]),
+    "acosh": (jnp.arccosh, mpmath.acosh, np.arccosh, 3,
+              [(1 + abs(by_size(-15, 0)),), (abs(by_size(0, 300)),)]),
+    "atanh": (jnp.arctanh, mpmath.atanh, np.arctanh, 3,
+              [(evenly(-1, 1),), (by_size(-20, -1),), (1 - abs(by_size(-15, -1)),)]),
+    "erf": (jax.scipy.special.erf, mpmath.erf, np.vectorize(math.erf), 1.5,
+            [(evenly(-6, 6),), (evenly(-1, 1),), (by_size(-20, 0),)]),
+    "erfc": (jax.scipy.special.erfc, mpmath.erfc, np.vectorize(math.erfc), 5,
+             [(evenly(-3, 26.5),), (evenly(-1, 1),), (by_size(-20, 0),)]),
     "logistic": (jax.nn.sigmoid, lambda x: 1 / (1 + mpmath.exp(-x)),
                  lambda x: 1 / (1 + np.exp(-x)), 3, [(evenly(-700, 700),)]),
     "atan": (jnp.arctan, mpmath.atan, np.arctan, 5,

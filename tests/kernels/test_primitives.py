@@ -143,6 +143,9 @@ CASES = {
     "putting": (lambda x, i: [x.at[1].set(3.0), x.at[i].add(2.0), x[::2].at[0].mul(3.0),
                               x.at[i].set(1.0, mode="clip"), x.at[PLACES * 0].add(1.0)],
                 floats(6), INDEX),
+    "putting the least": (lambda x, y, i: [x.at[i].min(y), x.at[i].max(y),
+                                           x.at[1].subtract(y)],
+                          floats(6), floats(), INDEX),
     "putting rows": (lambda x, y, i: [x.at[i].set(y), x.T.at[1:3, 0].set(0.0)],
                      floats(4, 3), floats(3), INDEX),
     "narrow places": (lambda x, i: [lax.dynamic_index_in_dim(x, i), *[
@@ -173,6 +176,27 @@ def test_a_primitive_is_what_xla_makes_of_it(name):
             np.testing.assert_array_equal(
                 np.signbit(one[numbers]), np.signbit(other[numbers])
             )
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_the_smallest_numbers_are_those_of_numpy(kind):
+    # XLA takes them for 0.
+    limits = np.finfo(kind)
+    least = np.array([0, limits.smallest_subnormal, limits.tiny / 4, limits.tiny, 1], kind)
+    x, y = (grid.ravel() for grid in np.meshgrid(*[np.concatenate([least, -least])] * 2))
+    pairs = [
+        (lax.add, np.add), (lax.sub, np.subtract), (lax.mul, np.multiply),
+        (lax.div, np.divide), (lax.rem, np.fmod), (lax.nextafter, np.nextafter),
+        (lax.lt, np.less), (lax.eq, np.equal), (jnp.sign, np.sign),
+        (jnp.floor, np.floor), (jnp.ceil, np.ceil), (jnp.abs, np.abs),
+        (lambda x: x.astype(bool), lambda x: x.astype(bool)),
+    ]  # fmt: skip
+    for ours, theirs in pairs:
+        arguments = (x, y) if getattr(theirs, "nin", 1) == 2 else (x,)
+        with np.errstate(all="ignore"):
+            wanted = theirs(*arguments)
+        found = kernel(lambda *x, ours=ours: ours(*x)).map(*arguments)
+        np.testing.assert_array_equal(found, wanted)
 
 
 def well_conditioned(size):
