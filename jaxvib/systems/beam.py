@@ -8,6 +8,7 @@ from jaxtyping import Array, Float
 
 from .._quantity import quantity
 from .printed import Printed
+from .symmetry import check_kinetic_energy
 
 
 class Clamped(eqx.Module):
@@ -171,7 +172,7 @@ class BeamWithBodies(Printed):
         optional=True,
     )
     link_inertance: Float[Array, " m"] = quantity(
-        "link_inertance", "kg", "inertance of the links"
+        "link_inertance", "kg", "inertance of the links", at_least=0.0
     )
     turns: tuple[bool, ...] = eqx.field(static=True)
 
@@ -226,6 +227,7 @@ class BeamWithBodies(Printed):
                 raise ValueError(f"{name} has shape {np.shape(value)}; allowed: {shape}")
         if len(self.turns) != links:
             raise ValueError(f"turns has {len(self.turns)} entries; allowed: {links}")
+        check_kinetic_energy(self.mass)
         _check_on_beam(self.positions, self.beam.length)
 
     @property

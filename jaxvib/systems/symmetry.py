@@ -56,3 +56,19 @@ def check_mass(mass) -> None:
     scale = 1 / np.sqrt(masses)
     if np.linalg.eigvalsh(mass * scale * scale[:, None])[0] <= SINGULAR:
         raise ValueError(f"{bad}: a motion has no mass")
+
+
+def check_kinetic_energy(mass) -> None:
+    """Raise `ValueError` if a motion of bodies has a negative kinetic energy."""
+    if isinstance(mass, jax.core.Tracer):
+        return
+    mass = np.asarray(mass)
+    masses = np.diagonal(mass)
+    if np.any(masses < 0):
+        place = int(np.argmax(masses < 0))
+        raise ValueError(f"mass.{place}.{place} = {masses[place]:g} kg is not in [0, inf)")
+    scale = 1 / np.sqrt(np.where(masses > 0, masses, 1.0))
+    scaled = mass * scale * scale[:, None]
+    energies = np.linalg.eigvalsh((scaled + scaled.T) / 2)
+    if np.any(energies < -_ROUNDING * np.max(np.abs(energies), initial=0.0)):
+        raise ValueError("mass: a motion has a negative kinetic energy; allowed: none")

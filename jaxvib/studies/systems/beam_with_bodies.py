@@ -18,6 +18,7 @@ from .base import Role, SystemKind
 _MOST = 64  # links, or degrees of freedom of the bodies
 
 _VECTORS = ("positions", "link_stiffness", "link_damping", "link_inertance")
+_MASS = Range(at_least=0.0)
 _SQUARES = ("mass", "damping", "stiffness")
 _COUPLINGS = {
     "coupling_stiffness": Declared(
@@ -131,6 +132,8 @@ class BeamWithBodiesKind(SystemKind):
             for place, number in _numbers(value):
                 name = ".".join([path, *map(str, place)])
                 found[name] = dataclasses.replace(every[path], default=number)
+                if path == "mass" and len(set(place)) == 1:  # and not between two bodies
+                    found[name] = dataclasses.replace(found[name], allowed=_MASS)
         return found
 
     def variation(self, options) -> str:

@@ -67,11 +67,32 @@ def test_a_config_builds_the_system_that_it_describes(tmp_path):
         ("sweep.link_stifness.0=[1.0, 2.0]", "did you mean link_stiffness.0"),
         ("analysis.count=0", "analysis.count = 0 is out of range"),
         ("analysis.kind=periodic_orbit", "does not go with"),
+        ("sweep.mass.1.1=[-0.1, 0.1]", r"mass.1.1 takes the value -0.1; allowed: \[0, inf"),
+        ("sweep.link_inertance.0=[-0.1, 0.1]", r"the value -0.1; allowed: \[0, inf"),
     ],
 )
 def test_mistakes_are_met_with_the_path_and_what_is_allowed(change, message):
     with pytest.raises(ValueError, match=message):
         load(FILE, [change])
+
+
+def test_a_body_of_negative_mass_is_refused(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["check", str(FILE), "--set", "mass=[0.1, -0.1, 0.1]"])
+    assert done.exit_code == 2
+    assert "mass.1.1 = -0.1 kg is not in [0, inf)" in done.output
+
+
+@pytest.mark.parametrize(
+    "mass", [-1e-9, [[1.0, 2.0], [2.0, 1.0]], [[0.0, 0.1], [0.1, 1.0]], [[-1.0]]], ids=str
+)
+def test_bodies_of_negative_kinetic_energy_are_refused(mass):
+    """One motion of [[1, 2], [2, 1]] has the energy -1/2: z = (1, -1)."""
+    mass = np.atleast_2d(mass)
+    with pytest.raises(ValueError, match="mass"):
+        jv.BeamWithBodies(jv.Beam(1.0, 1.0, 1.0), mass=mass)
+    jv.BeamWithBodies(jv.Beam(1.0, 1.0, 1.0), mass=mass @ mass.T)
+    jv.BeamWithBodies(jv.Beam(1.0, 1.0, 1.0), mass=np.ones((3, 3)))
 
 
 @pytest.mark.slow
