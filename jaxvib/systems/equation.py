@@ -67,8 +67,10 @@ class Equation(eqx.Module):
         return jnp.zeros_like(penetrations)
 
     def forces_at(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
-        """Return each contact's force, N, in a state."""
-        return self.contact_forces(self.penetrations(state), self.closing_rates(state))
+        """Return each contact's force, N, in a state; NaN where that is not known."""
+        depths = self.penetrations(state)
+        forces = self.contact_forces(depths, self.closing_rates(state))
+        return jnp.where(jnp.isnan(depths), depths, forces)
 
     def contact_motion(self, state, rate) -> tuple[Array, Array, Array]:
         """Return z (m), dz/dt and d2z/dt2 of each contact from a state and its rate."""

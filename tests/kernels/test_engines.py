@@ -101,24 +101,28 @@ def test_motions_of_two_bodies_are_those_of_xla():
 
 
 @pytest.mark.slow
-def test_motions_of_two_bodies_by_diffrax_are_those_of_xla_but_for_steps_taken_again():
-    """A step is taken or not by a last bit, and those that follow are others.
+def test_motions_of_two_bodies_by_diffrax_are_those_of_xla_but_for_steps_at_onsets():
+    """Until bodies touch, steps are the same. At an onset a last bit takes a step or not.
 
-    Lanes of as many steps agree to rounding, but for one or another that took as many
-    elsewhere. These and all others are no farther from a motion of a tighter tolerance,
-    by another engine, than XLA's are.
+    Those that follow are others, as many or not: such motions are no farther from one of a
+    tighter tolerance, by another engine, than XLA's are.
     """
     system, arguments = jv.two_body_impact(), loads()
     by_diffrax = motion(system, "diffrax")
     found, result, steps = kernel(by_diffrax).map(*arguments)
     wanted, its_result, its_steps = by_xla(by_diffrax, arguments)
     np.testing.assert_array_equal(result, its_result)
-    exact, _, _ = kernel(motion(system, "event", rtol=1e-12)).map(*arguments)
-    size = np.abs(exact).max()
-    same = np.asarray(steps) == np.asarray(its_steps)
-    assert same.mean() > 0.4
-    apart = np.abs(found[same] - wanted[same]).max(axis=1)
-    assert np.mean(apart < 1e-11 * size) > 0.9
+
+    def exactly(amplitude, frequency):
+        values = {"load.amplitude": amplitude, "load.frequency": frequency}
+        lane, settings = jv.replace(system, values), {"rtol": 1e-12, "grazing": 1e-9}
+        return watch(lane, lane.rest(), 0.0, lane.period(), engine="event", **settings)
+
+    exact, watched, _ = kernel(exactly).map(*arguments)
+    size, apart = np.abs(exact).max(), watched.onsets[:, 0] == 0
+    assert 0.5 < apart.mean() < 0.9
+    np.testing.assert_array_equal(np.asarray(steps)[apart], np.asarray(its_steps)[apart])
+    np.testing.assert_allclose(found[apart], wanted[apart], rtol=0, atol=1e-11 * size)
     errors, its_errors = (
         np.abs(np.asarray(states) - exact).max(axis=1) for states in (found, wanted)
     )

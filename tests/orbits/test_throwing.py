@@ -73,3 +73,23 @@ def test_what_has_numbers_is_an_answer_whatever_its_reason():
     jax.jit(lambda code: raise_if_empty("periodic_orbit", True, code))(int(code))
     with pytest.raises(RuntimeError, match="periodic_orbit: the orbit repeats after"):
         raise_if_empty("periodic_orbit", True, code, np.array([np.nan, np.inf]))
+
+
+@pytest.mark.parametrize(
+    ("engine", "law"),
+    [
+        ("event", None),
+        ("event", jv.RestitutionContact(0.8)),
+        ("diffrax", None),
+        ("stepping", None),
+    ],
+)
+def test_where_a_motion_is_not_known_its_contact_force_is_not(engine, law):
+    system = jv.two_body_impact() if law is None else jv.two_body_impact(contact=law)
+    bad = jv.replace(system, {"load.amplitude": 1e200})
+    found = jv.simulate(
+        bad, system.rest(), np.linspace(0.0, 5.0, 11), engine=engine, throw=False
+    )
+    lost = np.isnan(found.states).any(axis=1)
+    assert found.result != 0 and lost[-1]
+    np.testing.assert_array_equal(np.isnan(found.contact_force[:, 0]), lost)

@@ -78,9 +78,11 @@ def summary(read: Callable, study) -> list[str]:
     for kind, count in zip(kinds.T.tolist(), counts.tolist(), strict=True):
         shares[_regime(*kind)] += count
     most = shares.most_common(5)
-    listed = [f"{count / len(codes):.1%} {name}" for name, count in most]
+    listed = [f"{_share(count, len(codes))} {name}" for name, count in most]
     rest = len(codes) - sum(count for _, count in most)
-    listed += [f"{rest / len(codes):.1%} in {len(shares) - 5} other regimes"] * bool(rest)
+    listed += [f"{_share(rest, len(codes))} in {len(shares) - 5} other regimes"] * bool(
+        rest
+    )
     stable, largest = read("stable"), read("largest_multiplier")
     open_ = undecided(codes, stable)
     lines = [
@@ -102,6 +104,16 @@ def summary(read: Callable, study) -> list[str]:
             f"worst      contact force {force[worst]:.4g} N at {_at(study, read, worst)}"
         )
     return lines
+
+
+def _share(count: int, number: int) -> str:
+    """Return a share with its standard error, that of independent random samples.
+
+    A chaotic motion may be told from an undecided one by rounding: by as much a share may
+    differ on another machine too.
+    """
+    share = count / number
+    return f"{share:.1%} +- {np.sqrt(share * (1 - share) / number):.1%}"
 
 
 def _why(codes) -> str:
