@@ -11,6 +11,7 @@ import numpy as np
 
 from .._arrays import parted, rejoined
 from ..kernels import Kernel
+from ..kernels.derivative_rule import with_rule
 from ..kernels.library import library_kernel
 from .breaks import just_before
 from .scales import Scales, base
@@ -124,7 +125,6 @@ def solve(
     def tolerated(numbers):
         return tolerance._replace(rtol=numbers[0], longest=numbers[1])
 
-    @jax.custom_jvp
     def run(state, parameters, t0, t1, numbers):
         return _run(problem, state, parameters, t0, t1, tolerated(numbers))
 
@@ -132,12 +132,11 @@ def solve(
         *given, numbers = primals
         return _tangent(problem, tolerated(numbers), given, tangents[:4])
 
-    run.defjvp(rule, symbolic_zeros=True)
     start = jax.tree.map(jnp.asarray, (state, parameters))
     # Given and not closed over, as they may be traced where a scan is around.
     numbers = tolerance.rtol, tolerance.longest
     t0, t1, numbers = jax.tree.map(lambda x: jnp.asarray(x, float), (t0, t1, numbers))
-    return run(*start, t0, t1, numbers)
+    return with_rule(run, rule)(*start, t0, t1, numbers)
 
 
 def _run(problem, state, parameters, t0, t1, tolerance: Tolerance) -> Solution:

@@ -16,6 +16,7 @@ from jax.custom_derivatives import SymbolicZero
 from .._machine import usable_cores
 from .assembler import NotPrintedError
 from .cpu import MANY, Native, host_width
+from .derivative_rule import with_rule
 from .garbage import garbage_put_off
 from .length import estimated_length
 from .printer import Program, Traced, print_lanes, trace
@@ -232,8 +233,7 @@ class _Form:
             self.reason = f"the device is a {jax.default_backend()}"
         if not self.reason:
             self._native  # noqa: B018 - compiled beside other work, where it is asked for
-        self._differentiable = jax.custom_jvp(self._many)
-        self._differentiable.defjvp(self._slope, symbolic_zeros=True)
+        self._differentiable = with_rule(self._many, self._slope)
         self._jacobians: dict[tuple[int, ...], _Form] = {}
 
     @functools.cached_property

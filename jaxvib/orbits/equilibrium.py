@@ -18,7 +18,7 @@ from ..ensemble import Reason, raise_if_empty, reason
 from ..ensemble.result import Result
 from ..systems.autonomous import check_autonomous
 from ..systems.system import System
-from .implicit import implicit_root
+from .implicit import differentiable_once, implicit_root
 from .multipliers import (
     STABLE,
     UNDECIDED,
@@ -128,6 +128,7 @@ def equilibrium(
     """
     require_float64()
     check_autonomous(system, "equilibrium")
+    system = differentiable_once(system, "an equilibrium")
     start = system.rest() if guess is None else checked_state(system, guess)
     found = equilibrium_near(system, start)
     raise_if_empty("equilibrium", throw, found.result, found.state)

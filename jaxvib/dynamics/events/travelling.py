@@ -10,6 +10,7 @@ import numpy as np
 from ..._arrays import rejoined
 from ...ensemble import Reason
 from ...kernels import tangents
+from ...kernels.derivative_rule import with_rule
 from ...kernels.library import library_kernel
 from ..observables import start_watching
 from ..sensitivities import MOST_SENSITIVITIES, basis_of, contracted, is_zero
@@ -32,8 +33,7 @@ def travel_problem(
     after it.
     """
 
-    @jax.custom_jvp
-    def run(state, parameters, t0, t1, rtol):
+    def ended(state, parameters, t0, t1, rtol):
         summed = integrand is not None
         go = sum_kernel(static, order, integrand) if summed else end_kernel(static, order)
         end, result, steps, *_ = go(state, parameters, t0, t1, rtol)
@@ -71,7 +71,7 @@ def travel_problem(
         moved = jnp.tensordot(weights, sensitivities, 1)
         return Solution(end, result, steps), _unmoved(moved)
 
-    run.defjvp(rule, symbolic_zeros=True)
+    run = with_rule(ended, rule)
     start = jax.tree.map(jnp.asarray, (state, parameters))
     return run(*start, *(jnp.asarray(number, float) for number in (t0, t1, rtol)))
 
@@ -234,17 +234,10 @@ def _sensitivities_of(static, tree, moves, order, integrand):
     known = static, moves, order, integrand
     compiled, second = library_kernel(along, *known), library_kernel(turned, *known)
 
-    @jax.custom_jvp
-    def turn(moving, rows, others, change):
-        return second(moving, rows, others, change)
-
-    @turn.defjvp
     def higher(primals, tangents):
-        return jax.jvp(turned, primals, tangents)
+        return jax.jvp(turned, primals, jax.tree.map(_as_array, tangents, is_leaf=is_zero))
 
-    @jax.custom_jvp
-    def sensitivities(moving, rows, others):
-        return compiled(moving, rows, others)
+    turn = with_rule(second, higher)
 
     def rule(primals, tangents):
         moving, rows, others = primals
@@ -261,7 +254,7 @@ def _sensitivities_of(static, tree, moves, order, integrand):
         no_change = np.zeros((), jax.dtypes.float0)
         return found, (*changes, (no_change, no_change))
 
-    sensitivities.defjvp(rule, symbolic_zeros=True)
+    sensitivities = with_rule(compiled, rule)
     return sensitivities
 
 
@@ -363,6 +356,14 @@ def _side_by_side(go):
         )
 
     return sensitivities
+
+
+def _as_array(change):
+    if not is_zero(change):
+        return change
+    if change.dtype == jax.dtypes.float0:
+        return np.zeros(change.shape, change.dtype)
+    return jnp.zeros(change.shape, change.dtype)
 
 
 def _unmoved(change) -> Solution:

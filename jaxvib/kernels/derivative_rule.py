@@ -1,0 +1,136 @@
+"""Functions with a derivative rule that JAX keeps, whatever it makes of a program.
+
+Where JAX splits a loop for reverse mode, it replaces a `jax.custom_jvp` by its function
+and forgets the rule. A second derivative, as of `jax.hessian`, then goes through the
+function itself: a call of machine code, which has none, or steps whose derivatives are
+under no error control. An operation of JAX keeps its rule.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.custom_derivatives import SymbolicZero
+from jax.extend import core
+from jax.interpreters import ad, batching, mlir
+
+from .._arrays import is_known
+from .tangents import printing
+
+
+def with_rule(function: Callable, rule: Callable) -> Callable:
+    """Return a function of trees of arrays whose derivative is that of `rule`.
+
+    `rule(primals, tangents)`: as of `jax.custom_jvp` with `symbolic_zeros=True`. Works
+    under `jit`, `vmap` and differentiation of any order that the rule allows.
+    """
+    kept = jax.custom_jvp(function)
+    kept.defjvp(rule, symbolic_zeros=True)
+
+    def called(*arguments):
+        if printing() or is_known(arguments):
+            return kept(*arguments)
+        leaves, tree = jax.tree.flatten(arguments)
+        shapes = jax.eval_shape(function, *arguments)
+
+        def of_leaves(*leaves):
+            return jax.tree.leaves(function(*jax.tree.unflatten(tree, leaves)))
+
+        def of_changes(primals, tangents):
+            trees = (jax.tree.unflatten(tree, each) for each in (primals, tangents))
+            values, changes = rule(*trees)
+            # A symbolic zero is a leaf: it is no tree to JAX.
+            return jax.tree.leaves(values), jax.tree.leaves(changes)
+
+        both = _Both(of_leaves, of_changes, tuple(jax.tree.leaves(shapes)))
+        found = _RULED.bind(*map(jnp.asarray, leaves), both=both)
+        return jax.tree.unflatten(jax.tree.structure(shapes), found)
+
+    return called
+
+
+class _Both(NamedTuple):
+    """A function of arrays, its rule, and the shapes of its results."""
+
+    function: Callable
+    rule: Callable
+    results: tuple
+
+
+_RULED = core.Primitive("function_with_rule")
+_RULED.multiple_results = True
+
+
+@_RULED.def_abstract_eval
+def _shapes(*arrays, both):
+    return [jax.core.ShapedArray(r.shape, r.dtype) for r in both.results]
+
+
+@_RULED.def_impl
+def _called(*arrays, both):
+    return both.function(*arrays)
+
+
+mlir.register_lowering(_RULED, mlir.lower_fun(_called, multiple_results=True))
+
+
+def _slope(primals, tangents, *, both):
+    given = [
+        _no_change(primal) if isinstance(tangent, ad.Zero) else tangent
+        for primal, tangent in zip(primals, tangents, strict=True)
+    ]
+    values, changes = both.rule(list(primals), given)
+    zeros = [
+        ad.Zero(jax.typeof(value).to_tangent_aval()) if _is_none(change) else change
+        for value, change in zip(values, changes, strict=True)
+    ]
+    return values, zeros
+
+
+def _mapped(arrays, axes, *, both):
+    size = next(
+        array.shape[axis]
+        for array, axis in zip(arrays, axes, strict=True)
+        if axis is not None
+    )
+
+    def rule(primals, tangents):
+        moving = [i for i, tangent in enumerate(tangents) if not _is_none(tangent)]
+        moved: list[int] = []
+
+        def one(primals, changes):
+            given: list[Any] = list(map(_no_change, primals))
+            for i, change in zip(moving, changes, strict=True):
+                given[i] = change
+            values, found = both.rule(primals, given)
+            moved[:] = [k for k, change in enumerate(found) if not _is_none(change)]
+            return values, [found[k] for k in moved]
+
+        axes_of = list(axes), [axes[i] for i in moving]
+        given = list(primals), [tangents[i] for i in moving]
+        values, found = jax.vmap(one, axes_of, axis_size=size)(*given)
+        changes: list[Any] = list(map(_no_change, values))
+        for k, change in zip(moved, found, strict=True):
+            changes[k] = change
+        return values, changes
+
+    results = (jax.ShapeDtypeStruct((size, *r.shape), r.dtype) for r in both.results)
+    function = jax.vmap(both.function, tuple(axes), axis_size=size)
+    found = _RULED.bind(*arrays, both=_Both(function, rule, tuple(results)))
+    return found, [0] * len(found)
+
+
+def _no_change(value) -> SymbolicZero:
+    return SymbolicZero(jax.typeof(value).to_tangent_aval())
+
+
+def _is_none(change) -> bool:
+    """Return whether a change is none: a symbolic zero, or that of no real number."""
+    none = isinstance(change, SymbolicZero | ad.Zero)
+    return none or np.result_type(change.dtype) == jax.dtypes.float0
+
+
+ad.primitive_jvps[_RULED] = _slope
+batching.primitive_batchers[_RULED] = _mapped
