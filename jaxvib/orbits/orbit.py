@@ -113,20 +113,25 @@ class PeriodicOrbit(Drawn, Result):
     def _lines(self) -> list[str]:
         state = self.labels.shown(np.asarray(self.state))
         amplitude = self.labels.amplitudes(np.asarray(self.amplitude))
-        return [
+        lines = [
             f"PeriodicOrbit: {VERDICTS[int(self.stable)]}, "
             f"largest |multiplier| {self.largest_multiplier:.6g} "
             f"(error {self.multiplier_error:.1e})",
             f"  period        {self.period:.6g} s = {int(self.periods)} of the load's",
             f"  state, t = 0  {state} (error {self.state_error:.1e})",
             f"  amplitude     {amplitude}",
-            f"  contacts      {int(self.contacts)} a period, "
-            f"{self.contact_duration:.4g} s in all",
-            f"  peak force    {self.max_contact_force:.6g} N",
-            f"  evidence      residual {self.residual:.1e}, "
-            f"det M off by {self.determinant_defect:.1e}",
-            f"  result        {reason(self.result)}",
         ]
+        # What touches in a field that is written by hand is not known.
+        if self.labels.units or self.contacts > 0:
+            lines += [
+                f"  contacts      {int(self.contacts)} a period, "
+                f"{self.contact_duration:.4g} s in all",
+                f"  peak force    {self.max_contact_force:.6g} N",
+            ]
+        evidence = f"  evidence      residual {self.residual:.1e}"
+        if np.isfinite(self.determinant_defect):  # known without friction or a field
+            evidence += f", det M off by {self.determinant_defect:.1e}"
+        return [*lines, evidence, f"  result        {reason(self.result)}"]
 
 
 def unknown_orbits(system, number: int) -> PeriodicOrbit:

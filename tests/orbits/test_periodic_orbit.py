@@ -75,6 +75,27 @@ def test_the_transient_leads_to_the_published_orbit():
     assert all(word in orbit._repr_html_() for word in text.split())
 
 
+def test_what_is_not_known_of_an_orbit_is_not_printed():
+    def rates(t, x, p):
+        stop = 400 * jnp.maximum(x[0] - 0.5, 0.0)
+        return [x[1], jnp.cos(t) - x[0] - 0.3 * x[1] - stop]
+
+    field = jv.forced_system(rates, parameters={}, period=2 * np.pi, dimension=2)
+    orbit = jv.periodic_orbit(field)
+    motion = jv.simulate(field, orbit.state, np.linspace(0.0, 2 * np.pi, 100))
+    assert motion.states[:, 0].max() > 0.55  # the stop is touched
+    for word in ("contacts", "force", "nan"):
+        assert word not in repr(orbit)
+    rubbing = jv.ImpactSystem(
+        jv.LinearSystem([[2.0]], [[1.5]], [[50.0]]),
+        loads=[jv.AppliedLoad([1.0], jv.HarmonicLoad(9.0, 4.0))],
+        frictions=[jv.CoulombFriction([1.0], 0.1, 0.2)],
+    )
+    text = repr(jv.periodic_orbit(rubbing))
+    assert "contacts      0 a period" in text
+    assert "nan" not in text
+
+
 def test_an_orbit_asked_for_with_twice_its_period_says_so():
     orbit = jv.periodic_orbit(soft, published, 2)
     assert jv.reason(orbit.result) == jv.reason(Reason.SHORTER_PERIOD)
