@@ -3,6 +3,8 @@
 import os
 import queue
 import signal
+import subprocess
+import sys
 import threading
 import time
 from multiprocessing.connection import Connection, Pipe
@@ -369,3 +371,49 @@ def test_a_worker_ends_with_the_one_that_started_it():
     theirs.close()
     ours.close()
     assert process.ended() in ("ended with code 0", f"was ended by {signal.SIGPIPE.name}")
+
+
+def state(pid: int) -> str:
+    """Return a process's state as the kernel tells it, `""` if it has ended."""
+    try:
+        found = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+    return found.replace("Z", "")  # nobody asked yet how it ended
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_a_stopped_worker_whose_driver_was_killed_ends_when_it_is_woken(tmp_path):
+    """Its driver is killed by the kernel's own hand, so that nothing says goodbye."""
+    words = ["run", "quick", "--workers", "2", "--out", str(tmp_path / "there")]
+    words += ["--set", "run.chunk=8"]
+    driver = subprocess.Popen([sys.executable, "-m", "jaxvib", *words])
+    children = Path(f"/proc/{driver.pid}/task")
+    workers: list[int] = []
+    while len(workers) < 2:
+        assert driver.poll() is None
+        time.sleep(0.1)
+        found = [each.read_text().split() for each in children.glob("*/children")]
+        every = sorted(int(pid) for pids in found for pid in pids)
+        workers = [pid for pid in every if "run.worker" in command_of(pid)]
+    stopped, other = workers
+    time.sleep(2.0)  # at its imports, or at a chunk
+    os.kill(stopped, signal.SIGSTOP)
+    driver.kill()
+    driver.wait()
+    ends = time.monotonic() + 20
+    while state(other) and time.monotonic() < ends:
+        time.sleep(0.1)
+    assert (state(other), state(stopped)) == ("", "T")
+    os.kill(stopped, signal.SIGCONT)
+    while state(stopped) and time.monotonic() < ends:
+        time.sleep(0.1)
+    assert state(stopped) == ""
