@@ -226,7 +226,8 @@ def _scanned(draw, pool, depth):
 
     def turn(carry, row):
         new = _carried(seeds, [*used, row, carry], carry, depth + 1)
-        return new, new * row
+        # XLA makes a choice of a product with a boolean, and loses the sign of 0 times -1.
+        return new, new if new.dtype == bool else new * row
 
     return lax.scan(turn, start, rows, reverse=draw.random() < 0.3)
 
