@@ -284,6 +284,12 @@ def _counted(printer, equation, inputs):
     return [printer.array(np.broadcast_to(numbers, shape).astype(equation.params["dtype"]))]
 
 
+def _unset(printer, equation, inputs):
+    """Write down what a branch that is not taken leaves of its numbers: any, here 0."""
+    kept = equation.outvars[0].aval
+    return [printer.array(np.zeros(kept.shape, kept.dtype))]
+
+
 # Sums, products, extremes over axes; matrices.
 
 
@@ -423,6 +429,8 @@ TABLE: dict[str, Callable] = {
     "unstack": _unstacked,
     "split": _split,
     "iota": _counted,
+    "empty": _unset,
+    "empty2": _unset,
     "copy": _unchanged,
     "copy_p": _unchanged,
     "stop_gradient": _unchanged,

@@ -140,6 +140,8 @@ CASES = {
     "indexing of matrices": (lambda x, i: [x[i], x[:, i], x[jnp.array([0, 1]), PLACES],
                                            jnp.diagonal(x), jnp.trace(x)],
                              np.round(plain(3, 3) * 8) / 8, INDEX),
+    "a branch's slope": (lambda x, y: jax.linearize(jnp.diag, x)[1](y),
+                         plain(3, 3), plain(3, 3)),
     "putting": (lambda x, i: [x.at[1].set(3.0), x.at[i].add(2.0), x[::2].at[0].mul(3.0),
                               x.at[i].set(1.0, mode="clip"), x.at[PLACES * 0].add(1.0)],
                 floats(6), INDEX),
