@@ -4,7 +4,6 @@ Each operation that JAX is asked for outside a program is a program of its own t
 twenty milliseconds, in every process, for what takes numpy a microsecond.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,12 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+HOST = np
+
 
 def library_of(*values) -> Any:
     """Return what computes with arrays: `jax.numpy`, or `HOST` where all are numpy's.
 
-    Both have the same functions; `HOST` as JAX does: linear algebra of matrices that are
-    singular or not finite gives NaN or infinity and raises nothing.
+    Linear algebra, in which the two differ, is that of `jaxvib.linalg`.
     """
     leaves = jax.tree.leaves(values)
     host = all(isinstance(leaf, np.ndarray | np.generic | int | float) for leaf in leaves)
@@ -127,62 +127,3 @@ def frozen_tree(tree):
         return jax.lax.stop_gradient(leaf) if eqx.is_inexact_array(leaf) else leaf
 
     return jax.tree.map(stopped, tree)
-
-
-def _nan_where_it_fails(function: Callable) -> Callable:
-    """Return a function of matrices that has NaN instead of `LinAlgError`."""
-
-    @functools.wraps(function)
-    def quiet(matrix, *others, **settings):
-        try:
-            with np.errstate(invalid="ignore"):
-                return function(matrix, *others, **settings)
-        except np.linalg.LinAlgError:
-            if np.ndim(matrix) > 2:  # one of many is in its way: each is asked alone
-                each = (np.broadcast_to(o, (len(matrix), *np.shape(o)[1:])) for o in others)
-                alone = zip(matrix, *each, strict=True)
-                return np.stack([quiet(*one, **settings) for one in alone])
-            if function in _SEVERAL:
-                some = function(np.zeros_like(matrix), **settings)
-                return tuple(np.full_like(part, np.nan) for part in some)
-            like = others[0] if function is np.linalg.solve else matrix
-            scalar = function in (np.linalg.cond, np.linalg.norm, np.linalg.det)
-            return np.float64(np.nan) if scalar else np.full_like(like, np.nan)
-
-    return quiet
-
-
-_SEVERAL = (np.linalg.eigh, np.linalg.svd)  # they return several arrays
-
-
-class _LinearAlgebra:
-    """What `jax.numpy.linalg` does, by numpy."""
-
-    solve = staticmethod(_nan_where_it_fails(np.linalg.solve))
-    inv = staticmethod(_nan_where_it_fails(np.linalg.inv))
-    cond = staticmethod(_nan_where_it_fails(np.linalg.cond))
-    norm = staticmethod(_nan_where_it_fails(np.linalg.norm))
-    det = staticmethod(_nan_where_it_fails(np.linalg.det))
-    cholesky = staticmethod(_nan_where_it_fails(np.linalg.cholesky))
-    eigh = staticmethod(_nan_where_it_fails(np.linalg.eigh))
-    svd = staticmethod(_nan_where_it_fails(np.linalg.svd))
-
-    @staticmethod
-    def eigvals(matrix):
-        """Return the eigenvalues, as complex numbers even if all are real."""
-        return np.linalg.eigvals(matrix).astype(complex)
-
-    @staticmethod
-    def eig(matrix):
-        """Return eigenvalues and eigenvectors, as complex numbers even if all are real."""
-        return tuple(part.astype(complex) for part in np.linalg.eig(matrix))
-
-
-class _Host:
-    linalg = _LinearAlgebra
-
-    def __getattr__(self, name: str):
-        return getattr(np, name)
-
-
-HOST = _Host()

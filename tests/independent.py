@@ -293,8 +293,9 @@ def motion(system, state, start, end, names=None, rtol=RTOL) -> Motion:
             meetings.append(Meeting(changed, begin, t, when, peak))
             active.remove(changed)
         elif changed is not None:
-            active.add(changed)
-            open_meetings[changed] = [t, t, 0.0]
+            for i in {changed} | _closing_at_once(system, t, y[:size], active):
+                active.add(i)
+                open_meetings[i] = [t, t, 0.0]
     for i in sorted(open_meetings):
         begin, when, peak = open_meetings[i]
         meetings.append(Meeting(i, begin, end, when, peak))
@@ -306,6 +307,21 @@ def motion(system, state, start, end, names=None, rtol=RTOL) -> Motion:
         tuple(meetings),
         tuple(sorted(active)),
     )
+
+
+def _closing_at_once(system, t, state, active):
+    """Return the contacts that close in the same instant as one that just has.
+
+    Their gaps are 0 to rounding, on either side, where no event would find a crossing.
+    """
+    depths = system.penetrations(state)
+    rounding = 16 * np.finfo(float).eps * np.abs(system.gradients) @ np.abs(state)
+    forces = np.maximum(depths, 0) ** 1.5 * system.stiffnesses
+    speeds = system.gradients @ system.field(t, state, forces)
+    return {
+        i for i, (depth, speed) in enumerate(zip(depths, speeds, strict=True))
+        if i not in active and abs(depth) <= rounding[i] and speed > 0
+    }  # fmt: skip
 
 
 def trajectory(system, state, times, rtol=RTOL):

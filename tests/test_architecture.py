@@ -10,11 +10,12 @@ from experiments.house import imports, sources
 # A folder imports from the floors below it only. The modules at the top of the package
 # that belong to no floor are the ground; among themselves they may import each other.
 FLOORS = (
-    ("", "_arrays", "_cache", "_environment", "_machine", "_nearest", "_progress",
-     "_quantity", "_range", "_reported", "_shown", "_terminal", "_units", "_words",
-     "_ending", "_expression", "citation"),
+    ("", "_arrays", "_cache", "_environment", "_geometric", "_machine", "_nearest",
+     "_progress", "_quantity", "_range", "_reported", "_shown", "_terminal", "_units",
+     "_words", "_ending", "_expression", "citation"),
     ("drawing",),
     ("kernels",),
+    ("linalg",),
     ("systems", "ensemble"),
     ("dynamics", "modes"),
     ("orbits", "transients"),
@@ -56,7 +57,7 @@ LAZY_IMPORTS = {
     "kernels": 2,
     "reports": 5,
     "session": 8,
-    "studies": 16,
+    "studies": 18,
     "systems": 4,
 }
 

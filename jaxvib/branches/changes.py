@@ -13,6 +13,7 @@ import numpy as np
 import scipy  # which loads what it is asked for: .interpolate takes 0.3 s
 from scipy.optimize import elementwise
 
+from .. import linalg
 from .tracer import BranchPoint
 
 # Beside a branch point its neighbours are taken, at these parts of the chord.
@@ -49,7 +50,7 @@ def changes_along(correct, points: Sequence[BranchPoint], tests: Tests) -> list[
         return []
     starts, tangents = (np.array([point[i] for point in points]) for i in (0, 1))
     found = correct(starts, tangents)
-    values = np.linalg.eigvals(np.nan_to_num(found.monodromy))
+    values = linalg.eigenvalues(np.nan_to_num(found.monodromy))
     changes = {
         kind: _signs_change(test(tangents[:, -1], values)) for kind, test in tests.items()
     }
@@ -83,7 +84,7 @@ def _located(correct, ends, after: int, kind: str, test) -> Change:
     """Return a change on the chord between two points."""
     first, last = ends
     chord = last.x - first.x
-    length = np.linalg.norm(chord)
+    length = linalg.norm(chord)
 
     def corrected(fractions):
         fractions = np.atleast_1d(fractions)[:, None]
@@ -93,7 +94,7 @@ def _located(correct, ends, after: int, kind: str, test) -> Change:
         return correct(predicted, np.tile(chord / length, (len(fractions), 1)))
 
     def tested(found):
-        values = np.linalg.eigvals(np.nan_to_num(found.monodromy))
+        values = linalg.eigenvalues(np.nan_to_num(found.monodromy))
         # Where two branches cross, no plane has one point only.
         lost = 0.0 if kind == "branch_point" else np.nan
         return np.where(found.found, test(found.tangent[:, -1], values), lost)
@@ -111,7 +112,7 @@ def _located(correct, ends, after: int, kind: str, test) -> Change:
     x = there.x[0]
     if crossing:
         x = _between(corrected(fraction + _BESIDE), tested, x)
-    values = np.linalg.eigvals(np.nan_to_num(there.monodromy[0]))
+    values = linalg.eigenvalues(np.nan_to_num(there.monodromy[0]))
     if not root.success[0]:
         x = first.x  # a jump between two points: told where the branch was last known
     return Change(after, kind, x, values, int(root.nfev[0]), bool(root.success[0]))

@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Complex, Float
 from scipy.optimize import elementwise
 
+from .. import linalg
 from ..ensemble import Reason
 from .arclength import correct_some
 from .tracer import BranchPoint
@@ -61,7 +62,7 @@ def codimension_two_points(correct, problem, curve, kind: str) -> list[Located]:
         return []
     starts, tangents = (np.array([p[i] for p in curve]) for i in (0, 1))
     found = correct_some(correct, problem, starts, tangents)
-    multipliers = np.linalg.eigvals(np.nan_to_num(found.monodromy))
+    multipliers = linalg.eigenvalues(np.nan_to_num(found.monodromy))
     ways = found.tangent[:, -2:]
     points = []
     for name in _NAMES[kind]:
@@ -104,13 +105,13 @@ def _changes(name: str, multipliers, ways) -> list[tuple[int, int]]:
 
 def _located(correct, problem, ends, name: str, after: int, test) -> Located | None:
     chord = ends[1] - ends[0]
-    normal = chord / np.linalg.norm(chord)
+    normal = chord / linalg.norm(chord)
 
     def at(share):
         share = np.atleast_1d(share)
         predicted = ends[0] + share[:, None] * chord
         found = correct_some(correct, problem, predicted, np.tile(normal, (len(share), 1)))
-        multipliers = np.linalg.eigvals(np.nan_to_num(found.monodromy))
+        multipliers = linalg.eigenvalues(np.nan_to_num(found.monodromy))
         return found, multipliers
 
     def tested(share):

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .. import linalg
 from .._arrays import parted, rejoined
 from .._progress import Report, telling
 from ..ensemble import Reason, reason
@@ -169,7 +170,7 @@ def _scaled(frame: Frame, points: list[Point]) -> list[BranchPoint]:
     units = frame.problems.units[0]
     scaled = np.array([np.append(p.orbit.state, p.value) / units for p in points])
     ways = np.gradient(scaled, axis=0) if len(points) > 1 else np.ones_like(scaled)
-    ways = ways / np.linalg.norm(ways, axis=-1, keepdims=True)
+    ways = ways / linalg.norm(ways)[..., None]
     return [BranchPoint(x, way, 0.0) for x, way in zip(scaled, ways, strict=True)]
 
 

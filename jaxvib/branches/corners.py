@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .. import linalg
 from ..dynamics.flow import flow, simulate
 from .corrector import BranchProblem, state_size, system_of
 from .point import at
@@ -55,12 +56,11 @@ def corner_near(static, path: str, problem: BranchProblem, x: np.ndarray) -> Cor
 
     `problem`: of that branch alone, without an axis of branches.
     """
-    try:
-        first = _stepped(static, path, problem, x)
-        far = np.linalg.norm(first.x - x)
-        return _stepped(static, path, problem, first.x) if far < _NEAR else None
-    except np.linalg.LinAlgError:
-        return None  # no motion without the impact goes on from there
+    first = _stepped(static, path, problem, x)
+    if not linalg.norm(first.x - x) < _NEAR:  # NaN: no motion without the impact goes on
+        return None
+    corner = _stepped(static, path, problem, first.x)
+    return corner if np.isfinite(corner.x).all() else None
 
 
 def _stepped(static, path: str, problem: BranchProblem, x: np.ndarray) -> Corner:
@@ -82,13 +82,13 @@ def _stepped(static, path: str, problem: BranchProblem, x: np.ndarray) -> Corner
     touch = jax.tree.map(np.asarray, _touch(*frame, top, value))
     along, gap = touch.along[which], touch.by_value[which]
     identity = np.eye(size)
-    rate = np.linalg.solve(identity - by_state, by_value)
-    to_corner = -touch.depth[which] / (along @ rate + gap)
+    rate = linalg.solve_vector(identity - by_state, by_value)
+    to_corner = -touch.depth[which] / (linalg.dot(along, rate) + gap)
     bordered = np.block(
         [[identity - by_state, -by_value[:, None]], [along[None], np.array([[gap]])]]
     )
     impulse = touch.impulses[which]
-    change = np.linalg.solve(bordered, np.append(by_state @ impulse, 0.0))
+    change = linalg.solve_vector(bordered, np.append(linalg.dot(by_state, impulse), 0.0))
 
     def unknowns(state, value):
         """Return the unknowns of the motion in a state at the time of the top."""

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from .. import linalg
 from .._arrays import is_known, on_device, rejoined
 from ..dynamics.flow import flow
 from ..ensemble import InParts
@@ -164,9 +165,9 @@ def in_plane(map_, rtol, close, predicted, normal) -> Corrected:
         residual, matrix, monodromy = map_(x)
         bordered = jnp.vstack([matrix, normal])
         wrong = jnp.append(residual, normal @ (x - predicted))
-        solved = jnp.linalg.solve(bordered, jnp.column_stack([-wrong, along]))
+        solved = linalg.solve(bordered, jnp.column_stack([-wrong, along]))
         length = jnp.max(jnp.abs(solved[:, 0]))
-        tangent = solved[:, 1] / jnp.linalg.norm(solved[:, 1])
+        tangent = solved[:, 1] / linalg.norm(solved[:, 1])
         fine = jnp.isfinite(length) & (length < HOPELESS)
         least = (length < NO_SHORTER * rtol) & (length > last.length / 2)
         done = fine & (least | (length < close))

@@ -20,6 +20,7 @@ import numpy as np
 import scipy  # which loads what it is asked for: .interpolate takes 0.3 s
 from scipy.optimize import elementwise
 
+from .. import linalg
 from .._arrays import on_device
 from ..ensemble import Reason, map_samples
 from ..orbits.periodic_orbit import PeriodicOrbit
@@ -187,14 +188,14 @@ class _Search:
         """Return points of the branch at fractions of the chords of `which` crossings."""
         problems = jax.tree.map(lambda leaf: leaf[which], self.problems)
         chords = self.chords[which]
-        normals = chords / np.linalg.norm(chords, axis=-1, keepdims=True)
+        normals = chords / linalg.norm(chords)[..., None]
         predicted = self.paths(fraction[:, None], which)
         return self.correct((problems, predicted, normals))
 
     def paths(self, fraction, which):
         """Return the cubics through both ends of chords, along the tangents there."""
         chords = self.chords[which]
-        lengths = np.linalg.norm(chords, axis=-1, keepdims=True)
+        lengths = linalg.norm(chords)[..., None]
         first, last = (lengths * ends[which] for ends in self.tangents)
         bend, twist = first - chords, last - chords
         rest = fraction * (1 - fraction) * ((1 - fraction) * bend - fraction * twist)
@@ -207,7 +208,7 @@ class _Search:
         return self._tested(fraction, which, self.corrected(fraction, which)).reshape(shape)
 
     def _tested(self, fraction, which, found):
-        multipliers = np.linalg.eigvals(np.nan_to_num(found.monodromy))
+        multipliers = linalg.eigenvalues(np.nan_to_num(found.monodromy))
         values = [test(found.tangent[:, -1], multipliers) for test in _TESTS.values()]
         kinds = self.kinds[which]
         test = np.select([kinds == kind for kind in _TESTS], values, np.nan)
@@ -272,8 +273,8 @@ class _Search:
         Where the motion jumps, the chord leads over a corner of the branch.
         """
         beside = self.corrected(fraction + _SIDES, np.full(2, i))
-        jump = np.linalg.norm(beside.x[1] - beside.x[0])
-        smooth = jump < _SMOOTH * np.linalg.norm(self.chords[i])
+        jump = linalg.norm(beside.x[1] - beside.x[0])
+        smooth = jump < _SMOOTH * linalg.norm(self.chords[i])
         return bool(beside.found.all() and smooth)
 
     def evaluated(self, x, which):

@@ -14,6 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from .. import linalg
 from ..dynamics.flow import flow, observe
 from ..orbits.cycle_shooting import CycleShot, cycle_matrix
 from ..orbits.limit_cycle import LimitCycle, cycle_of_shot, transverse
@@ -55,7 +56,7 @@ def cycle_map(system, path: str, units, rtol, anchor, x):
 
     matrix, image = jax.jacfwd(end, has_aux=True)(x)
     along = rate_at(anchor)
-    along = along / jnp.maximum(jnp.linalg.norm(along), jnp.finfo(float).tiny)
+    along = along / jnp.maximum(linalg.norm(along), jnp.finfo(float).tiny)
     rest = jnp.append(image - x[:size], along @ (x - anchor)[:size])
     _, others = transverse(matrix[:, :size], rate_at(x), jnp.ones(size))
     matrix = matrix.at[:, :size].add(-jnp.eye(size))
@@ -108,7 +109,7 @@ def evaluate_cycle(system, state, period, sizes, rtol, tight) -> LimitCycle:
         units = jnp.maximum(reached, _NEGLIGIBLE * sizes)
         end_rate = field(0.0, seen.state)
         matrix = cycle_matrix(seen.monodromy, rate, end_rate, units, period)
-        solver = jnp.linalg.inv(matrix)
+        solver = linalg.inverse(matrix)
         step = solver @ jnp.append((state - seen.state) / units, 0.0)
         return seen, units, solver, step * jnp.append(units, period)
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float
 
+from .. import linalg
 from .._arrays import on_device, parted
 from ..ensemble import Reason, reason
 from ..orbits.equilibrium import equilibrium_near
@@ -230,13 +231,13 @@ class CycleTracer(Tracer):
 
     def _passes_rest(self, first: np.ndarray, last: np.ndarray) -> bool:
         one, other = self._rate(first), self._rate(last)
-        if one @ other >= 0:
+        if linalg.dot(one, other) >= 0:
             return False
         way = one - other
-        share = (one @ way) / (way @ way)
+        share = linalg.dot(one, way) / linalg.dot(way, way)
         between = self._rate(first + share * (last - first))
-        slowest = min(np.linalg.norm(one), np.linalg.norm(other))
-        return bool(np.linalg.norm(between) < _SLOWER * slowest)
+        slowest = min(linalg.norm(one), linalg.norm(other))
+        return bool(linalg.norm(between) < _SLOWER * slowest)
 
 
 @eqx.filter_jit

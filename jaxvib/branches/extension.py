@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .. import linalg
 from .._arrays import parted
 from ..ensemble import Reason, reason
 from .branch import Branch
@@ -76,7 +77,7 @@ def extend_branch(
         around = frame.around(lane, extent.limits)
         units = frame.problems.units[lane]
         x, before = (np.append(states[i], values[i]) / units for i in tips[end])
-        outward = (x - before) / np.linalg.norm(x - before)
+        outward = (x - before) / linalg.norm(x - before)
         found = around.correct(x[None], outward[None])
         code = GOING if found.found[0] else Reason.DIVERGED
         tracer = Tracer(around, BranchPoint(x, found.tangent[0], 0.0), code)

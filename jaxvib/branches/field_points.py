@@ -19,13 +19,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .. import linalg
 from .._arrays import parted, rejoined
 from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, raise_if_empty, reason
 from ..orbits.equilibrium import Equilibrium
 from ..orbits.implicit import implicit_root
 from ..orbits.limit_cycle import LimitCycle, transverse
-from ..orbits.multipliers import eigenvalues, floquet_multipliers
+from ..orbits.multipliers import floquet_multipliers
 from .defining_equations import RTOL, has_torus, second_compound
 from .equilibria import equilibrium_units
 from .limits import known_parameter
@@ -117,7 +118,7 @@ def _of_equilibrium(system, state, _, value, kind: str, path: str) -> FieldBifur
 
     found = root_near(map_, start / units, (frozen, units, fastest))
     solved = implicit_root(map_, found.x, (leaves, units, fastest)) * units
-    values = eigenvalues(matrix_at(leaves, solved, units)[0])
+    values = linalg.eigenvalues(matrix_at(leaves, solved, units)[0])
     code, frequency = found.code, jnp.asarray(jnp.nan)
     if kind == "hopf":
         off = jnp.where(values.imag > 0, jnp.abs(values.real), jnp.inf)

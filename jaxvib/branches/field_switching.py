@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .. import linalg
 from ..ensemble import Reason
 from ..orbits.limit_cycle import reflection
 from .cycles import CycleBranch, CycleFrame
@@ -64,9 +65,9 @@ def _crossing(system, point, state, span):
     """Return frame, scaled unknowns and direction of the equilibria that cross there."""
     frame = EquilibriumFrame(system, point.path, state, span)
     units = frame.problem.units
-    values, vectors = np.linalg.eig(_scaled_jacobian(system, state, units[:-1]))
-    direction = vectors[:, np.argmin(np.abs(values))].real
-    away = np.append(direction / np.linalg.norm(direction), 0.0)
+    matrix = _scaled_jacobian(system, state, units[:-1])
+    direction = linalg.eigenvector_near(matrix, 0.0).real
+    away = np.append(direction / linalg.norm(direction), 0.0)
     return frame, np.append(state, float(point.parameter)) / units, away
 
 
@@ -74,11 +75,13 @@ def _from_rest(system, point, state, span, settings):
     r"""Return those of the cycles about a Hopf point, along the eigenvector of i omega."""
     units = np.append(equilibrium_units(system, state), [float(point.period), span])
     frame = CycleFrame(system, point.path, units, settings)
-    values, vectors = np.linalg.eig(_scaled_jacobian(system, state, units[:-2]))
-    vector = vectors[:, np.argmin(np.abs(values - 1j * float(point.frequency)))]
-    # The longer axis of the ellipse, across which the flow is there.
-    vector = vector * np.exp(-0.5j * np.angle(vector @ vector))
-    away = np.append(vector.real / np.linalg.norm(vector.real), [0.0, 0.0])
+    matrix = _scaled_jacobian(system, state, units[:-2])
+    vector = linalg.eigenvector_near(matrix, 1j * float(point.frequency))
+    # The longer axis of the ellipse, across which the flow is there: v v has no angle.
+    squared = np.sum(vector * vector)
+    turn = np.sqrt(squared.conj() / np.abs(squared)) if squared else 1.0
+    vector = vector * turn
+    away = np.append(vector.real / linalg.norm(vector.real), [0.0, 0.0])
     return (
         frame,
         np.append(state, [float(point.period), float(point.parameter)]) / units,
@@ -95,10 +98,10 @@ def _from_cycle(system, point, state, span, settings):
     frame = CycleFrame(system, point.path, units, settings)
     once = np.append(state, [float(point.period), float(point.parameter)]) / units
     found = frame.correct(once[None], axis_of(len(once), -1)[None])
-    values, vectors = np.linalg.eig(found.monodromy[0])
-    vector = vectors[:, np.argmin(np.abs(values - (-1.0 if doubled else 1.0)))].real
-    aside = np.asarray(reflection(jnp.asarray(frame.rate(once))))[:, 1:] @ vector
-    away = np.append(aside / np.linalg.norm(aside), [0.0, 0.0])
+    vector = linalg.eigenvector_near(found.monodromy[0], -1.0 if doubled else 1.0).real
+    aside = np.asarray(reflection(jnp.asarray(frame.rate(once))))[:, 1:]
+    aside = linalg.dot(aside, vector)
+    away = np.append(aside / linalg.norm(aside), [0.0, 0.0])
     x = np.append(state, [longer, float(point.parameter)]) / units
     return frame, x, away
 

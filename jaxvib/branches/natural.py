@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
+from .. import linalg
 from ..ensemble import Reason, recalled
 from ..orbits.periodic_orbit import PeriodicOrbit, orbit_from_guess
 from ..orbits.shooting import scales
@@ -66,7 +67,7 @@ class Follower:
                 target = bound
             here = self._linearised(value, state)
             change = -here.residual - here.column * (target - value)
-            state = state + jnp.linalg.solve(here.matrix, change)
+            state = state + linalg.solve_vector(here.matrix, change)
             value = target
             there = at(self.system, self.path, value)
             tight = self.rtol * self.factor
@@ -90,7 +91,7 @@ class Follower:
 
     def _slope(self, point):
         here = self._linearised(point.value, point.orbit.state)
-        return -jnp.linalg.solve(here.matrix, here.column)
+        return -linalg.solve_vector(here.matrix, here.column)
 
 
 def _miss(system, guess, found) -> float:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .. import linalg
 from ..drawing import Axis, Chart, Line, Notes
 from ..drawing.labels import shared, with_unit
 
@@ -67,7 +68,7 @@ def _marks(branch, columns) -> Iterator[Notes]:
     for kind in sorted({point.kind for point in branch.bifurcations}):
         own = [point for point in branch.bifurcations if point.kind == kind]
         apart = [(np.asarray(point.state) - states) / size for point in own]
-        nearest = [np.linalg.norm(each, axis=-1).argmin() for each in apart]
+        nearest = [linalg.norm(each).argmin() for each in apart]
         places = np.array([float(point.parameter) for point in own])
         words = kind.replace("_", " ")
         texts = (words,) * len(own)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .. import linalg
 from ..dynamics.flow import flow
 from ..orbits.motion_kernels import ShotDetails, details_of
 from ..orbits.periodic_orbit import GRAZING, PeriodicOrbit, orbit_of_shot
@@ -75,7 +76,8 @@ def shot_at(system, state, periods, rtol, tight) -> tuple[Shot, ShotDetails]:
         # At a fold no step leads to another orbit.
         there = state + jnp.where(jnp.isfinite(step), share * step, 0.0)
         seen = revolve(system, there, periods, rtol=tolerance, grazing=shallow)
-        return jnp.linalg.solve(identity - seen.monodromy, seen.state - there), seen
+        step = linalg.solve_vector(identity - seen.monodromy, seen.state - there)
+        return step, seen
 
     # The coarser tolerance's own orbit is one step away, where its M is taken. One after
     # the other, so that the revolution is compiled once.
@@ -83,7 +85,7 @@ def shot_at(system, state, periods, rtol, tight) -> tuple[Shot, ShotDetails]:
     settings = jnp.stack([rtol, rtol, tight]), jnp.array([0.0, 1.0, 0.0])
     _, every = jax.lax.scan(revolution, jnp.zeros_like(state), settings)
     first, coarse, seen = (jax.tree.map(lambda leaf, i=i: leaf[i], every) for i in range(3))
-    correction = jnp.linalg.solve(identity - first.monodromy, first.state - state)
+    correction = linalg.solve_vector(identity - first.monodromy, first.state - state)
     nothing, none = jnp.asarray(0.0), jnp.asarray(0, jnp.int32)
     missed = coarse.monodromy, correction, nothing, none
     shot = Shot(state, seen, *missed, seen.result)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from .. import linalg
 from ..ensemble import Reason
 from ..orbits.newton import newton
 
@@ -37,7 +38,7 @@ def root_near(map_, start, arguments) -> Root:
     def step(last: Root) -> Root:
         x = last.x
         matrix, left = jax.jacfwd(both, has_aux=True)(x)
-        change = -jnp.linalg.solve(matrix, left)
+        change = -linalg.solve_vector(matrix, left)
         length = jnp.max(jnp.abs(change))
         # As good as it gets where steps no longer become shorter.
         done = (length < _CLOSE) & ((length > last.length / 2) | (length < _CLOSEST))

@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 
+from .. import linalg
 from .._arrays import parted
 from ..ensemble import Reason
 from .arclength import correct_some, lane_of
@@ -40,10 +41,9 @@ def pair_at(frame: Frame, point: BifurcationPoint, limits: Limits, way: int):
     once = problem._replace(periods=np.asarray(point.periods))
     matrix = correct_some(frame.corrector(), once, x[None], axis[None]).monodromy[0]
     scaled = matrix * problem.units[None, :-1] / problem.units[:-1, None]
-    values, vectors = np.linalg.eig(scaled)
     target = -1.0 if point.kind == "period_doubling" else 1.0
-    direction = vectors[:, np.argmin(np.abs(values - target))].real
-    away = np.append(direction / np.linalg.norm(direction), 0.0)
+    direction = linalg.eigenvector_near(scaled, target).real
+    away = np.append(direction / linalg.norm(direction), 0.0)
     around = frame.around(0, limits)
     start = beside(around, x, way * np.sign(away[np.argmax(np.abs(away))]) * away)
     if start is None:
@@ -55,10 +55,10 @@ def beside(around: Surroundings, x, away) -> BranchPoint | None:
     """Return the first point of the branch that leaves a point along a direction."""
     predicted = np.array([x + reach * away for reach in _REACHES])
     found = around.correct(predicted, np.array([away] * len(_REACHES)))
-    strayed = np.linalg.norm(found.x - predicted, axis=-1)
+    strayed = linalg.norm(found.x - predicted)
     good = np.flatnonzero(found.found & (strayed < 0.5 * np.array(_REACHES)))
     if not good.size:
         return None
     best = good[0]
-    outward = np.sign(found.tangent[best] @ (found.x[best] - x))
+    outward = np.sign(linalg.dot(found.tangent[best], found.x[best] - x))
     return BranchPoint(found.x[best], outward * found.tangent[best], float(strayed[best]))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .. import linalg
 from ..ensemble import Reason
 from .corners import Corner
 from .impact_at_start import Jump
@@ -139,7 +140,7 @@ class Tracer:
                 return lane + 1
         apart = min(self.step, self.limits.largest_step)
         if count == len(good):
-            angle = np.arccos(min(here.tangent @ found.tangent[-1], 1.0))
+            angle = np.arccos(min(linalg.dot(here.tangent, found.tangent[-1]), 1.0))
             wanted = count * apart * _growth(float(found.miss[-1]), float(angle))
             self.step = min(wanted, _TOGETHER * self.limits.largest_step)
         elif fits[count] and not sharp[count] and not aside[count]:
@@ -159,8 +160,8 @@ class Tracer:
     def _closes(self, new: BranchPoint, length: float) -> bool:
         """Return whether the branch has come round to its start."""
         start = self.start
-        near = len(self.points) > 2 and np.linalg.norm(new.x - start.x) < length
-        return bool(near and new.tangent @ start.tangent > _TURN)
+        near = len(self.points) > 2 and linalg.norm(new.x - start.x) < length
+        return bool(near and linalg.dot(new.tangent, start.tangent) > _TURN)
 
     def _bend(self) -> np.ndarray:
         """Return how the tangent changes per length, from the last two points."""
@@ -169,7 +170,7 @@ class Tracer:
             return np.zeros_like(self.start.x)
         before, here = near
         chord = here.x - before.x
-        return (here.tangent - before.tangent) / np.sqrt(chord @ chord)
+        return (here.tangent - before.tangent) / linalg.norm(chord)
 
     def _turn(self, found) -> int:
         """Go on at a sharp turn, which is a corner that an impact has ended at."""
@@ -179,7 +180,7 @@ class Tracer:
         if corner is None:
             self.step /= 4
             return 0 if self.step > self.limits.smallest_step else self._pass(None)
-        away = np.sign(tangent @ (x - corner.x))
+        away = np.sign(linalg.dot(tangent, x - corner.x))
         before = self.here.tangent
         self.points.append(BranchPoint(corner.x, before, 0.0, True))
         self.points.append(BranchPoint(x, away * tangent, float(found.miss[0])))
@@ -210,9 +211,9 @@ class Tracer:
         """Return the farthest point found beyond a start, and take its distance as step."""
         beyond = np.array([points(reach) for reach in _REACHES])
         ways = beyond - start
-        lengths = np.linalg.norm(ways, axis=-1)
+        lengths = linalg.norm(ways)
         found = self.correct(beyond, ways / lengths[:, None])
-        strayed = np.linalg.norm(found.x - beyond, axis=-1)
+        strayed = linalg.norm(found.x - beyond)
         good = np.flatnonzero(found.found & (strayed < 0.1 * lengths))
         if not good.size:
             return None
@@ -227,7 +228,7 @@ class Tracer:
         axis, bound, _ = self._bound()
         x, tangent = np.array(found.x[0]), found.tangent[0]
         x[axis] = bound
-        tangent = tangent * np.sign(tangent @ self.here.tangent)
+        tangent = tangent * np.sign(linalg.dot(tangent, self.here.tangent))
         self.points.append(BranchPoint(x, tangent, float(found.miss[0])))
         return 1
 

@@ -8,8 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .. import linalg
 from .._arrays import rejoined
 from ..ensemble import Reason, map_samples
+from ..kernels import elementwise
 from ..kernels.library import library_kernel
 from .linear_steady_state import attracts, linear_but_for_contacts, linear_steady_state
 from .settling import Records, track_aperiodic
@@ -78,7 +80,7 @@ def evidence_of(
     # Seen in the midst of an impact at some of its periods, a quasi-periodic motion's
     # velocity jumps from point to point of its curve, and averages of that converge slowly.
     places = points[:, :smooth]
-    moments = np.concatenate([places, np.sin(3 * places)], axis=1)
+    moments = np.concatenate([places, elementwise.sin(3 * places)], axis=1)
     first, second = (_average(part) for part in (moments[:half], moments[half:]))
     spread = float(np.max(np.abs(first - second) / np.maximum(moments.std(0), 1e-300)))
     begin, end, whole = (_average(g) for g in (growth[:half], growth[half:], growth))
@@ -102,8 +104,9 @@ def evidence_of(
 def _average(values: np.ndarray):
     """Return the weighted average over the first axis."""
     place = (np.arange(len(values)) + 0.5) / len(values)
-    weights = np.exp(-1 / (place * (1 - place)))
-    return np.tensordot(weights / weights.sum(), values, axes=(0, 0))
+    weights = elementwise.exp(-1 / (place * (1 - place)))
+    weights = weights.reshape(-1, *[1] * (values.ndim - 1)) / weights.sum()
+    return np.sum(weights * values, axis=0)
 
 
 def _repeats(points: np.ndarray, rate: float) -> int:
@@ -131,7 +134,7 @@ def _repeats(points: np.ndarray, rate: float) -> int:
     early = points[places][None] - points[places[None] - periods[:period, None]]
     least = np.finfo(float).tiny
     closer = np.maximum(late, least) / np.maximum(np.abs(early).max(axis=(1, 2)), least)
-    shrinks = np.log(closer) / (rate * (number - 9 - half))
+    shrinks = elementwise.log(closer) / (rate * (number - 9 - half))
     nearing = np.flatnonzero((shrinks > 0.5) & (shrinks < 2)) + 1
     return int(nearing[0]) if nearing.size else recurs
 
@@ -150,8 +153,8 @@ def limit_of(states: np.ndarray, units: np.ndarray, periods: int) -> np.ndarray:
     if count < 2:
         return states[-1]
     turns = np.diff(steps, axis=0)
-    weights, *_ = np.linalg.lstsq(turns.T, -steps[-1], rcond=1e-8)
-    return (last[-1] + weights @ steps[1:]) * units
+    weights = linalg.least_squares(turns.T, -steps[-1], 1e-8)
+    return (last[-1] + linalg.dot(steps[1:].T, weights)) * units
 
 
 class Watched(NamedTuple):
@@ -276,7 +279,7 @@ def _units_stage(static):
             least = jnp.where(attracts(end), decays, 0.0)
         return scales(system, state), least
 
-    return stage
+    return library_kernel(stage, static)
 
 
 _OPEN = (Reason.UNDECIDED_MOTION, Reason.TRANSIENT)

@@ -2,13 +2,13 @@
 
 import functools
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from .._arrays import parted, rejoined
+from .._arrays import on_host, parted, rejoined
 from ..ensemble import Reason, map_samples, recalled
+from ..kernels.library import library_kernel
+from ..linalg import kernel_of
 from .aperiodic import watch_out
 from .attractors import (
     CLOSE,
@@ -22,11 +22,11 @@ from .attractors import (
 )
 from .linear_steady_state import (
     linear_but_for_contacts,
-    linear_steady_state,
     never_settles,
     stays_apart,
     transient_periods,
 )
+from .motion_kernels import beginning_kernel
 from .periodic_orbit import LONGEST_PERIOD, orbit_from_guess, unknown_orbits
 from .settings import SettlingSettings
 from .settling import recurrences, strobe
@@ -53,9 +53,9 @@ class Search:
         self.rtol, self.engine, self.transient = settings.rtol, engine, transient
         self.end = None
         if linear_but_for_contacts(system):
-            self.end = numbers(eqx.filter_jit(linear_steady_state)(system))
-            limit = transient_periods(self.end, self.period, transient)
-            self.transient = int(limit)
+            self.end = on_host(beginning_kernel(self.static)(self.leaves)).end
+            given = self.end, np.asarray(self.period), np.asarray(transient, float)
+            self.transient = int(kernel_of(transient_periods)(*given))
         self.attractors: list[Motion] = []
         self.repelling: list[Motion] = []
 
@@ -96,8 +96,10 @@ class Search:
         """Decide motions on which no gap closes any more; return the others."""
         if self.end is None or not waiting.size:
             return waiting
+        lanes = jax.tree.map(lambda leaf: leaf[None].repeat(waiting.size, 0), self.end)
         apart, free = (
-            np.asarray(which(self.end, states[waiting])) for which in (_apart, _free)
+            kernel_of(which).map(lanes, states[waiting])
+            for which in (stays_apart, never_settles)
         )
         result[waiting[free]] = Reason.UNDAMPED
         if apart.any():
@@ -214,18 +216,38 @@ class Search:
         return aperiodic_motion(self.system, one, self.period, units)
 
 
-@eqx.filter_jit
 def _orbit(system, state, periods, rtol):
     """Return the orbit near a state, its states once a period, and its units."""
-    rtol = jnp.asarray(rtol, float)
-    orbit = orbit_from_guess(system, jnp.asarray(state), periods, rtol, jnp.asarray(1e-2))
-    points, _ = strobe(system, orbit.state, LONGEST_PERIOD, rtol, "auto")
-    return orbit, points, scales(system, orbit.state)
+    leaves, static = parted(system)
+    rtol = np.asarray(rtol, float)
+    orbit = orbit_from_guess(system, state, periods, rtol, np.asarray(1e-2))
+    points, units = _points_stage(static)((leaves, orbit.state, rtol))
+    return orbit, points, units
 
 
-@eqx.filter_jit
-def _units(system, state):
-    return scales(system, state)
+@functools.lru_cache(maxsize=32)
+def _points_stage(static):
+    def stage(lane):
+        leaves, state, rtol = lane
+        system = rejoined(leaves, static)
+        points, _ = strobe(system, state, LONGEST_PERIOD, rtol, "auto")
+        return points, scales(system, state)
+
+    return library_kernel(stage, static)
+
+
+def _units(system, state) -> np.ndarray:
+    leaves, static = parted(system)
+    return on_host(_units_stage(static)((leaves, state)))
+
+
+@functools.lru_cache(maxsize=32)
+def _units_stage(static):
+    def stage(lane):
+        leaves, state = lane
+        return scales(rejoined(leaves, static), state)
+
+    return library_kernel(stage, static)
 
 
 @functools.lru_cache(maxsize=32)
@@ -236,8 +258,4 @@ def _settle_stage(static, longest, engine):
         states, result = strobe(system, state, SEGMENT, rtol, engine)
         return states, recurrences(system, states, longest), result
 
-    return stage
-
-
-_apart = jax.jit(jax.vmap(stays_apart, (None, 0)))
-_free = jax.jit(jax.vmap(never_settles, (None, 0)))
+    return library_kernel(stage, static, longest, engine)

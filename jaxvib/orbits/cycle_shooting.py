@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from .. import linalg
 from ..dynamics.engines.choice import engine_of
 from ..dynamics.engines.engine import Observation
 from ..dynamics.flow import observe
@@ -157,7 +158,7 @@ def cycle_matrix(monodromy, rate, end_rate, units, period):
     size = units.shape[0]
     moved = (monodromy - jnp.eye(size)) * units[None] / units[:, None]
     along = rate / units
-    along = along / jnp.maximum(jnp.linalg.norm(along), jnp.finfo(float).tiny)
+    along = along / jnp.maximum(linalg.norm(along), jnp.finfo(float).tiny)
     whole = jnp.zeros((size + 1, size + 1))
     whole = whole.at[:size, :size].set(moved)
     whole = whole.at[:size, size].set(end_rate * period / units)
@@ -191,7 +192,7 @@ def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShot:
         better = length < progress.least
         rate, end_rate = field(0.0, state), field(0.0, seen.state)
         matrix = cycle_matrix(seen.monodromy, rate, end_rate, units, span)
-        solver = jnp.linalg.inv(matrix)
+        solver = linalg.inverse(matrix)
         scaled = solver @ jnp.append(-residual / units, 0.0)
         far = jnp.max(jnp.abs(scaled[:size]))
         cut = jnp.minimum(_REACH * extent / far, _STRETCH / jnp.abs(scaled[size]))

@@ -265,4 +265,4 @@ def _stage(static, transient, points, longest, engine):
         result = jnp.where(code == Reason.SUCCESS, result, code)
         return Strobed(states, nearest, system.period(), result)
 
-    return stage
+    return library_kernel(stage, static, transient, points, longest, engine)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Complex, Float, Int, Real
 
+from .. import linalg
 from .._arrays import parted, rejoined
 from .._environment import require_float64
 from .._quantity import reported
@@ -24,7 +25,6 @@ from .multipliers import (
     UNDECIDED,
     UNSTABLE,
     VERDICTS,
-    eigenvalues,
     multiplier_error,
 )
 from .newton import newton
@@ -171,7 +171,7 @@ def equilibrium_at(static, leaves, state, units, code, iterations) -> Equilibriu
     rounded = FIELD_ROUNDING * (jnp.abs(matrix) @ size)
     safe = jnp.where(finite, matrix, jnp.eye(state.shape[0]))
     condition = _condition(safe, units)
-    away = jnp.abs(jnp.linalg.inv(safe)) @ (jnp.abs(left) + rounded)
+    away = jnp.abs(linalg.inverse(safe)) @ (jnp.abs(left) + rounded)
     away = jnp.where(finite, away, jnp.nan)
     # As far as the state may be wrong in its worst direction.
     _, change = jax.jvp(lambda x: jacobian(x, frozen), (state,), (away,))
@@ -180,9 +180,7 @@ def equilibrium_at(static, leaves, state, units, code, iterations) -> Equilibriu
     bar = jnp.where(lost, jnp.inf, jnp.where(finite, bar, jnp.nan))
 
     solved = implicit_root(residual, state, leaves)
-    values = eigenvalues(jacobian(solved, leaves))
-    order = jax.lax.stop_gradient(jnp.lexsort((-values.imag, -values.real)))
-    values = values[order]
+    values = linalg.eigenvalues(jacobian(solved, leaves), "real part")
     largest = jax.lax.stop_gradient(values.real[0])
     code = jnp.where(~finite & (code == Reason.SUCCESS), Reason.DIVERGED, code)
     code = jnp.where(lost & (code == Reason.SUCCESS), Reason.SINGULAR, code)
@@ -210,7 +208,7 @@ def _condition(matrix, units):
     """Return a Jacobian's condition, its states measured in units and its rows alike."""
     scaled = matrix * units[None]
     rows = jnp.max(jnp.abs(scaled), axis=1, keepdims=True)
-    return jnp.linalg.cond(scaled / jnp.where(rows > 0, rows, 1.0))
+    return linalg.condition(scaled / jnp.where(rows > 0, rows, 1.0))
 
 
 class _Iteration(NamedTuple):
@@ -237,10 +235,10 @@ def _solve(field, start) -> _Iteration:
         trial = last.state + last.damping * last.step
         left, matrix = field(trial), jax.jacfwd(field)(trial)
         # Nothing left is no step, however singular the matrix.
-        own = jnp.linalg.solve(matrix, -left)
+        own = linalg.solve_vector(matrix, -left)
         own = jnp.where(jnp.all(left == 0), 0.0, own)
         # What is left, told by the last matrix: free of the units of the rates.
-        told = jnp.where(last.begun, jnp.linalg.solve(last.matrix, -left), own)
+        told = jnp.where(last.begun, linalg.solve_vector(last.matrix, -left), own)
         units = jnp.maximum(last.units, jnp.abs(trial))
         units = jnp.where(last.begun, units, jnp.maximum(units, jnp.abs(own)))
         shown = _length(told, units)

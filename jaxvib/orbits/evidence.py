@@ -2,12 +2,16 @@
 
 from typing import NamedTuple
 
+import jax
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .._arrays import frozen, library_of, per_lane
+from .. import linalg
+from .._arrays import HOST, library_of, per_lane
 from ..ensemble import Reason
+from ..linalg import Parts, kernel_of
 from .multipliers import multiplier_error, state_rounding
-from .shooting import Shot
+from .shooting import Revolution, Shot
 
 # How much tighter than the solver's tolerance an orbit is followed once more: by as much
 # as makes the difference of both the error of the first alone, to one per cent and less.
@@ -56,9 +60,9 @@ def evidence_of_shot(shot: Shot, units, evidenced) -> Evidence:
     seen = shot.revolution
     identity = xp.eye(shot.state.shape[-1])
     residual = seen.state - shot.state
-    left = xp.linalg.solve(identity - seen.monodromy, residual[..., None])[..., 0]
+    left = linalg.solve_vector(identity - seen.monodromy, residual)
     converged = shot.state + xp.where(per_lane(evidenced, left), left, 0.0)
-    condition = xp.linalg.cond(seen.monodromy - identity)
+    condition = linalg.condition(seen.monodromy - identity)
 
     def unless_quick(value):
         return xp.where(per_lane(evidenced, value), value, xp.nan)
@@ -67,9 +71,9 @@ def evidence_of_shot(shot: Shot, units, evidenced) -> Evidence:
     moved = moved + state_rounding(seen.monodromy, units)
     state_error = unless_quick(xp.max(moved, axis=-1))
     change = unless_quick(seen.monodromy - shot.coarse_monodromy)
-    monodromy_error = xp.linalg.norm(change, 2, axis=(-2, -1))
-    inverse = xp.linalg.inv(seen.monodromy - identity)
-    inverse_norm = xp.linalg.norm(inverse, xp.inf, axis=(-2, -1))
+    monodromy_error = linalg.spectral_norm(change)
+    inverse = linalg.inverse(seen.monodromy - identity)
+    inverse_norm = xp.max(xp.sum(xp.abs(inverse), axis=-1), axis=-1)
     quotient = unless_quick(inverse_norm * shot.bend * xp.max(moved / units, axis=-1))
 
     # No step is short where M - I is singular, though the motion comes back.
@@ -94,14 +98,55 @@ def evidence_of_shot(shot: Shot, units, evidenced) -> Evidence:
     )
 
 
-def multiplier_bar(monodromy, watched, evidence: Evidence, tight):
+class Assessment(NamedTuple):
+    """What the matrices of a shot say.
+
+    `multipliers` and their error bar; `nearest`: how nearly a gap touched or parted;
+    `determinant`: that of the monodromy matrix.
+    """
+
+    evidence: Evidence
+    multipliers: Parts
+    multiplier_error: Float[Array, ""]
+    nearest: Float[Array, ""]
+    determinant: Float[Array, ""]
+
+
+def assess_shot(shot: Shot, units, tight, evidenced) -> Assessment:
+    """Return what the matrices of a shot say, without derivatives.
+
+    `tight`: the tolerance of its last revolution. See `evidence_of_shot`. Matrices of up
+    to 16 rows go through one kernel; larger ones through LAPACK.
+    """
+    given = shot, units, tight, evidenced
+    if not linalg.is_small(shot.revolution.monodromy):
+        return _assessed(*given)
+    compiled = kernel_of(_assessed)
+    if library_of(given) is not HOST:
+        return compiled(*jax.tree.map(jax.lax.stop_gradient, given))
+    if np.ndim(shot.state) > 1:
+        return compiled.map(*given)
+    one = compiled.map(*jax.tree.map(lambda leaf: np.asarray(leaf)[None], given))
+    return jax.tree.map(lambda leaf: leaf[0], one)
+
+
+def _assessed(shot: Shot, units, tight, evidenced) -> Assessment:
+    evidence = evidence_of_shot(shot, units, evidenced)
+    seen = shot.revolution
+    system = linalg.eigensystem(seen.monodromy)
+    error, nearest = _multiplier_bar(seen, evidence, tight, system)
+    determinant = linalg.determinant(seen.monodromy)
+    return Assessment(evidence, system.values, error, nearest, determinant)
+
+
+def _multiplier_bar(seen: Revolution, evidence: Evidence, tight, system):
     """Return the error bar of the multipliers, and how nearly a gap touched or parted."""
-    xp = library_of(monodromy, watched, tight)
+    xp, watched = library_of(seen, tight), seen.watched
     # A step over the onset of a contact may err by much more than it is told to, and one
     # onset's error in M, which is of rank one, may be small by chance at one tolerance.
     touched = xp.sum(watched.duration, axis=-1) > 0
     noise = xp.where(touched, _AT_ONSETS * tight, 0.0)
-    error = multiplier_error(frozen(monodromy), evidence.change, noise)
+    error = multiplier_error(seen.monodromy, evidence.change, noise, system)
     # Where it cannot be said which contacts there are, derivatives may jump.
     nearest = xp.min(watched.nearest, axis=-1, initial=xp.inf)
     return xp.where(nearest < evidence.state_error, xp.inf, error), nearest

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy  # which loads what it is asked for: .linalg and .spatial take 0.2 s
 
+from .. import linalg
 from ..dynamics.engines.choice import engine_of
 from ..ensemble import Reason
 from .attractors import CLOSE, exponent_of, numbers
@@ -95,7 +96,7 @@ def well(system, found: Equilibrium, sizes: np.ndarray) -> Well | None:
         return None
     draw = np.random.default_rng(1)
     ways = draw.normal(size=(_TRIED, len(units)))
-    ways /= np.linalg.norm(ways, axis=1, keepdims=True)
+    ways /= linalg.norm(ways)[:, None]
     part = 10.0 ** -draw.uniform(0, _DECADES, _TRIED)
     distance = _FARTHEST * np.sqrt(roots.min()) * part
     away = (ways * distance[:, None] / np.sqrt(roots)) @ axes.T

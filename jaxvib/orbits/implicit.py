@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
+from .. import linalg
 from .._arrays import is_known
 from .deferred import deferred_changes
 
@@ -47,7 +48,7 @@ def _root_rule(residual, primals, tangents):
         jnp.tensordot(jacobian, changes[i], changes[i].ndim)
         for i, jacobian in zip(moving, by_values, strict=True)
     )
-    return value, -jnp.linalg.solve(by_root, forcing)
+    return value, -_solved(by_root, forcing)
 
 
 implicit_root.defjvp(_root_rule, symbolic_zeros=True)
@@ -122,6 +123,11 @@ def _no_more_rule(what, primals, tangents):
         f"second derivatives of {what}: take differences of first ones, which jax.jacfwd, "
         "jax.jacrev and jax.grad give"
     )
+
+
+def _solved(matrix, right):
+    columns = right.reshape(right.shape[0], -1)
+    return linalg.solve(matrix, columns).reshape(right.shape)
 
 
 def _is_zero(leaf) -> bool:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
+from .. import linalg
 from .._arrays import frozen_tree, parted, rejoined
 from .._environment import require_float64
 from .._quantity import Range, check_range, reported
@@ -187,7 +188,7 @@ def cycle_of_shot(system, shot: CycleShot, tight, evidenced) -> LimitCycle:
         period_error=bars.period,
         monodromy_error=bars.monodromy,
         multiplier_error=bars.multiplier,
-        condition=jnp.linalg.cond(shot.solver),
+        condition=linalg.condition(shot.solver),
         result=shot.result,
         labels=system.labels,
     )
@@ -215,7 +216,7 @@ def transverse(monodromy, rate, units):
 
 def reflection(along: Float[Array, " n"]) -> Float[Array, "n n"]:
     """Return the reflection that turns a direction into the first axis."""
-    along = along / jnp.maximum(jnp.linalg.norm(along), jnp.finfo(float).tiny)
+    along = along / jnp.maximum(linalg.norm(along), jnp.finfo(float).tiny)
     mirror = along.at[0].add(jnp.where(along[0] < 0, -1.0, 1.0))
     scale = 2 / jnp.maximum(mirror @ mirror, 1.0)
     return jnp.eye(along.shape[0]) - scale * mirror[:, None] * mirror[None]
@@ -248,7 +249,7 @@ def _maps(static) -> _Maps:
         state, span = scaled[:-1] * frame.units, scaled[-1] * frame.period
         image = flow(system, state, 0.0, span, rtol=rtol)
         phase = frame.normal @ ((state - frame.anchor) / frame.units)
-        phase = phase / jnp.linalg.norm(frame.normal)
+        phase = phase / linalg.norm(frame.normal)
         return jnp.append((image - state) / frame.units, phase)
 
     def monodromy(root, arguments):
@@ -302,7 +303,7 @@ def _bars(shot: CycleShot, parts, evidenced) -> _Bars:
     bars = _Bars(
         jnp.max(moved[:size]),
         moved[size],
-        jnp.linalg.norm(jnp.where(jnp.isfinite(change), change, 0.0), 2),
+        linalg.spectral_norm(jnp.where(jnp.isfinite(change), change, 0.0)),
         bar,
     )
     return jax.tree.map(lambda bar: jnp.where(evidenced, bar, jnp.nan), bars)

@@ -2,9 +2,12 @@
 
 from typing import Any, NamedTuple
 
-from jaxtyping import Array, Bool, Complex, Float
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
 
-from .._arrays import library_of
+from .. import linalg
+from ..linalg import Parts
 from ..systems.equation import Equation
 from ..systems.impact import EquationOfMotion
 from ..systems.loads import HarmonicLoad
@@ -26,14 +29,14 @@ class LinearSteadyState(NamedTuple):
     From a state $s$ it moves as $s_0(t) + V e^{\Lambda t} V^{-1} (s - s_0(0))$.
     `state`: the steady $s_0(0)$; `decay`: the slowest decay time
     $-1/\max\mathrm{Re}\,\Lambda$, s, infinite without damping and negative where
-    motions grow; `modes`: $V^{-1}$, (2n, 2n); `closing`: of each mode, by how much it
+    motions grow; `modes`: $V^{-1}$; `closing`: of each mode, by how much it
     closes each gap, (contacts, 2n); `margin`: what the steady state leaves of each gap,
     m, negative where it closes.
     """
 
     state: Float[Array, " state"]
     decay: Float[Array, ""]
-    modes: Complex[Array, "state state"]
+    modes: Parts
     closing: Float[Array, "contacts state"]
     margin: Float[Array, " contacts"]
 
@@ -63,63 +66,81 @@ def linear_steady_state_of(equation: Equation, period) -> LinearSteadyState:
     with the time $h$ between two of them.
     """
     assert isinstance(equation, EquationOfMotion)
-    xp = library_of(equation, period)
     size = equation.stiffness.shape[0]
-    rigid = equation.stiffness.astype(complex)
-    lossy = equation.damping.astype(complex)
-    frequencies, amplitudes = [], []
-    for load, response in zip(equation.loads, equation.load_responses, strict=True):
-        assert isinstance(load.law, HarmonicLoad)
-        w = load.law.frequency.astype(complex)
-        dynamic = rigid - w**2 * xp.eye(size, dtype=complex) + 1j * w * lossy
-        amplitude, phase = (x.astype(complex) for x in (load.law.amplitude, load.law.phase))
-        phasor = amplitude * xp.exp(1j * phase)
-        amplitudes.append(xp.linalg.solve(dynamic, response.astype(complex) * phasor))
-        frequencies.append(w)
-    response, frequency = xp.stack(amplitudes), xp.stack(frequencies)
-    start = xp.concatenate([
-        xp.sum(response.real, axis=0) + equation.offset,
-        xp.sum((1j * frequency[:, None] * response).real, axis=0),
+    loads = equation.loads
+    laws = [load.law for load in loads if isinstance(load.law, HarmonicLoad)]
+    forced = [
+        _forced(equation, law, response)
+        for law, response in zip(laws, equation.load_responses, strict=True)
+    ]
+    steady = Parts(*(jnp.stack(parts) for parts in zip(*forced, strict=True)))
+    frequency = jnp.stack([law.frequency for law in laws])
+    start = jnp.concatenate([
+        jnp.sum(steady.real, axis=0) + equation.offset,
+        -jnp.sum(frequency[:, None] * steady.imag, axis=0),
     ])  # fmt: skip
-    matrix = xp.concatenate([
-        xp.concatenate([xp.zeros((size, size)), xp.eye(size)], axis=1),
-        xp.concatenate([-equation.stiffness, -equation.damping], axis=1),
+    matrix = jnp.concatenate([
+        jnp.concatenate([jnp.zeros((size, size)), jnp.eye(size)], axis=1),
+        jnp.concatenate([-equation.stiffness, -equation.damping], axis=1),
     ])  # fmt: skip
-    # LAPACK never returns from some matrices of NaN.
-    finite = xp.all(xp.isfinite(matrix))
-    values, vectors = xp.linalg.eig(xp.where(finite, matrix, -xp.eye(2 * size)))
-    modes = xp.linalg.inv(vectors)
-    slowest = -xp.max(values.real)
-    decided = xp.abs(slowest) > _UNDAMPED * xp.max(xp.abs(values))
-    decay = xp.where(decided, 1 / xp.where(decided, slowest, 1.0), xp.inf)
-    decay = xp.where(finite, decay, xp.nan)
+    finite = jnp.all(jnp.isfinite(matrix))
+    values, vectors, modes = linalg.eigensystem(
+        jnp.where(finite, matrix, -jnp.eye(2 * size))
+    )
+    slowest = -jnp.max(values.real)
+    decided = jnp.abs(slowest) > _UNDAMPED * jnp.max(linalg.modulus(values))
+    decay = jnp.where(decided, 1 / jnp.where(decided, slowest, 1.0), jnp.inf)
+    decay = jnp.where(finite, decay, jnp.nan)
     if not equation.contacts:
-        nothing = xp.zeros((0, 2 * size))
-        return LinearSteadyState(start, decay, modes, nothing, xp.zeros(0))
-    directions = xp.stack([contact.direction for contact in equation.contacts])
-    gaps = xp.stack([contact.gap for contact in equation.contacts])
-    closing = xp.abs(directions.astype(complex) @ vectors[:size])
-    peaks = _peaks(directions.astype(complex) @ response.T, frequency, period)
+        nothing = jnp.zeros((0, 2 * size))
+        return LinearSteadyState(start, decay, modes, nothing, jnp.zeros(0))
+    directions = jnp.stack([contact.direction for contact in equation.contacts])
+    gaps = jnp.stack([contact.gap for contact in equation.contacts])
+    closing = linalg.modulus(Parts(*(directions @ part[:size] for part in vectors)))
+    of_loads = Parts(*(directions @ part.T for part in steady))
+    peaks = _peaks(of_loads, frequency, period)
     return LinearSteadyState(start, decay, modes, closing, gaps - peaks)
 
 
-def _peaks(closing: Complex[Any, "contacts loads"], frequency, period):
+def _forced(equation: EquationOfMotion, law: HarmonicLoad, response) -> Parts:
+    """Return the complex amplitudes of the displacements under one harmonic load.
+
+    The real and imaginary parts are the unknowns of one real linear system.
+    """
+    w, size = law.frequency, equation.stiffness.shape[0]
+    dynamic = equation.stiffness - w**2 * jnp.eye(size)
+    lossy = w * equation.damping
+    matrix = jnp.concatenate([
+        jnp.concatenate([dynamic, -lossy], axis=1),
+        jnp.concatenate([lossy, dynamic], axis=1),
+    ])  # fmt: skip
+    force, phase = law.amplitude * response, law.phase
+    right = jnp.concatenate([force * jnp.cos(phase), force * jnp.sin(phase)])
+    return Parts(*jnp.split(linalg.solve_vector(matrix, right), 2))
+
+
+def _peaks(closing: Parts, frequency, period):
     """Return an upper bound of how far the steady state closes each gap, m."""
-    xp = library_of(closing, frequency, period)
-    total = xp.sum(xp.abs(closing), axis=1)
-    if closing.shape[1] == 1:
+    sizes = linalg.modulus(closing)
+    total = jnp.sum(sizes, axis=1)
+    if sizes.shape[1] == 1:
         return total
-    times = (period * xp.arange(float(_POINTS)) / _POINTS).astype(complex)
-    turned = xp.exp(1j * frequency[:, None] * times[None, :])
-    seen = xp.max((closing @ turned).real, axis=1)
+
+    def at(point, most):
+        angle = frequency * (period * (point.astype(float) / _POINTS))
+        cosine, sine = jnp.cos(angle), jnp.sin(angle)
+        return jnp.maximum(most, closing.real @ cosine - closing.imag @ sine)
+
+    start = jnp.full_like(total, -jnp.inf)
+    seen = jax.lax.fori_loop(0, _POINTS, at, start)
     between = (period / _POINTS) ** 2 / 8
-    unseen = between * xp.sum(xp.abs(closing * frequency[None, :] ** 2), axis=1)
-    return xp.minimum(total, seen + unseen)
+    unseen = between * jnp.sum(sizes * frequency[None] ** 2, axis=1)
+    return jnp.minimum(total, seen + unseen)
 
 
 def attracts(end: LinearSteadyState) -> Bool[Any, ""]:
     """Return whether the steady state attracts: every free motion dies out."""
-    return library_of(end).isfinite(end.decay) & (end.decay > 0)
+    return jnp.isfinite(end.decay) & (end.decay > 0)
 
 
 def stays_apart(end: LinearSteadyState, state: Float[Any, " state"]) -> Bool[Any, ""]:
@@ -132,17 +153,16 @@ def stays_apart(end: LinearSteadyState, state: Float[Any, " state"]) -> Bool[Any
 
 def never_settles(end: LinearSteadyState, state: Float[Any, " state"]) -> Bool[Any, ""]:
     """Return whether no gap closes and the free motion goes on, or grows, for ever."""
-    xp = library_of(end, state)
     free = end.margin.shape[0] == 0
-    held = xp.isposinf(end.decay) & _bounded(end, state)
-    return held | (free & ~attracts(end) & ~xp.isnan(end.decay))
+    held = jnp.isposinf(end.decay) & _bounded(end, state)
+    return held | (free & ~attracts(end) & ~jnp.isnan(end.decay))
 
 
 def _bounded(end, state):
-    xp = library_of(end, state)
-    shares = xp.abs(end.modes @ (state - end.state).astype(complex))
-    most = (1 + _ROUNDING) * xp.sum(end.closing * shares[None, :], axis=1)
-    return xp.all(most < end.margin)
+    away = state - end.state
+    shares = linalg.modulus(Parts(end.modes.real @ away, end.modes.imag @ away))
+    most = (1 + _ROUNDING) * jnp.sum(end.closing * shares[None], axis=1)
+    return jnp.all(most < end.margin)
 
 
 def transient_periods(end: LinearSteadyState, period, least):
@@ -151,8 +171,7 @@ def transient_periods(end: LinearSteadyState, period, least):
     12 of the slowest decay times of the linear system, but `least` periods at least and
     8192 at most.
     """
-    xp = library_of(end, period, least)
-    least = xp.asarray(least, float)
-    wanted = xp.where(attracts(end), DECAY_TIMES * end.decay / period, 0.0)
-    most = xp.maximum(least, float(LONGEST_TRANSIENT))
-    return xp.ceil(xp.clip(wanted, least, most)).astype(int)
+    least = jnp.asarray(least, float)
+    wanted = jnp.where(attracts(end), DECAY_TIMES * end.decay / period, 0.0)
+    most = jnp.maximum(least, float(LONGEST_TRANSIENT))
+    return jnp.ceil(jnp.clip(wanted, least, most)).astype(int)

@@ -3,15 +3,18 @@
 import functools
 from typing import NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._arrays import on_host, parted, rejoined
+from .._arrays import rejoined
 from ..dynamics.observables import largest_forces, times_of_largest_forces
 from ..kernels import Kernel
 from ..kernels.library import library_kernel
-from ..systems.equation import Equation
+from .linear_steady_state import (
+    LinearSteadyState,
+    linear_but_for_contacts,
+    linear_steady_state,
+)
 from .settling import GRAZING, TRANSIENT_RTOL, recurrences, strobe
 from .shooting import Shot, scales, shoot
 
@@ -80,27 +83,27 @@ def strobed(system, state, count: int, longest: int, engine):
 
 
 class Beginning(NamedTuple):
-    """Where a system's motions begin: its equation, its state at rest and its period.
+    """Where a system's motions begin: its state at rest, its period, its linear end.
 
-    Of the equation of a system that is known only numbers are left, no laws' functions.
+    `end` is `None` of systems that have none, see `linear_but_for_contacts`.
     """
 
-    equation: Equation
     rest: Float[Array, " n"]
     period: Float[Array, ""]
+    end: LinearSteadyState | None
 
 
 def beginning(system) -> Beginning:
-    """Return where a system's motions begin, as numpy arrays of one that is known."""
-    leaves, static = parted(system)
-    return on_host(_beginning_stage(static)(leaves))
+    """Return where a system's motions begin."""
+    end = linear_steady_state(system) if linear_but_for_contacts(system) else None
+    return Beginning(system.rest(), system.period(), end)
 
 
 @functools.lru_cache(maxsize=64)
-def _beginning_stage(static) -> Kernel:
+def beginning_kernel(static) -> Kernel:
+    """Return the kernel of leaves to the `beginning` of their system."""
+
     def stage(leaves):
-        system = rejoined(leaves, static)
-        equation = eqx.filter(system.equation(), eqx.is_array_like)
-        return Beginning(equation, system.rest(), system.period())
+        return beginning(rejoined(leaves, static))
 
     return library_kernel(stage, static)

@@ -2,46 +2,29 @@
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Complex, Float, Int
 
-from .._arrays import HOST, frozen, library_of, per_lane
+from .. import linalg
+from .._arrays import library_of, per_lane
+from ..linalg import Parts
 
 STABLE, UNSTABLE, UNDECIDED = 1, 0, -1  # verdicts as numbers, as studies store them
 VERDICTS = {STABLE: "stable", UNSTABLE: "unstable", UNDECIDED: "undecided"}
 # Of a revolution of some hundred steps, in units of a double's: of 300 orbits one is off
 # by more than 64.
 ROUNDING = 64 * float(jnp.finfo(float).eps)
-# Sweeps that balance: of 200 random matrices whose units differ by up to 1e8, rows and
-# columns then differ by 12 % at most.
-_SWEEPS = 8
 
 
 def floquet_multipliers(monodromy: Float[Any, "*lanes n n"]) -> Complex[Any, "*lanes n"]:
     """Return the eigenvalues of a monodromy matrix, or of each of many, largest first.
 
-    Of a conjugate pair the one with positive imaginary part comes first. NaN where
-    the matrix is not finite. First derivatives only: a second one is a `TypeError`.
+    The order is that of `linalg.order_of`: of equal moduli the largest real part comes
+    first, of a conjugate pair the one with positive imaginary part. NaN where the matrix
+    is not finite. First derivatives only: a second one is a `TypeError`.
     """
-    xp = library_of(monodromy)
-    values = eigenvalues(monodromy)
-    order = xp.lexsort((-values.imag, -xp.abs(values)))
-    return xp.take_along_axis(values, frozen(order), axis=-1)
-
-
-def eigenvalues(matrix: Float[Any, "*lanes n n"]) -> Complex[Any, "*lanes n"]:
-    """Return the eigenvalues of each matrix in no order, NaN where it is not finite.
-
-    First derivatives only: a second one is a `TypeError`.
-    """
-    xp = library_of(matrix)
-    finite = xp.all(xp.isfinite(matrix), axis=(-2, -1))
-    # LAPACK never returns from some matrices of NaN.
-    safe = xp.where(per_lane(finite, matrix), matrix, xp.eye(matrix.shape[-1]))
-    values = xp.linalg.eigvals(safe) if xp is HOST else _eigenvalues(safe)
-    return xp.where(per_lane(finite, values), values, xp.nan)
+    return linalg.eigenvalues(monodromy)
 
 
 def modulus(multipliers):
@@ -54,40 +37,18 @@ def modulus(multipliers):
     return xp.where(squared > 0, modulus, 0.0)
 
 
-@jax.custom_jvp
-def _eigenvalues(matrix):
-    return jnp.linalg.eigvals(matrix)
-
-
-@_eigenvalues.defjvp
-def _eigenvalues_rule(primals, tangents):
-    (matrix,), (change,) = primals, tangents
-    values, vectors = _eigen(matrix)
-    moved = jnp.linalg.solve(vectors, change.astype(vectors.dtype) @ vectors)
-    return values, jnp.diagonal(moved)
-
-
-@jax.custom_jvp
-def _eigen(matrix):
-    return tuple(jnp.linalg.eig(matrix))
-
-
-@_eigen.defjvp
-def _eigen_rule(primals, tangents):
-    raise TypeError(
-        "second derivatives of a periodic orbit: take differences of first ones, which "
-        "jax.jacfwd, jax.jacrev and jax.grad give"
-    )
-
-
 def multiplier_error(
-    monodromy: Float[Any, "*lanes n n"], change: Float[Any, "*lanes n n"], noise=0.0
+    monodromy: Float[Any, "*lanes n n"],
+    change: Float[Any, "*lanes n n"],
+    noise=0.0,
+    system: linalg.Eigensystem | None = None,
 ) -> Float[Any, "*lanes"]:
     r"""Return how far any multiplier moves if M changes by $\delta M$, and by rounding.
 
-    `noise`: what else M may be wrong by, relative to its norm.
+    `noise`: what else M may be wrong by, relative to its norm; `system`: the eigensystem
+    of M, if it is known. Norms and conditions are those of the balanced M.
 
-    With the eigenvectors of the balanced M in X, $E = X^{-1} \delta M X$, the gap
+    With the eigenvectors in X, $E = X^{-1} \delta M X$, the gap
     $g_{ij} = |\mu_i - \mu_j|$ and $p_{ij} = |E_{ij} E_{ji}|$,
 
     $$|\delta\mu_i| \le |E_{ii}| + \sum_{j \ne i} \begin{cases}
@@ -106,24 +67,35 @@ def multiplier_error(
     finite = xp.all(xp.isfinite(monodromy) & xp.isfinite(change), axis=(-2, -1))
     identity = xp.eye(monodromy.shape[-1])
     safe = xp.where(per_lane(finite, monodromy), monodromy, identity)
-    weights = balance(safe)
-    ratio = weights[..., None, :] / weights[..., :, None]
-    safe, change = safe * ratio, change * ratio
-    values, right = xp.linalg.eig(safe)
-    left = xp.linalg.inv(right)
-    moved = xp.abs(left @ change.astype(right.dtype) @ right)
-    gaps = xp.abs(values[..., :, None] - values[..., None, :])
+    found = linalg.eigensystem(safe) if system is None else system
+    values, right, left = found
+    moved = linalg.modulus(_product(_product(left, Parts(change, 0.0 * change)), right))
+    gaps = Parts(*(part[..., :, None] - part[..., None, :] for part in values))
+    gaps = linalg.modulus(gaps)
     products = xp.where(identity > 0, 0.0, moved * xp.swapaxes(moved, -1, -2))
     apart = xp.sqrt(xp.maximum(gaps**2 - 4 * products, 0.0))
     alone = 2 * products / xp.where(gaps > 0, gaps + apart, 1.0)
     pairs = xp.where(4 * products < gaps**2, alone, xp.sqrt(products))
-    condition = xp.linalg.norm(right, axis=-2) * xp.linalg.norm(left, axis=-1)
-    every = safe.reshape(*safe.shape[:-2], -1)
-    relative = (ROUNDING + noise) * xp.sqrt(xp.vecdot(every, every))
+    weights = linalg.balance(safe)
+    lengths = linalg.norm(linalg.modulus(left) * weights[..., None, :])
+    right_lengths = linalg.norm(
+        xp.swapaxes(linalg.modulus(right), -1, -2) / weights[..., None, :]
+    )
+    condition = lengths * right_lengths
+    balanced = safe * (weights[..., None, :] / weights[..., :, None])
+    size = linalg.norm(balanced.reshape((*balanced.shape[:-2], -1)))
+    relative = (ROUNDING + noise) * size
     own = xp.diagonal(moved, axis1=-2, axis2=-1)
     total = own + xp.sum(pairs, axis=-1) + relative[..., None] * condition
     sample = xp.sqrt(xp.max(products, axis=(-2, -1)))
     return xp.where(finite, xp.max(total, axis=-1) + sample, xp.nan)
+
+
+def _product(one: Parts, other: Parts) -> Parts:
+    return Parts(
+        one.real @ other.real - one.imag @ other.imag,
+        one.real @ other.imag + one.imag @ other.real,
+    )
 
 
 def state_rounding(monodromy, units) -> Float[Any, "*lanes n"]:
@@ -134,25 +106,8 @@ def state_rounding(monodromy, units) -> Float[Any, "*lanes n"]:
     """
     xp = library_of(monodromy, units)
     size = (xp.abs(monodromy) @ units[..., None])[..., 0] + units
-    away = xp.abs(xp.linalg.inv(xp.eye(units.shape[-1]) - monodromy))
+    away = xp.abs(linalg.inverse(xp.eye(units.shape[-1]) - monodromy))
     return (away @ (ROUNDING * size)[..., None])[..., 0]
-
-
-def balance(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes n"]:
-    """Return weights w for which rows and columns of w_j M_ij / w_i are as large.
-
-    **Source:** Parlett and Reinsch, *Balancing a matrix* (1969).
-    """
-    xp = library_of(matrix)
-    apart = xp.abs(matrix) * (1 - xp.eye(matrix.shape[-1]))
-    tiny = np.finfo(float).eps * xp.max(xp.abs(matrix), axis=(-2, -1))[..., None]
-    tiny = tiny + np.finfo(float).tiny  # the matrix of a motion that a stop holds is 0
-    weights = xp.ones(matrix.shape[:-1])
-    for _ in range(_SWEEPS):
-        scaled = apart * weights[..., None, :] / weights[..., :, None]
-        rows, columns = xp.sum(scaled, axis=-1), xp.sum(scaled, axis=-2)
-        weights = weights * ((rows + tiny) / (columns + tiny)) ** 0.25
-    return weights
 
 
 def verdict(largest: Float[Any, "*n"], error: Float[Any, "*n"]) -> Int[Any, "*n"]:

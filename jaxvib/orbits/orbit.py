@@ -30,7 +30,7 @@ from ..dynamics.observables import Watched
 from ..ensemble import Reason, reason
 from ..ensemble.result import Result
 from ..systems.system import System
-from .evidence import evidence_of_shot, multiplier_bar
+from .evidence import assess_shot
 from .implicit import implicit_root, with_derivative_of
 from .motion_kernels import ShotDetails
 from .motion_pictures import multipliers_chart, orbit_motion
@@ -178,13 +178,16 @@ def orbit_of_shot(
     array: `system` is then one of those that they are of.
     """
     xp = library_of(shot, details, periods, tight, evidenced)
-    evidence = evidence_of_shot(shot, details.units, evidenced)
+    found = assess_shot(shot, details.units, tight, evidenced)
+    evidence, error = found.evidence, found.multiplier_error
     seen, onsets = shot.revolution, shot.revolution.watched.onsets
     given = _Values(evidence.converged, seen.monodromy, details, seen.watched)
     values = given if xp is HOST else _differentiable(system, given, periods, tight)
-    multipliers = floquet_multipliers(values.monodromy)
+    if xp is HOST:
+        multipliers = found.multipliers.real + 1j * found.multipliers.imag
+    else:
+        multipliers = floquet_multipliers(values.monodromy)
     largest = modulus(multipliers)
-    error, nearest = multiplier_bar(values.monodromy, seen.watched, evidence, tight)
     # Without evidence nothing closer to the unit circle than this is decided.
     band = xp.where(evidenced, error, _BAND)
     contacts = xp.sum(onsets, axis=-1, dtype=np.int32)
@@ -201,7 +204,7 @@ def orbit_of_shot(
         "contacts_per_period": (contacts / periods).astype(np.float32),
         "max_contact_force": xp.max(values.details.forces, axis=-1, initial=0.0),
         "contact_duration": xp.sum(values.watched.duration, axis=-1),
-        "grazing_margin": nearest,
+        "grazing_margin": found.nearest,
         "amplitude": (values.watched.highest - values.watched.lowest) / 2,
         "lyapunov_exponent": nothing,
         "lyapunov_error": nothing,
@@ -209,7 +212,7 @@ def orbit_of_shot(
         "state_error": evidence.state_error,
         "monodromy_error": evidence.monodromy_error,
         "multiplier_error": error,
-        "determinant_defect": xp.linalg.det(seen.monodromy) / details.determinant - 1,
+        "determinant_defect": found.determinant / details.determinant - 1,
         "condition": evidence.condition,
         "newton_quotient": evidence.quotient,
         "result": evidence.result.astype(np.int32),

@@ -2,28 +2,25 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import numpy as np
 
-from .._arrays import parted, rejoined
+from .._arrays import parted
 from .._quantity import Range, check_range
 from ..dynamics.engines import MANY, engine_for
 from ..ensemble import Reason, compile_ahead, map_samples
+from ..linalg import kernel_of
 from ..systems.parameters import parameters, replace
 from ..systems.periods import refuse_autonomous
 from .aperiodic import track_stage
 from .linear_steady_state import (
-    LinearSteadyState,
-    linear_but_for_contacts,
-    linear_steady_state,
     never_settles,
     stays_apart,
     transient_periods,
 )
-from .motion_kernels import strobe_kernel
+from .motion_kernels import Beginning, beginning_kernel, strobe_kernel
 from .orbit import PeriodicOrbit
 from .sample_orbits import CLOSE, SampleOrbits, take
 from .settings import USUAL, SettlingSettings
@@ -74,10 +71,10 @@ def regimes(
     number = number or len(jax.tree.leaves(leaves)[0])
     engine, _ = transient_engine(system, settings.engine, number, settings.max_periods)
     run = functools.partial(map_samples, chunk=settings.chunk)
-    start = run(_rest_stage(static), leaves)
+    start = run(beginning_kernel(static), leaves)
     report = progress or (lambda done: None)
     parts = leaves, static
-    found = SampleOrbits(system, parts, start.state, settings, engine, report)
+    found = SampleOrbits(system, parts, start.rest, settings, engine, report)
     found.find(*_settled(run, *parts, start, settings, engine), start.period)
     return found.orbits
 
@@ -128,42 +125,24 @@ def batched(system: eqx.Module, samples: Mapping[str, Sequence[float] | np.ndarr
     return leaves, static
 
 
-class _Start(NamedTuple):
-    """Where a sample begins: its state at rest, its period, its steady state or None."""
-
-    state: np.ndarray
-    period: np.ndarray
-    end: LinearSteadyState | None
-
-
-@functools.lru_cache(maxsize=32)
-def _rest_stage(static):
-    def stage(leaves):
-        system = rejoined(leaves, static)
-        end = linear_steady_state(system) if linear_but_for_contacts(system) else None
-        return _Start(system.rest(), system.period(), end)
-
-    return stage
-
-
-def _settled(run, leaves, static, start: _Start, settings: SettlingSettings, engine):
+def _settled(run, leaves, static, start: Beginning, settings: SettlingSettings, engine):
     """Return where transients from rest lead, how closely they recur, and reason codes.
 
     They end where they recur, in the steady state where no gap closes any more, or after
     12 decay times.
     """
-    state, number = np.array(start.state), len(start.state)
+    state, number = np.array(start.rest), len(start.rest)
     least, longest = settings.transient_or(_TRANSIENT), settings.max_periods
     nearest, result = np.full((number, longest), np.inf), np.zeros(number, np.int32)
     limit = np.full(number, least)
     if start.end is not None:
-        limit = run(_limit_stage, (start.end, start.period, limit))
+        limit = run(kernel_of(_limit_stage), (start.end, start.period, limit))
     settle_stage = strobe_kernel(static, _SEGMENT, longest, engine)
     waiting = np.arange(number)
     for segment in range(1, -(-int(limit.max()) // _SEGMENT) + 1):
         if start.end is not None:
             ends = take(start.end, waiting)
-            apart, free = run(_apart_stage, (ends, state[waiting]))
+            apart, free = run(kernel_of(_apart_stage), (ends, state[waiting]))
             there = waiting[apart]
             state[there], nearest[there, 0] = ends.state[apart], 0.0
             result[waiting[free]] = Reason.UNDAMPED

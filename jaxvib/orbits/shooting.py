@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from .. import linalg
 from ..dynamics.flow import observe
 from ..dynamics.observables import Watched, start_watching
 from ..dynamics.scales import driven_sizes, field_scales
@@ -332,7 +333,7 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
         failed = seen.result != Reason.SUCCESS
         length = jnp.where(failed, jnp.inf, length)
         better = length < progress.least
-        new_step = jnp.linalg.solve(identity - seen.monodromy, residual)
+        new_step = linalg.solve_vector(identity - seen.monodromy, residual)
         travelled = jnp.max(jnp.abs(progress.damping * progress.step) / units)
         turned = jnp.max(jnp.abs(seen.monodromy - progress.monodromy)) / travelled
         notable = better & (travelled > jnp.sqrt(rtol)) & ~begins

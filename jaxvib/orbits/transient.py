@@ -4,17 +4,13 @@ from typing import Any, NamedTuple
 
 from jaxtyping import Array, Float, Int
 
-from .._arrays import is_known, library_of, loop, on_host, parted
+from .._arrays import as_array, is_known, library_of, loop, on_host, parted
 from ..dynamics.exponential import Decoupled
 from ..ensemble import Reason
+from ..linalg import kernel_of
 from ..systems.system import System
-from .linear_steady_state import (
-    linear_but_for_contacts,
-    linear_steady_state_of,
-    stays_apart,
-    transient_periods,
-)
-from .motion_kernels import Beginning, beginning, strobe_kernel, strobed
+from .linear_steady_state import stays_apart, transient_periods
+from .motion_kernels import beginning, beginning_kernel, strobe_kernel, strobed
 
 # Of the load's periods in one of a motion: three doublings.
 LONGEST_PERIOD = 8
@@ -44,13 +40,13 @@ def settle(system: System) -> tuple[Any, Any, Any]:
     leaves, static = parted(system)
     kernels, count = not isinstance(system, Decoupled), 2 * LONGEST_PERIOD
     if kernels and is_known(system):
-        begin = beginning(system)
+        begin = on_host(beginning_kernel(static)(leaves))
     else:
-        begin = Beginning(system.equation(), system.rest(), system.period())
-    end, most = None, LEAST_TRANSIENT
-    if linear_but_for_contacts(system):
-        end = linear_steady_state_of(begin.equation, begin.period)
-        most = transient_periods(end, begin.period, LEAST_TRANSIENT)
+        begin = beginning(system)
+    end, most = begin.end, LEAST_TRANSIENT
+    if end is not None:
+        least = as_array(LEAST_TRANSIENT, float)
+        most = on_host(kernel_of(transient_periods)(end, begin.period, least))
     stage = strobe_kernel(static, count, LONGEST_PERIOD, "auto")
     xp = library_of(begin)
 
@@ -63,7 +59,7 @@ def settle(system: System) -> tuple[Any, Any, Any]:
         """Return the steady state where nothing else is to come."""
         if end is None:
             return state, nearest
-        apart = stays_apart(end, state)
+        apart = on_host(kernel_of(stays_apart)(end, state))
         return xp.where(apart, end.state, state), xp.where(apart, 0.0, nearest)
 
     def go_on(last: _Settling):

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float
 
+from ... import linalg
 from .bare_beam import bare_modes
 from .characteristic import Dimensionless, Numbers
 
@@ -45,7 +46,7 @@ def ritz_problem(system: Dimensionless, modes: int, xp=jnp) -> RitzProblem:
     residual = high / frequencies[modes:] ** 2
     norms = xp.sqrt(xp.sum(residual**2, axis=1, keepdims=True))
     residual = residual / xp.where(norms > 0, norms, 1.0)
-    overlap, turn = xp.linalg.eigh(residual @ residual.T)
+    overlap, turn = linalg.symmetric_system(residual @ residual.T)
     distinct = overlap > _COINCIDENT
     scale = xp.where(distinct, 1 / xp.sqrt(xp.where(distinct, overlap, 1.0)), 0.0)
     residual = (turn * scale).T @ residual

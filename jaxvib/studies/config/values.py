@@ -8,6 +8,7 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
+from ..._geometric import geometric_values
 from .tables import Table, option
 
 MAX_SAMPLES = 1_000_000_000  # of a study: their numbers are checked before any is made
@@ -81,7 +82,7 @@ class Values(OneKey):
         if self.linspace:
             return np.linspace(*self.linspace)
         if self.logspace:
-            return np.geomspace(*self.logspace)
+            return geometric_values(*self.logspace)
         return np.asarray(self.values, float)
 
     def outermost(self) -> np.ndarray:
@@ -93,8 +94,10 @@ class Values(OneKey):
     def at(self, fractions: np.ndarray) -> np.ndarray:
         """Return the values at fractions, from 0 to 1, of the way between the bounds."""
         if self.log_bounds:
+            from ...kernels import elementwise  # brings JAX, which reading does without
+
             low, high = self.log_bounds
-            return low * (high / low) ** fractions
+            return low * elementwise.power(high / low, fractions)
         assert self.bounds is not None, "a list has no bounds"
         low, high = self.bounds
         return low + (high - low) * fractions

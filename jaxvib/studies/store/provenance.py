@@ -29,8 +29,11 @@ def versions() -> dict[str, str]:
 
 def fingerprint(device: str) -> dict[str, str]:
     """Return what the bytes of a result depend on, beside config and versions."""
+    from ...linalg import implementation  # brings JAX, which opening a study does without
+
     flags = os.environ.get("XLA_FLAGS", "")
-    return {"device": device, **instruction_set(), "xla_flags": flags}
+    table = {"device": device, **instruction_set(), "xla_flags": flags}
+    return {**table, "linear_algebra": implementation()}
 
 
 def git_state() -> dict | None:

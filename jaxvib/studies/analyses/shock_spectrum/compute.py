@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...._geometric import geometric_values
 from ....ensemble import Reason
 from ....transients import shock_spectrum
 from ....transients.ensemble import load_place
@@ -14,7 +15,7 @@ from ..stacking import stacked, systems
 
 def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     """Return the spectra of samples, for each damping ratio."""
-    frequencies = np.geomspace(options.low, options.high, options.points)
+    frequencies = geometric_values(options.low, options.high, options.points)
     place = load_place(system, options.load)
     found = []
     for each in systems(system, samples):

@@ -1,0 +1,55 @@
+"""Elementary functions of numpy's arrays, with the same bits on every processor.
+
+numpy's own choose among implementations by the processor's instructions, and the last bit
+of some results with them.
+"""
+
+import types
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+
+from .library import library_kernel
+
+
+def _of_arrays(function: types.FunctionType, name: str) -> Callable:
+    kernel = library_kernel(function)
+
+    def of_arrays(*values):
+        arrays = np.broadcast_arrays(*(np.asarray(value, float) for value in values))
+        if not arrays[0].size:
+            return np.zeros(arrays[0].shape)
+        found = kernel.map(*(array.reshape(-1) for array in arrays))
+        return found.reshape(arrays[0].shape)
+
+    of_arrays.__name__ = name
+    of_arrays.__doc__ = f"Return `numpy.{name}` of arrays that are broadcast, as float64."
+    return of_arrays
+
+
+def _exp(x):
+    return jnp.exp(x)
+
+
+def _log(x):
+    return jnp.log(x)
+
+
+def _sin(x):
+    return jnp.sin(x)
+
+
+def _cos(x):
+    return jnp.cos(x)
+
+
+def _power(x, exponent):
+    return jnp.power(x, exponent)
+
+
+exp = _of_arrays(_exp, "exp")
+log = _of_arrays(_log, "log")
+sin = _of_arrays(_sin, "sin")
+cos = _of_arrays(_cos, "cos")
+power = _of_arrays(_power, "power")

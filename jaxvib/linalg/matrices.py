@@ -1,0 +1,323 @@
+"""Linear systems, eigenvalues and singular values of matrices or of stacks of them.
+
+Matrices of up to 16 rows go through kernels: their results have the same bits on every
+processor, whatever library of linear algebra it has. Larger ones are left to LAPACK.
+numpy's arrays give numpy's; others work under `jit` and `vmap`. Matrices that are singular
+or not finite give NaN or infinity, and raise nothing.
+"""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy  # which loads .linalg when it is asked for
+from jaxtyping import Complex, Float
+
+from .._arrays import HOST, library_of
+from ..kernels.tangents import printing
+from .eigen import Eigensystem, Parts
+from .eigen import eigensystem as _eigensystem
+from .eigen import eigenvalues as _eigenvalues
+from .jacobi import Singular
+from .jacobi import singular_system as _singular_system
+from .jacobi import singular_values as _singular_values
+from .jacobi import symmetric_system as _symmetric_system
+from .lapack import by_lapack
+from .order import order_of
+from .small import is_small, of_many
+
+
+def solve(matrix: Float[Any, "*lanes n n"], right: Float[Any, "*lanes n k"]):
+    """Return X of A X = B; derivatives of any order, forward and reverse."""
+    if not is_small(matrix):
+        return _large(np.linalg.solve, jnp.linalg.solve, matrix, right)
+    if library_of(matrix, right) is HOST or printing():
+        return of_many(_solved, (2, 2), matrix, right)
+    frozen = jax.lax.stop_gradient(matrix)
+
+    def forward(_, b):
+        return of_many(_solved, (2, 2), frozen, b)
+
+    def backward(_, b):
+        return of_many(_solved, (2, 2), jnp.swapaxes(frozen, -1, -2), b)
+
+    return jax.lax.custom_linear_solve(lambda x: matrix @ x, right, forward, backward)
+
+
+def solve_vector(matrix: Float[Any, "*lanes n n"], right: Float[Any, "*lanes n"]):
+    """Return x of A x = b."""
+    return solve(matrix, right[..., None])[..., 0]
+
+
+def inverse(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes n n"]:
+    """Return the inverses of matrices."""
+    xp = library_of(matrix)
+    return solve(matrix, xp.broadcast_to(xp.eye(matrix.shape[-1]), matrix.shape))
+
+
+def determinant(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes"]:
+    """Return the determinants of matrices."""
+    if is_small(matrix):
+        return of_many(_determinant, (2,), matrix)
+    return _large(np.linalg.det, jnp.linalg.det, matrix)
+
+
+def cholesky(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes n n"]:
+    """Return lower triangles L of A = L L^T, NaN where A is not positive definite."""
+    if is_small(matrix) and library_of(matrix) is HOST:
+        return of_many(_cholesky, (2,), matrix)
+    return _large(np.linalg.cholesky, jnp.linalg.cholesky, matrix)
+
+
+def solve_triangular(triangle: Float[Any, "n n"], right: Float[Any, "n k"], lower=True):
+    """Return X of L X = B with a triangle L, the lower one or the upper one."""
+    if library_of(triangle, right) is not HOST:
+        return jax.scipy.linalg.solve_triangular(triangle, right, lower=lower)
+    if is_small(triangle, right):
+        return of_many(_lower_solved if lower else _upper_solved, (2, 2), triangle, right)
+    return scipy.linalg.solve_triangular(triangle, right, lower=lower, check_finite=False)
+
+
+def _solved(matrix, right):
+    return jnp.linalg.solve(matrix, right)
+
+
+def _determinant(matrix):
+    return jnp.linalg.det(matrix)
+
+
+def _cholesky(matrix):
+    return jnp.linalg.cholesky(matrix)
+
+
+def _lower_solved(triangle, right):
+    return jax.scipy.linalg.solve_triangular(triangle, right, lower=True)
+
+
+def _upper_solved(triangle, right):
+    return jax.scipy.linalg.solve_triangular(triangle, right, lower=False)
+
+
+def product(one: Float[Any, "m n"], other: Float[Any, "n k"]) -> Float[Any, "m k"]:
+    """Return the product of two matrices."""
+    if library_of(one, other) is HOST and is_small(one, other):
+        rows, columns = one[..., :, None, :], np.swapaxes(other, -1, -2)[..., None, :, :]
+        return np.sum(rows * columns, axis=-1)
+    return one @ other
+
+
+def singular_values(matrix: Float[Any, "*lanes m n"]) -> Float[Any, "*lanes k"]:
+    """Return the singular values of matrices, largest first."""
+    if is_small(matrix):
+        return of_many(_singular_values, (2,), matrix)
+    return _large(_values_by_lapack, _values_by_xla, matrix)
+
+
+def singular_system(matrix: Float[Any, "*lanes m n"]) -> Singular:
+    """Return U, s, V of A = U diag(s) V^T, the largest of s first.
+
+    What is traced is left to XLA, whose result has derivatives.
+    """
+    if is_small(matrix) and (library_of(matrix) is HOST or printing()):
+        return of_many(_singular_system, (2,), matrix)
+    left, values, right = _large(_system_by_lapack, _system_by_xla, matrix)
+    xp = library_of(matrix)
+    return Singular(left, values, xp.swapaxes(right, -1, -2))
+
+
+def condition(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes"]:
+    """Return the largest singular value over the smallest, infinite where that is 0."""
+    values = singular_values(matrix)
+    xp = library_of(values)
+    smallest = values[..., -1]
+    ratio = values[..., 0] / xp.where(smallest > 0, smallest, 1.0)
+    ratio = xp.where(xp.isnan(smallest), xp.nan, ratio)
+    return xp.where(smallest == 0, xp.inf, ratio)
+
+
+def spectral_norm(matrix: Float[Any, "*lanes m n"]) -> Float[Any, "*lanes"]:
+    """Return the largest singular value."""
+    return singular_values(matrix)[..., 0]
+
+
+def symmetric_system(
+    matrix: Float[Any, "*lanes n n"],
+) -> tuple[Float[Any, "*lanes n"], Float[Any, "*lanes n n"]]:
+    """Return the eigenvalues of symmetric matrices, ascending, and unit eigenvectors.
+
+    The lower triangles are read. What is traced is left to XLA, whose result has
+    derivatives.
+    """
+    if is_small(matrix) and (library_of(matrix) is HOST or printing()):
+        return of_many(_symmetric_system, (2,), matrix)
+    return _large(np.linalg.eigh, jnp.linalg.eigh, matrix)
+
+
+def eigensystem(matrix: Float[Any, "*lanes n n"]) -> Eigensystem:
+    """Return the eigenvalues and the eigenvectors of both sides, see `Eigensystem`.
+
+    The largest modulus comes first, in the order of `order_of`.
+    """
+    if is_small(matrix):
+        return of_many(_eigensystem, (2,), matrix)
+    if library_of(matrix) is not HOST:
+        return _ordered(*jnp.linalg.eig(matrix), jnp.linalg.inv)
+    return _ordered(
+        *by_lapack(_complex_eig, matrix), functools.partial(by_lapack, np.linalg.inv)
+    )
+
+
+def eigenvalues(
+    matrix: Float[Any, "*lanes n n"], first: str = "largest"
+) -> Complex[Any, "*lanes n"]:
+    """Return the eigenvalues of matrices in the order of `order_of`.
+
+    First derivatives only: a second one is a `TypeError`.
+    """
+    if library_of(matrix) is HOST:
+        values = _values_of(matrix)
+    else:
+        values = _differentiable_values(matrix)
+    if first == "largest":
+        return values
+    order = order_of(values.real, values.imag, first)
+    return library_of(values).take_along_axis(values, order, axis=-1)
+
+
+def eigenvectors(
+    matrix: Float[np.ndarray, "n n"], first: str = "largest"
+) -> tuple[Complex[np.ndarray, " n"], Complex[np.ndarray, "n n"]]:
+    """Return the eigenvalues of one matrix in the order of `order_of`, and eigenvectors.
+
+    Those of small matrices have length 1, as LAPACK's.
+    """
+    if is_small(matrix):
+        found = eigensystem(matrix)
+        values, vectors = _complex(found.values), _complex(found.right)
+    else:
+        values, vectors = by_lapack(_complex_eig, matrix)
+    order = order_of(values.real, values.imag, first)
+    return values[order], vectors[:, order]
+
+
+def eigenvector_near(matrix: Float[np.ndarray, "n n"], target) -> Complex[np.ndarray, " n"]:
+    """Return the eigenvector of the eigenvalue that is nearest to a number."""
+    values, vectors = eigenvectors(matrix)
+    return vectors[:, np.argmin(np.abs(values - target))]
+
+
+def eigenvalue_parts(matrix: Float[Any, "*lanes n n"]) -> Parts:
+    """Return the real and imaginary parts of eigenvalues, without derivatives."""
+    if is_small(matrix):
+        return of_many(_eigenvalues, (2,), matrix)
+    values = _large(_complex_eigvals, jnp.linalg.eigvals, matrix)
+    order = order_of(values.real, values.imag)
+    values = library_of(values).take_along_axis(values, order, axis=-1)
+    return Parts(values.real, values.imag)
+
+
+def _values_of(matrix):
+    return _complex(eigenvalue_parts(matrix))
+
+
+@jax.custom_jvp
+def _differentiable_values(matrix):
+    return _values_of(matrix)
+
+
+@_differentiable_values.defjvp
+def _values_rule(primals, tangents):
+    (matrix,), (change,) = primals, tangents
+    values, right, left = map(_complex, _first_derivatives_only(matrix))
+    moved = left @ (change.astype(right.dtype) @ right)
+    return values, jnp.diagonal(moved, axis1=-2, axis2=-1)
+
+
+@jax.custom_jvp
+def _first_derivatives_only(matrix):
+    return eigensystem(matrix)
+
+
+@_first_derivatives_only.defjvp
+def _no_rule(primals, tangents):
+    raise TypeError(
+        "second derivatives of eigenvalues: take differences of first ones, which "
+        "jax.jacfwd, jax.jacrev and jax.grad give"
+    )
+
+
+def least_squares(matrix: Float[Any, "m n"], right: Float[Any, " m"], smallest: float):
+    """Return the shortest x that makes |A x - b| least.
+
+    Singular values below `smallest` of the largest count as 0.
+    """
+    left, values, basis = singular_system(matrix)
+    counts = values > smallest * values[0]
+    shares = np.where(counts, dot(left.T, right) / np.where(counts, values, 1.0), 0.0)
+    return dot(basis, shares)
+
+
+def norm(vector: Float[Any, "*lanes n"]) -> Float[Any, "*lanes"]:
+    """Return the lengths of vectors along the last axis."""
+    return library_of(vector).sqrt(dot(vector, vector))
+
+
+def dot(one: Float[Any, "*one n"], other: Float[Any, "*other n"]):
+    """Return the products of vectors along the last axis, summed in one order.
+
+    Other axes are broadcast: that of a matrix and a vector is their product.
+    """
+    return library_of(one, other).sum(one * other, axis=-1)
+
+
+def modulus(parts: Parts) -> Float[Any, "*n"]:
+    """Return the moduli of complex numbers."""
+    xp = library_of(parts.real)
+    return xp.sqrt(parts.real * parts.real + parts.imag * parts.imag)
+
+
+def _complex(parts: Parts):
+    if library_of(parts.real) is HOST:
+        return parts.real + 1j * parts.imag
+    return jax.lax.complex(parts.real, parts.imag)
+
+
+def _ordered(values, right, inverted) -> Eigensystem:
+    xp = library_of(values)
+    order = order_of(values.real, values.imag)
+    values = xp.take_along_axis(values, order, axis=-1)
+    right = xp.take_along_axis(right, order[..., None, :], axis=-1)
+    parts = (Parts(part.real, part.imag) for part in (values, right, inverted(right)))
+    return Eigensystem(*parts)
+
+
+def _large(by_numpy, by_jax, *matrices):
+    if library_of(*matrices) is HOST:
+        return by_lapack(by_numpy, *matrices)
+    return by_jax(*matrices)
+
+
+def _complex_eigvals(matrix):
+    return np.linalg.eigvals(matrix).astype(complex)
+
+
+def _complex_eig(matrix):
+    return tuple(part.astype(complex) for part in np.linalg.eig(matrix))
+
+
+def _values_by_lapack(matrix):
+    return np.linalg.svd(matrix, compute_uv=False)
+
+
+def _values_by_xla(matrix):
+    return jnp.linalg.svd(matrix, compute_uv=False)
+
+
+def _system_by_lapack(matrix):
+    return tuple(np.linalg.svd(matrix, full_matrices=False))
+
+
+def _system_by_xla(matrix):
+    return tuple(jnp.linalg.svd(matrix, full_matrices=False))

@@ -1,0 +1,49 @@
+"""The order of eigenvalues: one rule, which rounding does not change."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from .._arrays import library_of
+
+# Numbers that differ by less, relative to themselves or to the largest of all, are equal:
+# more than what rounding makes of them, less than what anybody tells apart.
+_ALIKE, _SMALL = 1e-9, 1e-14
+
+
+def order_of(
+    real: Float[Any, "*lanes n"], imag: Float[Any, "*lanes n"], first: str = "largest"
+) -> Int[Any, "*lanes n"]:
+    r"""Return the places of complex numbers in their order.
+
+    `first`: "largest" or "smallest" modulus, or largest "real part". Of equal moduli the
+    largest real part comes first, of equal real parts the largest modulus, and of numbers
+    equal in both the largest imaginary part: of a conjugate pair the one above the real
+    axis. Two keys are equal if they differ by $10^{-9}$ of themselves plus $10^{-14}$ of
+    the largest modulus, or if others between them lie so close together: so rounding
+    changes the order only where a difference is as large as that.
+    """
+    xp = library_of(real, imag)
+    modulus = xp.sqrt(real * real + imag * imag)
+    keys = {
+        "largest": (modulus, real, imag),
+        "smallest": (-modulus, real, imag),
+        "real part": (real, modulus, imag),
+    }[first]
+    smallest = _SMALL * xp.max(modulus, axis=-1)[..., None]
+    group = xp.zeros(np.shape(real), np.int32)
+    order = xp.zeros(np.shape(real), int) + np.arange(np.shape(real)[-1])
+    for key in keys:
+        key = xp.take_along_axis(key, order, axis=-1)
+        moved = xp.lexsort((-key, group), axis=-1)
+        order, group, key = (
+            xp.take_along_axis(array, moved, axis=-1) for array in (order, group, key)
+        )
+        below = key[..., :-1] - key[..., 1:]
+        apart = below > _ALIKE * xp.abs(key[..., :-1]) + smallest
+        apart = apart | (group[..., 1:] != group[..., :-1])
+        begins = xp.zeros((*np.shape(real)[:-1], 1), np.int32)
+        numbers = xp.cumsum(apart, axis=-1, dtype=np.int32)
+        group = xp.concatenate([begins, numbers], axis=-1)
+    return order

@@ -1,0 +1,73 @@
+"""Functions of many small matrices: by a kernel that takes one of them."""
+
+import functools
+import types
+
+import jax
+import numpy as np
+import threadpoolctl
+
+from .._arrays import HOST, library_of
+from ..kernels import Kernel
+from ..kernels.library import library_kernel
+
+# A kernel writes down each number of a matrix: of 16 rows an eigensystem is 0.1 million
+# instructions, which take LLVM four seconds, once.
+MOST_ROWS = 16
+
+
+def is_small(*matrices) -> bool:
+    """Return whether kernels take matrices of these shapes: they have numbers, not many."""
+    sizes = [size for matrix in matrices for size in np.shape(matrix)[-2:]]
+    return min(sizes) > 0 and max(sizes) <= MOST_ROWS
+
+
+def of_many(lane: types.FunctionType, ranks: tuple[int, ...], *arrays):
+    """Return a function of one lane for arrays with any leading axes, by its kernel.
+
+    `ranks`: how many axes each array has in one lane; leading axes are broadcast. numpy's
+    arrays give numpy's.
+    """
+    xp = library_of(*arrays)
+    lanes = np.broadcast_shapes(
+        *(np.shape(a)[: np.ndim(a) - rank] for a, rank in zip(arrays, ranks, strict=True))
+    )
+    if xp is not HOST and not lanes:
+        return kernel_of(lane)(*arrays)
+    number = int(np.prod(lanes))
+
+    def flat(array, rank):
+        shape = np.shape(array)[np.ndim(array) - rank :]
+        whole = xp.broadcast_to(xp.asarray(array, float), (*lanes, *shape))
+        return xp.reshape(whole, (number, *shape))
+
+    flats = [flat(array, rank) for array, rank in zip(arrays, ranks, strict=True)]
+    if number == 0:
+        one = kernel_of(lane).shapes(*(np.zeros(f.shape[1:]) for f in flats))
+        found = jax.tree.map(lambda shape: xp.zeros((0, *shape.shape)), one)
+    elif xp is HOST:
+        found = kernel_of(lane).map(*flats)
+    else:
+        found = jax.vmap(kernel_of(lane))(*flats)
+    return jax.tree.map(lambda part: part.reshape((*lanes, *part.shape[1:])), found)
+
+
+@functools.cache
+def kernel_of(lane: types.FunctionType) -> Kernel:
+    """Return the kernel of a function of one matrix."""
+    return library_kernel(lane)
+
+
+@functools.cache
+def implementation() -> str:
+    """Return what does linear algebra: kernels, and numpy's BLAS for larger matrices.
+
+    That of scipy, which XLA calls, is of the same make and chooses by the same processor;
+    whether it is loaded by now depends on what was computed before.
+    """
+    every = [one for one in threadpoolctl.threadpool_info() if one["user_api"] == "blas"]
+    found = [one for one in every if "numpy" in one["filepath"]] or every
+    keys = ("internal_api", "version", "architecture")
+    names = {" ".join(str(one[key]) for key in keys if one.get(key)) for one in found}
+    larger = ", ".join(sorted(names)) or "another library"
+    return f"kernels up to {MOST_ROWS} rows, {larger} beyond"
