@@ -433,6 +433,7 @@ TABLE: dict[str, Callable] = {
     "empty2": _unset,
     "copy": _unchanged,
     "copy_p": _unchanged,
+    "device_put": _unchanged,
     "stop_gradient": _unchanged,
     "optimization_barrier": _unchanged,
     "nonbatchable": _unchanged,  # equinox's

@@ -1,11 +1,14 @@
 """Modes of assembled systems, and what is said of the lowest."""
 
+import functools
 from collections.abc import Callable
 
 import jax
 import numpy as np
 
+from ...._arrays import parted, rejoined
 from ....ensemble import map_samples
+from ....kernels.library import library_kernel
 from ....modes.mode_table import mode_table, undamped
 from ...store.fields import Variable, variables
 from ..stacking import each_system, stacked
@@ -15,8 +18,8 @@ _LISTED = 4  # modes, in the terminal
 
 def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     """Return the modes of samples, each field along the axis `sample`."""
-    batch = each_system(system, samples)
-    found = map_samples(_undamped, batch, progress=progress)
+    leaves, static = parted(each_system(system, samples))
+    found = map_samples(_undamped(static), leaves, progress=progress)
     count, part = len(found.modes.frequencies), system.linear_part()
     tables = [
         mode_table(part, jax.tree.map(lambda leaf, i=i: leaf[i], found))
@@ -25,8 +28,12 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     return variables(stacked(tables), ("sample",))
 
 
-def _undamped(system):
-    return undamped(system.linear_part())
+@functools.lru_cache(maxsize=32)
+def _undamped(static):
+    def stage(leaves):
+        return undamped(rejoined(leaves, static).linear_part())
+
+    return library_kernel(stage, static)
 
 
 def summary(read: Callable, study) -> list[str]:

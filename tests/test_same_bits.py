@@ -1,0 +1,31 @@
+"""Checked against: the hashes in `experiments/house/hashes.json`, of other machines."""
+
+import json
+
+import numpy as np
+import pytest
+
+from experiments.house.same_bits import TABLE, WAYS, hashes, run
+
+HASHES = json.loads(TABLE.read_text())
+
+
+def test_a_hash_tells_every_bit_but_those_of_nan():
+    signed = np.array([np.nan, 1.0])
+    signed[0] = -signed[0]
+    found = hashes({"x": np.array([np.nan, 1.0]), "n": np.arange(2)})
+    assert found == hashes({"n": np.arange(2), "x": signed})
+    assert found["hash"] != hashes({"x": signed, "n": np.arange(3)})["hash"]
+    moved = hashes({"x": np.nextafter(signed, 2.0), "n": np.arange(2)})
+    assert moved["arrays"]["n"] == found["arrays"]["n"]
+    assert moved["arrays"]["x"] != found["arrays"]["x"]
+    assert hashes({"x": np.zeros(2)}) != hashes({"x": -np.zeros(2)})
+
+
+@pytest.mark.slow  # ten studies in a process of their own
+@pytest.mark.parametrize("way", WAYS)
+def test_ten_studies_have_the_same_bits_on_every_machine(way):
+    found = run(way, list(HASHES))
+    if "left out" in found:
+        pytest.skip(found["left out"])
+    assert {name: one["hash"] for name, one in found.items()} == HASHES
