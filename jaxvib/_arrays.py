@@ -35,6 +35,20 @@ def is_known(*values) -> bool:
     return not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
 
 
+def is_differentiated(*values) -> bool:
+    """Return whether JAX takes a derivative by an array among the leaves just now."""
+    return any(map(_has_tangent, jax.tree.leaves(values)))
+
+
+def _has_tangent(leaf) -> bool:
+    if not isinstance(leaf, jax.core.Tracer):
+        return False
+    # `jvp` and `linearize` have a tracer each, one of which has no public name.
+    if type(leaf).__name__ in ("JVPTracer", "LinearizeTracer"):
+        return True
+    return _has_tangent(getattr(leaf, "val", None))  # under vmap
+
+
 def on_host(tree):
     """Return a pytree with numpy's arrays instead of those of JAX's that are known."""
 

@@ -33,7 +33,9 @@ def with_rule(function: Callable, rule: Callable) -> Callable:
         if printing() or is_known(arguments):
             return kept(*arguments)
         leaves, tree = jax.tree.flatten(arguments)
-        shapes = jax.eval_shape(function, *arguments)
+        closed, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
+        if not is_known(closed.consts):  # what it encloses is no argument of an operation
+            return kept(*arguments)
 
         def of_leaves(*leaves):
             return jax.tree.leaves(function(*jax.tree.unflatten(tree, leaves)))

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
+from .._arrays import is_differentiated
 from .._machine import usable_cores
 from .assembler import NotPrintedError
 from .cpu import MANY, Native, host_width
@@ -27,6 +28,7 @@ PRINTED = "/jaxvib/kernels/print_duration"  # as JAX names its own
 # sensitivities. Of 20 states XLA is the sooner, as arrays are single operations to it.
 _LONGEST = 400_000
 _ENCLOSES = "it encloses numbers that are traced"
+_DERIVED = "it encloses numbers by which a derivative is taken"
 _LOG = logging.getLogger(__name__)
 
 
@@ -135,11 +137,10 @@ class Kernel:
         traced = self._kept.get(arguments)
         if traced is None:
             traced = _traced(flat, shapes)
-            if traced.reason == _ENCLOSES:  # not by the library itself
+            if traced.reason == _DERIVED:  # not by the library itself
                 raise ValueError(
                     "a law or a field takes a traced value from around it, under a "
-                    "derivative, jit or vmap; allowed: such a value among its own numbers "
-                    "or parameters"
+                    "derivative; allowed: such a value among its own numbers or parameters"
                 )
             self._kept.put(arguments, traced)
         return traced
@@ -206,7 +207,8 @@ def _printed(flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]) -> Traced:
     if not closed.jaxpr.outvars:
         return Traced(None, results, "it returns no arrays")
     if any(isinstance(number, jax.core.Tracer) for number in closed.consts):
-        return Traced(None, results, _ENCLOSES)
+        derived = is_differentiated(closed.consts)
+        return Traced(None, results, _DERIVED if derived else _ENCLOSES)
     length = estimated_length(closed)
     if length > _LONGEST:  # told before minutes are spent on writing it down
         return Traced(None, results, f"it would be some {length} instructions long")

@@ -87,8 +87,8 @@ def autonomous_system(
     or trees of them such as a network, see `forced_system`.
 
     **Raises:** `ValueError` for a parameter that is not real or not finite, a name with a
-    dot, or a field whose value has another shape or that takes a traced value from around
-    it.
+    dot, or a field whose value has another shape, or that takes a value from around
+    it by which a derivative is taken.
 
     >>> oscillator = jv.autonomous_system(
     ...     lambda x, p: [x[1], p["mu"] * (1 - x[0] ** 2) * x[1] - x[0]],

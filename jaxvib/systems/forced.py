@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
-from .._arrays import is_known, parted, rejoined
+from .._arrays import is_differentiated, is_known, parted, rejoined
 from .._quantity import Range, check_range
 from .equation import Equation
 from .parameters import as_given, named_values
@@ -106,7 +106,7 @@ def forced_system(
 
     **Raises:** `ValueError` for a parameter that is not real or not finite, a name with a
     dot, a period that is not positive, or a field whose value has another shape or that
-    takes a traced value from around it.
+    takes a value from around it by which a derivative is taken.
 
     >>> duffing = jv.forced_system(
     ...     lambda t, x, p: [x[1], jnp.cos(p["w"] * t) - x[0] - x[0] ** 3 - 0.1 * x[1]],
@@ -136,7 +136,7 @@ def forced_system(
 
 
 def check_field(system: System, dimension: int) -> None:
-    """Raise `ValueError` for a field of another number of rates, or of traced values."""
+    """Raise `ValueError` for a wrong shape of rates, or derivatives by no parameter."""
     numbers, static = parted(system)
 
     def rates(numbers, time, state):
@@ -146,9 +146,9 @@ def check_field(system: System, dimension: int) -> None:
     closed, shape = jax.make_jaxpr(rates, return_shape=True)(*given)
     if shape.shape != (dimension,):
         raise ValueError(f"field has shape {shape.shape}; allowed: ({dimension},)")
-    if not is_known(closed.consts):
+    if is_differentiated(closed.consts):
         raise ValueError(
-            "field takes a traced value from around it, under a derivative, jit or vmap; "
+            "field takes a traced value from around it, under a derivative; "
             "allowed: such a value among its parameters: field(..., p) with p['w'] and "
             "parameters={'w': w}, a number, an array or a tree of them"
         )
