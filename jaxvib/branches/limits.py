@@ -6,7 +6,7 @@ import numpy as np
 
 from .._quantity import check_range
 from ..systems.autonomous import is_autonomous
-from ..systems.parameters import Parameter, parameters, replace, unknown_key
+from ..systems.parameters import Parameter, parameter_at, replace
 from ..systems.periods import check_period
 from .settings import ContinuationSettings
 from .tracer import Limits
@@ -50,10 +50,7 @@ def extent_of(system, path: str, bounds, values, settings: ContinuationSettings)
 
 def known_parameter(system, path: str) -> Parameter:
     """Return what is declared of a parameter; raise `ValueError` for an unknown one."""
-    known = parameters(system)
-    if path not in known:
-        raise ValueError(unknown_key("parameter", path, known))
-    return known[path]
+    return parameter_at(system, path)
 
 
 def check_periods_along(system, path: str, bounds) -> None:

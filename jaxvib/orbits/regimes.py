@@ -12,7 +12,7 @@ from .._quantity import Range, check_range
 from ..dynamics.engines import MANY, engine_for
 from ..ensemble import Reason, compile_ahead, map_samples
 from ..linalg import kernel_of
-from ..systems.parameters import parameters, replace
+from ..systems.parameters import parameter_at, replace
 from ..systems.periods import refuse_autonomous
 from .aperiodic import track_stage
 from .linear_steady_state import (
@@ -113,9 +113,9 @@ def batched(system: eqx.Module, samples: Mapping[str, Sequence[float] | np.ndarr
     ):
         raise ValueError(f"samples have shapes {lengths}; allowed: one shape (samples,)")
     replace(system, {path: value[0] for path, value in values.items()})  # names
-    declared = parameters(system)
     for path, value in values.items():
-        check_range(path, value, declared[path].unit, declared[path].allowed)
+        declared = parameter_at(system, path)
+        check_range(path, value, declared.unit, declared.allowed)
     _, static = parted(system)
 
     def place(values):

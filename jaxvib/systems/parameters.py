@@ -45,10 +45,20 @@ def parameters(system: object) -> dict[str, Parameter]:
     return {".".join(keys): entry for keys, (_, entry) in _walk(system).items()}
 
 
+def parameter_at(system: object, path: str) -> Parameter:
+    """Return the parameter, or entry of an array of them such as `gains.1`, at a path.
+
+    **Raises:** `ValueError` for an unknown path.
+    """
+    known = parameters(system)
+    whole, position = whole_path(path, known)
+    found = known[whole]
+    return dataclasses.replace(found, value=found.value[position]) if position else found
+
+
 def unit_at(system: object, path: str) -> str:
     """Return the unit of the parameter, or entry of one, at a path."""
-    known = parameters(system)
-    return known[whole_path(path, known)[0]].unit
+    return parameter_at(system, path).unit
 
 
 def replace(system: System, values: Mapping[str, object]) -> System:

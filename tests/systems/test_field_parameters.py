@@ -189,3 +189,18 @@ def test_second_derivatives_of_orbits_are_refused_before_anything_is_compiled(se
     finally:
         jax.monitoring.unregister_event_duration_listener(listen)
     assert not printed
+
+
+def test_regimes_and_branches_take_entries_of_arrays():
+    system = pushed(MATRIX)
+    found = jv.orbits.regimes(system, {"push.1": [-1.0, 2.0]})
+    whirl = np.linalg.inv(1j * np.eye(2) - MATRIX)
+    expected = [(whirl @ [0.5, push]).real for push in (-1.0, 2.0)]
+    np.testing.assert_allclose(found.state, expected, rtol=1e-7)
+    system = jv.replace(system, {"push.1": 0.5})
+    orbit = jv.periodic_orbit(system)
+    branch = jv.continue_orbit(system, orbit, "push.1", (0.4, 0.6), method="natural")
+    expected = [(whirl @ [0.5, push]).real for push in np.asarray(branch.parameter)]
+    np.testing.assert_allclose(branch.states, expected, rtol=1e-7)
+    with pytest.raises(ValueError, match=r"unknown parameter 'push\.2'"):
+        jv.orbits.regimes(system, {"push.2": [1.0]})
