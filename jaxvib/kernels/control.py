@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 
+import jax
 import numpy as np
 
 from .assembler import Value
@@ -144,6 +145,14 @@ def branch(printer, equation, inputs):
     return results
 
 
+def expanded(printer, equation, inputs):
+    """Write down what an operation is made of that JAX expands late, from 0.12 on."""
+    variables = equation.invars
+    shapes = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in variables]
+    closed = jax.make_jaxpr(equation.params["_prim"].expand)(*shapes)
+    return printer.closed(closed, inputs)
+
+
 def of_this_platform(printer, equation, inputs):
     """Return which of a function's forms is that of a CPU."""
     for number, platforms in enumerate(equation.params["platforms"]):
@@ -256,6 +265,7 @@ TABLE = {
     "scan": scan,
     "cond": branch,
     "platform_index": of_this_platform,
+    "call_hi_primitive": expanded,
     **dict.fromkeys(
         (
             "jit",
