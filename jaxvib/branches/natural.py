@@ -67,7 +67,7 @@ class Follower:
                 target = bound
             here = self._linearised(value, state)
             change = -here.residual - here.column * (target - value)
-            state = state + linalg.solve_vector(here.matrix, change)
+            state = state + jnp.asarray(linalg.solve_vector(here.matrix, change))
             value = target
             there = at(self.system, self.path, value)
             tight = self.rtol * self.factor
@@ -91,7 +91,7 @@ class Follower:
 
     def _slope(self, point):
         here = self._linearised(point.value, point.orbit.state)
-        return -linalg.solve_vector(here.matrix, here.column)
+        return -jnp.asarray(linalg.solve_vector(here.matrix, here.column))
 
 
 def _miss(system, guess, found) -> float:

@@ -66,9 +66,8 @@ def kernels(cache):
 
 def test_the_second_process_takes_the_main_programs_from_the_cache(cache, whole):
     stored, code = of_xla(cache), kernels(cache)
-    assert stored
-    assert len(code) >= 4  # transients, orbits, what is aperiodic, traces
-    assert min(code.values()) > 50_000
+    # Transients, orbits, aperiodic motions, traces; programs of linear algebra are small.
+    assert sum(size > 50_000 for size in code.values()) >= 4
     again = Path(f"{whole}-again")
     done = shell(cache, "run", "quick", *SMALL, "--out", str(again), JAX_LOG_COMPILES="1")
     assert done.returncode == 0, done.stderr
