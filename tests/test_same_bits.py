@@ -1,4 +1,4 @@
-"""Checked against: the hashes in `experiments/house/hashes.json`, of other machines."""
+"""Checked against: the hashes in `experiments/house/hashes.json`, of an earlier run."""
 
 import json
 

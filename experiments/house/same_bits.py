@@ -26,7 +26,6 @@ import numpy as np
 from .compare_checkouts import ROOT
 
 TABLE = Path(__file__).with_name("hashes.json")
-_NUMPY = "AVX2 FMA3 AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL"
 WAYS: dict[str, dict[str, str]] = {
     "plain": {},
     **{f"blas-{core}": {"OPENBLAS_CORETYPE": core}

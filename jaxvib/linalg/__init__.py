@@ -1,21 +1,15 @@
-"""Linear algebra of small matrices, with the same bits on every processor."""
+"""Linear algebra whose bits depend on no BLAS, as far as matrices are small."""
 
 from .eigen import Eigensystem as Eigensystem
-from .eigen import Parts as Parts
 from .matrices import cholesky as cholesky
 from .matrices import condition as condition
 from .matrices import determinant as determinant
-from .matrices import dot as dot
 from .matrices import eigensystem as eigensystem
-from .matrices import eigenvalue_parts as eigenvalue_parts
 from .matrices import eigenvalues as eigenvalues
 from .matrices import eigenvector_near as eigenvector_near
 from .matrices import eigenvectors as eigenvectors
 from .matrices import inverse as inverse
 from .matrices import least_squares as least_squares
-from .matrices import modulus as modulus
-from .matrices import norm as norm
-from .matrices import product as product
 from .matrices import singular_system as singular_system
 from .matrices import singular_values as singular_values
 from .matrices import solve as solve
@@ -24,6 +18,12 @@ from .matrices import solve_vector as solve_vector
 from .matrices import spectral_norm as spectral_norm
 from .matrices import symmetric_system as symmetric_system
 from .order import order_of as order_of
+from .products import Parts as Parts
+from .products import complex_product as complex_product
+from .products import dot as dot
+from .products import modulus as modulus
+from .products import norm as norm
+from .products import product as product
 from .schur import balance as balance
 from .small import MOST_ROWS as MOST_ROWS
 from .small import implementation as implementation

@@ -12,16 +12,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .order import order_of
+from .products import Parts, complex_product
 from .schur import balance, power_of_two, schur_form
 
 _ROUNDING = float(np.finfo(float).eps)
-
-
-class Parts(NamedTuple):
-    """Complex numbers by their real and imaginary parts."""
-
-    real: Float[Array, "*n"]
-    imag: Float[Array, "*n"]
 
 
 class Eigensystem(NamedTuple):
@@ -53,8 +47,8 @@ def eigensystem(matrix: Float[Array, "n n"]) -> Eigensystem:
     values, rotations = _block_values(form.triangle)
     triangle, basis = _complex_form(form.triangle, form.basis, rotations)
     right, left = _triangle_vectors(triangle, values)
-    right = _product(basis, right)
-    left = _product(left, Parts(basis.real.T, -basis.imag.T))
+    right = complex_product(basis, right)
+    left = complex_product(left, Parts(basis.real.T, -basis.imag.T))
     right = Parts(*(part * weights[:, None] for part in right))
     left = Parts(*(part / weights[None] for part in left))
     length = _lengths(right)
@@ -186,7 +180,7 @@ def _triangle_vectors(triangle: Parts, values: Parts):
     right = Parts(one[-1:], jnp.zeros((1, size)))
     for i in reversed(range(size - 1)):
         row = Parts(*(part[i : i + 1, i + 1 :] for part in triangle))
-        row = _product(row, right)
+        row = complex_product(row, right)
         row = _multiplied(row, Parts(*(part[i : i + 1] for part in inverse)))
         right = Parts(
             jnp.concatenate([row.real + one[i : i + 1], right.real]),
@@ -195,21 +189,13 @@ def _triangle_vectors(triangle: Parts, values: Parts):
     left = Parts(one[:, :1], jnp.zeros((size, 1)))
     for j in range(1, size):
         column = Parts(*(part[:j, j : j + 1] for part in triangle))
-        column = _product(left, column)
+        column = complex_product(left, column)
         column = _multiplied(column, Parts(*(-part[:, j : j + 1] for part in inverse)))
         left = Parts(
             jnp.concatenate([left.real, column.real + one[:, j : j + 1]], axis=1),
             jnp.concatenate([left.imag, column.imag], axis=1),
         )
     return right, left
-
-
-def _product(one: Parts, other: Parts) -> Parts:
-    """Return the product of two complex matrices."""
-    return Parts(
-        one.real @ other.real - one.imag @ other.imag,
-        one.real @ other.imag + one.imag @ other.real,
-    )
 
 
 def _multiplied(one: Parts, other: Parts) -> Parts:

@@ -17,7 +17,7 @@ from jaxtyping import Complex, Float
 
 from .._arrays import HOST, library_of
 from ..kernels.tangents import printing
-from .eigen import Eigensystem, Parts
+from .eigen import Eigensystem
 from .eigen import eigensystem as _eigensystem
 from .eigen import eigenvalues as _eigenvalues
 from .jacobi import Singular
@@ -26,6 +26,7 @@ from .jacobi import singular_values as _singular_values
 from .jacobi import symmetric_system as _symmetric_system
 from .lapack import by_lapack
 from .order import order_of
+from .products import Parts, dot
 from .small import is_small, of_many
 
 
@@ -98,14 +99,6 @@ def _lower_solved(triangle, right):
 
 def _upper_solved(triangle, right):
     return jax.scipy.linalg.solve_triangular(triangle, right, lower=False)
-
-
-def product(one: Float[Any, "m n"], other: Float[Any, "n k"]) -> Float[Any, "m k"]:
-    """Return the product of two matrices."""
-    if library_of(one, other) is HOST and is_small(one, other):
-        rows, columns = one[..., :, None, :], np.swapaxes(other, -1, -2)[..., None, :, :]
-        return np.sum(rows * columns, axis=-1)
-    return one @ other
 
 
 def singular_values(matrix: Float[Any, "*lanes m n"]) -> Float[Any, "*lanes k"]:
@@ -208,18 +201,12 @@ def eigenvector_near(matrix: Float[np.ndarray, "n n"], target) -> Complex[np.nda
     return vectors[:, np.argmin(np.abs(values - target))]
 
 
-def eigenvalue_parts(matrix: Float[Any, "*lanes n n"]) -> Parts:
-    """Return the real and imaginary parts of eigenvalues, without derivatives."""
+def _values_of(matrix):
     if is_small(matrix):
-        return of_many(_eigenvalues, (2,), matrix)
+        return _complex(of_many(_eigenvalues, (2,), matrix))
     values = _large(_complex_eigvals, jnp.linalg.eigvals, matrix)
     order = order_of(values.real, values.imag)
-    values = library_of(values).take_along_axis(values, order, axis=-1)
-    return Parts(values.real, values.imag)
-
-
-def _values_of(matrix):
-    return _complex(eigenvalue_parts(matrix))
+    return library_of(values).take_along_axis(values, order, axis=-1)
 
 
 @jax.custom_jvp
@@ -257,25 +244,6 @@ def least_squares(matrix: Float[Any, "m n"], right: Float[Any, " m"], smallest: 
     counts = values > smallest * values[0]
     shares = np.where(counts, dot(left.T, right) / np.where(counts, values, 1.0), 0.0)
     return dot(basis, shares)
-
-
-def norm(vector: Float[Any, "*lanes n"]) -> Float[Any, "*lanes"]:
-    """Return the lengths of vectors along the last axis."""
-    return library_of(vector).sqrt(dot(vector, vector))
-
-
-def dot(one: Float[Any, "*one n"], other: Float[Any, "*other n"]):
-    """Return the products of vectors along the last axis, summed in one order.
-
-    Other axes are broadcast: that of a matrix and a vector is their product.
-    """
-    return library_of(one, other).sum(one * other, axis=-1)
-
-
-def modulus(parts: Parts) -> Float[Any, "*n"]:
-    """Return the moduli of complex numbers."""
-    xp = library_of(parts.real)
-    return xp.sqrt(parts.real * parts.real + parts.imag * parts.imag)
 
 
 def _complex(parts: Parts):

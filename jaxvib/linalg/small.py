@@ -54,7 +54,7 @@ def of_many(lane: types.FunctionType, ranks: tuple[int, ...], *arrays):
 
 @functools.cache
 def kernel_of(lane: types.FunctionType) -> Kernel:
-    """Return the kernel of a function of one matrix."""
+    """Return the kernel of a function of one lane that encloses nothing."""
     return library_kernel(lane)
 
 

@@ -22,9 +22,8 @@ from .attractors import (
 )
 from .linear_steady_state import (
     linear_but_for_contacts,
-    never_settles,
-    stays_apart,
     transient_periods,
+    what_is_left,
 )
 from .motion_kernels import beginning_kernel
 from .periodic_orbit import LONGEST_PERIOD, orbit_from_guess, unknown_orbits
@@ -97,9 +96,8 @@ class Search:
         if self.end is None or not waiting.size:
             return waiting
         lanes = jax.tree.map(lambda leaf: leaf[None].repeat(waiting.size, 0), self.end)
-        apart, free = (
-            kernel_of(which).map(lanes, states[waiting])
-            for which in (stays_apart, never_settles)
+        apart, free = map_samples(
+            kernel_of(what_is_left), (lanes, states[waiting]), chunk=self.chunk
         )
         result[waiting[free]] = Reason.UNDAMPED
         if apart.any():

@@ -18,6 +18,9 @@ from .shooting import Revolution, Shot
 EVIDENCE = {"quick": 1.0, "checked": 1e-2, "strict": 1e-4}
 # What M is wrong by after a contact at least, in units of the tolerance: measured.
 _AT_ONSETS = 30.0
+# Rows of a matrix whose whole assessment is one kernel: of 16 it would be half a million
+# instructions, five times those of its eigensystem alone.
+_AT_ONCE = 8
 # A condition of M - I beyond this leaves three of a double's digits at most; a motion that
 # returns this closely, per size, has come back all the same.
 _SINGULAR, _COMES_BACK = 1e13, 1e-6
@@ -116,14 +119,17 @@ def assess_shot(shot: Shot, units, tight, evidenced) -> Assessment:
     """Return what the matrices of a shot say, without derivatives.
 
     `tight`: the tolerance of its last revolution. See `evidence_of_shot`. Matrices of up
-    to 16 rows go through one kernel; larger ones through LAPACK.
+    to 8 rows go through one kernel, larger ones through those of `linalg`.
     """
     given = shot, units, tight, evidenced
-    if not linalg.is_small(shot.revolution.monodromy):
+    traced = library_of(given) is not HOST
+    if traced:
+        given = jax.tree.map(jax.lax.stop_gradient, given)
+    if shot.state.shape[-1] > _AT_ONCE:
         return _assessed(*given)
     compiled = kernel_of(_assessed)
-    if library_of(given) is not HOST:
-        return compiled(*jax.tree.map(jax.lax.stop_gradient, given))
+    if traced:
+        return compiled(*given)
     if np.ndim(shot.state) > 1:
         return compiled.map(*given)
     one = compiled.map(*jax.tree.map(lambda leaf: np.asarray(leaf)[None], given))

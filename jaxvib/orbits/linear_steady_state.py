@@ -158,6 +158,12 @@ def never_settles(end: LinearSteadyState, state: Float[Any, " state"]) -> Bool[A
     return held | (free & ~attracts(end) & ~jnp.isnan(end.decay))
 
 
+def what_is_left(lane) -> tuple[Bool[Any, ""], Bool[Any, ""]]:
+    """Return, of a lane (end, state), what `stays_apart` and `never_settles` say."""
+    end, state = lane
+    return stays_apart(end, state), never_settles(end, state)
+
+
 def _bounded(end, state):
     away = state - end.state
     shares = linalg.modulus(Parts(end.modes.real @ away, end.modes.imag @ away))

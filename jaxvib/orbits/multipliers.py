@@ -69,7 +69,8 @@ def multiplier_error(
     safe = xp.where(per_lane(finite, monodromy), monodromy, identity)
     found = linalg.eigensystem(safe) if system is None else system
     values, right, left = found
-    moved = linalg.modulus(_product(_product(left, Parts(change, 0.0 * change)), right))
+    turned = linalg.complex_product(left, Parts(change, 0.0 * change))
+    moved = linalg.modulus(linalg.complex_product(turned, right))
     gaps = Parts(*(part[..., :, None] - part[..., None, :] for part in values))
     gaps = linalg.modulus(gaps)
     products = xp.where(identity > 0, 0.0, moved * xp.swapaxes(moved, -1, -2))
@@ -91,13 +92,6 @@ def multiplier_error(
     return xp.where(finite, xp.max(total, axis=-1) + sample, xp.nan)
 
 
-def _product(one: Parts, other: Parts) -> Parts:
-    return Parts(
-        one.real @ other.real - one.imag @ other.imag,
-        one.real @ other.imag + one.imag @ other.real,
-    )
-
-
 def state_rounding(monodromy, units) -> Float[Any, "*lanes n"]:
     r"""Return how far rounding moves each component of a periodic motion's state.
 
@@ -105,9 +99,9 @@ def state_rounding(monodromy, units) -> Float[Any, "*lanes n"]:
     $\rho = 64 \epsilon (1 + |M|) u$, u the `units` of the motion.
     """
     xp = library_of(monodromy, units)
-    size = (xp.abs(monodromy) @ units[..., None])[..., 0] + units
+    size = linalg.dot(xp.abs(monodromy), units[..., None, :]) + units
     away = xp.abs(linalg.inverse(xp.eye(units.shape[-1]) - monodromy))
-    return (away @ (ROUNDING * size)[..., None])[..., 0]
+    return linalg.dot(away, ROUNDING * size[..., None, :])
 
 
 def verdict(largest: Float[Any, "*n"], error: Float[Any, "*n"]) -> Int[Any, "*n"]:

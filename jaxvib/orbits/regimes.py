@@ -15,11 +15,7 @@ from ..linalg import kernel_of
 from ..systems.parameters import parameter_at, replace
 from ..systems.periods import refuse_autonomous
 from .aperiodic import track_stage
-from .linear_steady_state import (
-    never_settles,
-    stays_apart,
-    transient_periods,
-)
+from .linear_steady_state import transient_periods, what_is_left
 from .motion_kernels import Beginning, beginning_kernel, strobe_kernel
 from .orbit import PeriodicOrbit
 from .sample_orbits import CLOSE, SampleOrbits, take
@@ -142,7 +138,7 @@ def _settled(run, leaves, static, start: Beginning, settings: SettlingSettings, 
     for segment in range(1, -(-int(limit.max()) // _SEGMENT) + 1):
         if start.end is not None:
             ends = take(start.end, waiting)
-            apart, free = run(kernel_of(_apart_stage), (ends, state[waiting]))
+            apart, free = run(kernel_of(what_is_left), (ends, state[waiting]))
             there = waiting[apart]
             state[there], nearest[there, 0] = ends.state[apart], 0.0
             result[waiting[free]] = Reason.UNDAMPED
@@ -172,8 +168,3 @@ def _settled(run, leaves, static, start: Beginning, settings: SettlingSettings, 
 def _limit_stage(lane):
     end, period, least = lane
     return transient_periods(end, period, least)
-
-
-def _apart_stage(lane):
-    end, state = lane
-    return stays_apart(end, state), never_settles(end, state)

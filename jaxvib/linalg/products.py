@@ -1,0 +1,50 @@
+"""Products of vectors and matrices, summed in one order; complex numbers by their parts."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from .._arrays import HOST, library_of
+from .small import is_small
+
+
+class Parts(NamedTuple):
+    """Complex numbers by their real and imaginary parts, as kernels have none."""
+
+    real: Float[Any, "*n"]
+    imag: Float[Any, "*n"]
+
+
+def dot(one: Float[Any, "*one n"], other: Float[Any, "*other n"]):
+    """Return the products of vectors along the last axis.
+
+    Other axes are broadcast: that of a matrix and a vector is their product.
+    """
+    return library_of(one, other).sum(one * other, axis=-1)
+
+
+def norm(vector: Float[Any, "*lanes n"]) -> Float[Any, "*lanes"]:
+    """Return the lengths of vectors along the last axis."""
+    return library_of(vector).sqrt(dot(vector, vector))
+
+
+def product(one: Float[Any, "*one m n"], other: Float[Any, "*other n k"]):
+    """Return the products of matrices; numpy's small ones without BLAS."""
+    if library_of(one, other) is HOST and is_small(one, other):
+        return dot(one[..., :, None, :], np.swapaxes(other, -1, -2)[..., None, :, :])
+    return one @ other
+
+
+def complex_product(one: Parts, other: Parts) -> Parts:
+    """Return the products of complex matrices."""
+    return Parts(
+        product(one.real, other.real) - product(one.imag, other.imag),
+        product(one.real, other.imag) + product(one.imag, other.real),
+    )
+
+
+def modulus(parts: Parts) -> Float[Any, "*n"]:
+    """Return the moduli of complex numbers."""
+    xp = library_of(parts.real)
+    return xp.sqrt(parts.real * parts.real + parts.imag * parts.imag)
