@@ -10,10 +10,10 @@ use_enough_threads()
 
 __version__ = "0.1.0"
 
-# The folders, each with what a first program calls of it; of `systems` that is all. What
-# else a folder exports is reached through it, as `jaxvib.branches.find_branches`. It is
-# imported when it is first asked for, so that `import jaxvib` and `jaxvib --help` stay
-# instant.
+# Public names, grouped by the subpackage that defines them; `systems` exports all of
+# its names here. Other names are reached through their subpackage, such as
+# `jaxvib.branches.find_branches`. Subpackages are imported lazily, so that
+# `import jaxvib` and `jaxvib --help` stay fast.
 _VERBS = {
     "branches": (
         "bifurcation_point",
@@ -74,7 +74,7 @@ def __dir__() -> list[str]:
 
 
 def _systems() -> dict[str, object]:
-    """Return what `jaxvib.systems` exports, by name."""
+    """Return the public names of `jaxvib.systems` and their objects."""
     exported = vars(importlib.import_module(".systems", __name__))
     return {
         name: value

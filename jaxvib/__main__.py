@@ -1,17 +1,17 @@
-"""The `jaxvib` command, as `python -m jaxvib` too."""
+"""Entry point of the `jaxvib` command and of `python -m jaxvib`."""
 
 import gc
 
 from ._ending import heed
 
-# Objects made until Python looks for garbage, a hundred times as many as usual: nearly all
-# that a command makes are imports and compiled programs, which stay. That was a tenth of
-# the processor time of `jaxvib run quick`.
+# Allocations between garbage collections, a hundred times the default: nearly all
+# objects of a command are imports and compiled programs, which stay alive. Collecting
+# took a tenth of the processor time of `jaxvib run quick`.
 _OBJECTS = 70_000
 
 
 def main() -> None:
-    """Run the command, ready to be stopped before anything else is imported."""
+    """Run the command; signal handlers are set before the heavy imports."""
     heed()
     gc.set_threshold(_OBJECTS)
     from .cli import main as command

@@ -1,7 +1,7 @@
-"""Small arrays of one system: by numpy where they are numpy's, else by JAX.
+"""Helpers for small arrays: NumPy for concrete values, JAX otherwise.
 
-Each operation that JAX is asked for outside a program is a program of its own to compile:
-twenty milliseconds, in every process, for what takes numpy a microsecond.
+Each JAX operation outside `jit` compiles a program of its own: 20 ms in every process
+for what NumPy does in a microsecond.
 """
 
 from collections.abc import Callable
@@ -16,9 +16,9 @@ HOST = np
 
 
 def library_of(*values) -> Any:
-    """Return what computes with arrays: `jax.numpy`, or `HOST` where all are numpy's.
+    """Return the array namespace: `HOST` if all leaves are NumPy's, else `jax.numpy`.
 
-    Linear algebra, in which the two differ, is that of `jaxvib.linalg`.
+    For linear algebra, in which the two differ, use `jaxvib.linalg`.
     """
     leaves = jax.tree.leaves(values)
     host = all(isinstance(leaf, np.ndarray | np.generic | int | float) for leaf in leaves)
@@ -26,31 +26,31 @@ def library_of(*values) -> Any:
 
 
 def as_array(value, kind):
-    """Return a number as an array of a kind: numpy's unless it is JAX's already."""
+    """Return an array of dtype `kind`, NumPy's unless `value` is JAX's already."""
     return jnp.asarray(value, kind) if library_of(value) is jnp else np.asarray(value, kind)
 
 
 def is_known(*values) -> bool:
-    """Return whether no array among the leaves is traced."""
+    """Return whether all leaves are concrete (no tracers)."""
     return not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
 
 
 def is_differentiated(*values) -> bool:
-    """Return whether JAX takes a derivative by an array among the leaves just now."""
+    """Return whether any leaf is being differentiated."""
     return any(map(_has_tangent, jax.tree.leaves(values)))
 
 
 def _has_tangent(leaf) -> bool:
     if not isinstance(leaf, jax.core.Tracer):
         return False
-    # `jvp` and `linearize` have a tracer each, one of which has no public name.
+    # `jvp` and `linearize` use different tracers, one of which has no public name.
     if type(leaf).__name__ in ("JVPTracer", "LinearizeTracer"):
         return True
     return _has_tangent(getattr(leaf, "val", None))  # under vmap
 
 
 def on_host(tree):
-    """Return a pytree with numpy's arrays instead of those of JAX's that are known."""
+    """Convert the concrete JAX arrays of a pytree to NumPy arrays."""
 
     def there(leaf):
         return np.asarray(leaf) if isinstance(leaf, jax.Array) and is_known(leaf) else leaf
@@ -59,12 +59,12 @@ def on_host(tree):
 
 
 def on_device(tree):
-    """Return a pytree of JAX's arrays, without the program that each `asarray` is."""
+    """Convert the leaves of a pytree to JAX arrays without compiling `asarray`."""
     leaves, structure = jax.tree.flatten(tree)
     here = [i for i, leaf in enumerate(leaves) if not isinstance(leaf, jax.Array)]
-    if not here:  # sending nothing is an operation too where it is traced
+    if not here:  # an empty `device_put` would be traced too
         return tree
-    # All at once takes a third less time.
+    # One transfer for all takes a third less time.
     sent = jax.device_put([np.asarray(leaves[i]) for i in here])
     for i, leaf in zip(here, sent, strict=True):
         leaves[i] = leaf
@@ -72,7 +72,7 @@ def on_device(tree):
 
 
 def loop(goes_on: Callable, step: Callable, first):
-    """Return the first state that does not go on: Python's, of traced states JAX's."""
+    """Run a while loop: in Python for NumPy states, else `jax.lax.while_loop`."""
     if library_of(first) is jnp:
         return jax.lax.while_loop(goes_on, step, first)
     state = first
@@ -82,10 +82,10 @@ def loop(goes_on: Callable, step: Callable, first):
 
 
 def parted(tree):
-    """Return the real numbers of a tree, and the rest of it, which can be looked up.
+    """Partition a pytree into its real arrays and a hashable rest.
 
-    Systems with the same rest have the same programs. A table of whole numbers that is
-    known belongs to it, like a name.
+    Systems with equal rests share compiled programs. A concrete integer array belongs
+    to the rest, like a static field.
     """
 
     def moves(leaf):
@@ -99,7 +99,7 @@ def parted(tree):
 
 
 def rejoined(numbers, rest):
-    """Return the tree of which these are what is `parted`."""
+    """Combine the two parts that `parted` returned."""
     return eqx.combine(
         numbers,
         jax.tree.map(lambda leaf: leaf.array if isinstance(leaf, _Fixed) else leaf, rest),
@@ -107,7 +107,7 @@ def rejoined(numbers, rest):
 
 
 class _Fixed:
-    """An array that is told from others by what it holds."""
+    """An array that is compared and hashed by its content."""
 
     def __init__(self, array):
         self.array, known = array, np.asarray(array)
@@ -124,18 +124,18 @@ class _Fixed:
 
 
 def per_lane(value, like):
-    """Return numbers of lanes with as many axes as an array of each of them has."""
+    """Append axes to per-lane numbers so that they broadcast against `like`."""
     more = np.ndim(like) - np.ndim(value)
     return library_of(value).expand_dims(value, tuple(range(-more, 0)))
 
 
 def frozen(value):
-    """Return a value without derivatives."""
+    """Apply `stop_gradient`; NumPy values pass through."""
     return value if library_of(value) is HOST else jax.lax.stop_gradient(value)
 
 
 def frozen_tree(tree):
-    """Return a pytree whose real numbers have no derivatives."""
+    """Apply `stop_gradient` to the inexact leaves of a pytree."""
 
     def stopped(leaf):
         return jax.lax.stop_gradient(leaf) if eqx.is_inexact_array(leaf) else leaf

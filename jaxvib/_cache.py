@@ -1,8 +1,8 @@
-"""The user's cache: machine code and what becomes it, in a folder closed to others.
+"""The per-user cache of machine code and programs, in a private folder.
 
-Whatever is read here will run. A folder is used if nobody else can change it or what is on
-the way to it; an entry, if its digest under the user's own key is that of its name and of
-what it holds.
+Cached content is executed. A folder is therefore used only if no other user can change
+it or its parents, and an entry only if its HMAC under the user's key matches its name
+and content.
 """
 
 import atexit
@@ -28,39 +28,39 @@ if sys.platform != "win32":
     import grp
     import pwd
 
-LARGEST = 2**27  # bytes of an entry; the longest programs come to a tenth of it
-MOST = 2**31  # bytes in all: those of some ten thousand kernels
-UNUSED = 90 * 86400  # s after which an entry that nobody has read is removed
-_DAY = 86400  # s after which an entry that is read is marked as used again
-_OFTEN = 3600  # s from one look through all files to the next
-_CUT_OFF = 3600  # s after which nobody is writing a file any more
-_DIGEST = 32  # bytes of a digest and of the key: as long as sha256's
-_UNFINISHED = ".new-"  # begins the name of a file that is being written
+LARGEST = 2**27  # bytes of an entry; the longest programs need a tenth of it
+MOST = 2**31  # bytes in total: some ten thousand kernels
+UNUSED = 90 * 86400  # s after which an unread entry is removed
+_DAY = 86400  # s between updates of an entry's time of last use
+_OFTEN = 3600  # s between two scans of all files
+_CUT_OFF = 3600  # s after which an unfinished file is abandoned
+_DIGEST = 32  # bytes of a digest and of the key, as for SHA-256
+_UNFINISHED = ".new-"  # prefix of files that are being written
 _KEY, _LOOKED = ".key", ".looked"
-_PRIVATE = "JAXVIB_PRIVATE_CACHE"  # where processes that are started find their parent's
+_PRIVATE = "JAXVIB_PRIVATE_CACHE"  # passes the private folder to child processes
 _INHERITED = os.environ.get(_PRIVATE)
 _PLAIN = os.O_RDONLY
-for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):  # a FIFO is not waited for
+for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):  # do not block on a FIFO
     _PLAIN |= getattr(os, _flag, 0)
-_WRITTEN: Counter[Path] = Counter()  # bytes since the last look through all files
+_WRITTEN: Counter[Path] = Counter()  # bytes since the last scan
 _LOG = logging.getLogger("jaxvib")
 
 
 def cache_folder(name: str = "") -> Path | None:
-    """Return the user's folder for entries of a kind, made where it is missing.
+    """Return the user's folder for entries of a kind, creating it if necessary.
 
-    Where others could change it, or it cannot be written to, it is one for this process
-    and those that it starts, removed at its end; `None` where that cannot be made.
+    If other users could change it, or if it is not writable, return a private folder of
+    this process and its children, removed at exit; `None` if that cannot be created.
     """
     return _folder(_root(), name)[0]
 
 
 def programs_folder() -> Path | None:
-    """Return the user's folder for programs compiled by this JAX for this machine.
+    """Return the folder for programs compiled by this JAX for this machine.
 
-    They run only on the processor and with the versions that they were compiled for.
+    Compiled programs are specific to the processor and to the versions.
     """
-    import importlib.metadata  # 30 ms that `jaxvib --help` can do without
+    import importlib.metadata  # takes 30 ms, not needed by `jaxvib --help`
 
     names = [f"{name}-{importlib.metadata.version(name)}" for name in ("jax", "jaxlib")]
     processor = hashlib.sha256(repr(instruction_set()).encode()).hexdigest()[:8]
@@ -68,20 +68,20 @@ def programs_folder() -> Path | None:
 
 
 def programs_kept() -> bool:
-    """Return whether any compiled program is kept where this process looks for it."""
+    """Return whether the compilation cache of this process has any entry."""
     folder = os.environ.get("JAX_COMPILATION_CACHE_DIR") or programs_folder()
     return folder is not None and os.path.isdir(folder) and bool(os.listdir(folder))
 
 
 def why_private() -> str:
-    """Return why the cache is for this process alone, "" where it is the user's."""
+    """Return why the cache is private to this process; "" if it is the user's."""
     return _folder(_root(), "")[1]
 
 
 def read_entry(name: str) -> bytes | None:
-    """Return what was written under a name, such as `"kernels/add.o"`.
+    """Return the content stored under a name, such as `"kernels/add.o"`.
 
-    `None` unless it is a plain file of the user's, whole, and written under this name.
+    `None` unless it is a complete regular file of the user, written under this name.
     """
     path, key = _place(name)
     if path is None or key is None:
@@ -95,17 +95,17 @@ def read_entry(name: str) -> bytes | None:
 
 
 def write_entry(name: str, content: bytes) -> None:
-    """Keep something under a name, whole or not at all."""
+    """Store content under a name, atomically."""
     path, key = _place(name)
     if path is None or key is None or len(content) > LARGEST:
         return
-    with contextlib.suppress(OSError):  # a full disk: computed anew next time
+    with contextlib.suppress(OSError):  # a full disk: recomputed next time
         _write(path, _digest(key, name, content) + content)
     _bound(path.parents[1], len(content))
 
 
 def entries() -> list[tuple[Path, int]]:
-    """Return the files of the cache and their sizes, bytes."""
+    """Return the files of the cache and their sizes in bytes."""
     folder = cache_folder()
     if folder is None:
         return []
@@ -113,9 +113,10 @@ def entries() -> list[tuple[Path, int]]:
 
 
 def clear() -> tuple[int, int]:
-    """Remove what is kept and close the folders; return how many files, and bytes.
+    """Empty the cache and make its folders private; return counts of files and bytes.
 
-    **Raises:** `PermissionError` where others own them or can change what is on the way.
+    **Raises:** `PermissionError` if others own a folder or can change one of its
+    parents.
     """
     root = _root()
     if root is None or not os.path.isdir(root):
@@ -129,7 +130,7 @@ def clear() -> tuple[int, int]:
         folder.chmod(0o700)
     files, size = 0, 0
     for path, found in _files(real):
-        with contextlib.suppress(FileNotFoundError):  # another process was the sooner
+        with contextlib.suppress(FileNotFoundError):  # removed by another process
             path.unlink()
             files, size = files + 1, size + found.st_size
     _key.cache_clear()
@@ -137,11 +138,11 @@ def clear() -> tuple[int, int]:
 
 
 def _root() -> str | None:
-    """Return where the cache is to be: never in the folder where one happens to work."""
+    """Return the path of the cache; never relative to the working directory."""
     if _INHERITED:
         return _INHERITED
     base = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(base):  # a relative one is to be ignored, says the specification
+    if os.path.isabs(base):  # the XDG specification ignores relative paths
         return os.path.join(base, "jaxvib")
     home = os.path.expanduser("~")
     if not os.path.isabs(home) and sys.platform != "win32":
@@ -152,23 +153,24 @@ def _root() -> str | None:
 
 @functools.cache
 def _folder(root: str | None, name: str) -> tuple[Path | None, str]:
-    """Return a folder of the cache, and why it is not the user's ("" if it is)."""
+    """Return a folder of the cache and why it is private ("" if it is the user's)."""
     if root is None:
         return _private(name, "the user has no home"), "the user has no home"
     try:
         real = _ready(root, name)
     except OSError as error:
-        # Ours say all themselves, the system's have a number.
-        why = f"{root} cannot be written to" if error.errno else str(error)
+        # Our own errors have a full message, those of the system an errno.
+        why = f"{root} is not writable" if error.errno else str(error)
         return _private(name, why), why
     _bound(Path(os.path.realpath(root)))
     return real, ""
 
 
 def _ready(root: str, name: str) -> Path:
-    """Return the real path of a folder that is there, the user's, and closed.
+    """Return the real path of an existing, private folder of the user.
 
-    **Raises:** `PermissionError` for one that is not, `OSError` if it cannot be made.
+    **Raises:** `PermissionError` if it is not private, `OSError` if it cannot be
+    created.
     """
     real = Path(os.path.realpath(root))
     for folder in reversed(real.parents):
@@ -183,39 +185,39 @@ def _ready(root: str, name: str) -> Path:
             )
         folder.chmod(0o700)
     if not os.access(real / name, os.W_OK | os.X_OK):
-        raise PermissionError(f"{real / name} cannot be written to")
+        raise PermissionError(f"{real / name} is not writable")
     return real / name
 
 
 def _made(folder: Path) -> None:
     if not folder.is_dir():
-        with contextlib.suppress(FileExistsError):  # another process was the sooner
+        with contextlib.suppress(FileExistsError):  # created by another process
             folder.mkdir(0o700)
 
 
 def _require_own(folder: Path) -> None:
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode):
-        raise PermissionError(f"{folder} is no folder")
+        raise PermissionError(f"{folder} is not a folder")
     if sys.platform != "win32" and found.st_uid != os.geteuid():
         raise PermissionError(f"{folder} belongs to another user")
 
 
 def _require_closed(folder: Path) -> None:
-    """Raise `PermissionError` if others could put something else in a folder's place."""
+    """Raise `PermissionError` if others could replace entries of a folder."""
     if sys.platform == "win32":
-        return  # has no such modes
+        return  # no POSIX modes
     found = folder.lstat()
     if found.st_uid not in (0, os.geteuid()):
         raise PermissionError(f"{folder} belongs to another user")
     group = found.st_mode & stat.S_IWGRP and not _alone(found.st_gid)
-    # What lies in a sticky folder can be replaced by its owner alone.
+    # In a sticky folder only the owner can replace an entry.
     if (group or found.st_mode & stat.S_IWOTH) and not found.st_mode & stat.S_ISVTX:
         raise PermissionError(f"others can write to {folder}")
 
 
 def _alone(group: int) -> bool:
-    """Return whether a group is the user's own, as many systems make one for each."""
+    """Return whether a group is the user's private group."""
     try:
         found, name = grp.getgrgid(group), pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
@@ -224,12 +226,12 @@ def _alone(group: int) -> bool:
 
 
 def _private(name: str, why: str) -> Path | None:
-    """Return a folder of this process alone, saying once why; `None` if there is none."""
+    """Return a private folder of this process, warning once; `None` if impossible."""
     said = _private_root.cache_info().currsize
     root = _private_root()
     if not said:
-        until = "is kept until this process ends" if root else "is not kept"
-        _LOG.warning("jaxvib: %s; what is compiled %s", why, until)
+        until = "kept until this process ends" if root else "not kept"
+        _LOG.warning("jaxvib: %s; compiled code is %s", why, until)
     try:
         return None if root is None else _ready(str(root), name)
     except OSError:
@@ -248,12 +250,12 @@ def _private_root() -> Path | None:
 
 
 def _remove(folder: Path, maker: int) -> None:
-    if os.getpid() == maker:  # and not a fork of it
+    if os.getpid() == maker:  # not a fork of it
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _place(name: str) -> tuple[Path | None, bytes | None]:
-    """Return the file of an entry and the key to its folder."""
+    """Return the path of an entry and the key of the cache."""
     kind, _, file = name.partition("/")
     folder = cache_folder(kind)
     return (None, None) if folder is None else (folder / file, _key(folder.parent))
@@ -265,13 +267,13 @@ def _digest(key: bytes, name: str, content: bytes) -> bytes:
 
 @functools.cache
 def _key(root: Path) -> bytes | None:
-    """Return the user's own key, made where there is none; `None` if it cannot be kept."""
+    """Return the user's key, creating it if missing; `None` if it cannot be stored."""
     path, new = root / _KEY, secrets.token_bytes(_DIGEST)
     key = _content(path, _DIGEST)
     try:
         if key is None or len(key) != _DIGEST:
             _write(path, new)
-            # Of two writers the last one's key stays.
+            # Of two concurrent writers, the last one's key stays.
             key = _content(path, _DIGEST)
     except OSError:
         return None
@@ -279,7 +281,7 @@ def _key(root: Path) -> bytes | None:
 
 
 def _content(path: Path, most: int) -> bytes | None:
-    """Return what is in a plain file of the user's that nobody else can open."""
+    """Return the content of a regular file that only the user can open."""
     try:
         with open(os.open(path, _PLAIN), "rb") as file:
             found = os.fstat(file.fileno())
@@ -299,7 +301,7 @@ def _is_own(found: os.stat_result) -> bool:
         return False
     if sys.platform == "win32":
         return True
-    # No name is left of one that another process has just replaced.
+    # The link count is 0 if another process has just replaced the file.
     return found.st_uid == os.geteuid() and found.st_nlink <= 1
 
 
@@ -316,7 +318,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _bound(root: Path, written: int = 0) -> None:
-    """Remove what was cut off, is no plain file, or was used least recently."""
+    """Remove abandoned, irregular and least recently used files."""
     _WRITTEN[root] += written
     looked, now = root / _LOOKED, time.time()
     with contextlib.suppress(OSError):

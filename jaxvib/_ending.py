@@ -1,4 +1,4 @@
-"""How a process that is told to stop ends: at once, with one line and the signal's code."""
+"""Signal handling: exit at once, with one line and code 128 + signal."""
 
 import contextlib
 import os
@@ -11,9 +11,9 @@ _words: Callable[[], str] = lambda: "nothing was written"  # noqa: E731
 
 
 def heed() -> None:
-    """End with one line and code 128 + signal on Ctrl-C, SIGTERM and SIGHUP, from now on.
+    """Install handlers: exit with code 128 + signal on SIGINT, SIGTERM and SIGHUP.
 
-    Those that whoever started us ignores (`nohup`) stay ignored.
+    Signals that are ignored already (`nohup`) stay ignored.
     """
     for name in _SIGNALS:
         number = getattr(signal, name, None)  # Windows has no SIGHUP
@@ -22,20 +22,20 @@ def heed() -> None:
 
 
 def say(words: Callable[[], str]) -> None:
-    """Set what is said about the work when the process is told to stop."""
+    """Set the text about the work that is printed when the process is stopped."""
     global _words
     _words = words
 
 
 def leave(code: int) -> None:
-    """Say that the work was stopped and end the process, whatever its threads are at."""
+    """Print that the work was stopped and end the process and its threads."""
     line = f"\nstopped; {_words()}\n"
-    # In the middle of a write, or where the terminal is gone, which is what SIGHUP says:
+    # The signal may arrive during a write; after SIGHUP the terminal is gone.
     with contextlib.suppress(OSError, ValueError, RuntimeError):
         sys.stdout.flush()
     with contextlib.suppress(OSError):
         os.write(2, line.encode("utf-8", "backslashreplace"))
-    # Threads in compiled code cannot be stopped; the store is whole at any moment.
+    # Threads in compiled code cannot be stopped; the store is consistent at any moment.
     os._exit(code)
 
 

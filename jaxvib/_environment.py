@@ -1,4 +1,4 @@
-"""The one place where jaxvib sets up JAX: float64 from here on, and enough threads."""
+"""JAX configuration: float64, thread pool size and compilation cache."""
 
 import os
 import re
@@ -6,15 +6,15 @@ import sys
 import time
 import warnings
 
-BEGUN = time.time()  # jaxvib's modules are read from here on
+BEGUN = time.time()  # before jaxvib's modules are read
 _BROKEN = re.compile(r"Error reading persistent compilation cache entry for '([^']+)'")
 
 
 def use_float64() -> None:
-    """Switch 64-bit numbers on, whether JAX has been imported already or not.
+    """Enable 64-bit numbers, before or after the import of JAX.
 
-    Contacts last a thousandth of a period and press bodies into each other by a ten
-    thousandth of their travel: in float32 nothing would be left of the force.
+    Contacts last a thousandth of a period and penetrate by a ten thousandth of the
+    travel: in float32 the contact force would be lost to rounding.
     """
     if "jax" in sys.modules:
         sys.modules["jax"].config.update("jax_enable_x64", True)
@@ -23,9 +23,9 @@ def use_float64() -> None:
 
 
 def require_float64() -> None:
-    """Raise `ValueError` if float64 was switched off after jaxvib had switched it on.
+    """Raise `ValueError` if float64 was disabled after jaxvib had enabled it.
 
-    In float32 a solver would blame its tolerance, its steps or its start.
+    In float32 a solver would blame its tolerance, its step size or its initial guess.
     """
     if not sys.modules["jax"].config.jax_enable_x64:
         raise ValueError(
@@ -35,26 +35,25 @@ def require_float64() -> None:
 
 
 def use_enough_threads() -> None:
-    """Give XLA's pool more threads than matrices can keep waiting at the same time.
+    """Give XLA's pool more threads than factorisations can block at the same time.
 
-    Up to jaxlib 0.11.0, batches of 2^15 numbers and more are factorised in pieces by the
-    pool, and who asked waits in a thread of the pool itself: as many at once as there are
-    threads, one on each core, wait forever. Later ones, on Python 3.12 or later, do not
-    share them out. To be called before JAX has looked for devices; a number of threads
-    given by `NPROC` is kept.
+    Up to jaxlib 0.11.0, the pool factorises batches of 2^15 numbers and more in pieces,
+    and the caller waits in a thread of the same pool: with one caller per thread, and
+    one thread per core, all wait forever. Later versions, on Python 3.12 or later, do
+    not split batches. To be called before JAX initialises its devices; a number of
+    threads set by `NPROC` is kept.
     """
     if sys.version_info < (3, 12):
         os.environ.setdefault("NPROC", str(8 * (os.cpu_count() or 1)))
 
 
 def use_compilation_cache() -> None:
-    """Let JAX keep compiled programs from one process to the next, per user.
+    """Enable JAX's persistent compilation cache, per user.
 
-    To be called before JAX is imported. A folder given by `JAX_COMPILATION_CACHE_DIR`
-    is used instead.
+    To be called before JAX is imported. `JAX_COMPILATION_CACHE_DIR` has precedence.
     """
-    # With its checks as callbacks into Python, equinox's programs are not kept by JAX
-    # 0.10. As NaN, a failed check becomes a reason code like any other NaN.
+    # JAX 0.10 does not cache equinox's programs if their checks are Python callbacks.
+    # As NaN, a failed check becomes a reason code like any other NaN.
     os.environ.setdefault("EQX_ON_ERROR", "nan")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
@@ -63,16 +62,16 @@ def use_compilation_cache() -> None:
 
         folder = programs_folder()
         if folder is None:
-            return  # nothing can be written anywhere: compiled anew each time
+            return  # no writable folder: no cache
         os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
     _replace_broken_programs()
 
 
 def keep_programs() -> None:
-    """Let JAX keep what it compiles for more than a tenth of a second, in Python too.
+    """Cache what takes JAX more than 0.1 s to compile, also in Python sessions.
 
-    To be called once JAX is imported. Where the user has chosen a folder, or none by
-    `JAX_ENABLE_COMPILATION_CACHE=false`, nothing changes.
+    To be called after the import of JAX. Does nothing if the user has chosen a folder,
+    or none by `JAX_ENABLE_COMPILATION_CACHE=false`.
     """
     config = sys.modules["jax"].config
     if config.jax_compilation_cache_dir or not config.jax_enable_compilation_cache:
@@ -81,14 +80,14 @@ def keep_programs() -> None:
 
     folder = programs_folder()
     if folder is None:
-        return  # nothing can be written anywhere: compiled anew each time
+        return  # no writable folder: no cache
     config.update("jax_compilation_cache_dir", str(folder))
     config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
 def _replace_broken_programs() -> None:
-    # JAX warns of an entry that it cannot read, compiles anew and keeps the broken one,
-    # to warn of it for ever. Removed at the warning, it is replaced by what is compiled.
+    # JAX warns of an unreadable entry, recompiles and keeps the broken entry, and so
+    # warns for ever. Removed at the first warning, it is replaced by the new program.
     show = warnings.showwarning
 
     def remove_or_show(message, category, filename, lineno, file=None, line=None):

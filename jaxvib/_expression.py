@@ -1,4 +1,4 @@
-"""Formulas as text, `m * X * w**2`, read by a small grammar of their own."""
+"""A parser and evaluator of formulas such as `m * X * w**2`."""
 
 import ast
 import math
@@ -7,8 +7,8 @@ from typing import Any
 
 from ._nearest import nearest
 
-# Characters, and parts of the parsed text: far more than a formula that somebody reads has,
-# few enough that a hostile one costs nothing.
+# Limits on characters and syntax nodes: far above any readable formula, and low enough
+# that a hostile one costs nothing.
 _LONGEST, _MOST_NODES = 500, 200
 CONSTANTS = {"pi": math.pi}
 FUNCTIONS = {
@@ -16,7 +16,7 @@ FUNCTIONS = {
     "cos": math.cos, "tan": math.tan, "atan2": math.atan2, "hypot": math.hypot,
     "min": min, "max": max,
 }  # fmt: skip
-_ARGUMENTS = {"atan2": 2, "hypot": 2, "min": 2, "max": 2}  # 1 of all others
+_ARGUMENTS = {"atan2": 2, "hypot": 2, "min": 2, "max": 2}  # 1 for all others
 _OPERATIONS: dict[type, Callable] = {
     ast.Add: lambda a, b: a + b,
     ast.Sub: lambda a, b: a - b,
@@ -28,7 +28,7 @@ _OPERATIONS: dict[type, Callable] = {
 }
 ALLOWED = (
     "numbers, names, + - * / ** and brackets, pi, " + ", ".join(sorted(FUNCTIONS)) + "; "
-    "a name that is no plain word stands in quotes"
+    "names with other characters are quoted"
 )
 
 
@@ -36,8 +36,8 @@ class Expression:
     """A formula: numbers, names, `+ - * / **`, brackets, and a few functions.
 
     A name is a word or words joined by dots, `loads.road.law.frequency`; one with other
-    characters stands in quotes, `'modules.ground-cart.mass'`. **Raises:** `ValueError`
-    pointing at the first character that does not belong there. Nothing of a text is run.
+    characters is quoted, `'modules.ground-cart.mass'`. **Raises:** `ValueError` with
+    the position of the first invalid character. No part of the text is executed.
     """
 
     def __init__(self, text: str):
@@ -48,7 +48,7 @@ class Expression:
             tree = ast.parse(text.strip(), mode="eval")
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             place = max((getattr(error, "offset", None) or 1) - 1, 0)
-            raise ValueError(self._pointed(place, "is no formula")) from None
+            raise ValueError(self._pointed(place, "is not a formula")) from None
         if sum(1 for _ in ast.walk(tree)) > _MOST_NODES:
             raise ValueError(f"{text[:40]!r}... has more than {_MOST_NODES} parts")
         self._tree = tree.body
@@ -57,14 +57,14 @@ class Expression:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names in the order of their mention, without pi."""
+        """The names in order of appearance, without pi."""
         return tuple(self._places)
 
     def value(self, values: Mapping[str, Any], functions: Mapping[str, Callable]) -> Any:
-        """Return the number; names stand for `values`, functions for others of that name.
+        """Evaluate the formula with these values of its names and these functions.
 
-        **Raises:** `ValueError` for a name that is not among the values, pointing at it,
-        or where the formula has no value.
+        **Raises:** `ValueError` for a name that is missing in `values`, with its
+        position, or if the formula has no value.
         """
         self.check_names(values)
         try:
@@ -74,7 +74,7 @@ class Expression:
             raise ValueError(f"{self.text!r} has no value: {reason}") from None
 
     def check_names(self, known: Collection[str]) -> None:
-        """Raise `ValueError` for a name that is not known, pointing at it."""
+        """Raise `ValueError` for an unknown name, with its position."""
         for name in self.names:
             if name not in known:
                 near = nearest(name, known)
@@ -88,11 +88,11 @@ class Expression:
         if isinstance(node, ast.BinOp):
             left = self._at(node.left, values, functions)
             power = isinstance(node.op, ast.Pow) and _whole(node.right)
-            # A whole power of any number: `x ** 2.0` of jax has no slope below 0.
+            # An integer power, for any base: JAX's `x ** 2.0` has no slope below 0.
             right = power or self._at(node.right, values, functions)
             found = _OPERATIONS[type(node.op)](left, right)
             if isinstance(found, complex):
-                raise ArithmeticError("a root of a negative number")
+                raise ArithmeticError("root of a negative number")
             return found
         if isinstance(node, ast.UnaryOp):
             return _OPERATIONS[type(node.op)](self._at(node.operand, values, functions))
@@ -101,7 +101,7 @@ class Expression:
             return functions[node.func.id](*arguments)
         name = _named(node)
         if name is None:
-            return float(node.value)  # as `_check` has seen
+            return float(node.value)  # ensured by `_check`
         return CONSTANTS[name] if name in CONSTANTS else values[name]
 
     def _check(self, node) -> None:
@@ -129,7 +129,7 @@ class Expression:
         elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
             parts = []
             if not abs(node.value) < 1e300:
-                raise ValueError(self._pointed(node.col_offset, "is no number of a size"))
+                raise ValueError(self._pointed(node.col_offset, "is too large"))
         else:
             raise ValueError(self._refused(node))
         for part in parts:
@@ -137,7 +137,7 @@ class Expression:
 
     def _refused(self, node) -> str:
         place = node.col_offset
-        return f"{self._pointed(place, 'does not belong there')}; allowed: {ALLOWED}"
+        return f"{self._pointed(place, 'is not allowed')}; allowed: {ALLOWED}"
 
     def _pointed(self, place: int, fault: str) -> str:
         text = self.text.strip()
@@ -157,6 +157,6 @@ def _named(node) -> str | None:
 
 
 def _whole(node) -> int | None:
-    """Return a whole power that is written out, from 1 to 16."""
+    """Return a literal integer exponent from 1 to 16, else `None`."""
     known = isinstance(node, ast.Constant) and type(node.value) is int
     return node.value if known and 1 <= node.value <= 16 else None

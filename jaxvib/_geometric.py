@@ -1,4 +1,4 @@
-"""Numbers in equal ratios, each rounded correctly. Free of heavy imports."""
+"""Geometrically spaced numbers, correctly rounded. Free of heavy imports."""
 
 import decimal
 
@@ -8,10 +8,10 @@ _CONTEXT = decimal.Context(prec=40)
 
 
 def geometric_values(first: float, last: float, count: int) -> np.ndarray:
-    """Return `count` positive numbers in equal ratios from `first` to `last`.
+    """Return `count` positive numbers in geometric progression from `first` to `last`.
 
-    Each is the double nearest to the exact one: `numpy.geomspace` may differ from one
-    processor to another in the last digit.
+    Each is the double nearest to the exact value; the last digit of `numpy.geomspace`
+    may depend on the processor.
 
     >>> geometric_values(1.0, 1000.0, 4).tolist()
     [1.0, 10.0, 100.0, 1000.0]

@@ -1,4 +1,4 @@
-"""The processor that programs are compiled for and run on."""
+"""Processor, usable cores and memory of this machine."""
 
 import contextlib
 import os
@@ -10,10 +10,10 @@ _VECTOR_FLAGS = re.compile(r"(sse|ssse|avx|amx|fma|f16c|bmi|asimd|sve)[0-9a-z_]*
 
 
 def instruction_set() -> dict[str, str]:
-    """Return the processor's make and the vector instructions that it has.
+    """Return the processor's model and its vector instructions.
 
-    XLA compiles for the very processor it runs on, so that the last bits of a result
-    depend on them.
+    XLA compiles for the processor it runs on, so the last bits of results depend on
+    them.
     """
     make, flags = platform.processor() or platform.machine(), ""
     information = Path("/proc/cpuinfo")
@@ -28,19 +28,19 @@ def instruction_set() -> dict[str, str]:
 
 
 def usable_cores() -> int:
-    """Return how many cores this process may run on."""
-    affinity = getattr(os, "sched_getaffinity", None)  # not everywhere
+    """Return the number of cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not on every platform
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def memory() -> float:
-    """Return the memory that this process may have, bytes; inf where nothing tells.
+    """Return the memory available to this process in bytes; inf if unknown.
 
-    That of the machine, or the least limit of the control groups that the process is in.
+    The memory of the machine, or the lowest limit of the control groups of the process.
     """
     try:
         found = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):  # not everywhere
+    except (AttributeError, OSError, ValueError):  # not on every platform
         found = float("inf")
     return min([found, *_group_limits()])
 

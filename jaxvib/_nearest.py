@@ -1,4 +1,4 @@
-"""Messages for names that nobody knows, with the nearest one, and for wrong arguments."""
+"""Error messages for unknown names, with suggestions, and for wrong arguments."""
 
 import collections.abc
 import difflib
@@ -12,19 +12,19 @@ from typing import Any
 
 from ._words import cut
 
-_MOST_COMPARED = 1000  # names: a second's work
-_LONGEST_COMPARED = 200  # characters: comparing takes their square
+_MOST_COMPARED = 1000  # names: takes a second
+_LONGEST_COMPARED = 200  # characters: the cost is quadratic
 
 
 def nearest(key: str, known: Iterable[str]) -> str | None:
-    """Return the known name that looks most like `key`, if any does."""
+    """Return the known name closest to `key`, or `None`."""
     known = list(itertools.islice(known, _MOST_COMPARED))
     near = difflib.get_close_matches(key[:_LONGEST_COMPARED], known, n=1, cutoff=0.4)
     return near[0] if near else None
 
 
 def unknown_key(kind: str, key: str, known: Iterable[str]) -> str:
-    """Return the message for a key that nobody knows, with the nearest one."""
+    """Return the message for an unknown key, with a suggestion."""
     near = nearest(key, known)
     hint = f"did you mean {near!r}?" if near else f"known: {', '.join(sorted(known))}"
     return f"unknown {kind} {key!r}; {hint}"
@@ -32,11 +32,11 @@ def unknown_key(kind: str, key: str, known: Iterable[str]) -> str:
 
 @functools.cache
 def with_nearest_arguments(found: Any) -> Any:
-    """Return a function that says what is wrong with the arguments of one.
+    """Wrap a function so that wrong arguments give helpful messages.
 
-    `two_body_impact(main_mas=1.0)` is then told of `main_mass` as a wrong key in a config
-    is, and `periodic_orbit("quick")` that a system is asked for. What is no plain function
-    is returned as it is, and the same one each time.
+    `two_body_impact(main_mas=1.0)` then suggests `main_mass`, and
+    `periodic_orbit("quick")` asks for a system. Anything but a plain function is
+    returned unchanged. Cached: the same function gives the same wrapper.
     """
     if not inspect.isfunction(found):
         return found
@@ -50,7 +50,7 @@ def with_nearest_arguments(found: Any) -> Any:
     def called(*given, **named):
         refuse_unknown(found, named)
         for name, value in [*zip(positional, given, strict=False), *named.items()]:
-            if name in annotations:  # not what `**` takes
+            if name in annotations:  # not those of `**`
                 _check_kind(name, value, annotations[name])
         return found(*given, **named)
 
@@ -58,7 +58,7 @@ def with_nearest_arguments(found: Any) -> Any:
 
 
 def refuse_unknown(found: Any, named: Iterable[str]) -> None:
-    """Raise `TypeError` for names that no argument of a function or class has."""
+    """Raise `TypeError` for unknown argument names of a function or class."""
     for name in named:
         known = _arguments(found)
         if known is not None and name not in known:
@@ -67,7 +67,7 @@ def refuse_unknown(found: Any, named: Iterable[str]) -> None:
 
 @functools.cache
 def _arguments(found: Any) -> list[str] | None:
-    """Return the arguments that can be named, `None` where any can."""
+    """Return the names of keyword arguments, `None` if any name is accepted."""
     called = found.__init__ if isinstance(found, type) else found
     kinds = inspect.signature(called).parameters
     if any(each.kind is each.VAR_KEYWORD for each in kinds.values()):
@@ -77,9 +77,9 @@ def _arguments(found: Any) -> list[str] | None:
 
 
 def _check_kind(name: str, value: object, annotation: Any) -> None:
-    """Raise `TypeError` unless a value has one of the classes that are asked for.
+    """Raise `TypeError` unless a value is an instance of an annotated class.
 
-    Of what takes numbers, `ValueError` for text, and for a list in a number's place.
+    Numeric arguments raise `ValueError` for text, and for a list in place of a scalar.
     """
     kinds, numbers, scalar = _kinds(annotation)
     if kinds and not isinstance(value, kinds):
@@ -99,7 +99,7 @@ def _check_kind(name: str, value: object, annotation: Any) -> None:
 
 @functools.cache
 def _kinds(annotation: Any) -> tuple[tuple[type, ...], bool, bool]:
-    """Return what is asked for: classes if all are ours, numbers, a single number."""
+    """Return (classes of this library, whether numeric, whether scalar)."""
     union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
     parts = typing.get_args(annotation) if union else (annotation,)
     kinds = tuple(typing.get_origin(part) or part for part in parts)

@@ -1,4 +1,4 @@
-"""How far a call is, told by default: a bar on a terminal or in a notebook, else lines."""
+"""Progress reports: a bar on a terminal or in a notebook, otherwise lines."""
 
 import contextlib
 import contextvars
@@ -9,8 +9,8 @@ from collections.abc import Callable, Generator
 
 Report = Callable[[int], None] | bool | None
 
-_AFTER = 2.0  # s: what is done sooner needs no bar
-_EVERY = 60.0  # s between two lines where there is no terminal
+_AFTER = 2.0  # s: shorter calls show no bar
+_EVERY = 60.0  # s between two lines without a terminal
 
 _told: contextvars.ContextVar[bool] = contextvars.ContextVar("told", default=False)
 
@@ -19,11 +19,11 @@ _told: contextvars.ContextVar[bool] = contextvars.ContextVar("told", default=Fal
 def telling(
     progress: Report, total: int | None, what: str, unit: str
 ) -> Generator[Callable[[int], None], None, None]:
-    """Give whom to tell how many were done since last time, of a call's `total`.
+    """Yield a callback that takes the number of items finished since its last call.
 
-    `progress`: a function that is told; `None` shows a bar from two seconds on, or writes
-    a line a minute to stderr where that is no terminal; `False` nothing. Within a call
-    that tells already, calls of its own show nothing.
+    `progress`: a function that is called instead; `None` shows a bar after two seconds,
+    or, without a terminal, writes a line a minute to stderr; `False` shows nothing.
+    Nested calls show nothing.
     """
     if callable(progress) or progress is False or _told.get():
         yield progress if callable(progress) else _nobody
@@ -39,7 +39,7 @@ def telling(
 
 @contextlib.contextmanager
 def quietly() -> Generator[None, None, None]:
-    """Let no call within show how far it is: somebody else tells."""
+    """Disable the progress reports of calls in this context."""
     before = _told.set(True)
     try:
         yield
@@ -48,7 +48,7 @@ def quietly() -> Generator[None, None, None]:
 
 
 class _Shown:
-    """A bar, or lines where there is no terminal."""
+    """A progress bar, or lines without a terminal."""
 
     def __init__(self, total: int | None, what: str, unit: str):
         from tqdm.auto import tqdm
@@ -56,7 +56,7 @@ class _Shown:
         self._what, self._unit, self._total = what, unit, total
         self._done, self._began = 0, time.monotonic()
         self._last = self._began
-        # A terminal that tells no size has 80 columns here; in none tqdm draws nothing.
+        # A terminal of unknown size gets 80 columns; with none tqdm draws nothing.
         columns, lines = shutil.get_terminal_size()
         self._bar = tqdm(
             total=total,
@@ -75,7 +75,7 @@ class _Shown:
         self._bar.update(count)
         now = time.monotonic()
         if self._done == count and now - self._began > _AFTER:
-            self._bar.refresh()  # or "compiling" would stand until the next ones
+            self._bar.refresh()  # replaces "compiling" at once
         if self._bar.disable and now - self._last >= _EVERY:
             self._last = now
             of = "" if self._total is None else f" of {self._total}"

@@ -1,4 +1,4 @@
-"""Physical quantities: the one place where a unit and an allowed range are declared."""
+"""Module fields with a physical unit and an allowed range."""
 
 import dataclasses
 from typing import Any
@@ -26,9 +26,9 @@ def quantity(
 ):
     """Declare a module field of real numbers in `unit` within `Range(**bounds)`.
 
-    An `optional` one is `None` unless it is given, and is then no parameter. One that is
-    not `checked` is left to `check_fields`, which knows whose it is. `default`, `kw_only`:
-    as of any field of a dataclass.
+    An `optional` quantity defaults to `None`, and is then not a parameter. One that is
+    not `checked` is left to `check_fields`, whose messages name the owner. `default`
+    and `kw_only` are those of `dataclasses.field`.
     """
     allowed = Range(**bounds)
 
@@ -38,7 +38,7 @@ def quantity(
         if checked:
             check_range(name, value, unit, allowed)
         elif not isinstance(value, jax.Array) and np.asarray(value).dtype.kind not in "iuf":
-            return value  # no real number
+            return value  # not a real number
         return real_array(value)
 
     metadata = {"name": name, "unit": unit, "description": description, "range": allowed}
@@ -47,32 +47,32 @@ def quantity(
 
 
 def reported(description: str, unit: str = "", axes: tuple[str, ...] = ()):
-    """Declare a field of a result: what it means, its unit and the names of its axes."""
+    """Declare a field of a result with its description, unit and axis names."""
     metadata = {"description": description, "unit": unit, "axes": axes}
     return eqx.field(metadata=metadata)
 
 
 def real_array(value):
-    """Return numbers as an array, of float64 unless they have a real type of their own."""
+    """Convert to a JAX array: float64, unless the dtype is floating already."""
     require_float64()
     if not isinstance(value, jax.Array):
         value = np.asarray(value)
         floating = np.issubdtype(value.dtype, np.floating)
         return jax.device_put(value if floating else value.astype(float))
-    # Given outright even if it is its own: that makes a weak type a strong one.
+    # The dtype is given even if unchanged: that makes a weak type strong.
     return jnp.asarray(
         value, value.dtype if jnp.isdtype(value.dtype, "real floating") else float
     )
 
 
 def floats(name: str, values):
-    """Return numbers as an array of floats, from a list of them (traced ones too) as well.
+    """Convert numbers, or a list of (traced) numbers, to a floating JAX array.
 
-    **Raises:** `ValueError` for what is no array of numbers.
+    **Raises:** `ValueError` for anything else.
     """
     require_float64()
     try:
-        if is_known(values):  # numpy's are made JAX's without a program for each shape
+        if is_known(values):  # no compilation for each shape
             values = np.asarray(values)
             if values.dtype.kind in "biu":
                 values = values.astype(float)
@@ -83,11 +83,11 @@ def floats(name: str, values):
         return jnp.asarray(values, values.dtype if inexact else float)
     except (TypeError, ValueError) as error:
         shown = f"{values!r}"[:200]
-        raise ValueError(f"{name} = {shown} is no array of numbers") from error
+        raise ValueError(f"{name} = {shown} is not an array of numbers") from error
 
 
 def check_fields(module: eqx.Module, whose: str) -> None:
-    """Raise `ValueError`, saying whose it is, unless each field is within its range."""
+    """Raise `ValueError`, naming `whose` field it is, unless all are in range."""
     for field in dataclasses.fields(module):
         value = getattr(module, field.name)
         if "range" in field.metadata and value is not None:
@@ -100,9 +100,9 @@ def check_fields(module: eqx.Module, whose: str) -> None:
 
 
 def check_range(name, value, unit, allowed: Range) -> None:
-    """Raise `ValueError` unless each element is a number within `allowed`."""
+    """Raise `ValueError` unless all elements are numbers within `allowed`."""
     if isinstance(value, jax.core.Tracer):
-        return  # under jit or vmap there is no number to look at yet
+        return  # no concrete value under jit or vmap
     values = np.asarray(value)
     if values.dtype == object or not np.issubdtype(values.dtype, np.number):
         raise ValueError(f"{name} = {value!r} is not a number; allowed: {allowed}")

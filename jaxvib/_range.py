@@ -1,4 +1,4 @@
-"""A range of real numbers: what a quantity may be. Free of heavy imports."""
+"""Ranges of real numbers. Free of heavy imports."""
 
 import dataclasses
 import math
@@ -6,7 +6,7 @@ import math
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """The real numbers between two bounds, each of which belongs to it or not."""
+    """The real numbers between two bounds, each open or closed."""
 
     above: float = -math.inf
     at_least: float = -math.inf
@@ -14,7 +14,7 @@ class Range:
     below: float = math.inf
 
     def contains(self, values):
-        """Return which values lie inside; NaN never does, an infinity only if allowed."""
+        """Return which values lie inside: never NaN, infinities only if allowed."""
         lower = (self.above < values) & (self.at_least <= values)
         return lower & (values <= self.at_most) & (values < self.below)
 

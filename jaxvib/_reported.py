@@ -1,4 +1,4 @@
-"""How results print themselves: numbers with their units, in a few lines."""
+"""Text representation of results: numbers with their units, in a few lines."""
 
 import dataclasses
 
@@ -7,12 +7,12 @@ import numpy as np
 
 from ._shown import Shown
 
-_MOST_LINES = 8  # of a result: what is read at a glance
-_MOST_NUMBERS = 4  # that are listed; of more their number and range are told
+_MOST_LINES = 8  # of a result
+_MOST_NUMBERS = 4  # listed; larger arrays show shape and range
 
 
 class Reported(Shown):
-    """A result that prints its fields with their units; declared by `reported`."""
+    """Base of results; its repr shows the fields declared by `reported`."""
 
     def __repr__(self) -> str:
         lines = []
@@ -29,10 +29,10 @@ class Reported(Shown):
 
 
 def _words(field, value) -> str:
-    """Return a field's numbers in words; of one reason code whether it is success."""
+    """Return a field's numbers as text; a single reason code is interpreted."""
     if field.name == "result" and np.size(value) == 1 and not _traced(value):
         code = int(np.asarray(value).item())
-        return f"reason code {code}, which jv.reason tells" if code else "success"
+        return f"reason code {code}, see jv.reason" if code else "success"
     return summary(value, field.metadata.get("unit", ""))
 
 
@@ -41,7 +41,7 @@ def _traced(value) -> bool:
 
 
 def summary(value, unit: str) -> str:
-    """Return numbers with their unit: all of a few, the number and range of many."""
+    """Return numbers with their unit: all if few, otherwise shape and range."""
     if _traced(value):
         return f"of shape {np.shape(value)} {unit}".rstrip()
     values = np.asarray(value)
@@ -55,7 +55,7 @@ def summary(value, unit: str) -> str:
 
 
 def span(values: np.ndarray, unit: str) -> str:
-    """Return from where to where finite numbers reach, and how many are not finite."""
+    """Return the range of the finite numbers and the count of the others."""
     known = values[np.isfinite(values)]
     if not known.size:
         return "none finite"

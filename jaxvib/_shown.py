@@ -1,4 +1,4 @@
-"""How modules show themselves in notebooks: as the lines that they print."""
+"""Notebook representation of modules."""
 
 import html
 
@@ -6,7 +6,7 @@ import equinox as eqx
 
 
 class Shown(eqx.Module):
-    """A module whose text a notebook shows as it is."""
+    """A module that a notebook shows as its plain-text repr."""
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(repr(self), quote=False)}</pre>"

@@ -1,4 +1,4 @@
-"""What the command writes: lines for people, in colour on a terminal, or JSON."""
+"""Output of the command: coloured lines on a terminal, or JSON."""
 
 import json
 import os
@@ -12,10 +12,10 @@ _BAD, _GOOD, _DOUBTFUL = "red", "green", "yellow"
 
 
 def say(line: str, *, err: bool = False) -> None:
-    """Print a line, whatever the config or a folder's name may hold.
+    """Print a line, with control characters escaped.
 
-    A line that says how a study is has its first word in colour; a pipe, `NO_COLOR` and a
-    terminal without colours get none.
+    The first word of a status line is coloured, except for pipes, with `NO_COLOR` and
+    on terminals without colours.
     """
     text = printable(line)
     label, colour = line.partition(" ")[0], _colour(line)
@@ -25,7 +25,7 @@ def say(line: str, *, err: bool = False) -> None:
 
 
 def tell(found: dict, lines: Callable[[dict], list[str]], *, as_json: bool) -> None:
-    """Print what was found: as lines, or as one JSON object and nothing else."""
+    """Print a result as lines, or as a single JSON object."""
     if as_json:
         click.echo(json.dumps(found, allow_nan=False))
         return

@@ -1,4 +1,4 @@
-"""Units that people write, such as `5 Hz` and `2 kN/mm`, as numbers in SI units."""
+"""Conversion of quantities with units, such as `5 Hz` and `2 kN/mm`, to SI units."""
 
 import functools
 import math
@@ -11,11 +11,11 @@ _NUMBER = r"(?>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
 _UNIT = r"(?:(?<=\s)1/)?[A-Za-zµ°%][\w°%²³^/*·\s.-]*?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})\s*({_UNIT})\s*")
 _FACTOR = re.compile(r"([A-Za-zµ°%]+)(?:\^(-?\d+(?:\.\d+)?)|([²³]))?")
-_GRAVITY = 9.80665  # m/s^2, the standard one
+_GRAVITY = 9.80665  # m/s^2, standard gravity
 
 
 class Unit(NamedTuple):
-    """A unit: how many SI units it is, and powers of m, kg, s and rad."""
+    """A unit: its factor to SI units, and its powers of m, kg, s and rad."""
 
     factor: float
     powers: tuple[float, float, float, float]
@@ -31,7 +31,7 @@ _BASE = {
     "J": Unit(1.0, (2, 1, -2, 0)),
     "W": Unit(1.0, (2, 1, -3, 0)),
     "Nm": Unit(1.0, (2, 1, -2, 0)),
-    # A cycle turns by a whole revolution: 1 Hz is 2 pi rad/s.
+    # A cycle is a whole revolution: 1 Hz is 2 pi rad/s.
     "Hz": Unit(2 * math.pi, (0, 0, -1, 1)),
 }
 _PREFIXES = {"": 1.0, "n": 1e-9, "µ": 1e-6, "u": 1e-6, "m": 1e-3, "c": 1e-2, "k": 1e3,
@@ -71,9 +71,9 @@ _KINDS = {
     _ACCELERATION: "an acceleration",
     (1, 1, -2, 0): "a force",
     (0, 1, -2, 0): "a stiffness",
-    (2, 1, -2, -1): "a stiffness against turning",
+    (2, 1, -2, -1): "a rotational stiffness",
     (0, 1, -1, 0): "a damping",
-    (2, 1, -1, -1): "a damping against turning",
+    (2, 1, -1, -1): "a rotational damping",
     (-1, 1, -2, 0): "a pressure",
     (2, 1, -2, 0): "a moment",
     (2, 1, 0, 0): "a moment of inertia",
@@ -84,41 +84,41 @@ _KINDS = {
 
 
 def of_turning(unit: str) -> str:
-    """Return the unit in a moment's law for that in a force's: N m/rad for N/m."""
+    """Return the rotational unit of a translational one: N m/rad for N/m."""
     return re.sub(r"\bN\b", "N m", re.sub(r"\bm\b", "rad", unit))
 
 
 def is_quantity(value: object) -> bool:
-    """Return whether a value is a text of a number and a unit."""
+    """Return whether a value is a string of a number and a unit."""
     return isinstance(value, str) and _QUANTITY.fullmatch(value) is not None
 
 
 def plain_si(text: str) -> float:
-    """Return a quantity in the SI unit of whatever dimension it has; `g` is a gram."""
+    """Convert a quantity to the SI unit of its dimension; `g` is a gram."""
     found = _QUANTITY.fullmatch(text)
-    assert found is not None, "looked at by is_quantity"
+    assert found is not None, "checked by is_quantity"
     return float(found[1]) * parsed(found[2]).factor
 
 
 def in_si(text: str, asked: str) -> float:
-    """Return a quantity such as `5 Hz` in the SI unit that is asked for, such as `rad/s`.
+    """Convert a quantity such as `5 Hz` to the requested SI unit, such as `rad/s`.
 
-    `g` is a gram, and the acceleration of gravity where an acceleration is asked for.
-    **Raises:** `ValueError` for a text of another form, an unknown unit, naming the
-    nearest one, or one of another dimension.
+    `g` is a gram, or the acceleration of gravity if an acceleration is requested.
+    **Raises:** `ValueError` for malformed text, an unknown unit (with a suggestion), or
+    a unit of another dimension.
     """
     found = _QUANTITY.fullmatch(text)
     if found is None:
-        raise ValueError(f'"{text}" is not a number and its unit')
+        raise ValueError(f'"{text}" is not a number with a unit')
     return float(found[1]) * conversion(found[2], asked)
 
 
 @functools.cache
 def conversion(unit: str, asked: str) -> float:
-    """Return how many of the SI unit asked for one of a unit is. **Raises:** as `in_si`."""
+    """Return the factor to the requested SI unit. **Raises:** as `in_si`."""
     try:
         wanted = parsed(asked)
-    except ValueError:  # a unit that only a formula knows, such as N/m^k
+    except ValueError:  # a symbolic unit, such as N/m^k
         if unit == asked:
             return 1.0
         raise ValueError(f"{unit} is given where {asked} is expected") from None
@@ -132,9 +132,9 @@ def conversion(unit: str, asked: str) -> float:
 
 @functools.cache
 def parsed(text: str) -> Unit:
-    """Return a product of units, `N s/m` say: what follows a `/` divides, up to the next.
+    """Parse a product of units such as `N s/m`; a `/` applies to the next factor only.
 
-    **Raises:** `ValueError` for a unit that is not known.
+    **Raises:** `ValueError` for an unknown unit.
     """
     factor, powers, sign = 1.0, (0.0, 0.0, 0.0, 0.0), 1
     for part in re.split(r"([/*·\s]|\.(?=[^\W\d]))", text.replace("**", "^").strip()):

@@ -1,22 +1,22 @@
-"""Words that come from outside: what a name may hold, and how a message shows any text."""
+"""Validation and escaping of untrusted text: names and messages."""
 
 MOST_SHOWN = 200  # characters of one word in a message
-_MOST_WRITTEN = 4000  # of a whole message: the longest list of known keys has half of it
-_MOST_OF_A_NAME = 100  # bytes; with what we put before it, 255 of them name a file
+_MOST_WRITTEN = 4000  # of a message; the longest list of known keys needs half
+_MOST_OF_A_NAME = 100  # bytes; with our prefixes, below the 255 of a file name
 _SEPARATORS = ("/", "\\")
 
 
 def plain(text: object) -> str:
-    """Return a text for a message: as `printable`, and no word of endless length."""
+    """Return text for a message: printable, and with words of limited length."""
     words = printable(str(text)[: 10 * _MOST_WRITTEN]).split(" ")
     return cut(" ".join(map(cut, words)), _MOST_WRITTEN)
 
 
 def printable(text: str) -> str:
-    """Return a text for a terminal, which would obey control characters.
+    """Escape characters that a terminal would interpret.
 
-    What is not printed as it is (escape sequences, line ends, what turns the direction of
-    writing, halves of characters) is written as Python escapes it.
+    Non-printable characters (escape sequences, line ends, changes of writing direction,
+    lone surrogates) become Python escapes.
     """
     if text.isprintable():
         return text
@@ -27,19 +27,19 @@ def printable(text: str) -> str:
 
 
 def cut(text: str, most: int = MOST_SHOWN) -> str:
-    """Return a text of at most so many characters, the last ones dots if it was longer."""
+    """Truncate text to `most` characters, ending with dots if it was longer."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def duration(seconds: float) -> str:
-    """Return a time for the eye."""
+    """Format a duration."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def check_name(name: str, most: int = _MOST_OF_A_NAME) -> None:
-    """Raise `ValueError` unless a name can be that of a file inside its folder."""
+    """Raise `ValueError` unless a name is valid as a file name inside a folder."""
     fault = _fault(name, most)
     if fault:
         raise ValueError(

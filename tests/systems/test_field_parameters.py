@@ -109,7 +109,7 @@ def test_what_does_not_fit_a_tree_is_refused(values, words):
         ("abc", "w = 'abc' is not a number"),
         (None, "w = None is not a number"),
         ({"a": [1.0, np.inf]}, "w.a.1 = inf is not in"),
-        ([[1.0, 2.0], [3.0]], "is no array of numbers"),
+        ([[1.0, 2.0], [3.0]], "is not an array of numbers"),
         (1j, "is not real"),
     ],
 )

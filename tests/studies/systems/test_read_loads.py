@@ -96,7 +96,7 @@ def test_a_number_replaces_a_formula(config):
             "loads.road.law.amplitude=m * Y",
             "set loads.road.*character 5, at 'Y': 'Y' is not",
         ),
-        ("loads.road.law.amplitude=m ** ", "is no formula"),
+        ("loads.road.law.amplitude=m ** ", "is not a formula"),
         ("loads.road.law.frequency=-w", r"loads.road.law.frequency = -5"),
         ("variables.w=w", "follow from each other"),
         ("variables.X=1e200**2", "has no value"),

@@ -81,7 +81,7 @@ def test_a_config_declares_the_units_that_the_system_has():
         ("torque", "2 N", "law.amplitude = .*: N is given where a moment in N m is"),
         ("push", "2 N m", "law.force = .*: N m is given where a force in N is"),
         ("gap", "2 mm", "stop.gap = .*: mm is given where an angle in rad is"),
-        ("law", "2 N/m", "N/m is given where a stiffness against turning in N m/rad is"),
+        ("law", "2 N/m", "N/m is given where a rotational stiffness in N m/rad is"),
         ("friction", "2 kN", "pad.force = .*: kN is given where a moment in N m is"),
         ("speed", "2 m/s", "m/s is given where an angular frequency in rad/s is"),
         ("low", "1 N", r"sweep\..*amplitude = .*: N is given where a moment in N m is"),
