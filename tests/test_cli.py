@@ -349,7 +349,7 @@ def test_the_cache_folder_is_private(tmp_path):
 def test_a_home_that_cannot_be_written_to_is_told_by_info():
     done = shell("info", env=newcomer("/proc/nothing"))
     assert done.returncode == 0
-    assert "cannot be written" in done.stdout
+    assert "is not writable" in done.stdout
 
 
 def test_cache_clear_forgets_what_is_kept_and_nothing_else(tmp_path):

@@ -1,4 +1,4 @@
-"""Scalar programs of JAX, compiled by LLVM for the lanes of a processor's vectors."""
+"""Scalar JAX functions, compiled by LLVM for SIMD lanes."""
 
 from .kernel import Kernel as Kernel
 from .kernel import kernel as kernel

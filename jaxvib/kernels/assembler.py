@@ -1,4 +1,4 @@
-"""LLVM instructions written down one by one, for vectors of lanes or for one lane."""
+"""Generation of LLVM IR, for vectors of lanes or for a single lane."""
 
 import dataclasses
 import functools
@@ -7,8 +7,8 @@ import struct
 
 import numpy as np
 
-# How LLVM calls what JAX calls otherwise. Unsigned numbers are bits like any others there;
-# which instruction is meant is told by the kind.
+# LLVM's names of JAX's dtypes. LLVM integers have no sign: the instruction is chosen by
+# the dtype.
 _TYPES = {
     "float64": "double",
     "float32": "float",
@@ -16,7 +16,7 @@ _TYPES = {
     **{f"{sign}int{bits}": f"i{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }
 _SHORT = {"float64": "f64", "float32": "f32", "int64": "i64", "int32": "i32"}
-# What is done at once where both numbers are known.
+# Constant folding of integer operations.
 _KNOWN = {
     "add": operator.add,
     "sub": operator.sub,
@@ -28,15 +28,15 @@ _KNOWN = {
 
 
 class NotPrintedError(ValueError):
-    """Why a function cannot be printed."""
+    """Raised if a function cannot be lowered to LLVM IR."""
 
 
 @dataclasses.dataclass(slots=True)
 class Value:
-    """A number of each lane: its name in the text and its dtype.
+    """A number of each lane: its name in the IR and its dtype.
 
-    `factors`: of a product of two floats, which a sum that takes it up adds unrounded.
-    `number`: a whole number or a truth that is known already, as places of arrays are.
+    `factors`: those of a floating product, which a sum may fuse into a multiply-add.
+    `number`: the value of an integer or boolean constant, such as an array index.
     """
 
     name: str
@@ -45,18 +45,18 @@ class Value:
     number: int | bool | None = None
 
     def plain(self) -> "Value":
-        """Return the number as one that a sum does not take up as a product."""
+        """Return the number without its factors, so that no sum fuses it."""
         return Value(self.name, self.kind)
 
     def called(self, kind: str) -> "Value":
-        """Return the same bits under the name of another kind of as many."""
+        """Reinterpret the number as another dtype of the same LLVM type."""
         return Value(self.name, kind)
 
 
 class _Product(Value):
-    """A product of two floats, written where it was asked for once its name is needed.
+    """A floating product, emitted at its place of creation once its name is used.
 
-    Most are taken up by a sum, and never written: a third of all lines.
+    Most products are fused into a sum and never emitted: a third of all lines.
     """
 
     __slots__ = ("_assembler", "_both", "_line", "_lines", "_name")
@@ -68,7 +68,7 @@ class _Product(Value):
 
     @property
     def name(self) -> str:  # ty: ignore
-        """The name, from its first use on that of an instruction."""
+        """The name; its first use emits the instruction."""
         if not self._name:
             a, (x, y) = self._assembler, self._both
             self._name = a.name()
@@ -78,11 +78,11 @@ class _Product(Value):
 
 
 class Assembler:
-    """The text of one function, an instruction a line, each for `width` lanes at once.
+    """The IR of one function, one instruction per line, for `width` lanes at once.
 
-    A sum that one of its terms is a product of is written as one fused multiply-add, and
-    LLVM is left no freedom to fuse, reorder or approximate anything: every width and every
-    processor then gives the same bits.
+    A product in a sum is emitted as a fused multiply-add, and LLVM may not fuse,
+    reorder or approximate anything else: every vector width and every processor gives
+    the same bits.
     """
 
     def __init__(self, width: int):
@@ -94,29 +94,29 @@ class Assembler:
         self._names = 0
         self._labels = 0
 
-    # What the text is made of.
+    # Types, names and instructions.
 
     def type(self, kind: str) -> str:
-        """Return LLVM's type for a number of each lane."""
+        """Return the LLVM type of a number of each lane."""
         return vector(_TYPES[kind], self.width)
 
     def line(self, text: str) -> None:
-        """Add a line as it is."""
+        """Append a line."""
         self.lines.append(text)
 
     def name(self) -> str:
-        """Return a name that is new."""
+        """Return a new name."""
         self._names += 1
         return f"%v{self._names}"
 
     def assign(self, text: str) -> str:
-        """Add an instruction and return the name of its result."""
+        """Append an instruction and return the name of its result."""
         name = self.name()
         self.lines.append(f"{name} = {text}")
         return name
 
     def value(self, kind: str, text: str, factors=None) -> Value:
-        """Add an instruction and return its result."""
+        """Append an instruction and return its result."""
         return Value(self.assign(text), kind, factors)
 
     def constant(self, number, kind: str) -> Value:
@@ -129,13 +129,13 @@ class Assembler:
         return Value(written, kind, None, bool(number) if kind == "bool" else int(number))
 
     def entry(self, text: str) -> str:
-        """Add an instruction to where the function begins and return its result's name."""
+        """Append an instruction to the entry block and return its result's name."""
         name = self.name()
         self.entries.append(f"{name} = {text}")
         return name
 
     def intrinsic(self, name: str, *x: Value) -> Value:
-        """Return one of LLVM's own functions of numbers of one kind."""
+        """Call an LLVM intrinsic on numbers of one dtype."""
         kind = x[0].kind
         short = _SHORT.get(kind, _TYPES[kind])
         suffix = short if self.width == 1 else f"v{self.width}{short}"
@@ -146,41 +146,41 @@ class Assembler:
         arguments = ", ".join(f"{kind_type} {value.name}" for value in x)
         return self.value(kind, f"call {kind_type} @llvm.{name}.{suffix}({arguments})")
 
-    # Blocks and what is carried from one to another.
+    # Basic blocks and phi nodes.
 
     def label(self) -> str:
-        """Return a label that is new."""
+        """Return a new label."""
         self._labels += 1
         return f"b{self._labels}"
 
     def begin(self, label: str) -> None:
-        """Begin a block."""
+        """Begin a basic block."""
         self.lines.append(f"{label}:")
         self.block = label
 
     def jump(self, label: str) -> None:
-        """End a block by going to another."""
+        """End a block with an unconditional branch."""
         self.lines.append(f"br label %{label}")
 
     def branch(self, condition: str, then: str, otherwise: str) -> None:
-        """End a block by going to one of two others."""
+        """End a block with a conditional branch."""
         self.lines.append(f"br i1 {condition}, label %{then}, label %{otherwise}")
 
     def later(self) -> int:
-        """Keep a line free for what is known later, and return its place."""
+        """Reserve a line that is filled later, and return its index."""
         self.lines.append("")
         return len(self.lines) - 1
 
     def phi(self, type_: str, *sources: tuple[str, str]) -> str:
-        """Return the text of a value that hangs on the block from where one came."""
+        """Return the text of a phi node of (name, block) pairs."""
         pairs = ", ".join(f"[ {name}, %{block} ]" for name, block in sources)
         return f"phi {type_} {pairs}"
 
     def any(self, condition: Value) -> str:
-        """Return the name of one bit: whether a condition holds in any lane."""
+        """Return the name of a bit: whether a condition holds in any lane."""
         if self.width == 1:
             return condition.name
-        # Compared as one number: a reduction would be taken apart lane by lane.
+        # Compared as one integer: LLVM would scalarise a reduction.
         bits = f"i{self.width}"
         packed = self.assign(f"bitcast {self.type('bool')} {condition.name} to {bits}")
         return self.assign(f"icmp ne {bits} {packed}, 0")
@@ -188,7 +188,7 @@ class Assembler:
     # Arithmetic.
 
     def add(self, x: Value, y: Value) -> Value:
-        """Return x + y; a product among them is added before it is rounded."""
+        """Return x + y, with a product among them fused."""
         if not is_float(x.kind):
             return self._binary("add", x, y)
         if y.factors:
@@ -198,7 +198,7 @@ class Assembler:
         return self._binary("fadd", x, y)
 
     def subtract(self, x: Value, y: Value) -> Value:
-        """Return x - y; a product among them is taken before it is rounded."""
+        """Return x - y, with a product among them fused."""
         if not is_float(x.kind):
             return self._binary("sub", x, y)
         if y.factors:
@@ -214,13 +214,13 @@ class Assembler:
         return _Product(self, x.plain(), y.plain())
 
     def divide(self, x: Value, y: Value) -> Value:
-        """Return x / y; of whole numbers by 0, and of the least one by -1, as JAX does."""
+        """Return x / y; integers by 0, and the least one by -1, as in JAX."""
         if is_float(x.kind):
             return self._binary("fdiv", x, y)
         return self._whole_division(x, y)[0]
 
     def remainder(self, x: Value, y: Value) -> Value:
-        """Return what is left of x / y in whole numbers, with the sign of x."""
+        """Return the remainder of x / y, with the sign of x."""
         if is_float(x.kind):
             return self._binary("frem", x, y)
         return self._whole_division(x, y)[1]
@@ -231,7 +231,7 @@ class Assembler:
         nothing = self.compare("eq", y, zero)
         minus = self.constant(-1, x.kind)
         harmless = nothing
-        if signed:  # the least number by -1 overflows
+        if signed:  # the least integer by -1 overflows
             flips = self.compare("eq", y, minus)
             harmless = self.either(nothing, flips)
         safe = self.select(harmless, one, y)
@@ -278,35 +278,35 @@ class Assembler:
         )
 
     def both(self, x: Value, y: Value) -> Value:
-        """Return the bits that are set in both."""
+        """Return the bitwise and."""
         return self._binary("and", x, y)
 
     def either(self, x: Value, y: Value) -> Value:
-        """Return the bits that are set in one or both."""
+        """Return the bitwise or."""
         return self._binary("or", x, y)
 
     def differing(self, x: Value, y: Value) -> Value:
-        """Return the bits that are set in one of them."""
+        """Return the bitwise exclusive or."""
         return self._binary("xor", x, y)
 
     def opposite(self, x: Value) -> Value:
-        """Return all bits turned round."""
+        """Return the bitwise complement."""
         return self._binary("xor", x, self.constant(1 if x.kind == "bool" else -1, x.kind))
 
     def shift(self, how: str, x: Value, places: Value) -> Value:
-        """Return bits shifted by `shl`, `lshr` or `ashr`, also by more places than are."""
+        """Shift by `shl`, `lshr` or `ashr`, also by more than the number of bits."""
         bits = int(_TYPES[x.kind][1:])
         inside = self.compare("lt", places.called(f"uint{bits}"),
                               self.constant(bits, f"uint{bits}"))  # fmt: skip
         zero = self.constant(0, x.kind)
-        if how == "ashr":  # only the sign is left
+        if how == "ashr":  # only the sign remains
             places = self.select(inside, places, self.constant(bits - 1, x.kind))
             return self._binary(how, x, places)
         places = self.select(inside, places, zero)
         return self.select(inside, self._binary(how, x, places), zero)
 
     def convert(self, x: Value, kind: str) -> Value:
-        """Return a number as another kind; floats too large for it saturate."""
+        """Convert to another dtype; floats out of its range saturate."""
         if x.kind == kind:
             return x
         if x.number is not None and not is_float(kind):
@@ -334,7 +334,7 @@ class Assembler:
         return self.value(kind, f"{how} {old} {x.name} to {new}")
 
     def bits_as(self, x: Value, kind: str) -> Value:
-        """Return the same bits as another kind."""
+        """Bitcast to another dtype."""
         if _TYPES[x.kind] == _TYPES[kind]:
             return x.called(kind)
         old, new = self.type(x.kind), self.type(kind)
@@ -350,42 +350,42 @@ class Assembler:
 
 @functools.cache
 def kind_of(dtype) -> str:
-    """Return the name of a dtype, which numpy takes microseconds to find.
+    """Return the name of a dtype; cached, as NumPy takes microseconds to find it.
 
-    JAX has dtypes that numpy does not know, those of random keys.
+    JAX has dtypes unknown to NumPy, those of random keys.
     """
     return getattr(dtype, "name", None) or np.dtype(dtype).name
 
 
 def is_float(kind: str) -> bool:
-    """Return whether a kind is one of floating-point numbers."""
+    """Return whether a dtype is floating."""
     return kind.startswith("float")
 
 
 def element(kind: str) -> str:
-    """Return LLVM's type for one number."""
+    """Return the LLVM type of a scalar."""
     return _TYPES[kind]
 
 
 def known(kind: str) -> bool:
-    """Return whether numbers of a kind can be printed."""
+    """Return whether a dtype can be lowered."""
     return kind in _TYPES
 
 
 def vector(type_: str, width: int) -> str:
-    """Return LLVM's type for `width` numbers side by side."""
+    """Return the LLVM type of a vector of `width` numbers."""
     return type_ if width == 1 else f"<{width} x {type_}>"
 
 
 def vector_suffix(short: str, width: int) -> str:
-    """Return what the names of LLVM's functions end with."""
+    """Return the type suffix of an LLVM intrinsic."""
     return short if width == 1 else f"v{width}{short}"
 
 
 def literal(number, kind: str) -> str:
-    """Return a number as LLVM writes it: floats by their bits."""
+    """Return an LLVM literal; floats by their bits."""
     if is_float(kind):
-        # LLVM writes a single-precision number by the bits of the double that it is.
+        # LLVM spells a single-precision literal by the bits of the equal double.
         exact = np.float64(np.float32(number)) if kind == "float32" else np.float64(number)
         return "0x" + struct.pack(">d", exact).hex().upper()
     if kind == "bool":

@@ -1,4 +1,4 @@
-"""Loops, branches and calls: what of a JAX program decides where it goes on."""
+"""Lowering of control flow: loops, branches and calls."""
 
 import contextlib
 import itertools
@@ -11,16 +11,16 @@ from .primitives import as_array, each
 
 
 def called(printer, equation, inputs):
-    """Write down a function where it is called; its own derivatives are of no concern."""
+    """Inline a called jaxpr; custom derivative rules are ignored."""
     parameters = equation.params
     for name in ("jaxpr", "call_jaxpr", "fun_jaxpr", "call"):
         if name in parameters:
             return printer.closed(parameters[name], inputs)
-    raise KeyError(f"{equation.primitive.name} holds no jaxpr")
+    raise KeyError(f"{equation.primitive.name} has no jaxpr")
 
 
 def loop(printer, equation, inputs):
-    """Write down a `while`: it goes on as long as any lane does, the others stand still."""
+    """Lower a `while`: it runs until all lanes are done; finished lanes are masked."""
     parameters = equation.params
     first, second = parameters["cond_nconsts"], parameters["body_nconsts"]
     asked, used = inputs[:first], inputs[first : first + second]
@@ -36,7 +36,7 @@ def loop(printer, equation, inputs):
 
 
 def repeat(printer, start, go_on, turn):
-    """Write down a loop from `start`: `turn(values)` for as long as `go_on(values)`."""
+    """Emit a loop from `start`: `turn(values)` while `go_on(values)`."""
     a = printer.assembler
     carry = _Carried(printer, start)
     carry.begin()
@@ -56,7 +56,7 @@ def repeat(printer, start, go_on, turn):
 
 
 def scan(printer, equation, inputs):
-    """Write down a loop of known length; all lanes are at the same turn of it."""
+    """Lower a `scan`: all lanes are in the same iteration."""
     parameters, a = equation.params, printer.assembler
     constants, carried = _scan_counts(parameters)
     length, reverse = parameters["length"], parameters["reverse"]
@@ -88,9 +88,9 @@ def scan(printer, equation, inputs):
 
 @contextlib.contextmanager
 def counted(printer, length: int, carry=None):
-    """Write down a loop of known length around what is written; give its turn's number.
+    """Emit a loop of known length around what the context emits; yield its index.
 
-    The `carry`, if there is one, is told the new values as its `following`.
+    The caller sets the new values of `carry`, if given, as its `following`.
     """
     a, carry = printer.assembler, carry or _Carried(printer, ())
     turn = carry.begin(counted=True)
@@ -103,7 +103,7 @@ def counted(printer, length: int, carry=None):
 
 
 def branch(printer, equation, inputs):
-    """Write down a `cond` or `switch`: branches that no lane takes are passed by."""
+    """Lower a `cond` or `switch`: branches that no lane takes are skipped."""
     a, (which, *operands) = printer.assembler, inputs
     branches, which = equation.params["branches"], which[()]
     if which.number is not None:
@@ -113,7 +113,7 @@ def branch(printer, equation, inputs):
     last = len(branches) - 1
     outer, results = printer.mask, None
     for number, taken in enumerate(branches):
-        # An index out of range means the nearest branch.
+        # An index out of range selects the nearest branch.
         how = "le" if number == 0 else "ge" if number == last else "eq"
         here = a.compare(how, which, a.constant(number, which.kind))
         if last == 0:
@@ -146,7 +146,7 @@ def branch(printer, equation, inputs):
 
 
 def expanded(printer, equation, inputs):
-    """Write down what an operation is made of that JAX expands late, from 0.12 on."""
+    """Lower an operation that JAX expands late, from 0.12 on."""
     variables = equation.invars
     shapes = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in variables]
     closed = jax.make_jaxpr(equation.params["_prim"].expand)(*shapes)
@@ -154,22 +154,22 @@ def expanded(printer, equation, inputs):
 
 
 def of_this_platform(printer, equation, inputs):
-    """Return which of a function's forms is that of a CPU."""
+    """Lower `platform_index`: the index of the CPU's branch."""
     for number, platforms in enumerate(equation.params["platforms"]):
         if platforms is None or "cpu" in platforms:
             return [printer.array(np.asarray(number, np.int32))]
-    raise KeyError("a function has no form for a CPU")
+    raise KeyError("no branch for the platform cpu")
 
 
 class _Carried:
-    """The values that go from one turn of a loop to the next."""
+    """The loop-carried values, as phi nodes."""
 
     def __init__(self, printer, start):
         self.printer, self.start = printer, start
         self.following: list[np.ndarray] = []
 
     def begin(self, counted: bool = False) -> str:
-        """Begin a loop's head; return the name of its turn's number if it is `counted`."""
+        """Begin the loop header; return the name of its index if it is `counted`."""
         a = self.printer.assembler
         self.before, self.head = a.block, a.label()
         a.jump(self.head)
@@ -187,7 +187,7 @@ class _Carried:
         return self.turn
 
     def end(self, new, active: Value | None) -> None:
-        """End the loop's body with the new values, of the `active` lanes alone."""
+        """End the loop body; only the `active` lanes take the new values."""
         a = self.printer.assembler
         olds = itertools.chain.from_iterable(array.flat for array in self.values)
         news = itertools.chain.from_iterable(as_array(array).flat for array in new)
@@ -209,7 +209,7 @@ class _Carried:
 
 
 class Table:
-    """Rows of numbers in memory, for places that are known when the program runs."""
+    """Rows of numbers in memory, for indices known only at run time."""
 
     def __init__(self, printer, kind: str, rows: int, width: int):
         self.printer, self.kind, self.width = printer, kind, width
@@ -240,7 +240,7 @@ class Table:
 
 
 def _tables(printer, variables) -> list[Table]:
-    """Return tables for arrays, a row for each place of their first axis."""
+    """Return tables for arrays, with a row for each index of their first axis."""
     return [
         Table(
             printer,
@@ -253,7 +253,7 @@ def _tables(printer, variables) -> list[Table]:
 
 
 def _scan_counts(parameters) -> tuple[int, int]:
-    """Return how many constants and how many carried values a `scan` has."""
+    """Return the numbers of constants and of carried values of a `scan`."""
     if "num_consts" in parameters:
         return parameters["num_consts"], parameters["num_carry"]
     constants, carried, _ = parameters["ft_in"].unpack()  # from JAX 0.12 on

@@ -1,4 +1,4 @@
-"""Programs as machine code of this processor, kept from one process to the next."""
+"""Compilation of programs to machine code of this CPU, with a persistent cache."""
 
 import concurrent.futures
 import contextlib
@@ -17,21 +17,21 @@ from .handler import handler_text, run_text
 from .printer import Program
 from .waiting import improve_when
 
-COMPILED = "/jaxvib/kernels/compile_duration"  # as JAX names its own
+COMPILED = "/jaxvib/kernels/compile_duration"  # named as JAX's own events
 
-# Lanes that one thread takes at a time: few enough to share out, enough to be worth it.
+# Lanes per task: few enough to distribute over threads, many enough to amortise a task.
 _SHARE = 256
-# How hard LLVM tries: not at all, or as hard as pays.
+# LLVM's optimisation levels for the first and for the final code.
 _QUICK, _BEST = 0, 2
-# Seconds of running, and lanes at once, from where on the best code is worth compiling.
+# Seconds of run time, and lanes per call, above which the final code is compiled.
 _WORTH, MANY = 0.5, 1024
 
 
 class _Code:
-    """Machine code in memory."""
+    """Machine code loaded into memory."""
 
     def __init__(self, code: bytes):
-        # The engine owns the code: it must live as long as anybody may call it.
+        # The engine owns the code: it must live as long as the code may be called.
         self._engine = _loaded(code)
         self._run = self._engine.get_function_address("run")
         self.run = ctypes.CFUNCTYPE(
@@ -43,14 +43,14 @@ class _Code:
         self._begun = self._ticks(), time.perf_counter()
 
     def seconds(self) -> float:
-        """Return for how long XLA has run it, s."""
+        """Return the total run time in XLA's calls, s."""
         spent = ctypes.c_int64.from_address(self._address("spent")).value
         ticks, begun = self._begun
         passed = max(self._ticks() - ticks, 1)
         return spent * (time.perf_counter() - begun) / passed
 
     def give_way(self, better: "_Code") -> None:
-        """Have XLA's calls of this code run better one."""
+        """Redirect XLA's calls of this code to better code."""
         place = ctypes.c_void_p.from_address(self._address("better"))
         place.value = better._run
 
@@ -59,15 +59,15 @@ class _Code:
 
 
 class Native:
-    """A program in memory, ready to be called by Python and by XLA.
+    """A program in memory, callable from Python and from XLA.
 
-    Code in which LLVM looks for nothing better takes a quarter of the time to compile and
-    twice as long to run, and gives the same bits: it is what is called until it has run
-    for as long as it takes to compile the better one.
+    Unoptimised code compiles in a quarter of the time, runs twice as long and gives the
+    same bits. It is used until it has run for as long as compiling the optimised code
+    takes.
     """
 
     def __init__(self, program: Program, features: str | None = None):
-        """Compile a program for this processor, or with other `features` of its make."""
+        """Compile a program for this processor, or for other `features`."""
         self.program, self._features = program, features or host_features()
         self._spent, self._lock = 0.0, threading.Lock()
         kept = _kept(program, self._features, _BEST)
@@ -75,7 +75,7 @@ class Native:
         self._best = self._first if kept else None
 
     def best(self) -> _Code:
-        """Return the code that runs fastest, compiled now unless it has been."""
+        """Return the optimised code, compiling it if necessary."""
         with self._lock:
             if self._best is None:
                 self._best = _Code(_object(self.program, self._features, _BEST))
@@ -84,13 +84,13 @@ class Native:
 
     @property
     def handler(self) -> int:
-        """Where XLA calls the program, for as long as this object lives."""
+        """The address of XLA's entry point, valid while this object lives."""
         if self._best is None:
             improve_when(lambda: self._first.seconds() > _WORTH, self.best)
         return self._first.handler
 
     def __call__(self, arrays: Sequence[np.ndarray], threads: int) -> list[np.ndarray]:
-        """Return the results of lanes, the last axis of every array, a whole of widths."""
+        """Run the lanes, the last axis of every array and a multiple of the width."""
         width, signature = self.program.width, self.program.signature
         lanes = arrays[0].shape[-1]
         taken = [
@@ -120,7 +120,7 @@ class Native:
 
 @functools.cache
 def host_width() -> int:
-    """Return how many doubles this processor's vectors hold."""
+    """Return the number of doubles in a vector of this processor."""
     features = bindings().get_host_cpu_features()
     return 8 if features.get("avx512f") else 4 if features.get("avx2") else 2
 
@@ -131,14 +131,14 @@ def _pool(threads: int) -> concurrent.futures.ThreadPoolExecutor:
 
 
 def _pointers(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    # Half the time that `array.ctypes` takes.
+    # Takes half the time of `array.ctypes`.
     places = [array.__array_interface__["data"][0] for array in arrays]
     return np.array(places or [0], np.uint64)
 
 
 @functools.cache
 def bindings():
-    """Return llvmlite's module, ready for this processor."""
+    """Return llvmlite's binding module, initialised for this processor."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -148,14 +148,14 @@ def bindings():
 
 @functools.cache
 def host_features() -> str:
-    """Return this processor's features as LLVM writes them."""
+    """Return this processor's features in LLVM's notation."""
     features = bindings().get_host_cpu_features().flatten()
-    # Vectors of 8 are taken apart otherwise.
+    # LLVM splits vectors of 8 otherwise.
     return features + ",-prefer-256-bit" if host_width() == 8 else features
 
 
 def _kept(program: Program, features: str, level: int) -> bytes | None:
-    """Return a program's machine code if it has been compiled and kept."""
+    """Return a program's machine code from the cache."""
     return read_entry(_entry(_text(program), features, level))
 
 
@@ -164,7 +164,7 @@ def _text(program: Program) -> str:
 
 
 def _entry(text: str, features: str, level: int) -> str:
-    """Return the name in the cache of a text's machine code, which no other has."""
+    """Return the cache key of the machine code of an IR text."""
     import llvmlite
 
     versions = f"{llvmlite.__version__} {bindings().get_host_cpu_name()} {features}"
@@ -173,9 +173,9 @@ def _entry(text: str, features: str, level: int) -> str:
 
 
 def _object(program: Program, features: str, level: int) -> bytes:
-    """Return a program's machine code, from the disk where it has been compiled before.
+    """Return a program's machine code, from the cache or compiled.
 
-    `level`: how hard LLVM tries, which changes no bit of what comes out.
+    `level`: LLVM's optimisation level, which does not change the results.
     """
     known = _kept(program, features, level)
     if known is not None:
@@ -197,11 +197,11 @@ def _object(program: Program, features: str, level: int) -> bytes:
 
 @contextlib.contextmanager
 def _in_written_order():
-    """Have LLVM leave instructions in the order in which they are written down.
+    """Keep LLVM from rescheduling instructions.
 
-    Put in another order, more of these long programs' numbers are under way at a time
-    than there are registers: that takes a third longer to compile and a tenth longer to
-    run. LLVM has this option for a whole process only, where others may compile too.
+    In these long programs rescheduling keeps more numbers live than there are
+    registers, which takes a third longer to compile and a tenth longer to run. The
+    option is global to the process, in which other threads may compile too.
     """
     with _ORDER.lock:
         _ORDER.programs += 1
@@ -217,7 +217,7 @@ def _in_written_order():
 
 
 class _Order:
-    """How many programs are compiled just now in the order that is written."""
+    """The number of compilations in progress without rescheduling."""
 
     def __init__(self):
         self.lock, self.programs = threading.Lock(), 0

@@ -1,9 +1,9 @@
-"""Functions with a derivative rule that JAX keeps, whatever it makes of a program.
+"""Functions with a derivative rule that survives all transformations of JAX.
 
-Where JAX splits a loop for reverse mode, it replaces a `jax.custom_jvp` by its function
-and forgets the rule. A second derivative, as of `jax.hessian`, then goes through the
-function itself: a call of machine code, which has none, or steps whose derivatives are
-under no error control. An operation of JAX keeps its rule.
+When JAX splits a loop for reverse mode, it replaces a `jax.custom_jvp` by its function
+and drops the rule. A second derivative, as of `jax.hessian`, then differentiates the
+function itself: a call of machine code, which has no derivative, or integration steps
+whose derivatives are not error-controlled. A JAX primitive keeps its rule.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from .tangents import printing
 
 
 def with_rule(function: Callable, rule: Callable) -> Callable:
-    """Return a function of trees of arrays whose derivative is that of `rule`.
+    """Return a function of pytrees of arrays whose JVP is `rule`.
 
     `rule(primals, tangents)`: as of `jax.custom_jvp` with `symbolic_zeros=True`. Works
     under `jit`, `vmap` and differentiation of any order that the rule allows.
@@ -34,7 +34,7 @@ def with_rule(function: Callable, rule: Callable) -> Callable:
             return kept(*arguments)
         leaves, tree = jax.tree.flatten(arguments)
         closed, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
-        if not is_known(closed.consts):  # what it encloses is no argument of an operation
+        if not is_known(closed.consts):  # captured tracers are no operands
             return kept(*arguments)
 
         def of_leaves(*leaves):
@@ -43,7 +43,7 @@ def with_rule(function: Callable, rule: Callable) -> Callable:
         def of_changes(primals, tangents):
             trees = (jax.tree.unflatten(tree, each) for each in (primals, tangents))
             values, changes = rule(*trees)
-            # A symbolic zero is a leaf: it is no tree to JAX.
+            # A symbolic zero is a leaf, not a pytree.
             return jax.tree.leaves(values), jax.tree.leaves(changes)
 
         both = _Both(of_leaves, of_changes, tuple(jax.tree.leaves(shapes)))
@@ -54,7 +54,7 @@ def with_rule(function: Callable, rule: Callable) -> Callable:
 
 
 class _Both(NamedTuple):
-    """A function of arrays, its rule, and the shapes of its results."""
+    """A function of arrays, its JVP rule, and the shapes of its results."""
 
     function: Callable
     rule: Callable
@@ -129,7 +129,7 @@ def _no_change(value) -> SymbolicZero:
 
 
 def _is_none(change) -> bool:
-    """Return whether a change is none: a symbolic zero, or that of no real number."""
+    """Return whether a tangent is zero: symbolic, or of dtype float0."""
     none = isinstance(change, SymbolicZero | ad.Zero)
     return none or np.result_type(change.dtype) == jax.dtypes.float0
 

@@ -1,4 +1,4 @@
-"""What of a jaxpr moves, and how, as JAX has it: equation by equation."""
+"""JVPs of the equations of a jaxpr, and which variables have tangents."""
 
 from typing import Any
 
@@ -9,29 +9,29 @@ from jax.extend import core
 from .assembler import is_float, kind_of
 
 _CALLS = ("jit", "pjit", "closed_call", "core_call", "custom_vmap_call")
-# What has floats that never move, whatever it is given.
+# Operations with floating results but zero derivatives.
 _STILL = ("stop_gradient", "sign", "floor", "ceil", "round")
 _KNOWN: dict[Any, Any] = {}
 
 
 def called(equation):
-    """Return the jaxpr that an equation only calls, `None` for any other equation."""
+    """Return the jaxpr of a call equation, `None` for other equations."""
     names = ("jaxpr", "call_jaxpr", "call") if equation.primitive.name in _CALLS else ()
     return next((equation.params[n] for n in names if n in equation.params), None)
 
 
 def stands_still(equation) -> bool:
-    """Return whether an equation's results never move."""
+    """Return whether the tangents of an equation's results are always zero."""
     return equation.primitive.name in _STILL
 
 
 def is_real(variable) -> bool:
-    """Return whether a variable is of floating-point numbers."""
+    """Return whether a variable has a floating dtype."""
     return is_float(kind_of(variable.aval.dtype))
 
 
 def moving_results(jaxpr, moving) -> list[bool]:
-    """Return which results move at most, where some of the arguments do."""
+    """Return which results may have tangents, given which arguments have."""
     known = dict(zip(jaxpr.invars, moving, strict=True))
 
     def read(variable):
@@ -60,9 +60,9 @@ def moving_results(jaxpr, moving) -> list[bool]:
 
 
 def derivative_of(jaxpr, equation, variables, moves, directions: int):
-    """Return a jaxpr of an equation's changes: of its values, then of the changes given.
+    """Return a jaxpr of an equation's JVP, with values and tangents as arguments.
 
-    These have a leading axis of directions, but not where there is one.
+    Tangents have a leading axis of directions, unless there is only one.
     """
     described = [(v.aval.shape, v.aval.dtype) for v in variables]
     floats = [is_real(variable) for variable in equation.outvars]

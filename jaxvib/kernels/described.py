@@ -1,11 +1,10 @@
-"""What tells one function and its numbers from all others, as bytes.
+"""Fingerprints of functions and of the values that they capture.
 
-Functions and classes of this library, and of those below it, are known by their names.
-A function of somebody else's is known by what it is made of: its code, what it encloses,
-its defaults, and what it takes from its module and from those that it names; a class by its
-fields, its methods and the classes below it; an object by its class and its fields. Where
-that ends at something whose code may change unseen, such as C or another package that is
-installed, nothing is told.
+Functions and classes of this library and of its dependencies are identified by name. A
+user's function is identified by its code, closure, defaults, and the globals that it
+uses, directly or through other functions; a class by its fields, methods and base
+classes; an object by its class and fields. Where that ends at code that may change
+unnoticed, such as C or another installed package, there is no fingerprint.
 """
 
 import dataclasses
@@ -24,8 +23,7 @@ import jax
 
 from .held import PROTOCOL, State, Taken, reduced
 
-# Whose functions and classes stay what they are as long as the versions do, and what they
-# hold as well.
+# Packages whose functions, classes and contents are fixed by their versions.
 _KNOWN = (
     "jaxvib",
     "jax",
@@ -45,10 +43,10 @@ _KNOWN = (
 
 
 class Description(NamedTuple):
-    """What tells a pytree from others, `None` where its code may change unseen.
+    """The fingerprint of a pytree, `None` if its code may change unnoticed.
 
-    `taken`: what the functions in it take from around them just now; `changing`: others'
-    objects and classes in it, and the state of each; `whole`: whether these are all.
+    `taken`: the variables that its functions capture; `changing`: the users' objects
+    and classes in it, with their states; `whole`: whether these lists are complete.
     """
 
     told: bytes | None
@@ -57,7 +55,7 @@ class Description(NamedTuple):
     whole: bool
 
     def holds(self) -> bool:
-        """Return whether all that was taken is known to be what it was."""
+        """Return whether nothing that the fingerprint depends on has changed."""
         return (
             self.whole
             and all(taken.is_the_same() for taken in self.taken)
@@ -66,7 +64,7 @@ class Description(NamedTuple):
 
 
 def described(what: Any) -> Description:
-    """Return what tells a pytree from others."""
+    """Return the fingerprint of a pytree."""
     return _Describer.of(what)
 
 
@@ -75,18 +73,18 @@ def _is_known(module) -> bool:
 
 
 def _stays(module) -> bool:
-    """Return whether a module's code stays, if not what it holds: Python's own as well."""
+    """Return whether a module's code is fixed, including the standard library's."""
     return _is_known(module) or str(module).partition(".")[0] in sys.stdlib_module_names
 
 
 def _is_installed(module) -> bool:
-    """Return whether a module is of a package that somebody has installed."""
+    """Return whether a module belongs to an installed package."""
     file = getattr(sys.modules.get(str(module)), "__file__", None) or ""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
 class _Met(NamedTuple):
-    """What is met on the way: taken by functions, able to change, changing unseen."""
+    """Objects met: captured by functions, mutable, and changing unnoticed."""
 
     taken: list[Taken]
     changing: list[Any]
@@ -94,9 +92,9 @@ class _Met(NamedTuple):
 
 
 class _Describer(pickle.Pickler):
-    """Pickles others' functions as well, by what they are made of: to be compared alone.
+    """A pickler that also serialises users' functions; for comparison, not for loading.
 
-    `within`: functions and classes that are being told; `met`: what all of them hold.
+    `within`: functions and classes being processed; `met`: objects met in all of them.
     """
 
     def __init__(self, buffer, within=(), met: "_Met | None" = None):
@@ -105,14 +103,14 @@ class _Describer(pickle.Pickler):
 
     @classmethod
     def of(cls, what: Any) -> Description:
-        """Return the description of a pytree."""
+        """Return the fingerprint of a pytree."""
         buffer = io.BytesIO()
         describer = cls(buffer)
         taken, changing, unseen = describer._met
         whole = True
         try:
             describer.dump(what)
-        except Exception:  # whatever somebody's class has thought of
+        except Exception:  # raised by a user's class
             whole = False
         states = [(each, State.of(each)) for each in changing]
         told = buffer.getvalue() if whole and not unseen else None
@@ -138,7 +136,7 @@ class _Describer(pickle.Pickler):
             self._met.unseen.append(obj)
             return str, (obj.__qualname__,)
         if isinstance(obj, types.FunctionType | types.BuiltinFunctionType):
-            return NotImplemented  # by its name
+            return NotImplemented  # by name
         try:
             return reduced(obj)
         except Exception:  # a lock, a file
@@ -156,14 +154,14 @@ class _Describer(pickle.Pickler):
 
     def _told_class(self, one: type) -> Any:
         if _stays(one.__module__):
-            return NotImplemented  # by its name
+            return NotImplemented  # by name
         if one in self._within or _is_installed(one.__module__):
             return self._named(one)
         self._met.changing.append(one)
         return self._told_by(one, _parts_of_class(one))
 
     def _named(self, what: Any) -> Any:
-        """Return the name of what is told already, or is another version's next time."""
+        """Return the name of an outer or installed object, without fingerprint."""
         if what in self._within:
             return str, (f"outer {self._within.index(what)}",)
         self._met.unseen.append(what)
@@ -180,7 +178,7 @@ def _has_a_name(function: types.FunctionType) -> bool:
 
 
 def _taken_by(function: types.FunctionType) -> Iterator[Taken]:
-    """Yield what a function takes from around it: cells, and globals by their names."""
+    """Yield the variables that a function captures: closure cells and globals."""
     code, around = function.__code__, function.__globals__
     names = _names_in(code)
     cells = zip(function.__closure__ or (), code.co_freevars, strict=True)
@@ -201,19 +199,19 @@ def _taken_by(function: types.FunctionType) -> Iterator[Taken]:
 
 
 def _told_apart(value: Any) -> Any:
-    """Return what is told of a value: of a module its name, as what is taken follows."""
+    """Replace a module by its name; the variables used of it are listed apart."""
     return value.__name__ if isinstance(value, types.ModuleType) else value
 
 
 def _parts_of_class(one: type) -> tuple:
-    """Return what a class is made of: those below it, its fields, and all it defines."""
+    """Return the parts of a class: bases, fields and members."""
     members = {
         name: _function_in(value)
         for name, value in sorted(vars(one).items())
         if name not in _ABOUT
     }
     if "__init__" in members and members["__init__"].__code__.co_filename == "<string>":
-        del members["__init__"]  # written by `dataclasses` from the fields
+        del members["__init__"]  # generated by `dataclasses` from the fields
     fields = [
         (field.name, field.default, field.default_factory, dict(field.metadata))
         for field in (dataclasses.fields(one) if dataclasses.is_dataclass(one) else ())
@@ -221,7 +219,7 @@ def _parts_of_class(one: type) -> tuple:
     return type(one), one.__qualname__, one.__bases__, fields, members
 
 
-# What a class says of itself that follows from the rest, or does nothing.
+# Class attributes that follow from the others or have no effect.
 _ABOUT = {
     "__abstractclassvars__",
     "__abstractmethods__",
@@ -244,7 +242,7 @@ _ABOUT = {
 
 
 def _function_in(member: Any) -> Any:
-    """Return the function that a method, a property or what wraps one calls."""
+    """Unwrap the function of a method, a property or a wrapper."""
     if isinstance(member, staticmethod | classmethod):
         return type(member).__name__, inspect.unwrap(member.__func__)
     if isinstance(member, property):
@@ -253,7 +251,7 @@ def _function_in(member: Any) -> Any:
 
 
 def _codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
-    """Yield code and all code that is written in it."""
+    """Yield a code object and all nested ones."""
     yield code
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
@@ -261,7 +259,7 @@ def _codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _names_in(code: types.CodeType) -> set[str]:
-    """Return the names that code may look up, those that it has as text among them."""
+    """Return the names that code may look up, including its string constants."""
     names: set[str] = set()
     for each in _codes_in(code):
         names.update(each.co_names)
@@ -270,7 +268,7 @@ def _names_in(code: types.CodeType) -> set[str]:
 
 
 def _imported_by(code: types.CodeType) -> Iterator[str]:
-    """Yield the names of the modules that code imports where it runs."""
+    """Yield the names of the modules that code imports at run time."""
     for each in _codes_in(code):
         for instruction in dis.get_instructions(each):
             if instruction.opname == "IMPORT_NAME":
@@ -278,7 +276,7 @@ def _imported_by(code: types.CodeType) -> Iterator[str]:
 
 
 def _parts_of_code(code: types.CodeType) -> tuple:
-    """Return what code does, wherever it stands."""
+    """Return the parts of a code object that do not depend on its location."""
     counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
     names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
     does = code.co_code, code.co_exceptiontable, code.co_flags

@@ -1,8 +1,9 @@
-"""Changes of numbers along several directions, written down beside the numbers.
+"""Forward-mode tangents along several directions, generated with the primal values.
 
-Changes decide nothing. Between two loops all equations are therefore written down first,
-and then their changes, once, in a loop over the directions: what is compiled hardly grows
-with their number, and has the bits that it would have written out.
+Tangents do not affect control flow. Between two loops all primal equations are
+therefore emitted first, and then their tangents, once, in a loop over the directions:
+the size of the code hardly depends on their number, and the bits are those of unrolled
+code.
 """
 
 import math
@@ -17,18 +18,18 @@ from .control import Table, counted, repeat
 from .derivatives import called, derivative_of, is_real, moving_results, stands_still
 from .primitives import each
 
-# Directions that a turn of the loop over them takes. Two share what they read, which
-# saves a twentieth of the time of four; of many the shorter program is compiled sooner,
-# and a thread of a GPU has no registers for two.
+# Directions per iteration of that loop. Two share their loads, which saves a twentieth
+# of the time with four directions; with many the shorter program compiles sooner, and a
+# thread of a GPU lacks the registers for two.
 _AT_ONCE, _FEW = 2, 4
 
 
 class Change:
-    """How an array changes along the directions of a turn.
+    """The tangent of an array along the directions of one iteration.
 
-    Its numbers, (together, ...) in shape or the array's for one direction, are at hand
-    in the pass that wrote them down, and read from a table in others. Where there are
-    neither, nothing moves.
+    Its values, of the array's shape with a leading axis `together` if that is above 1,
+    are available in the pass that emitted them, and read from a table in others. If it
+    has neither, the tangent is zero.
     """
 
     def __init__(self, shape, kind: str):
@@ -39,12 +40,12 @@ class Change:
 
     @property
     def moves(self) -> bool:
-        """Whether it is anything but 0."""
+        """Whether the tangent is non-zero."""
         return self.values is not None or self.table is not None
 
 
 class _Pass:
-    """A loop over directions: the number of its turn, and a line kept free at its end."""
+    """A loop over directions: its index, and a reserved line at its end."""
 
     def __init__(self, turn: str):
         self.turn, self.end = turn, -1
@@ -52,7 +53,7 @@ class _Pass:
 
 
 class Duals:
-    """Writes down a jaxpr's equations, and their changes along several directions."""
+    """Lowers the equations of a jaxpr and their tangents."""
 
     def __init__(self, printer, directions: int):
         self.printer, self.directions = printer, directions
@@ -63,10 +64,10 @@ class Duals:
         self._waiting: list[Callable[[], None]] = []
         self._now = _Pass("")
 
-    # Changes from one loop over directions to another.
+    # Passing tangents from one loop over directions to another.
 
     def given(self, rows: np.ndarray, variable) -> Change:
-        """Return the changes of a variable, known for all directions, the first axis."""
+        """Return the tangent of a variable, given for all directions (first axis)."""
         change = self._in_table(variable)
         whole = np.full((self.turns * self.together, *change.shape), None, object)
         whole[:] = self.printer.assembler.constant(0.0, change.kind)
@@ -76,7 +77,7 @@ class Duals:
         return change
 
     def whole(self, change: Change | None, variable) -> np.ndarray:
-        """Return a variable's change along all directions, zeros where nothing moves."""
+        """Return a variable's tangents along all directions."""
         if change is None or not change.moves:
             zero = self.printer.assembler.constant(0.0, kind_of(variable.aval.dtype))
             return np.full((self.directions, *variable.aval.shape), zero, object)
@@ -85,7 +86,7 @@ class Duals:
         return np.concatenate(rows).reshape(-1, *change.shape)[: self.directions]
 
     def flush(self) -> None:
-        """Write down the changes that wait, in a loop over the directions."""
+        """Emit the pending tangents, in a loop over the directions."""
         if not self._waiting:
             return
         waiting, self._waiting = self._waiting, []
@@ -97,7 +98,7 @@ class Duals:
         self._now = _Pass("")
 
     def _in_table(self, variable) -> Change:
-        """Return a change of a variable that is in a table from the start."""
+        """Return a tangent of a variable that is stored in a table."""
         change = _change_of(variable)
         change.table = self._table(change)
         return change
@@ -107,15 +108,15 @@ class Duals:
         return Table(self.printer, change.kind, self.turns, size)
 
     def _nothing(self, change: Change) -> np.ndarray:
-        """Return zeros in the place of a change."""
+        """Return a zero tangent."""
         zero = self.printer.assembler.constant(0.0, change.kind)
         return np.full((*self._leading, *change.shape), zero, object)
 
     def _kept(self, change: Change) -> Table:
-        """Return a change's table, which is written where the change is, if need be."""
+        """Return a tangent's table, creating and filling it if necessary."""
         if change.table is None:
             a, pass_ = self.printer.assembler, change.pass_
-            assert pass_ is not None  # or nothing would move
+            assert pass_ is not None  # the tangent is not zero
             assert change.values is not None
             change.table = self._table(change)
             lines, a.lines = a.lines, []
@@ -125,7 +126,7 @@ class Duals:
         return change.table
 
     def _read(self, change: Change | None) -> np.ndarray | None:
-        """Return a change along the directions of this turn, `None` if nothing moves."""
+        """Return a tangent along the current directions, `None` if it is zero."""
         if change is None or not change.moves:
             return None
         if change.pass_ is self._now:
@@ -135,10 +136,10 @@ class Duals:
             self._now.read[id(change)] = row.reshape((*self._leading, *change.shape))
         return self._now.read[id(change)]
 
-    # The equations of a jaxpr.
+    # Equations of a jaxpr.
 
     def closed(self, closed, arguments, changes):
-        """Write down a jaxpr that brings its constants."""
+        """Lower a closed jaxpr with tangents."""
         jaxpr, constants = closed, ()
         if hasattr(closed, "consts"):
             jaxpr, constants = closed.jaxpr, closed.consts
@@ -149,7 +150,7 @@ class Duals:
         )
 
     def evaluate(self, jaxpr, known):
-        """Write down a jaxpr, `known` (variable, value, change) of all it is given."""
+        """Lower a jaxpr, given `known` (variable, value, tangent) of its inputs."""
         environment: dict[Any, tuple] = {v: (value, change) for v, value, change in known}
 
         def read(variable):
@@ -170,7 +171,7 @@ class Duals:
         return [value for value, _ in found], [change for _, change in found]
 
     def _equation(self, jaxpr, equation, inputs, changes):
-        """Write down one equation of a jaxpr, and have its changes wait."""
+        """Lower one equation and queue its tangents."""
         if all(change is None for change in changes):
             return self.printer.equation(equation, inputs), [None] * len(equation.outvars)
         if (inner := called(equation)) is not None:
@@ -183,7 +184,7 @@ class Duals:
         return results, self._changes(jaxpr, equation, inputs, changes)
 
     def _changes(self, jaxpr, equation, inputs, changes):
-        """Return the changes of an equation's results, as JAX has them, still to write."""
+        """Queue the JVP of an equation and return the tangents of its results."""
         variables, arguments = [], []
         for variable, value, change in zip(equation.invars, inputs, changes, strict=True):
             if not isinstance(variable, core.Literal) and variable not in variables:
@@ -210,13 +211,13 @@ class Duals:
         return results
 
     def _unless_zero(self, change: np.ndarray) -> np.ndarray | None:
-        """Return a change, `None` where it is known to be 0."""
+        """Return a tangent, `None` if it is known to be 0."""
         constant = self.printer.assembler.constant
         zero = all(value.name == constant(0.0, value.kind).name for value in change.flat)
         return None if zero else change
 
     def _loop(self, equation, inputs, changes):
-        """Write down a `while` whose changes go round with its values, in memory."""
+        """Lower a `while` with loop-carried tangents, kept in memory."""
         self.flush()
         parameters, a = equation.params, self.printer.assembler
         first, second = parameters["cond_nconsts"], parameters["body_nconsts"]
@@ -225,7 +226,7 @@ class Duals:
         starts, body = changes[first + second :], parameters["body_jaxpr"]
         pushed = [change is not None and change.moves for change in pushes]
         moves = [change is not None and change.moves for change in starts]
-        while True:  # what moves once moves in all turns
+        while True:  # fixed point of which carried values have tangents
             after = moving_results(body.jaxpr, [*pushed, *moves])
             grown = [one or other for one, other in zip(moves, after, strict=True)]
             if grown == moves:
@@ -249,7 +250,7 @@ class Duals:
         return repeat(self.printer, begun, go, turn), carried
 
     def _put(self, new, carried, active: Value | None) -> None:
-        """Write new changes where a loop's are kept, all at once, of `active` lanes."""
+        """Store the new loop-carried tangents of the `active` lanes, all at once."""
         a = self.printer.assembler
 
         def write():

@@ -1,8 +1,8 @@
-"""Elementary functions by sums and products alone, so that every machine has the same bits.
+"""Elementary functions from sums and products alone, with the same bits on any machine.
 
-Each is a formula for `Assembler`'s numbers in double precision; single precision is
-computed in double and rounded. The largest errors seen stand beside the functions, in
-units of the last place, and are held by tests.
+Each is a formula of `Assembler`'s numbers in double precision; single precision is
+computed in double and rounded. The docstrings give the largest observed errors, in
+units of the last place; tests check them.
 """
 
 import math
@@ -13,16 +13,14 @@ from .assembler import Value
 from .expression import Numbers
 from .large_angle import HALF_PI, KIND
 
-_LN2 = 0.693147180559945309417232121458176568  # ln 2, more digits than a double has
+_LN2 = 0.693147180559945309417232121458176568  # ln 2, to more digits than a double
 # ln 2 in two parts, the first of 42 bits, so that its products with exponents are exact.
 _LN2_HIGH = float.fromhex("0x1.62e42fefa3800p-1")
 _LN2_LOW = float.fromhex("0x1.ef35793c76730p-45")
-# Beyond it, k pi/2 in three parts is not exact enough, and `far_angle` takes over.
+# Above it, k pi/2 in three parts is not exact enough, and `far_angle` is used.
 _FAR = 2.0**17
-_SQUARED = (
-    2.0**28
-)  # above it x^2 + 1 is x^2 to a double's last place, and below no infinity
-_SMALLEST_NORMAL = 2.0**-1022  # below it exponents cannot be read off a double's bits
+_SQUARED = 2.0**28  # above it x^2 + 1 rounds to x^2; below it x^2 does not overflow
+_SMALLEST_NORMAL = 2.0**-1022  # below it the exponent bits of a double are 0
 
 
 def _inverse_factorials(first: int, last: int, step: int = 1) -> list[float]:
@@ -34,7 +32,7 @@ def _alternating(coefficients: Sequence[float]) -> list[float]:
 
 
 def power_of_two(x: Numbers, exponent: Value) -> Numbers:
-    """Return x 2^k for an int64 k in (-2098, 2046), past the ends of the normal numbers."""
+    """Return x 2^k for an int64 k in (-2098, 2046), also beyond normal numbers."""
     a = x.assembler
     half = a.shift("ashr", exponent, a.constant(1, "int64"))
     for part in (half, a.subtract(exponent, half)):
@@ -58,14 +56,14 @@ def _grown(r: Numbers, k: Numbers) -> Numbers:
 
 def exp(x: Numbers) -> Numbers:
     """Return e^x, within 1.0 units of the last place."""
-    inside = x.where(x.is_("gt", -746.0), -746.0)  # NaN too, for now
+    inside = x.where(x.is_("gt", -746.0), -746.0)  # also NaN, restored below
     inside = inside.where(inside.is_("lt", 710.0), 710.0)
     result = _grown(*_reduced(inside))
     return result.where(x.is_("eq", x), x)
 
 
 def exp2(x: Numbers) -> Numbers:
-    """Return 2^x, exact for whole numbers, else within 1.0 units of the last place."""
+    """Return 2^x, exact for integers, otherwise within 1.0 units of the last place."""
     inside = x.where(x.is_("gt", -1076.0), -1076.0)
     inside = inside.where(inside.is_("lt", 1025.0), 1025.0)
     k = inside.nearest()
@@ -81,7 +79,7 @@ def expm1(x: Numbers) -> Numbers:
     near = (r * r).rounded().fused(r.polynomial(_inverse_factorials(2, 14)), r)
     whole = k.whole()
     one = Numbers(x.assembler, x.assembler.constant(1.0, KIND))
-    # 2^k (e^r - 1) + (2^k - 1); the last double before infinity needs 2^1024 / 2.
+    # 2^k (e^r - 1) + (2^k - 1); the largest double needs 2^1024 / 2.
     a = x.assembler
     huge = a.compare("gt", whole, a.constant(1000, "int64"))
     lowered = a.select(huge, a.subtract(whole, a.constant(8, "int64")), whole)
@@ -98,7 +96,7 @@ def _mantissa(x: Numbers) -> tuple[Numbers, Numbers]:
     tiny = x.is_("lt", _SMALLEST_NORMAL)
     x = (x * 2.0**54).rounded().where(tiny, x)
     bits = a.bits_as(x.value, "int64")
-    # What lies above sqrt(2) is counted to the next power.
+    # Mantissas above sqrt(2) count to the next power.
     offset = a.constant(0x3FE6A09E667F3BCD, "int64")
     steps = a.shift("ashr", a.subtract(bits, offset), a.constant(52, "int64"))
     mantissa = a.subtract(bits, a.shift("shl", steps, a.constant(52, "int64")))
@@ -107,7 +105,7 @@ def _mantissa(x: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _log_ends(x: Numbers, result: Numbers) -> Numbers:
-    """Return a logarithm's result, or what it is for 0, infinity and what has none."""
+    """Return a logarithm's result, corrected for 0, infinity, NaN and negative x."""
     result = result.where(x.is_("lt", math.inf), x)  # infinity and NaN
     result = result.where(x.is_("ne", 0.0), -math.inf)
     negative = x.is_("lt", 0.0)
@@ -117,7 +115,7 @@ def _log_ends(x: Numbers, result: Numbers) -> Numbers:
 
 
 def _log_series(f: Numbers) -> tuple[Numbers, Numbers]:
-    """Return f^2/2 and what log(1 + f) = f - f^2/2 + rest has as its rest."""
+    """Return f^2/2 and the rest of log(1 + f) = f - f^2/2 + rest."""
     s = f / (f + 2.0)
     z = (s * s).rounded()
     # log(1 + f) = 2 artanh(s), and 2 s = f - s f.
@@ -146,7 +144,7 @@ def log2(x: Numbers) -> Numbers:
 def log1p(x: Numbers) -> Numbers:
     """Return log(1 + x), within 2 units of the last place also near 0."""
     total = x + 1.0
-    # What was rounded away of 1 + x.
+    # The rounding error of 1 + x.
     lost = x - (total - 1.0)
     lost = (1.0 - (total - x)).where(x.is_("gt", 1.0), lost)
     result = log(total) + (lost / total).where(total.is_("gt", 0.0), 0.0)
@@ -168,7 +166,7 @@ def angle(x: Numbers) -> tuple[Numbers, Value]:
 
 
 def far_angle(x: Numbers, far: Value) -> tuple[Numbers, Value]:
-    """Return `angle` of the lanes that are `far` from 0, one after another."""
+    """Return `angle` for the lanes that are `far` from 0, one by one."""
     a = x.assembler
     start, slow, done = a.block, a.label(), a.label()
     zero, none = a.constant(0.0, KIND), a.constant(0, "int64")
@@ -207,7 +205,7 @@ def _cosine(r: Numbers) -> Numbers:
     z = (r * r).rounded()
     curve = z.polynomial(_alternating(_inverse_factorials(4, 20, 2)))
     half = (z * 0.5).rounded()
-    # 1 - z/2 is exact but for what is added back.
+    # 1 - z/2, plus its rounding error.
     top = 1.0 - half
     lost = (1.0 - top) - half
     return top + (z * z).rounded().fused(curve, lost)
@@ -328,7 +326,7 @@ def atan2(y: Numbers, x: Numbers) -> Numbers:
     one = Numbers(x.assembler, x.assembler.constant(1.0, KIND))
     result = atan(one.where(same, share))
     result = ((math.pi / 2 - result) + HALF_PI[1]).where(steep, result)
-    # The sign of x, that of -0 too.
+    # The sign of x, including -0.
     left = one.signed_as(x).is_("lt", 0.0)
     result = ((math.pi - result) + 2 * HALF_PI[1]).where(left, result).signed_as(y)
     return result.where((x + y).is_("eq", x + y), result).where(
@@ -354,7 +352,7 @@ def cbrt(x: Numbers) -> Numbers:
     huge = size.is_("gt", 2.0**900)
     scaled = (size * 2.0**54).rounded().where(tiny, size)
     scaled = (size * 2.0**-54).rounded().where(huge, scaled)
-    # A third of the exponent, good to 5 %, and Newton's method, the last step by the rest.
+    # Initial guess from a third of the exponent (5 % error), then Newton iterations.
     bits = a.divide(a.bits_as(scaled.value, "int64"), a.constant(3, "int64"))
     guess = Numbers(
         a, a.bits_as(a.add(bits, a.constant(0x2A9F76253119D328, "int64")), KIND)
@@ -369,7 +367,7 @@ def cbrt(x: Numbers) -> Numbers:
 
 
 def power(x: Numbers, y: Numbers) -> Numbers:
-    """Return x^y as C's `pow` has it, within 2 units of the last place."""
+    """Return x^y, special cases as C's `pow`, within 2 units of the last place."""
     a = x.assembler
     size = abs(x)
     usable = a.both(size.is_("lt", math.inf), size.is_("gt", 0.0))
@@ -399,7 +397,7 @@ def power(x: Numbers, y: Numbers) -> Numbers:
     result = (-result).where(a.both(negative, odd), result)
     rootless = a.both(a.both(x.is_("lt", 0.0), x.is_("gt", -math.inf)), a.opposite(whole))
     result = Numbers(a, a.constant(math.nan, KIND)).where(rootless, result)
-    # An exponent without end.
+    # An infinite exponent.
     grows = a.opposite(a.differing(size.is_("gt", 1.0), y.is_("gt", 0.0)))
     end = one.where(size.is_("eq", 1.0), endless.where(grows, zero))
     result = end.where(abs(y).is_("eq", math.inf), result)

@@ -1,7 +1,7 @@
-"""Elementary functions of numpy's arrays, with the same bits on every processor.
+"""Elementary functions of NumPy arrays, with the same bits on every processor.
 
-numpy's own choose among implementations by the processor's instructions, and the last bit
-of some results with them.
+NumPy selects implementations by the processor's instructions, which changes the last
+bit of some results.
 """
 
 import types
@@ -24,7 +24,7 @@ def _of_arrays(function: types.FunctionType, name: str) -> Callable:
         return found.reshape(arrays[0].shape)
 
     of_arrays.__name__ = name
-    of_arrays.__doc__ = f"Return `numpy.{name}` of arrays that are broadcast, as float64."
+    of_arrays.__doc__ = f"Return `numpy.{name}` of broadcast arrays, as float64."
     return of_arrays
 
 

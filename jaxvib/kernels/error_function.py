@@ -1,4 +1,4 @@
-"""The error function and its complement, by sums and products alone."""
+"""The error function and its complement, from sums and products alone."""
 
 import math
 from collections.abc import Callable
@@ -8,8 +8,8 @@ from .elementary import exp
 from .expression import Numbers
 
 _TWO_OVER_ROOT_PI = 1.1283791670955126, 1.533545961316588e-17  # as a sum of two doubles
-# (1 + 2x) e^(x^2) erfc(x) for x >= 0 in powers of q = (x - 4) / (x + 4), from a series in
-# Chebyshev polynomials that is cut where 1e-17 is left.
+# (1 + 2x) e^(x^2) erfc(x) for x >= 0 in powers of q = (x - 4) / (x + 4), from a
+# Chebyshev series truncated at 1e-17.
 _SCALED = (
     1.2329951186255526, -0.1396211168405625, 0.015379652102619604, 0.0680970542546904,
     -0.10103906603630056, 0.09373283499843826, -0.06633036581218697, 0.03716751553592911,
@@ -23,7 +23,7 @@ _SCALED = (
 
 
 def erfc(x: Numbers) -> Numbers:
-    r"""Return $1 - \mathrm{erf}(x)$, within 5 units of the last place also where small.
+    r"""Return $1 - \mathrm{erf}(x)$, within 5 units of the last place, also if small.
 
     **Source:** the variable q is that of Shepherd and Laframboise, *Mathematics of
     Computation* 36 (1981) 249.
@@ -33,7 +33,7 @@ def erfc(x: Numbers) -> Numbers:
     curve = ((size - 4.0) / (size + 4.0)).polynomial(_SCALED)
     square = (size * size).rounded()
     grown = exp(-square)
-    grown = grown.fused(-size.fused(size, -square), grown)  # what the square lost
+    grown = grown.fused(-size.fused(size, -square), grown)  # the square's error
     result = (grown * curve).rounded() / (size * 2.0 + 1.0)
     result = (2.0 - result).where(x.is_("lt", 0.0), result)
     return result.where(x.is_("eq", x), x)

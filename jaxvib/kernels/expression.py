@@ -1,4 +1,4 @@
-"""Formulas of doubles that read like those on paper."""
+"""Operator overloading for doubles in LLVM IR."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from .large_angle import KIND
 
 
 class Numbers:
-    """A double in an expression, so that a formula in code reads like one on paper."""
+    """A double with overloaded operators."""
 
     def __init__(self, assembler: Assembler, value: Value):
         self.assembler, self.value = assembler, value
@@ -54,7 +54,7 @@ class Numbers:
         return self._new(self.assembler.intrinsic("sqrt", self.value))
 
     def nearest(self):
-        """Return the nearest whole number."""
+        """Return the nearest integer."""
         return self._new(self.assembler.intrinsic("rint", self.value))
 
     def fused(self, factor, summand):
@@ -63,7 +63,7 @@ class Numbers:
         return self._new(self.assembler.fma(self.value, factor, summand))
 
     def rounded(self):
-        """Return the number as it is, no longer as a product that a sum takes up."""
+        """Return the rounded number, which no sum fuses."""
         return self._new(self.value.plain())
 
     def is_(self, how: str, other) -> Value:
@@ -71,7 +71,7 @@ class Numbers:
         return self.assembler.compare(how, self.value, self._other(other))
 
     def where(self, condition: Value, other):
-        """Return self where a condition holds, else the other number."""
+        """Return self where a condition holds, otherwise the other number."""
         return self._new(self.assembler.select(condition, self.value, self._other(other)))
 
     def signed_as(self, other: "Numbers"):
@@ -79,12 +79,12 @@ class Numbers:
         return self._new(self.assembler.intrinsic("copysign", self.value, other.value))
 
     def polynomial(self, coefficients: Sequence[float]):
-        """Return the polynomial with these coefficients, the constant one first."""
+        """Evaluate a polynomial; the constant coefficient comes first."""
         total = self._new(self.assembler.constant(coefficients[-1], KIND))
         for coefficient in reversed(coefficients[:-1]):
             total = total.fused(self, coefficient)
         return total
 
     def whole(self) -> Value:
-        """Return a whole number of moderate size as an int64."""
+        """Convert an integral value of moderate size to int64."""
         return self.assembler.convert(self.value, "int64")

@@ -1,4 +1,4 @@
-"""Python's collection of garbage, put off while a program is traced."""
+"""Pauses the garbage collector during tracing."""
 
 import contextlib
 import gc
@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 
 class _Put:
-    """How many put it off just now, and whether it went on before the first one."""
+    """The number of active pauses, and whether collection was enabled before."""
 
     def __init__(self):
         self.lock, self.by, self.went_on = threading.Lock(), 0, False
@@ -18,10 +18,10 @@ _PUT = _Put()
 
 @contextlib.contextmanager
 def garbage_put_off() -> Generator[None]:
-    """Collect no garbage for a while.
+    """Disable the garbage collector in this context.
 
-    A trace makes a hundred thousand objects that stay, and no garbage: to look through all
-    of JAX's beside them, again and again, takes a third of the time that tracing takes.
+    Tracing creates a hundred thousand objects that stay, and no garbage: scanning them
+    and all of JAX's objects again and again takes a third of the tracing time.
     """
     with _PUT.lock:
         if _PUT.by == 0:

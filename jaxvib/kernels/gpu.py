@@ -1,9 +1,9 @@
-"""Programs as kernels of a GPU: a lane in each thread, one entry, no calls.
+"""Programs as GPU kernels: one lane per thread, one entry point, no calls.
 
-The text is that of a CPU for one lane, so that a result has the bits that it has there.
-LLVM makes PTX of it on any machine, and it is checked by NVIDIA's assembler. **No GPU has
-run one yet**: `Kernel` leaves functions to XLA there until
-`experiments.benchmarks.gpu_kernels` has.
+The IR is that of a CPU with one lane, so results have the same bits. LLVM generates PTX
+from it on any machine, and NVIDIA's assembler checks it. **No GPU has run one yet**:
+`Kernel` leaves functions to XLA there until `experiments.benchmarks.gpu_kernels` has
+run.
 """
 
 import functools
@@ -18,16 +18,16 @@ from .cpu import bindings
 from .printer import Printer, Signature, helpers, print_lane
 
 ENTRY = "lanes"
-# Threads of a block: registers for 255 in each of two blocks.
+# Threads per block: with two blocks resident, 255 registers each.
 _BLOCK = 128
 _TRIPLE = "nvptx64-nvidia-cuda"
 
 
 class DeviceProgram(NamedTuple):
-    """A function over lanes as PTX, and what it takes and gives.
+    """A function over lanes as PTX, with its signature.
 
-    `lanes(n, in0, ..., out0, ...)` takes pointers, n to the number of lanes; an array's
-    numbers lie one after another, each of all lanes.
+    `lanes(n, in0, ..., out0, ...)` takes pointers, `n` to the number of lanes; arrays
+    are stored element by element, each for all lanes.
     """
 
     ptx: str
@@ -35,9 +35,9 @@ class DeviceProgram(NamedTuple):
 
 
 def device_program(closed, processor: str = "sm_90") -> DeviceProgram:
-    """Return a jaxpr of one lane as PTX.
+    """Lower the jaxpr of one lane to PTX.
 
-    **Raises:** `NotPrintedError` for what the printer does not know.
+    **Raises:** `NotPrintedError` for unsupported operations.
     """
     printer = Printer(1, threads=True)
     signature = print_lane(printer, closed)
@@ -45,7 +45,7 @@ def device_program(closed, processor: str = "sm_90") -> DeviceProgram:
 
 
 def _module(printer: Printer, signature: Signature) -> str:
-    """Return the text of a kernel; threads beyond the lanes repeat the last one."""
+    """Return the IR of a kernel; threads beyond the lanes repeat the last one."""
     a = printer.assembler
     helper, declared = helpers(a)
     helper = helper.replace("noinline", "alwaysinline")
@@ -89,8 +89,8 @@ def _ptx(text: str, processor: str) -> str:
     module = llvm.parse_assembly(text)
     module.verify()
     target = llvm.Target.from_triple(_TRIPLE)
-    # At level 0 every product is told how to round, so that NVIDIA's assembler fuses none
-    # with a sum; higher ones also need more registers.
+    # At level 0 every product has its rounding mode, so that NVIDIA's assembler fuses
+    # none with a sum; higher levels also need more registers.
     machine = target.create_target_machine(cpu=processor, features="+ptx80", opt=0)
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(0))
     passes = llvm.create_new_module_pass_manager()
@@ -101,9 +101,9 @@ def _ptx(text: str, processor: str) -> str:
 
 
 def launched(program: DeviceProgram, arrays: Sequence) -> Sequence[jax.Array]:
-    """Return what a program gives for arrays with the lanes as their last axis.
+    """Run a program on arrays with the lanes as their last axis.
 
-    In XLA's program of a GPU it is one call. Tried without one: that it is lowered there.
+    It is one call in XLA's GPU program. Only its lowering is tested, without a GPU.
     """
     lanes = arrays[0].shape[-1]
     shapes = [

@@ -1,18 +1,18 @@
-"""How Python and XLA call a program on a CPU, in LLVM."""
+"""LLVM IR of the entry points for Python and for XLA's FFI on a CPU."""
 
 import platform
 
 from .printer import Signature
 
-# Where the numbers stand in XLA's structures (xla/ffi/api/c_api.h), in bytes.
-_EXTENSION, _ARGUMENTS, _RESULTS = 8, 72, 112  # in the call's frame
-_KIND, _METADATA = 8, 24  # in an extension, which is 1 where metadata are asked for
+# Byte offsets in XLA's structures (xla/ffi/api/c_api.h).
+_EXTENSION, _ARGUMENTS, _RESULTS = 8, 72, 112  # in the call frame
+_KIND, _METADATA = 8, 24  # in an extension; kind 1 requests metadata
 _MAJOR, _MINOR, _TRAITS = 24, 28, 32  # in the metadata
 _DATA, _RANK, _SIZES = 24, 32, 40  # in a buffer
 
 
-# How a thread's arithmetic is read and set, and what it has to be: XLA's threads take
-# the smallest numbers for zero. And a clock, of some number of ticks a second.
+# Reading and setting a thread's floating-point mode: XLA's threads flush denormals to
+# zero, `run` must not. And a clock, in ticks.
 _MODES = {
     "x86_64": """
 declare i64 @llvm.readcyclecounter()
@@ -52,9 +52,9 @@ ret void
 
 
 def run_text() -> str:
-    """Return `run`, which is `lanes` with IEEE's arithmetic whoever calls, and `ticks`.
+    """Return `run`, which is `lanes` with IEEE arithmetic in any thread, and `ticks`.
 
-    **Raises:** `KeyError` on a processor of another make.
+    **Raises:** `KeyError` on other processor architectures.
     """
     machine = platform.machine().lower()
     return _MODES[{"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)]
@@ -63,9 +63,9 @@ def run_text() -> str:
 def handler_text(signature: Signature) -> str:
     """Return the function `handler(frame)`, which calls `run` with XLA's buffers.
 
-    Every buffer has the lanes as its last axis. Version 0.1 of the interface is told,
-    which every later 0.x takes. `spent` adds up the ticks of its calls; code whose address
-    is put into `better` is called from then on.
+    Every buffer has the lanes as its last axis. The handler reports FFI version 0.1,
+    which every later 0.x accepts. `spent` sums the ticks of its calls; if `better`
+    holds the address of other code, that is called instead.
     """
     inputs, outputs = len(signature.inputs), len(signature.outputs)
     return f"""

@@ -1,4 +1,4 @@
-"""What a function takes from around it, and whether that is still what it was."""
+"""Variables captured by a function, and whether they have changed."""
 
 import copyreg
 import io
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-PROTOCOL = 4  # of pickle; the next one takes arrays' memory out of its bytes
-# What is replaced and not changed in place, or is looked at apart from what holds it.
+PROTOCOL = 4  # of pickle; protocol 5 may keep array memory out of the bytes
+# Types that are replaced rather than mutated, or that are examined elsewhere.
 _FIXED = (
     type
     | types.FunctionType
@@ -26,9 +26,9 @@ _NOTHING = object()
 
 
 class State(NamedTuple):
-    """What an object holds just now: what changes in place, and the rest by identity.
+    """The state of an object: mutable content by value, the rest by identity.
 
-    `changing`: `None` if that cannot be told.
+    `changing`: `None` if it cannot be determined.
     """
 
     changing: bytes | None
@@ -37,19 +37,19 @@ class State(NamedTuple):
     @classmethod
     def of(cls, what: Any) -> "State":
         """Return the state of a container, an object or a class."""
-        if isinstance(what, type):  # but for what it says of itself
+        if isinstance(what, type):  # without dunder attributes
             said = vars(what).items()
             what = {k: v for k, v in said if callable(v) or not k.startswith("__")}
         buffer = io.BytesIO()
         pickler = _StatePickler(buffer)
         try:
             pickler.dump(what)
-        except Exception:  # whatever somebody's class has thought of
+        except Exception:  # raised by a user's class
             return cls(None, [])
         return cls(buffer.getvalue(), pickler.fixed)
 
     def is_of(self, what: Any) -> bool:
-        """Return whether an object is known to be in this state."""
+        """Return whether an object is provably in this state."""
         now = State.of(what)
         return (
             now.changing is not None
@@ -60,9 +60,9 @@ class State(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """A global or an enclosed variable that a function takes: where, and what it was.
+    """A captured global or closure variable: its location and its value.
 
-    `state`: of a container; others' objects are looked at wherever they are met.
+    `state`: that of a container; users' objects are examined where they are met.
     """
 
     where: dict[str, Any] | types.CellType
@@ -72,26 +72,26 @@ class Taken(NamedTuple):
 
     @classmethod
     def now(cls, where: dict[str, Any] | types.CellType, name: str) -> "Taken":
-        """Return what is there just now."""
+        """Return the variable with its present value."""
         value = _found(where, name)
         state = State.of(value) if isinstance(value, _CONTAINERS) else None
         return cls(where, name, value, state)
 
     def is_the_same(self) -> bool:
-        """Return whether the function would take the same now."""
+        """Return whether the captured value is unchanged."""
         if _found(self.where, self.name) is not self.value:
             return False
         return self.state is None or self.state.is_of(self.value)
 
 
 def reduced(what: Any) -> Any:
-    """Return how pickle takes an object apart; raises where it cannot be."""
+    """Return pickle's reduction of an object; raises if there is none."""
     by_table = copyreg.dispatch_table.get(type(what))
     return what.__reduce_ex__(PROTOCOL) if by_table is None else by_table(what)
 
 
 class _StatePickler(pickle.Pickler):
-    """Pickles what changes in place; the rest, such as a lock or a file, is `fixed`."""
+    """Pickles mutable content; the rest, such as a lock or a file, is `fixed`."""
 
     def __init__(self, buffer):
         super().__init__(buffer, PROTOCOL)
@@ -116,5 +116,5 @@ def _found(where: dict[str, Any] | types.CellType, name: str) -> Any:
         return where.get(name, _NOTHING)
     try:
         return where.cell_contents
-    except ValueError:  # not given yet, or deleted
+    except ValueError:  # not assigned yet, or deleted
         return _NOTHING

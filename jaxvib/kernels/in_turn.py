@@ -1,4 +1,4 @@
-"""Rows of arrays one after another where a program is printed."""
+"""`vmap`, replaced by a loop when lowering to LLVM."""
 
 from collections.abc import Callable
 
@@ -10,8 +10,8 @@ from .tangents import printing
 def in_turn(function: Callable, *rows):
     """Return `jax.vmap(function)(*rows)`; in a kernel, a loop over the rows.
 
-    Every number of a printed array is a name of its own: of many rows XLA's arrays become
-    as many copies of the same lines.
+    A lowered array has a name for each number, so that `vmap` over many rows would
+    repeat the same lines as many times.
     """
     if printing():
         return jax.lax.map(lambda row: function(*row), rows)
