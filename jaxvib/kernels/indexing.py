@@ -1,4 +1,4 @@
-"""Parts of arrays at places that may be known only when the program runs."""
+"""Lowering of slices, gathers and scatters with run-time indices."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,7 +9,7 @@ from .primitives import as_array, each, maximum, minimum
 
 
 def slice_at(printer, array, starts: Sequence[Value], sizes) -> np.ndarray:
-    """Return the part of an array that begins at places within bounds, for each lane."""
+    """Return the slice of an array that begins at in-bounds indices, per lane."""
     a = printer.assembler
     for axis, (start, length) in enumerate(zip(starts, sizes, strict=True)):
         front = np.moveaxis(array, axis, 0)
@@ -26,7 +26,7 @@ def slice_at(printer, array, starts: Sequence[Value], sizes) -> np.ndarray:
 
 
 def update_at(printer, array, update, starts: Sequence[Value], if_: Value) -> np.ndarray:
-    """Return an array with a part put in at places within bounds, where `if_` holds."""
+    """Return an array with a slice at in-bounds indices replaced, where `if_` holds."""
     a, result = printer.assembler, array.copy()
     ranges = [
         [start.number] if start.number is not None else range(size - length + 1)
@@ -43,7 +43,7 @@ def update_at(printer, array, update, starts: Sequence[Value], if_: Value) -> np
 
 
 def bounded(printer, start: Value, most: int) -> Value:
-    """Return a place moved into 0 to `most`."""
+    """Clamp an index to 0 to `most`."""
     a = printer.assembler
     zero, last = a.constant(0, start.kind), a.constant(most, start.kind)
     start = a.select(a.compare("lt", start, zero), zero, start)
@@ -51,7 +51,7 @@ def bounded(printer, start: Value, most: int) -> Value:
 
 
 def _wide(printer, start: Value) -> Value:
-    """Return a place as a number that also counts what 8 and 16 bits do not."""
+    """Widen an index of 8 or 16 bits to 32."""
     narrow = np.dtype(start.kind).itemsize < 4
     return printer.assembler.convert(start, "int32") if narrow else start
 
@@ -115,7 +115,7 @@ def _filled(printer, part, inside: Value, filling) -> np.ndarray:
 
 
 def _outermost(kind: str):
-    """Return what JAX gives for whole numbers outside of an array."""
+    """Return JAX's fill value for out-of-bounds integers."""
     if kind == "bool":
         return True
     limits = np.iinfo(kind)
@@ -123,7 +123,7 @@ def _outermost(kind: str):
 
 
 def _starts(printer, array, index, sizes, mapped, batching, place):
-    """Return where a part begins, moved into bounds, and whether it was within them."""
+    """Return the clamped start indices of a slice, and whether they were in bounds."""
     a = printer.assembler
     inside = a.constant(True, "bool")
     starts = [a.constant(0, "int32")] * array.ndim

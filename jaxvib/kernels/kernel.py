@@ -1,4 +1,4 @@
-"""`kernel`: a function of one lane of numbers, compiled by LLVM for many lanes."""
+"""`kernel`: compilation of scalar functions by LLVM for many lanes."""
 
 import ctypes
 import functools
@@ -23,17 +23,17 @@ from .length import estimated_length
 from .printer import Program, Traced, print_lanes, trace
 from .tangents import printing
 
-PRINTED = "/jaxvib/kernels/print_duration"  # as JAX names its own
-# Estimated lines that take LLVM 10 s, and XLA as long: a field of 16 states with all its
-# sensitivities. Of 20 states XLA is the sooner, as arrays are single operations to it.
+PRINTED = "/jaxvib/kernels/print_duration"  # named as JAX's own events
+# Estimated instructions that take LLVM 10 s, and XLA as long: a field of 16 states with
+# all sensitivities. With 20 states XLA is faster, as its arrays are single operations.
 _LONGEST = 400_000
-_ENCLOSES = "it encloses numbers that are traced"
-_DERIVED = "it encloses numbers by which a derivative is taken"
+_ENCLOSES = "it captures traced values"
+_DERIVED = "it captures values that are being differentiated"
 _LOG = logging.getLogger(__name__)
 
 
 class Kernel:
-    """A function of one lane as machine code of its own; see `kernel`.
+    """A scalar function compiled to machine code; see `kernel`.
 
     >>> square = jv.kernel(lambda x: x * x)
     >>> square.map(np.array([1.0, 3.0])).tolist()
@@ -44,15 +44,15 @@ class Kernel:
         functools.update_wrapper(self, function)
         self._function, self._kept = function, kept
         self._forms: dict[Any, _Form] = {}
-        self._times = 0  # that it has become another function
+        self._times = 0  # that its captured variables have changed
 
     def __reduce__(self):
-        # What is compiled stays: another process has instructions of its own.
+        # Machine code is not pickled: another process may have another processor.
         return Kernel, (self._function, self._kept)
 
     def __call__(self, *arguments):
         """Return the function's result, for one lane or under JAX's transformations."""
-        if printing():  # a part of another kernel, traced once for all that it is part of
+        if printing():  # inlined in another kernel and traced once
             leaves, rest = _parted(arguments)
             self._renew()
             return self._part(rest, self._times)(*leaves)
@@ -64,13 +64,13 @@ class Kernel:
         return jax.jit(self._flat(rest))
 
     def _renew(self) -> None:
-        """Forget what was traced of a function that takes other things from around it."""
+        """Drop the traces if a captured variable has changed."""
         if self._kept is not None and not self._kept.holds():
             self._forms.clear()
             self._times += 1
 
     def _flat(self, rest):
-        """Return the function of arrays alone, with the `rest` of its arguments."""
+        """Return the function of its array arguments, with `rest` bound."""
 
         def flat(*leaves):
             return self._function(*_put_together(leaves, rest))
@@ -78,13 +78,13 @@ class Kernel:
         return flat
 
     def map(self, *arguments, threads: int | None = None):
-        """Return the results of many lanes as numpy arrays, without JAX and XLA.
+        """Return the results of many lanes as NumPy arrays, without JAX and XLA.
 
-        Every array has the lanes as its first axis. They are shared out to `threads`,
-        one for each core unless given.
+        Every array has the lanes as its first axis. They are distributed over
+        `threads`, by default one per core.
 
         **Raises:** `ValueError` for arrays of different lengths, for none, or for a
-        function that is not printed.
+        function that cannot be lowered to LLVM.
         """
         leaves, rest = _parted(arguments)
         lengths = sorted({leaf.shape[0] if leaf.shape else 0 for leaf in leaves})
@@ -94,22 +94,22 @@ class Kernel:
             )
         form = self._form(tuple((leaf.shape[1:], leaf.dtype) for leaf in leaves), rest)
         if form.reason:
-            raise ValueError(f"{self._name()} is not printed: {form.reason}")
+            raise ValueError(f"{self._name()} cannot be lowered to LLVM: {form.reason}")
         results = form.map(leaves, lengths[0], threads)
         return jax.tree.unflatten(form.tree, results)
 
     def optimise(self, *arguments) -> None:
-        """Compile the code for such arguments that runs fastest: it is to run long."""
+        """Compile optimised code for such arguments now, for long runs."""
         form = self._form_of(arguments)[1]
         if not form.reason:
             form.optimise()
 
     def why_not(self, *arguments) -> str:
-        """Return why XLA compiles the function for such arguments, "" where LLVM does."""
+        """Return why XLA compiles the function for such arguments; "" if LLVM does."""
         return self._form_of(arguments)[1].reason
 
     def shapes(self, *arguments):
-        """Return the results' shapes for such arguments, as `jax.eval_shape` does."""
+        """Return the results' shapes for such arguments, like `jax.eval_shape`."""
         return self._form_of(arguments)[1].results
 
     def _form_of(self, arguments):
@@ -125,11 +125,11 @@ class Kernel:
             flat = self._flat(rest)
             form = self._forms[key] = _Form(flat, shapes, self._traced(flat, shapes, rest))
             if form.reason:
-                _LOG.debug("%s goes by XLA: %s", self._name(), form.reason)
+                _LOG.debug("%s is compiled by XLA: %s", self._name(), form.reason)
         return form
 
     def _traced(self, flat, shapes, rest) -> Traced:
-        """Return what is kept of the function for such arguments, or trace it now."""
+        """Return the cached trace for such arguments, or trace the function."""
         if self._kept is None:
             return _traced(flat, shapes)
         described = [(shape.shape, shape.dtype.name) for shape in shapes]
@@ -137,10 +137,10 @@ class Kernel:
         traced = self._kept.get(arguments)
         if traced is None:
             traced = _traced(flat, shapes)
-            if traced.reason == _DERIVED:  # not by the library itself
+            if traced.reason == _DERIVED:  # never by the library itself
                 raise ValueError(
-                    "a law or a field takes a traced value from around it, under a "
-                    "derivative; allowed: such a value among its own numbers or parameters"
+                    "a law or a field captures a traced value under a derivative; "
+                    "allowed: such a value among its own numbers or parameters"
                 )
             self._kept.put(arguments, traced)
         return traced
@@ -150,21 +150,21 @@ class Kernel:
 
 
 def kernel(function: Callable) -> Kernel:
-    r"""Compile a function of one lane by LLVM, for vectors of lanes and all cores.
+    r"""Compile a scalar function by LLVM, for SIMD lanes and all cores.
 
-    `function` takes and returns pytrees of small arrays of real numbers, whole numbers and
+    `function` takes and returns pytrees of small arrays of floats, integers and
     booleans, and is written in JAX: arithmetic, elementary functions, `where`,
-    `while_loop`, `fori_loop`, `scan`, `cond`, small matrix products. It is compiled in a
-    fraction of XLA's time, and a lane that takes many turns of a loop keeps only the few
-    beside it in a vector waiting.
+    `while_loop`, `fori_loop`, `scan`, `cond`, small matrix products. It compiles in a
+    fraction of XLA's time, and a lane with many loop iterations delays only the few
+    lanes of its vector.
 
     The result is called like the function, under `jit`, `vmap`, `jacfwd`, `jvp`, `grad`
-    and `jacrev` of any order, whose Jacobians are kernels too; `.map(*arrays)` is the
-    fastest way for arrays of lanes. What LLVM is not given here, or another device than a
-    CPU, is left to XLA; `.why_not(*arguments)` tells why. A result has the same bits in
-    every vector width, at every place among the lanes, and on every processor with
-    IEEE arithmetic: sums that take up a product round once, and elementary functions are
-    polynomials of `kernels.elementary`. Compiled code is kept per user.
+    and `jacrev` of any order; its Jacobians are kernels too. `.map(*arrays)` is the
+    fastest call for arrays of lanes. Unsupported functions, and devices other than a
+    CPU, are left to XLA; `.why_not(*arguments)` returns the reason. Results have the
+    same bits for every vector width, at every lane, and on every processor with IEEE
+    arithmetic: products in sums are fused multiply-adds, and elementary functions are
+    those of `kernels.elementary`. Compiled code is cached per user.
 
         oscillation = jv.kernel(lambda t, w: jnp.exp(-0.1 * t) * jnp.cos(w * t))
         oscillation.map(np.linspace(0.0, 9.0, 1000), np.full(1000, 2.0))
@@ -180,16 +180,16 @@ def kernel(function: Callable) -> Kernel:
 
 @runtime_checkable
 class Kept(Protocol):
-    """Where it is kept what a function prints for arguments, a pytree of shapes."""
+    """A cache of a function's traces, by its arguments as a pytree of shapes."""
 
     def get(self, arguments) -> Traced | None:
-        """Return what is kept, if anything is."""
+        """Return the cached trace, if any."""
 
     def put(self, arguments, traced: Traced) -> None:
-        """Keep what was traced."""
+        """Store a trace."""
 
     def holds(self) -> bool:
-        """Return whether what was traced last is what would be traced now."""
+        """Return whether the last trace is still valid."""
 
 
 def _traced(flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]) -> Traced:
@@ -210,8 +210,8 @@ def _printed(flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]) -> Traced:
         derived = is_differentiated(closed.consts)
         return Traced(None, results, _DERIVED if derived else _ENCLOSES)
     length = estimated_length(closed)
-    if length > _LONGEST:  # told before minutes are spent on writing it down
-        return Traced(None, results, f"it would be some {length} instructions long")
+    if length > _LONGEST:  # before minutes are spent on lowering
+        return Traced(None, results, f"it would have about {length} instructions")
     try:
         return Traced(print_lanes(closed, host_width()), results, "")
     except NotPrintedError as error:
@@ -219,10 +219,10 @@ def _printed(flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]) -> Traced:
 
 
 class _Form:
-    """A function for arguments of one structure, as it was traced; compiled if it can be.
+    """A function traced for arguments of one structure, and compiled if possible.
 
-    **Fields:** `results`: their shapes; `tree`: their structure; `reason`: why XLA compiles
-    it, "" where LLVM does.
+    **Fields:** `results`: their shapes; `tree`: their structure; `reason`: why XLA
+    compiles it, "" if LLVM does.
     """
 
     def __init__(
@@ -234,27 +234,27 @@ class _Form:
         if jax.default_backend() != "cpu":
             self.reason = f"the device is a {jax.default_backend()}"
         if not self.reason:
-            self._native  # noqa: B018 - compiled beside other work, where it is asked for
+            self._native  # noqa: B018 - compiled where it is requested
         self._differentiable = with_rule(self._many, self._slope)
         self._jacobians: dict[tuple[int, ...], _Form] = {}
 
     @functools.cached_property
     def _native(self):
         if self._printed is None:
-            raise ValueError(f"nothing is printed: {self.reason}")
+            raise ValueError(f"not lowered to LLVM: {self.reason}")
         return Native(self._printed)
 
     @property
     def program(self) -> Program:
-        """What was printed."""
+        """The lowered program."""
         return self._native.program
 
     def optimise(self) -> None:
-        """Compile what runs fastest."""
+        """Compile the optimised code."""
         self._native.best()
 
     def call(self, leaves) -> list:
-        """Return the results of one lane, whatever JAX makes of it."""
+        """Return the results of one lane, concrete or traced."""
         if self.reason:
             return jax.tree.leaves(self._by_xla(*leaves))
         if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
@@ -274,7 +274,7 @@ class _Form:
         results = self._native(padded, threads or usable_cores())
         return [_lanes_first(result)[:lanes] for result in results]
 
-    # The same inside JAX's programs.
+    # Calls inside JAX programs.
 
     def _many(self, *leaves):
         batched = jax.custom_batching.custom_vmap(self._lanes)
@@ -285,7 +285,7 @@ class _Form:
                 array if one else jnp.broadcast_to(array, (size, *array.shape))
                 for array, one in zip(arrays, is_batched, strict=True)
             ]
-            # Lanes of lanes are lanes; arrays may hold nothing, so that no -1 can be found.
+            # Nested lanes are flattened; empty arrays do not allow -1 in `reshape`.
             inner = wide[0].shape[1]
             flat = [array.reshape(size * inner, *array.shape[2:]) for array in wide]
             results = batched(*flat)
@@ -295,7 +295,7 @@ class _Form:
         return tuple(result[0] for result in batched(*(leaf[None] for leaf in leaves)))
 
     def _lanes(self, *arrays):
-        """Call the program with arrays whose first axis are the lanes."""
+        """Call the program on arrays with the lanes as first axis."""
         program = self._native.program
         lanes = arrays[0].shape[0]
         whole = -(-lanes // program.width) * program.width
@@ -312,7 +312,7 @@ class _Form:
 
     @functools.cached_property
     def _target(self) -> str:
-        """The name by which XLA knows the program."""
+        """The FFI target name of the program."""
         name = f"jaxvib_{self.program.key}"
         _register(name, self._native)
         return name
@@ -340,7 +340,7 @@ class _Form:
         return values, tuple(changes)
 
     def _jacobian(self, moving: tuple[int, ...]) -> "_Form":
-        """Return the form of the function's Jacobians by some of its arguments."""
+        """Return the form of the Jacobians with respect to the arguments `moving`."""
         if moving not in self._jacobians:
 
             def inexact(*leaves):
@@ -358,7 +358,7 @@ _REGISTERED: dict[str, Any] = {}
 
 
 def _register(name: str, native) -> None:
-    """Make a program known to XLA, once, and keep it for as long as the process lives."""
+    """Register a program as an FFI target, once, for the life of the process."""
     if name in _REGISTERED:
         return
     capsule = ctypes.pythonapi.PyCapsule_New
@@ -372,9 +372,9 @@ _ARRAY = "an array"
 
 
 def _parted(arguments):
-    """Return the arrays among arguments, and the rest with how to put it together.
+    """Return the arrays among arguments, and the rest needed to restore the pytree.
 
-    Once through the arguments: of a system's single motion that is most of a call's time.
+    A single pass: for one orbit of a system it takes most of a call's time.
     """
     leaves, tree = jax.tree.flatten(arguments)
     arrays = [_as_array(leaf) for leaf in leaves if eqx.is_array_like(leaf)]
@@ -385,7 +385,7 @@ def _parted(arguments):
 
 
 def _put_together(arrays, rest):
-    """Return the arguments with these arrays in them."""
+    """Restore the arguments from arrays and the rest."""
     tree, others = rest
     if others is None:
         return jax.tree.unflatten(tree, arrays)
@@ -395,7 +395,7 @@ def _put_together(arrays, rest):
 
 
 def _as_array(leaf):
-    """Return numbers as an array of the dtype that JAX would give them."""
+    """Convert to an array of JAX's canonical dtype."""
     if isinstance(leaf, jax.Array):
         return leaf
     array = np.asarray(leaf)
@@ -403,17 +403,17 @@ def _as_array(leaf):
 
 
 def _lanes_last(array: np.ndarray) -> np.ndarray:
-    """Return an array with its first axis moved behind the others."""
+    """Move the first axis to the end."""
     return array.transpose(*range(1, array.ndim), 0)
 
 
 def _lanes_first(array: np.ndarray) -> np.ndarray:
-    """Return an array with its last axis moved before the others."""
+    """Move the last axis to the front."""
     return array.transpose(-1, *range(array.ndim - 1))
 
 
 def _padded(array: np.ndarray, lanes: int) -> np.ndarray:
-    """Return an array with its last lane repeated up to a number of lanes."""
+    """Pad an array to a number of lanes by repeating the last one."""
     more = lanes - array.shape[-1]
     if not more:
         return array
@@ -422,11 +422,12 @@ def _padded(array: np.ndarray, lanes: int) -> np.ndarray:
     return np.concatenate([array, np.repeat(array[..., -1:], more, -1)], -1)
 
 
-# The same for JAX's arrays, an operation each: numpy's functions are programs to JAX.
+# The same for JAX arrays, each a single operation: `jnp` functions are compiled
+# programs.
 
 
 def _turned(array, steps: int):
-    """Return an array with its axes turned round by so many."""
+    """Rotate the axes of an array by `steps`."""
     axes = range(array.ndim)
     return jax.lax.transpose(array, [(axis + steps) % array.ndim for axis in axes])
 

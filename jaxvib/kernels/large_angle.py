@@ -1,4 +1,4 @@
-"""What is left of a large angle, by its exact bits: an LLVM function of one lane."""
+"""Exact range reduction of large angles: an LLVM function of one lane."""
 
 from .assembler import literal
 
@@ -8,18 +8,20 @@ HALF_PI = (  # to 159 bits
     float.fromhex("0x1.1a62633145c07p-54"),
     float.fromhex("-0x1.f1976b7ed8fbcp-110"),
 )
-# Of 64 digits of 2/pi each, the first one before the point: a double's begin at digit 1033
-# at most, in word 16, and five words are read from there on.
+# Words of 64 binary digits of 2/pi, after one for the digits before the point: a
+# double's digits begin at digit 1033 at most, in word 16, and five words are read from
+# there.
 _WORDS = 21
 
 
 def large_angle_text() -> str:
-    """Return the LLVM function that reduces one large angle by its exact bits.
+    """Return the LLVM function that reduces one large angle exactly.
 
-    With $x = m 2^e$, a whole number m of 53 bits, only the 256 binary digits of 2/pi from
-    that of weight $2^{1-e}$ on matter: those before it make whole turns of four quadrants,
-    those behind it less than a double next to a multiple of pi/2 leaves. The lowest 256
-    bits of their product with m are two of the quadrant and 254 of the angle in it.
+    With $x = m 2^e$, m an integer of 53 bits, only the 256 binary digits of 2/pi from
+    that of weight $2^{1-e}$ on matter: the digits before it give whole turns of four
+    quadrants, those after it less than the smallest remainder of a double modulo pi/2.
+    The lowest 256 bits of their product with m are two of the quadrant and 254 of the
+    angle in it.
 
     **Source:** Payne and Hanek, *SIGNUM Newsletter* 18 (1983) 19.
     """
@@ -47,7 +49,7 @@ declare double @llvm.fma.f64(double, double, double)
 
 
 def _mantissa_and_place() -> str:
-    """Return the lines to m, and to the first digit of 2/pi that matters, by e."""
+    """Return the lines that compute m, and the first relevant digit of 2/pi from e."""
     return """  %raw = bitcast double %x to i64
   %field = lshr i64 %raw, 52
   %biased = and i64 %field, 2047
@@ -60,7 +62,7 @@ def _mantissa_and_place() -> str:
 
 
 def _digits_from_there() -> str:
-    """Return the lines to the 256 digits: of the five words that hold them, shifted."""
+    """Return the lines that extract the 256 digits from five words."""
     fetch = "\n".join(
         f"""  %i{n} = add i64 %word, {n}
   %p{n} = getelementptr i64, ptr @two_over_pi, i64 %i{n}
@@ -79,7 +81,7 @@ def _digits_from_there() -> str:
 
 
 def _product_in_quadrants() -> str:
-    """Return the lines to the number of quarter turns, the nearest, and what is left."""
+    """Return the lines that compute the nearest quadrant and the remainder."""
     return """  %wide = zext i64 %m to i256
   %product = mul i256 %digits, %wide
   %above = lshr i256 %product, 254
@@ -91,7 +93,7 @@ def _product_in_quadrants() -> str:
 
 
 def _angle_of_the_rest() -> str:
-    """Return the lines to the rest times pi/2: its first 106 bits, to twice a double's."""
+    """Return the lines that multiply the remainder by pi/2 in double-double."""
     first, second = (literal(part, KIND) for part in HALF_PI[:2])
     return f"""  %size = call i256 @llvm.abs.i256(i256 %rest, i1 false)
   %zeros = call i256 @llvm.ctlz.i256(i256 %size, i1 false)
@@ -118,7 +120,7 @@ def _angle_of_the_rest() -> str:
 
 
 def _signs() -> str:
-    """Return the lines to the signs of the angle and of the turns, those of x."""
+    """Return the lines that give the angle and the quadrant the sign of x."""
     return """  %turned = fneg double %r
   %signed = select i1 %under, double %turned, double %r
   %opposite = fneg double %signed
@@ -132,7 +134,7 @@ def _signs() -> str:
 
 
 def _two_over_pi(bits: int) -> int:
-    """Return the first binary digits of 2/pi as a whole number."""
+    """Return the first binary digits of 2/pi as an integer."""
     one = 1 << (bits + 64)
 
     def arc_cotangent(n: int) -> int:

@@ -1,18 +1,18 @@
-"""How long a program would be if it were written down, from what was traced."""
+"""Estimate of the code size of a program from its jaxpr."""
 
 import math
 
 from .derivatives import called
 
-# Lines for an operation on a number, as measured on programs of this library: an
-# elementary function is twenty of them, a sum one or none.
+# Instructions per operation on a number, measured on programs of this library: an
+# elementary function takes twenty, a sum one or none.
 _LINES = 2
-# Columns are written down once more for each equation, beside its value.
+# Tangents repeat each equation, next to its value.
 _WITH_COLUMNS = 3
 
 
 def estimated_length(jaxpr) -> int:
-    """Return about how many lines a jaxpr takes, known within a factor of two or so."""
+    """Estimate the instructions of a jaxpr, within a factor of two or so."""
     return sum(map(_length, getattr(jaxpr, "jaxpr", jaxpr).eqns))
 
 
@@ -39,7 +39,7 @@ def _length(equation) -> int:
 
 
 _BODIES = ("jaxpr", "call_jaxpr", "fun_jaxpr", "call", "cond_jaxpr", "body_jaxpr")
-# What only moves numbers about is no line.
+# Operations that only rearrange numbers emit nothing.
 _MOVES = (
     "broadcast_in_dim",
     "concatenate",

@@ -1,7 +1,7 @@
-"""Kernels of the library's own: what they print, kept from one process to the next.
+"""Kernels of the library, with a persistent cache of their lowered programs.
 
-To trace a program takes JAX longer than LLVM to compile it. A function of this library
-is known by where it stands, by what of its system is no array, and by the library's code.
+JAX needs longer to trace a program than LLVM to compile it. The cache key of a library
+function is its name, the static parts of its system, and the library's code.
 """
 
 import functools
@@ -24,41 +24,40 @@ _VERSIONS = ("jax", "jaxlib", "equinox", "diffrax", "numpy", "llvmlite")
 
 
 def library_kernel(function: types.FunctionType, *parts) -> Kernel:
-    """Return a `kernel` whose text is kept under what the function is made of.
+    """Return a `kernel` whose program is cached under a fingerprint.
 
-    `parts`: all that tells it from others of the same name, beside the code of the
-    library: systems without their arrays, names, numbers. A function of somebody else's
-    among them is known by all that it is made of, see `described`; where that cannot be
-    told it is traced in each process.
+    `parts`: everything but the library's code that distinguishes functions of the same
+    name: systems without their arrays, names, numbers. For users' functions among them
+    see `described`; those without a fingerprint are traced in each process.
     """
     return Kernel(function, _Kept(f"{function.__module__}.{function.__qualname__}", parts))
 
 
 class _Kept:
-    """Where the text of a function is kept, for arguments of each structure."""
+    """The cache of a function's programs, by the structure of its arguments."""
 
     def __init__(self, name: str, parts):
         self._name, self._parts = name, parts
         self._description: Description | None = None
 
     def __reduce__(self):
-        # What was taken stays: another process has globals of its own.
+        # Captured variables are not pickled: another process has its own globals.
         return _Kept, (self._name, self._parts)
 
     def holds(self) -> bool:
-        """Return whether what was traced last is what would be traced now."""
+        """Return whether the last trace is still valid."""
         if self._description is None:
             self._description = described(self._parts)
         return self._description.holds()
 
     def get(self, arguments) -> Traced | None:
-        """Return what is kept for arguments, a pytree of shapes, if anything is."""
+        """Return the cached trace for arguments, a pytree of shapes, if any."""
         entry = self._entry(arguments)
         whole = None if entry is None else read_entry(entry)
         return None if whole is None else decoded(whole)
 
     def put(self, arguments, traced: Traced) -> None:
-        """Keep what was traced and printed."""
+        """Store a trace with its program."""
         entry = self._entry(arguments)
         whole = None if entry is None else encoded(traced)
         if entry is not None and whole is not None:
@@ -74,10 +73,10 @@ class _Kept:
 
 @functools.cache
 def _code() -> bytes | None:
-    """Return what tells this state of the library, and of those below it, from others.
+    """Return a fingerprint of the code of the library and of its dependencies.
 
-    `None` where a file was changed since this process began: what runs is then not what
-    the files say.
+    `None` if a file was changed after this process began: the running code may then
+    differ from the files.
     """
     digest = hashlib.sha256()
     folder = Path(__file__).parents[1]
@@ -86,7 +85,7 @@ def _code() -> bytes | None:
             return None
         digest.update(os.fsencode(path.relative_to(folder)) + b"\0" + path.read_bytes())
     versions = [f"{name} {importlib.metadata.version(name)}" for name in _VERSIONS]
-    # How equinox is to fail decides whether what diffrax does can be printed.
+    # Equinox's error mode decides whether diffrax's operations can be lowered.
     errors = os.environ.get("EQX_ON_ERROR", "")
     for text in (*versions, platform.python_version(), str(host_width()), errors):
         digest.update(text.encode() + b"\0")

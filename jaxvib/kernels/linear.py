@@ -1,4 +1,4 @@
-"""Linear algebra of small matrices, an elimination written out number by number."""
+"""Lowering of linear algebra for small matrices, fully unrolled."""
 
 from collections.abc import Callable
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from .assembler import NotPrintedError, Value
 
-# An elimination of n unknowns is n^3/3 products and as many choices of rows, each of them
-# a line of the program: 1400 and more are better left to LAPACK.
+# Elimination of n unknowns takes n^3/3 products and as many row selections, each an
+# instruction: LAPACK is better at 1400 and more.
 _MOST_UNKNOWNS = 16
 
 
 def _factors(printer, equation, inputs):
-    """Write down P A = L U with the largest pivot of each column, as LAPACK's getrf."""
+    """Lower P A = L U with partial pivoting, as LAPACK's getrf."""
     a, matrix = printer.assembler, inputs[0].copy()
     rows, columns = _checked(matrix)
     kind = np.dtype(equation.outvars[1].aval.dtype).name
@@ -54,7 +54,7 @@ def _swap(a, chosen: Value, rows: np.ndarray, one: int, other: int) -> None:
 
 
 def _triangular(printer, equation, inputs):
-    """Write down the solution of A X = B or X A = B with a triangle A."""
+    """Lower the solution of A X = B or X A = B with triangular A."""
     a, parameters, (matrix, right) = printer.assembler, equation.params, inputs
     _checked(matrix)
     left_side, lower = parameters["left_side"], parameters["lower"]
@@ -77,13 +77,13 @@ def _triangular(printer, equation, inputs):
 
 
 def _cholesky(printer, equation, inputs):
-    """Write down the lower triangle L with L L^T = A; NaN where A is not definite."""
+    """Lower the Cholesky factor L of A = L L^T; NaN if A is not positive definite."""
     a, (matrix,) = printer.assembler, inputs
     size, _ = _checked(matrix)
     result = printer.array(np.zeros(matrix.shape, equation.outvars[0].aval.dtype))
     for j in range(size):
         for i in range(j, size):
-            # XLA takes the mean of the matrix and its transpose, as eigenvalues do.
+            # XLA symmetrises the matrix first, as for eigenvalues.
             rest = matrix[i, j].plain()
             for k in range(j):
                 rest = a.subtract(rest, a.multiply(result[i, k], result[j, k]))
@@ -99,7 +99,7 @@ def _cholesky(printer, equation, inputs):
 
 
 def _solution(printer, equation, inputs):
-    """Write down how a linear system is solved, whatever its derivative's rule is."""
+    """Lower the solution of a linear system, ignoring its derivative rule."""
     lengths = equation.params["const_lengths"]
     first = lengths.matvec + lengths.vecmat
     known = inputs[first : first + lengths.solve]
@@ -119,7 +119,7 @@ def _order_of_pivots(printer, equation, inputs):
 
 def _checked(matrix: np.ndarray) -> tuple[int, int]:
     if matrix.ndim != 2 or max(matrix.shape) > _MOST_UNKNOWNS:
-        raise NotPrintedError(f"matrices of shape {matrix.shape} are left to LAPACK")
+        raise NotPrintedError(f"matrices of shape {matrix.shape} are solved by LAPACK")
     return matrix.shape[0], matrix.shape[1]
 
 

@@ -1,4 +1,4 @@
-"""Which numbers come first: sorting, the places of extremes, the total order of floats."""
+"""Lowering of sorting, argmin, argmax and the total order of floats."""
 
 from collections.abc import Callable
 
@@ -40,7 +40,7 @@ def _sorted(printer, equation, inputs):
     axis, keys = parameters["dimension"], parameters["num_keys"]
     fronts = [np.moveaxis(array, axis, 0).copy() for array in inputs]
     length = fronts[0].shape[0]
-    # By insertion, which is stable; what is printed holds few numbers.
+    # Insertion sort: stable, and the arrays are small.
     for end in range(1, length):
         for k in range(end, 0, -1):
             before = [as_array(front[k - 1]).copy() for front in fronts]
@@ -53,7 +53,7 @@ def _sorted(printer, equation, inputs):
 
 
 def _comes_before(a, left, right) -> np.ndarray:
-    """Return whether the keys on the left come first: by the first that differs."""
+    """Return whether the keys on the left precede, in lexicographic order."""
     result = each(lambda x: a.constant(False, "bool"), left[0])
     same = each(lambda x: a.constant(True, "bool"), left[0])
     for x, y in zip(left, right, strict=True):
@@ -72,7 +72,7 @@ def _less_in_order(a, x, y):
 
 
 def _in_total_order(how: str) -> Callable:
-    """Return the entry of a comparison that tells -0 from 0 and one NaN from another."""
+    """Return the lowering of a comparison that distinguishes -0 from 0 and NaNs."""
     plain = compared(how)
 
     def write(a, parameters, x, y):
@@ -84,7 +84,7 @@ def _in_total_order(how: str) -> Callable:
 
 
 def _place_in_order(a, x):
-    """Return a float's bits as a whole number, those of negative floats turned round."""
+    """Map a float's bits to an integer in the total order."""
     kind = "int64" if x.kind == "float64" else "int32"
     bits = a.bits_as(x, kind)
     size = np.dtype(kind).itemsize * 8

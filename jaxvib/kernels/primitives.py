@@ -1,4 +1,4 @@
-"""What each of JAX's primitives is in LLVM: one function for each, in one table."""
+"""Lowering of JAX's primitives to LLVM: a table of one function for each."""
 
 import itertools
 import math
@@ -12,7 +12,7 @@ from .expression import Numbers
 
 
 def each(function: Callable[..., Value], *arrays: np.ndarray) -> np.ndarray:
-    """Return a function of single numbers, number by number."""
+    """Apply a function of numbers elementwise, with broadcasting."""
     shape, *others = [array.shape for array in arrays]
     if all(other == shape for other in others):
         if shape == ():
@@ -28,14 +28,14 @@ def each(function: Callable[..., Value], *arrays: np.ndarray) -> np.ndarray:
 
 
 def boxed(value: Value) -> np.ndarray:
-    """Return one number as an array without axes."""
+    """Wrap a number in a 0-d array."""
     result = np.empty((), object)
     result[()] = value
     return result
 
 
 def elementwise(function: Callable) -> Callable:
-    """Return the entry of a function (printer's assembler, parameters, numbers)."""
+    """Return the lowering of a function (assembler, parameters, numbers)."""
 
     def write(printer, equation, inputs):
         a, parameters = printer.assembler, equation.params
@@ -45,7 +45,7 @@ def elementwise(function: Callable) -> Callable:
 
 
 def _rearranged(function: Callable) -> Callable:
-    """Return the entry of what only moves numbers: (arrays, parameters, shape)."""
+    """Return the lowering of a rearrangement (arrays, parameters, shape)."""
 
     def write(printer, equation, inputs):
         result = function(inputs, equation.params, equation.outvars[0].aval.shape)
@@ -55,23 +55,23 @@ def _rearranged(function: Callable) -> Callable:
 
 
 def as_array(result) -> np.ndarray:
-    """Return what indexing gave, a single value boxed."""
+    """Return an indexing result as an array."""
     return result if isinstance(result, np.ndarray) else boxed(result)
 
 
 def put(array: np.ndarray, place: int, values: np.ndarray) -> None:
-    """Put values on a place of an array's first axis."""
+    """Set the values at an index of an array's first axis."""
     array[place] = values if array.ndim > 1 else as_array(values)[()]
 
 
-# Numbers to numbers.
+# Elementwise operations.
 
 
 def maximum(a, parameters, x, y, how="gt"):
-    """Return the greater of two numbers, or NaN where there is one."""
+    """Return the maximum of two numbers, NaN if any is NaN."""
     if not is_float(x.kind):
         return a.select(a.compare(how, x, y), x, y)
-    # NaN passes through; of two zeros the maximum is +0 and the minimum -0.
+    # NaN propagates; of two zeros the maximum is +0 and the minimum -0.
     chosen = a.select(a.compare(how, x, y), x, y)
     bits = "int64" if x.kind == "float64" else "int32"
     combine = a.both if how == "gt" else a.either
@@ -81,7 +81,7 @@ def maximum(a, parameters, x, y, how="gt"):
 
 
 def minimum(a, parameters, x, y):
-    """Return the lesser of two numbers, or NaN where there is one."""
+    """Return the minimum of two numbers, NaN if any is NaN."""
     return maximum(a, parameters, x, y, "lt")
 
 
@@ -107,7 +107,7 @@ def _rounded(a, parameters, x):
 
 def _whole_part(name: str) -> Callable:
     def write(a, parameters, x):
-        # The difference of the two is to lie within [0, 1), so of the same double.
+        # x - floor(x) must lie within [0, 1), so both need the same rounded x.
         x.factors = None
         return a.intrinsic(name, x)
 
@@ -131,14 +131,14 @@ def _whole_power(a, parameters, x):
 def _converted(a, parameters, x):
     kind = np.dtype(parameters["new_dtype"]).name
     if not is_float(kind):
-        x.factors = None  # as where it is rounded to a whole number
+        x.factors = None  # as in `_whole_part`
     return a.convert(x, kind)
 
 
 def _same_bits(a, parameters, x):
     new = np.dtype(parameters["new_dtype"])
     if np.dtype(x.kind).itemsize != new.itemsize:
-        raise NotPrintedError(f"bits of {x.kind} as those of several {new.name}")
+        raise NotPrintedError(f"the bits of {x.kind} as several {new.name}")
     return a.bits_as(x, new.name)
 
 
@@ -147,11 +147,11 @@ def _finite(a, parameters, x):
 
 
 def _neighbour(a, parameters, x, y):
-    """Return the next float after x on the way to y."""
+    """Return the next float after x towards y."""
     bits = "int64" if x.kind == "float64" else "int32"
     zero, one = a.constant(0, bits), a.constant(1, bits)
     number = a.bits_as(x, bits)
-    # Away from zero where both go the same way; the bits of floats are in their order.
+    # The bits of floats are ordered as integers, of negative floats in reverse.
     outward = a.compare("eq", a.compare("gt", y, x), a.compare("ge", number, zero))
     moved = a.bits_as(
         a.select(outward, a.add(number, one), a.subtract(number, one)), x.kind
@@ -186,10 +186,10 @@ def _names(product: Value) -> set[str]:
 
 
 def compared(how: str) -> Callable:
-    """Return the function that compares two numbers, `lt`, `eq`, ..."""
+    """Return the function of a comparison: `lt`, `eq`, ..."""
 
     def write(a, parameters, x, y):
-        if x.kind == "bool":  # as the numbers 0 and 1
+        if x.kind == "bool":  # compared as 0 and 1
             x, y = a.convert(x, "uint8"), a.convert(y, "uint8")
         return a.compare(how, x, y)
 
@@ -250,7 +250,7 @@ def _padded(inputs, parameters, shape):
         spread = np.empty((length + max(length - 1, 0) * between, *front.shape[1:]), object)
         _fill(spread, filling[()])
         spread[:: between + 1] = front
-        # Fewer than none are taken away.
+        # Negative padding removes elements.
         spread = spread[max(0, -low) : len(spread) - max(0, -high)]
         whole = np.empty(
             (max(low, 0) + len(spread) + max(high, 0), *front.shape[1:]), object
@@ -262,7 +262,7 @@ def _padded(inputs, parameters, shape):
 
 
 def _fill(array: np.ndarray, value: Value) -> None:
-    for place in np.ndindex(array.shape):  # numpy would take a tuple for an array
+    for place in np.ndindex(array.shape):  # NumPy would unpack a tuple
         array[place] = value
 
 
@@ -285,16 +285,16 @@ def _counted(printer, equation, inputs):
 
 
 def _unset(printer, equation, inputs):
-    """Write down what a branch that is not taken leaves of its numbers: any, here 0."""
+    """Lower `empty`, the unset values of a branch not taken: zeros here."""
     kept = equation.outvars[0].aval
     return [printer.array(np.zeros(kept.shape, kept.dtype))]
 
 
-# Sums, products, extremes over axes; matrices.
+# Reductions, cumulative operations and matrix products.
 
 
 def _reduced(combine: Callable, of_nothing: Callable) -> Callable:
-    """Return what writes a reduction; `of_nothing`: from a type to that of no element."""
+    """Return the lowering of a reduction; `of_nothing(dtype)`: its neutral element."""
 
     def write(printer, equation, inputs):
         a, (array,) = printer.assembler, inputs
@@ -313,7 +313,7 @@ def _reduced(combine: Callable, of_nothing: Callable) -> Callable:
 
 
 def _extreme(dtype, sign: int):
-    """Return the greatest (1) or least (-1) value of a type."""
+    """Return the greatest (1) or least (-1) value of a dtype."""
     if np.issubdtype(dtype, np.floating):
         return sign * np.inf
     return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min
@@ -362,7 +362,7 @@ def _multiplied_matrices(printer, equation, inputs):
 
 
 def _matrices(array, batch, summed):
-    """Return an array as one of three axes: batch, others, summed."""
+    """Reshape an array to three axes: batch, others, summed."""
     others = [axis for axis in range(array.ndim) if axis not in (*batch, *summed)]
     front = np.transpose(array, (*batch, *others, *summed))
     shape = [
@@ -445,7 +445,7 @@ TABLE: dict[str, Callable] = {
     "reduce_min": _reduced(minimum, lambda dtype: _extreme(dtype, 1)),
     "reduce_and": _reduced(lambda a, p, x, y: a.both(x, y), lambda dtype: True),
     "reduce_or": _reduced(lambda a, p, x, y: a.either(x, y), lambda dtype: False),
-    # equinox's own, over all lanes of a batch: here each lane is alone
+    # equinox's reductions over all lanes of a batch: here each lane is alone
     "unvmap_any": _whole(lambda a, p, x, y: a.either(x, y)),
     "unvmap_all": _whole(lambda a, p, x, y: a.both(x, y)),
     "unvmap_max": _whole(maximum),

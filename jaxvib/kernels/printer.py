@@ -1,4 +1,4 @@
-"""A JAX function of one lane as the text of an LLVM function of many."""
+"""Lowering of a jaxpr of one lane to an LLVM function over many lanes."""
 
 import hashlib
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from .assembler import (
 )
 from .large_angle import large_angle_text
 
-# Every number of a lane is a name of its own. So many take LLVM 10 s, and XLA minutes.
+# Every number of a lane is an LLVM value. So many take LLVM 10 s, and XLA minutes.
 _MOST_LINES = 300_000
 _TABLE = {
     **primitives.TABLE,
@@ -32,18 +32,18 @@ _TABLE = {
 
 
 class Signature(NamedTuple):
-    """What a program takes and gives, array by array: (shape, dtype's name) pairs."""
+    """The inputs and outputs of a program, as (shape, dtype name) pairs."""
 
     inputs: tuple[tuple[tuple[int, ...], str], ...]
     outputs: tuple[tuple[tuple[int, ...], str], ...]
 
 
 class Program(NamedTuple):
-    """LLVM's text of a function over lanes, and what it takes and gives.
+    """The LLVM IR of a function over lanes, with its signature.
 
-    The text defines `lanes(n, from, to, inputs, outputs)`: lanes `from` to `to`, both
-    multiples of the width, out of n. `inputs` and `outputs` point to one pointer for each
-    array; an array's numbers lie one after another, each of all n lanes.
+    It defines `lanes(n, from, to, inputs, outputs)`: lanes `from` to `to`, both
+    multiples of the width, out of n. `inputs` and `outputs` point to one pointer per
+    array; arrays are stored element by element, each for all n lanes.
     """
 
     text: str
@@ -52,14 +52,14 @@ class Program(NamedTuple):
 
     @property
     def key(self) -> str:
-        """A name that no other program has."""
+        """A hash of the IR."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:32]
 
 
 class Traced(NamedTuple):
-    """A function that was traced: what it printed, and its results' shapes.
+    """A traced function: its lowered program and the shapes of its results.
 
-    `program` is `None` where it could not be printed, for the `reason`.
+    `program` is `None` if the function cannot be lowered, for the `reason`.
     """
 
     program: Program | None
@@ -68,11 +68,11 @@ class Traced(NamedTuple):
 
 
 class Printer:
-    """Goes through a jaxpr and writes down each of its equations, a number at a time.
+    """Lowers the equations of a jaxpr, number by number.
 
-    Arrays are numpy arrays of `Value`; what only moves numbers about costs nothing.
-    `mask`: which lanes a loop or a branch still concerns, or `None` for all; `threads`:
-    whether it is for threads of a GPU, each with a lane and few numbers at hand.
+    Arrays are NumPy arrays of `Value`; rearranging them emits nothing. `mask`: the
+    lanes that are active in the current loop or branch, `None` for all; `threads`:
+    whether the target is a GPU, with one lane per thread and few registers.
     """
 
     def __init__(self, width: int, threads: bool = False):
@@ -89,7 +89,7 @@ class Printer:
         return values
 
     def evaluate(self, jaxpr, constants, arguments) -> list[np.ndarray]:
-        """Write down a jaxpr and return its results."""
+        """Lower a jaxpr and return its results."""
         environment: dict[Any, np.ndarray] = {}
 
         def read(variable):
@@ -107,43 +107,43 @@ class Printer:
         return [read(variable) for variable in jaxpr.outvars]
 
     def check_length(self) -> None:
-        """Raise `NotPrintedError` where the program has become too long."""
+        """Raise `NotPrintedError` if the program is too long."""
         if len(self.assembler.lines) > _MOST_LINES:
             raise NotPrintedError(f"more than {_MOST_LINES} instructions")
 
     def closed(self, closed, arguments) -> list[np.ndarray]:
-        """Write down a jaxpr that brings its constants."""
+        """Lower a closed jaxpr."""
         if hasattr(closed, "consts"):
             return self.evaluate(closed.jaxpr, closed.consts, arguments)
         return self.evaluate(closed, (), arguments)
 
     def equation(self, equation, inputs) -> list[np.ndarray]:
-        """Write down one equation."""
+        """Lower one equation."""
         name = equation.primitive.name
         write = _TABLE.get(name)
         for variable in (*equation.invars, *equation.outvars):
             check_kind(kind_of(variable.aval.dtype))
         if write is None:
-            raise NotPrintedError(f"JAX's {name} is not printed")
+            raise NotPrintedError(f"JAX's {name} is not supported")
         return write(self, equation, inputs)
 
 
 def check_kind(kind: str) -> None:
-    """Raise `NotPrintedError` for numbers that have no kind here."""
+    """Raise `NotPrintedError` for unsupported dtypes."""
     if not known(kind):
-        raise NotPrintedError(f"numbers of {kind} are not printed")
+        raise NotPrintedError(f"dtype {kind} is not supported")
 
 
 def trace(function, arguments) -> tuple[Any, Any]:
-    """Return a function's jaxpr for arguments or their shapes, and its results' shapes."""
+    """Return a function's jaxpr for arguments or shapes, and its results' shapes."""
     traced = tangents.traced_for_printing(function)
     return jax.make_jaxpr(traced, return_shape=True)(*arguments)
 
 
 def print_lanes(closed, width: int) -> Program:
-    """Return a jaxpr of one lane as a function over lanes, `width` at a time.
+    """Lower the jaxpr of one lane to a function over lanes, `width` at a time.
 
-    **Raises:** `NotPrintedError` for what the printer does not know.
+    **Raises:** `NotPrintedError` for unsupported operations.
     """
     printer = Printer(width)
     signature = print_lane(printer, closed)
@@ -151,9 +151,9 @@ def print_lanes(closed, width: int) -> Program:
 
 
 def print_lane(printer: Printer, closed) -> Signature:
-    """Write down a jaxpr with the loading and storing of its arrays; return what these are.
+    """Lower a jaxpr with loads and stores of its arrays; return its signature.
 
-    Of `%n` lanes it is those from `%i` on; arrays are at `%in0`, `%in1`, ..., `%out0`, ...
+    Lanes begin at `%i` of `%n`; arrays are at `%in0`, `%in1`, ..., `%out0`, ...
     """
     signature = Signature(_signature(closed.jaxpr.invars), _signature(closed.jaxpr.outvars))
     a = printer.assembler
@@ -208,7 +208,7 @@ def _store(a: Assembler, pointer: str, number: int, value: Value, kind: str) -> 
 
 
 def helpers(a: Assembler) -> tuple[str, str]:
-    """Return the text of functions that are called, and LLVM's own by their names."""
+    """Return the IR of the helper functions and the declarations of intrinsics."""
     far = "far_angle" in a.declared
     own = {line for line in a.declared if line != "far_angle"}
     helper = large_angle_text() if far else ""
@@ -216,7 +216,7 @@ def helpers(a: Assembler) -> tuple[str, str]:
 
 
 def _module(a: Assembler, signature: Signature) -> str:
-    """Return the whole text: the group of lanes that was written, and the loop over all."""
+    """Return the IR of the module: a group of lanes, and the loop over groups."""
     helper, declared = helpers(a)
     inputs = [f"ptr noalias %in{k}" for k in range(len(signature.inputs))]
     outputs = [f"ptr noalias %out{k}" for k in range(len(signature.outputs))]

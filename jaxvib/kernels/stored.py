@@ -1,4 +1,4 @@
-"""A function that was printed, as bytes that are data alone, and read back with checks."""
+"""Serialisation of lowered functions as plain data, checked when read."""
 
 import dataclasses
 import importlib
@@ -13,7 +13,7 @@ import numpy as np
 from .._cache import LARGEST
 from .printer import Program, Signature, Traced
 
-# Classes of the user's own may be others in the next process.
+# Users' classes may change before the next process.
 _LIBRARIES = ("jaxvib", "jax", "equinox", "diffrax")
 _INVALID = (
     ArithmeticError, AttributeError, ImportError, LookupError, RecursionError, TypeError,
@@ -22,7 +22,7 @@ _INVALID = (
 
 
 def encoded(traced: Traced) -> bytes | None:
-    """Return a printed function as bytes, `None` where its results are no plain data."""
+    """Serialise a lowered function; `None` if its results are not plain data."""
     program = traced.program
     try:
         header: dict[str, Any] = {
@@ -39,7 +39,7 @@ def encoded(traced: Traced) -> bytes | None:
 
 
 def decoded(whole: bytes) -> Traced | None:
-    """Return the printed function that bytes hold, `None` where they hold none."""
+    """Deserialise a lowered function; `None` for invalid bytes."""
     try:
         return _traced(whole)
     except _INVALID:
@@ -50,7 +50,7 @@ def _traced(whole: bytes) -> Traced:
     stream = zlib.decompressobj()
     plain = stream.decompress(whole, LARGEST)
     if not stream.eof:
-        raise ValueError("more than a program")
+        raise ValueError("entry too large")
     line, _, text = plain.decode().partition("\n")
     header = json.loads(line)
     results, reason, width = _tree(header["results"]), header["reason"], header["width"]
@@ -71,7 +71,7 @@ def _equal(one: Traced | None, other: Traced) -> bool:
     )
 
 
-# A pytree of shapes as JSON: every node is a list that begins with what it is.
+# A pytree of shapes as JSON: every node is a list that begins with its type.
 
 
 def _node(tree: Any) -> list:
@@ -113,19 +113,19 @@ def _class(module: Any, name: Any) -> type:
 
 
 def _fields(kind: Any) -> tuple[str, ...]:
-    """Return the fields of a class of data: a named tuple's, or a module's of equinox."""
+    """Return the fields of a named tuple or of an equinox module."""
     if issubclass(kind, eqx.Module):
         return tuple(field.name for field in dataclasses.fields(kind))
     if issubclass(kind, tuple):
         return kind._fields
-    raise TypeError(f"{kind} is no class of data")
+    raise TypeError(f"{kind} is not a named tuple or an equinox module")
 
 
 def _instance(kind: Any, values: list) -> Any:
     pairs = zip(_fields(kind), values, strict=True)
     if issubclass(kind, tuple):
         return kind._make(value for _, value in pairs)
-    instance = object.__new__(kind)  # as equinox puts one together, without `__init__`
+    instance = object.__new__(kind)  # as equinox does, without `__init__`
     for name, value in pairs:
         object.__setattr__(instance, name, value)
     return instance
@@ -137,5 +137,5 @@ def _shape(numbers: Any) -> tuple[int, ...]:
 
 def _of(kind: type, value: Any) -> Any:
     if not isinstance(value, kind):
-        raise TypeError(f"{value!r} is no {kind.__name__}")
+        raise TypeError(f"{value!r} is not a {kind.__name__}")
     return value

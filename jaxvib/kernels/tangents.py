@@ -1,9 +1,9 @@
-"""Columns: derivatives along several directions, written down beside the values.
+"""Forward-mode tangents, generated together with the primal values.
 
-JAX takes the derivative of a loop, and maps it over directions, by tracing the loop's body
-over and over until it knows what moves: of loops in loops that is most of what a first
-call takes. Here what moves is told by looking, and each equation of the one traced program
-is written down with its own derivatives, as JAX has them, next to it.
+JAX differentiates a loop, and maps it over directions, by tracing its body repeatedly
+until it knows which values have tangents; for nested loops that is most of the time of
+a first call. Here this is determined by inspection, and each equation of the one traced
+program is lowered together with JAX's JVP of it.
 """
 
 import functools
@@ -18,12 +18,12 @@ _PRINTING = jax.make_user_context(False)
 
 
 def printing() -> bool:
-    """Return whether a program is traced for a kernel just now."""
+    """Return whether a program is being traced for a kernel."""
     return bool(_PRINTING.value)
 
 
 def traced_for_printing(function: Callable) -> Callable:
-    """Return a function that runs where `printing` is true."""
+    """Wrap a function so that `printing` is true in it."""
 
     @functools.wraps(function)
     def traced(*arguments):
@@ -34,11 +34,11 @@ def traced_for_printing(function: Callable) -> Callable:
 
 
 def side_by_side(function: Callable, moving, rows):
-    """Return what a function gives, and the columns of its value, where it is printed.
+    """Return the value of a lowered function and its tangents along many directions.
 
-    `function(moving)` returns a value and more; `rows` are changes of `moving`, each leaf
-    with a leading axis of directions. **Returns:** the value, its columns with a leading
-    axis of directions, and the rest.
+    `function(moving)` returns a value and auxiliary data; `rows` are tangents of
+    `moving`, each leaf with a leading axis of directions. **Returns:** the value, its
+    tangents with a leading axis of directions, and the auxiliary data.
     """
     leaves, tree = jax.tree.flatten(moving)
 
@@ -69,7 +69,7 @@ def _shapes(*arguments, jaxpr, moving, values):
 
 
 def _columns(printer, equation, inputs):
-    """Write down a jaxpr with its columns along rows."""
+    """Lower a jaxpr with its tangents along rows."""
     jaxpr, moving = equation.params["jaxpr"], equation.params["moving"]
     arguments, rows = inputs[:-moving], inputs[-moving:]
     duals = Duals(printer, rows[0].shape[0])
