@@ -1,4 +1,4 @@
-"""One map over samples and the reason codes they end with; knows no physics."""
+"""Batched maps over samples, and their reason codes; independent of physics."""
 
 from .elsewhere import computed_by as computed_by
 from .map_samples import SPARE as SPARE

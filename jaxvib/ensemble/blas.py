@@ -1,4 +1,4 @@
-"""LAPACK on one thread while chunks run on all cores."""
+"""Single-threaded LAPACK while chunks run on all cores."""
 
 import contextlib
 import functools
@@ -7,15 +7,15 @@ from collections.abc import Generator
 
 _lock = threading.Lock()
 _held = contextlib.ExitStack()
-_inside = 0  # calls that hold BLAS to one thread now
+_inside = 0  # active calls that limit BLAS to one thread
 
 
 @contextlib.contextmanager
 def one_blas_thread() -> Generator[None]:
-    """Let the LAPACK that XLA calls compute in the thread that calls it.
+    """Limit the LAPACK that XLA calls to the calling thread.
 
-    Threads of its own, one for each core, would wait in turns for those of the chunks:
-    batches of 33 x 33 matrices were seen to take fifty times as long.
+    Its own threads, one per core, would compete with those of the chunks: batches of 33
+    x 33 matrices took up to fifty times as long.
     """
     global _inside
     with _lock:
@@ -33,7 +33,7 @@ def one_blas_thread() -> Generator[None]:
 
 @functools.cache
 def _controller():
-    import scipy.linalg  # noqa: F401 - brings the LAPACK that XLA calls
+    import scipy.linalg  # noqa: F401 - loads the LAPACK that XLA calls
     import threadpoolctl
 
     return threadpoolctl.ThreadpoolController()

@@ -1,4 +1,4 @@
-"""Maps whose lanes others compute, such as the workers of a cluster."""
+"""Delegates batched maps to remote workers, such as those of a cluster."""
 
 import contextlib
 import contextvars
@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 @runtime_checkable
 class Others(Protocol):
-    """Who computes the chunks of maps."""
+    """An executor of the chunks of maps."""
 
     def map(
         self,
@@ -17,11 +17,11 @@ class Others(Protocol):
         chunk: int,
         take: Callable[[int, Any], None],
     ) -> None:
-        """Hand what `map_samples(function, lanes, chunk=chunk)` is of each chunk's lanes.
+        """Compute `map_samples(function, lanes, chunk=chunk)` for each chunk's lanes.
 
-        **Arguments:** `chunks`: pytrees of arrays, lanes on the first axis; `take`: is
-        given the place of each chunk and its results once, in whatever order. **Raises:**
-        `RuntimeError` where some cannot be had.
+        **Arguments:** `chunks`: pytrees of arrays, lanes on the first axis; `take`:
+        called once with the index of each chunk and its results, in any order.
+        **Raises:** `RuntimeError` if some results are not available.
         """
 
 
@@ -32,11 +32,11 @@ _current: contextvars.ContextVar[Others | None] = contextvars.ContextVar(
 
 @contextlib.contextmanager
 def computed_by(others: Others) -> Generator[None]:
-    """Have others compute every map inside that is longer than one chunk.
+    """Delegate every map inside that is longer than one chunk to an executor.
 
-    The bits are those of a map that is computed here, on a processor of the same kind.
-    **Arguments:** `others`: have a method `map` as `elsewhere.Others` says. **Raises:** in
-    the maps inside, `RuntimeError` where the others cannot compute some lanes.
+    The bits are those of a local map on a processor of the same kind. **Arguments:**
+    `others`: an object with the method `map` of `elsewhere.Others`. **Raises:** in the
+    maps inside, `RuntimeError` if some lanes cannot be computed.
 
     >>> callable(jv.ensemble.computed_by)
     True
@@ -49,5 +49,5 @@ def computed_by(others: Others) -> Generator[None]:
 
 
 def elsewhere() -> Others | None:
-    """Return who computes this thread's maps, `None` where that is this process."""
+    """Return the executor of this thread's maps, `None` for this process."""
     return _current.get()

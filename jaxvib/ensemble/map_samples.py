@@ -1,4 +1,4 @@
-"""One map over samples: chunks of lanes in order of their cost, on all that computes."""
+"""Batched map over samples: chunks in order of cost, on all cores and devices."""
 
 import concurrent.futures
 import contextlib
@@ -19,14 +19,14 @@ from .recall import current
 
 PyTree = Any
 
-# Lanes at the end of every chunk that hold copies. From JAX 0.11 on, what is left over of
-# a loop over the lanes runs in code of its own, whose products and sums are fused
-# otherwise: at most the last 8 lanes of float32, and 4 of float64.
+# Extra lanes at the end of every chunk, filled with copies. From JAX 0.11 on, the
+# remainder of a loop over lanes has separate code with other fused operations: at most
+# the last 8 lanes of float32, and 4 of float64.
 SPARE = 8
-# Samples of which each may run for long, for which a kernel is compiled at its best.
+# Number of samples from which a kernel is compiled at the highest level.
 _MANY = 1024
 
-# Samples that numpy finishes together: enough for its own costs not to count.
+# Samples per call of `finish`: enough to amortise NumPy's overhead.
 _BLOCK = 1024
 
 keep_programs()
@@ -36,21 +36,21 @@ _DONE.set_result(None)
 
 
 class InParts(NamedTuple):
-    """A function of one sample whose results numpy finishes, of many samples at once.
+    """A function of one sample, and a NumPy function that finishes all results.
 
-    `finish(samples, found)`: of numpy's arrays, lanes first, what is found of the samples
-    at last. It costs a ten-thousandth of a second a sample, and no compilation.
+    `finish(samples, found)`: from NumPy arrays, lanes first, to the final results. It
+    costs 0.1 ms a sample, and no compilation.
     """
 
     function: Callable[[PyTree], PyTree]
     finish: Callable[[PyTree, PyTree], PyTree]
 
     def finished(self, samples: PyTree, found: PyTree) -> PyTree:
-        """Return what is found of all samples at last."""
+        """Return the final results of all samples."""
         both = samples, found
 
         def block(start: int) -> PyTree:
-            # In one order in memory, in which sums then take their terms.
+            # Contiguous, which fixes the order of summation.
             some = jax.tree.map(
                 lambda leaf: np.ascontiguousarray(leaf[start : start + _BLOCK]), both
             )
@@ -72,17 +72,18 @@ def map_samples(
 ) -> PyTree:
     """Map a function of one sample over the leading axis of all samples.
 
-    Chunks of up to `chunk` samples run as one `vmap` each, on all cores and devices. A lane
-    waits for the slowest beside it, so samples of similar `cost` (shape (samples,), any
-    unit) are put together. Short chunks are filled up with copies: a result depends on the
-    sample, the function and `chunk` alone, to the last bit; neighbours, order, the number
-    of samples and of cores change nothing. Kernels do not even depend on `chunk`.
+    Chunks of up to `chunk` samples run as one `vmap` each, on all cores and devices. A
+    lane waits for the slowest lane of its chunk, so samples of similar `cost` (shape
+    (samples,), any unit) are grouped. Short chunks are padded with copies: a result
+    depends on the sample, the function and `chunk` alone, to the last bit, and not on
+    other samples, their order or number, or the number of cores. Results of kernels do
+    not depend on `chunk` either.
 
-    **Arguments:** `function`: of one sample, jittable or a kernel; keep the same object
-    between calls and its compiled form is kept too. `chunk`: smaller ones are for calls
-    with few samples. `progress`: is called with the number of samples done since the
-    last call. **Returns:** the results, stacked along a leading axis, as numpy arrays.
-    **Raises:** `ValueError` for no samples, arrays of unequal lengths or a chunk below 1.
+    **Arguments:** `function`: of one sample, jittable or a kernel; pass the same object
+    again to reuse its compiled form. `chunk`: smaller ones suit calls with few samples.
+    `progress`: called with the number of samples finished since the last call.
+    **Returns:** the results, stacked along a leading axis, as NumPy arrays. **Raises:**
+    `ValueError` for no samples, arrays of unequal lengths or a chunk below 1.
 
     >>> jv.map_samples(lambda x: x**2, jnp.arange(3.0)).tolist()
     [0.0, 1.0, 4.0]
@@ -106,7 +107,7 @@ def map_samples(
 
 
 class _OfArrays(NamedTuple):
-    """A function of samples that hold more than arrays, the same in all: such as a law."""
+    """A function of arrays, with the static parts of samples bound, such as a law."""
 
     function: Callable[[PyTree], PyTree]
     others: PyTree
@@ -116,7 +117,7 @@ class _OfArrays(NamedTuple):
 
 
 class _Work:
-    """A map that is cut into chunks, each known by where it starts in the order of cost."""
+    """A map split into chunks, identified by their starts in the order of cost."""
 
     def __init__(self, function, samples: PyTree, order: np.ndarray, chunk: int, progress):
         self._function, self._samples, self._order = function, samples, order
@@ -128,7 +129,7 @@ class _Work:
         self._name = self._recall.begin() if self._recall else ""
 
     def here(self) -> list[PyTree]:
-        """Return the results of all chunks, from all cores and devices of this process."""
+        """Compute all chunks on the cores and devices of this process."""
         compiled, ahead = _compiled(self._function)
         ready = ahead.get(self._chunk)
         if ready is not None:
@@ -147,16 +148,16 @@ class _Work:
 
         parts = []
         with one_blas_thread() if native is None else contextlib.nullcontext():
-            if ready is None:  # alone, so that one thread compiles
+            if ready is None:  # first alone, so that one thread compiles
                 parts.append(run(0))
                 ahead[self._chunk] = _DONE
-            # The costliest chunks last would leave cores idle at the end.
+            # The costliest chunks first, so that no core idles at the end.
             rest = self.starts[len(parts) :][::-1]
             found = _in_threads(run, rest, 1 if self._devices > 1 else usable_cores())
         return parts + found[::-1]
 
     def by(self, others: Others) -> list[PyTree]:
-        """Return the results of all chunks, those that are not kept yet from others."""
+        """Return the results of all chunks; `others` compute those not stored."""
         recall, parts, keys = self._recall, {}, {}
         if recall is not None:
             for start in self.starts:
@@ -209,7 +210,7 @@ class _Work:
 
 
 def _in_threads(function: Callable[[int], PyTree], starts, workers: int) -> list[PyTree]:
-    """Return results in order; of a single one without a thread."""
+    """Return results in order; a single one needs no thread."""
     if len(starts) < 2:
         return list(map(function, starts))
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
@@ -217,7 +218,7 @@ def _in_threads(function: Callable[[int], PyTree], starts, workers: int) -> list
 
 
 def _filled_up(compiled, lanes: PyTree, devices: int, chunk: int) -> PyTree:
-    """Return the results of some lanes, beside copies that fill a chunk of each device."""
+    """Compute lanes padded with copies to a chunk for each device."""
     number = len(jax.tree.leaves(lanes)[0])
     filled = np.resize(np.arange(number), devices * chunk).reshape(devices, chunk)
     filled = filled[:, np.arange(chunk + SPARE) % chunk].ravel()
@@ -232,9 +233,9 @@ def _filled_up(compiled, lanes: PyTree, devices: int, chunk: int) -> PyTree:
 def compile_ahead(
     function: Callable[[PyTree], PyTree] | InParts, sample: PyTree, *, chunk: int = 64
 ) -> None:
-    """Start to compile a function for maps in such chunks, beside other work.
+    """Start compiling a function for maps with such chunks, in the background.
 
-    `sample`: one of them, or its shapes. `map_samples` waits for what has begun.
+    `sample`: one of them, or its shapes. `map_samples` waits for a started compilation.
 
     >>> jv.ensemble.compile_ahead(lambda x: x**2, jnp.zeros(()))
     """
@@ -256,7 +257,7 @@ def compile_ahead(
 
 
 def _native(function, sample, number: int) -> Kernel | None:
-    """Return a function that is a kernel LLVM is given, compiled; `None` for any other."""
+    """Return a function if it is a kernel supported by LLVM, compiled, else `None`."""
     if not isinstance(function, Kernel) or function.why_not(sample):
         return None
     if number > _MANY:
@@ -281,7 +282,7 @@ def _compiled(function) -> tuple[Any, dict[int, concurrent.futures.Future]]:
     mapped = jax.vmap(function)
     if len(devices) == 1:
         return jax.jit(mapped), {}
-    # Each device runs loops of its own; a sharded loop would wait for all at each turn.
+    # Each device runs its own loops; a sharded loop would synchronise every iteration.
     lanes = jax.sharding.PartitionSpec("lanes")
     mesh = jax.sharding.Mesh(np.asarray(devices), ("lanes",))
     spread = jax.shard_map(

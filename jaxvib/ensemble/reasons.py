@@ -1,4 +1,4 @@
-"""Reason codes: how each sample ended, as a number that rides along with its result."""
+"""Reason codes: the status of each sample, stored with its result."""
 
 import enum
 
@@ -7,7 +7,7 @@ import numpy as np
 
 
 class Reason(enum.IntEnum):
-    """Why a sample has the result it has; 0 is success, others say what happened.
+    """Status of a sample: 0 is success.
 
     >>> jv.Reason(6).name
     'SINGULAR'
@@ -47,17 +47,17 @@ class Reason(enum.IntEnum):
 
     @property
     def failed(self) -> bool:
-        """Whether the sample has no usable result; classed motions are results."""
+        """Whether the sample has no usable result; classified motions are results."""
         return 0 < self < self.QUASI_PERIODIC or self is self.NOT_CERTIFIED
 
     @property
     def undecided(self) -> bool:
-        """Whether it is not known what the sample settles on, if it does."""
+        """Whether the attractor of the sample is not known."""
         return self.motion.endswith("(undecided)")
 
     @property
     def motion(self) -> str:
-        """What a motion that is not periodic is called, in a few words; else nothing."""
+        """A short name of a non-periodic motion, "" for other codes."""
         return _MOTIONS.get(self, "")
 
 
@@ -74,49 +74,48 @@ _MOTIONS = {
 
 _TEXTS = {
     Reason.SUCCESS: "success",
-    Reason.BAD_PARAMETER: "a parameter or a state is not finite or out of its range",
+    Reason.BAD_PARAMETER: "a parameter or state is not finite or out of range",
     Reason.STEP_LIMIT: "the solver used up its steps before the end time",
     Reason.STEP_UNDERFLOW: "the solver's steps became too small: the solution diverges",
     Reason.DIVERGED: "the iteration diverged from its guess",
     Reason.ITERATION_LIMIT: "the iteration did not converge within its limit",
     Reason.SINGULAR: "M - I is singular: a fold or a branch point",
-    Reason.SHORTER_PERIOD: "the orbit repeats after a shorter period than asked for",
-    Reason.UNSEEN_CONTACT: "the solver stepped over a contact of this motion",
-    Reason.NO_BIFURCATION: "the branch has no bifurcation of the kind asked for",
+    Reason.SHORTER_PERIOD: "the orbit has a shorter period than requested",
+    Reason.UNSEEN_CONTACT: "the solver missed a contact of this motion",
+    Reason.NO_BIFURCATION: "the branch has no bifurcation of the requested kind",
     Reason.LIMIT_VIOLATED: "the design violates a limit",
-    Reason.COMPUTATION_FAILED: "its computation ended with an error",
-    Reason.NO_COMMON_PERIOD: "no common period of the loads, or the field does not "
-    "repeat after the period given",
-    Reason.FIELD_JUMPS: "the field is discontinuous in the state, so that "
-    "its derivatives do not give the stability",
-    Reason.EQUILIBRIUM: "it ends in an equilibrium, not in a limit cycle",
+    Reason.COMPUTATION_FAILED: "the computation failed with an error",
+    Reason.NO_COMMON_PERIOD: "the loads have no common period, or the vector field "
+    "does not have the given period",
+    Reason.FIELD_JUMPS: "the vector field is discontinuous in the state: its "
+    "derivatives do not give the stability",
+    Reason.EQUILIBRIUM: "converged to an equilibrium, not to a limit cycle",
     Reason.QUASI_PERIODIC: "settled on a quasi-periodic motion",
     Reason.CHAOTIC: "settled on a chaotic motion",
-    Reason.UNSETTLED: "did not settle on a motion of any number of periods tried",
-    Reason.UNDECIDED_MOTION: "undecided: its largest exponent is neither clearly "
-    "zero nor clearly positive",
-    Reason.TRANSIENT: "its transient was not over after the longest run allowed",
-    Reason.LONGER_PERIOD: "settled on a motion of a longer period than the longest tried",
-    Reason.UNDAMPED: "without damping it settles on no steady state",
-    Reason.ESCAPED: "left all bounds: its state grew more than ten thousand times as large",
+    Reason.UNSETTLED: "did not settle on an orbit of any period tried",
+    Reason.UNDECIDED_MOTION: "undecided: the largest Lyapunov exponent is neither "
+    "clearly zero nor clearly positive",
+    Reason.TRANSIENT: "the transient was not over after the longest allowed run",
+    Reason.LONGER_PERIOD: "settled on a longer period than any tried (not resolved)",
+    Reason.UNDAMPED: "without damping there is no steady state",
+    Reason.ESCAPED: "escaped: the state grew by more than a factor of ten thousand",
     Reason.PARAMETER_BOUND: "reached the end of the parameter's range",
-    Reason.POINT_LIMIT: "reached the largest number of points allowed",
+    Reason.POINT_LIMIT: "reached the maximum number of points",
     Reason.CLOSED: "closed: returned to its first point",
-    Reason.BRANCHED: "begins at a bifurcation of another branch",
+    Reason.BRANCHED: "starts at a bifurcation of another branch",
     Reason.STRONG_RESONANCE: "the two multipliers meet at 1 or -1",
-    Reason.EVENT: "reached an event at which it should stop",
-    Reason.GRAZING: "reached a grazing motion, which touches with no penetration",
-    Reason.NOT_CERTIFIED: "not certified: the argument principle counts another number",
+    Reason.EVENT: "reached a terminal event",
+    Reason.GRAZING: "reached grazing: contact with zero velocity",
+    Reason.NOT_CERTIFIED: "not certified: the argument principle gives another count",
 }
 
 
 def raise_if_empty(verb: str, throw: bool, code, *answer) -> None:
-    """Raise `RuntimeError` where a single call has no answer but its reason code.
+    """Raise `RuntimeError` if a single call has no result but its reason code.
 
-    The rule of all verbs with `throw=True`. **Raises:** `RuntimeError` for one call, with
-    numbers known, of whose answer no number is finite. Samples of a batch and calls under
-    `jit`, `vmap` and differentiation keep their codes and their NaN, so that none spoils
-    its neighbours.
+    The rule of all functions with `throw=True`. **Raises:** `RuntimeError` for a single
+    call, with concrete values, whose result has no finite number. Batches and calls
+    under `jit`, `vmap` and differentiation keep their codes and NaN instead.
 
     >>> jv.ensemble.raise_if_empty("simulate", True, 0, jnp.ones(2))
     """
@@ -137,11 +136,11 @@ def reason(code) -> str:
 
 
 def undecided(result, stable=None) -> np.ndarray:
-    """Return which samples are undecided: what they settle on, or whether it is stable.
+    """Return which samples are undecided, in their attractor or in its stability.
 
-    The one count for terminal and page. **Arguments:** `result`: reason codes, (samples,).
-    `stable`: verdicts, 1, 0 or -1, which count where the result is a success; `None`
-    where there are none.
+    Used by terminal and page alike. **Arguments:** `result`: reason codes, (samples,).
+    `stable`: verdicts, 1, 0 or -1, which count where the result is a success; `None` if
+    there are none.
 
     >>> jv.ensemble.undecided(np.array([0, 0]), stable=np.array([1, -1])).tolist()
     [False, True]

@@ -1,8 +1,8 @@
-"""Work that a stopped run had done: taken from where it was kept, to the same bits.
+"""Resumes an interrupted run from stored evaluations, bit for bit.
 
-A study that is stored as a whole is a sequence of maps and of single evaluations, each
-from what the ones before have found. Run again from its start inside `recalling`, it
-takes from a memory what it had computed, and computes the rest.
+A study that is stored at its end is a sequence of maps and single evaluations, each
+depending on earlier ones. Run again from its start inside `recalling`, it loads the
+evaluations that were stored, and computes the rest.
 """
 
 import contextlib
@@ -17,24 +17,24 @@ import equinox as eqx
 import jax
 import numpy as np
 
-# Bytes, a small part of the memory that a study has: what comes after them is not kept, and
-# is computed again when it is asked for.
+# Bytes, a small part of a study's memory: evaluations beyond that are not stored, and
+# are computed again on resumption.
 _MOST = 1 << 30
 
 
 @runtime_checkable
 class Memory(Protocol):
-    """Where arrays are kept by a key."""
+    """A store of arrays by key."""
 
     def get(self, key: str) -> list[np.ndarray] | None:
-        """Return the arrays under a key, or `None` if there are none."""
+        """Return the arrays stored under a key, or `None`."""
 
     def put(self, key: str, arrays: list[np.ndarray]) -> None:
-        """Keep arrays under a key."""
+        """Store arrays under a key."""
 
 
 class Recall:
-    """A memory, and how many evaluations have been asked for: each has its number."""
+    """A memory, and a counter that numbers the evaluations."""
 
     def __init__(self, memory: Memory):
         self._memory = memory
@@ -43,23 +43,23 @@ class Recall:
         self._bytes = 0
 
     def begin(self) -> str:
-        """Return the name of the next evaluation; to be asked for in a fixed order."""
+        """Return the name of the next evaluation; call in a fixed order."""
         return str(next(self._calls))
 
     def key(self, name: str, *given) -> str:
-        """Return the key of an evaluation of that name of some arguments."""
+        """Return the key of an evaluation by its name and arguments."""
         digest = 0
         for leaf in jax.tree.leaves(eqx.filter(given, eqx.is_array_like)):
             digest = zlib.crc32(np.asarray(leaf).tobytes(), digest)
         return f"{name}/{digest:08x}"
 
     def get(self, key: str, structure: Callable[[], Any]) -> Any:
-        """Return what is kept under a key, a pytree of a structure, `None` if none is."""
+        """Return the pytree of this structure stored under a key, or `None`."""
         kept = self._memory.get(key)
         return None if kept is None else jax.tree.unflatten(structure(), kept)
 
     def put(self, key: str, found: Any) -> None:
-        """Keep a pytree of arrays under a key, while there is room."""
+        """Store a pytree of arrays under a key, up to the size limit."""
         leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(found)]
         with self._lock:
             self._bytes += sum(leaf.nbytes for leaf in leaves)
@@ -69,7 +69,7 @@ class Recall:
     def take(
         self, name: str, function: Callable, *given, structure: Callable[[], Any]
     ) -> Any:
-        """Return `function(*given)` as numpy arrays, from the memory if it is there."""
+        """Return `function(*given)` as NumPy arrays, from the memory if stored."""
         key = self.key(name, *given)
         found = self.get(key, structure)
         if found is None:
@@ -94,7 +94,7 @@ _current: contextvars.ContextVar[Recall | None] = contextvars.ContextVar(
 
 @contextlib.contextmanager
 def recalling(memory: Memory) -> Generator[None]:
-    """Keep every evaluation of the maps inside, and take from there what is kept.
+    """Store every evaluation of the maps inside, and reuse those already stored.
 
     >>> callable(jv.ensemble.recalling)
     True
@@ -107,14 +107,14 @@ def recalling(memory: Memory) -> Generator[None]:
 
 
 def current() -> Recall | None:
-    """Return what this thread recalls by, if anything."""
+    """Return the checkpoint of this thread, if any."""
     return _current.get()
 
 
 def recalled(function: Callable, *given, structure=None) -> Any:
-    """Return `function(*given)`, a pytree of arrays: or what it was before a stop.
+    """Return `function(*given)`, a pytree of arrays, or its stored value.
 
-    `structure`: of the pytree, for a function that cannot be traced.
+    `structure`: that of the result, for a function that cannot be traced.
 
     >>> float(jv.ensemble.recalled(jnp.sin, 0.0))
     0.0

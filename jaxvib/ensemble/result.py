@@ -1,4 +1,4 @@
-"""What results have in common: a reason code, and how they print themselves."""
+"""Base class of results: a reason code and a text representation."""
 
 import abc
 
@@ -12,9 +12,9 @@ from .reasons import reason
 
 
 class Result(Shown):
-    """What was found of one sample, or of a batch of them.
+    """The result of one sample, or of a batch of samples.
 
-    To add one, declare its fields by `reported`, `result` among them, and write `_lines`.
+    Subclasses declare their fields by `reported`, `result` among them, and `_lines`.
     """
 
     result: AbstractVar[Int[Array, ""]]
@@ -31,9 +31,9 @@ class Result(Shown):
         return type(self).__name__
 
     def _empty(self) -> bool:
-        """Return whether one that has failed has no numbers to print."""
+        """Return whether a failed result has no numbers to print."""
         return True
 
     @abc.abstractmethod
     def _lines(self) -> list[str]:
-        """Return the lines that one of a single sample prints."""
+        """Return the lines of the text of a single sample."""

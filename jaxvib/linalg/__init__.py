@@ -1,4 +1,4 @@
-"""Linear algebra whose bits depend on no BLAS, as far as matrices are small."""
+"""Linear algebra; for small matrices the bits do not depend on a BLAS."""
 
 from .eigen import Eigensystem as Eigensystem
 from .matrices import cholesky as cholesky

@@ -1,6 +1,6 @@
-r"""Eigenvalues and the eigenvectors of both sides of one small matrix.
+r"""Eigenvalues and left and right eigenvectors of one small matrix.
 
-Real and imaginary parts are arrays of their own, as kernels have no complex numbers.
+Real and imaginary parts are separate arrays, as kernels have no complex numbers.
 
 **Source:** Golub and Van Loan, *Matrix Computations* (2013), sections 7.6 and 7.7.
 """
@@ -41,7 +41,7 @@ def eigenvalues(matrix: Float[Array, "n n"]) -> Parts:
 
 
 def eigensystem(matrix: Float[Array, "n n"]) -> Eigensystem:
-    """Return the eigenvalues with the eigenvectors of both sides."""
+    """Return the eigenvalues with the right and left eigenvectors."""
     balanced, weights, scale, known = _balanced(matrix)
     form = schur_form(balanced)
     values, rotations = _block_values(form.triangle)
@@ -65,7 +65,7 @@ def eigensystem(matrix: Float[Array, "n n"]) -> Eigensystem:
 
 
 def _balanced(matrix):
-    """Return the matrix scaled and balanced, weights, scale, whether all is finite."""
+    """Return (scaled and balanced matrix, weights, scale, whether all is finite)."""
     finite = jnp.all(jnp.isfinite(matrix))
     safe = jnp.where(finite, matrix, jnp.eye(matrix.shape[0]))
     weights = balance(safe)
@@ -78,7 +78,7 @@ def _balanced(matrix):
 def _block_values(t):
     """Return the eigenvalues of a Schur form, and each block's first eigenvector.
 
-    The vector of a block of two rows has length 1; that of rows of their own is (1, 0).
+    The vector of a 2 x 2 block has length 1; that of a 1 x 1 block is (1, 0).
     """
     a, b, d = jnp.diagonal(t)[:-1], jnp.diagonal(t, 1), jnp.diagonal(t)[1:]
     c = jnp.diagonal(t, -1)
@@ -91,7 +91,7 @@ def _block_values(t):
     squared = (half / scale) * half + (large / scale) * small
     root = jnp.sqrt(scale) * jnp.sqrt(jnp.abs(squared))
     is_real = squared >= 0
-    # Of two real eigenvalues the one is as far from d as half and root together.
+    # Of two real eigenvalues, one differs from d by half + root (same signs).
     away = jnp.where(half < 0, half - root, half + root)
     other = jnp.where(away != 0, large / jnp.where(away != 0, away, 1.0) * small, 0.0)
     away = jnp.where(is_real, away, half)
@@ -124,7 +124,7 @@ def _block_values(t):
 
 
 def _complex_form(t, z, rotations):
-    r"""Return a triangular T and its basis: each block of two rows is rotated to one.
+    r"""Return a complex triangular T and its basis: 2 x 2 blocks are rotated.
 
     With $q = (q_1, q_2)$ the block's eigenvector, columns are multiplied by
     $[[q_1, -q_2], [q_2, \bar{q}_1]]$ (q_2 is real), and rows by its inverse.
@@ -163,7 +163,7 @@ def _complex_form(t, z, rotations):
 
 
 def _triangle_vectors(triangle: Parts, values: Parts):
-    """Return the right and left eigenvectors of a triangle, whose diagonals are 1."""
+    """Return the right and left eigenvectors of a triangle, with unit diagonals."""
     size = values.real.shape[0]
     above = jnp.arange(size)[None] > jnp.arange(size)[:, None]
     # 1 / (t_jj - t_ii) in row i and column j.

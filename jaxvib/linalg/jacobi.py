@@ -1,7 +1,7 @@
-r"""Singular values and symmetric eigenvalues of one small matrix, by Jacobi's rotations.
+r"""Singular values and symmetric eigenvalues of one small matrix by Jacobi rotations.
 
-One-sided: pairs of columns are rotated until all are at right angles. Then their lengths
-are the singular values. Small ones are as accurate as large ones.
+One-sided: pairs of columns are rotated until all are orthogonal; their lengths are the
+singular values. Small ones are as accurate as large ones.
 
 **Source:** Golub and Van Loan, *Matrix Computations* (2013), section 8.6.3; Demmel and
 Veselic, *Jacobi's method is more accurate than QR* (1992).
@@ -34,7 +34,7 @@ def singular_values(matrix: Float[Array, "m n"]) -> Float[Array, " k"]:
 
 
 def singular_system(matrix: Float[Array, "m n"]) -> Singular:
-    """Return the singular values with both sides' vectors, of which U may be 0."""
+    """Return the singular values and vectors; columns of U may be 0."""
     columns, values, basis = _rotated(matrix, True)
     columns = columns / jnp.where(values > 0, values, 1.0)[None]
     if matrix.shape[0] < matrix.shape[1]:
@@ -45,8 +45,8 @@ def singular_system(matrix: Float[Array, "m n"]) -> Singular:
 def symmetric_system(matrix: Float[Array, "n n"]):
     r"""Return the eigenvalues of a symmetric matrix, ascending, and unit eigenvectors.
 
-    The lower triangle is read. NaN if the matrix is not finite. Of each vector the largest
-    component is positive, of equal ones the first.
+    The lower triangle is used. NaN if the matrix is not finite. The largest component
+    of each vector (the first of equal ones) is positive.
     """
     lower = jnp.tril(matrix)
     a = lower + jnp.tril(matrix, -1).T
@@ -79,7 +79,7 @@ def symmetric_system(matrix: Float[Array, "n n"]):
 
 
 def _annihilated(a, basis, i: int, j: int):
-    """Return a matrix with 0 at (i, j) by a rotation, and the basis after it."""
+    """Rotate a matrix so that (i, j) becomes 0, and its basis."""
     p, q, w = a[i, i], a[j, j], a[i, j]
     oblique = jnp.abs(w) > _ROUNDING * jnp.sqrt(jnp.abs(p)) * jnp.sqrt(jnp.abs(q))
     cosine, sine, tangent = _rotation(p, q, w, oblique)
@@ -91,7 +91,7 @@ def _annihilated(a, basis, i: int, j: int):
     rows = [a[k] for k in range(a.shape[0])]
     rows[i], rows[j] = one, other
     columns = list(jnp.stack(rows).T)
-    columns[i], columns[j] = one, other  # it stays symmetric
+    columns[i], columns[j] = one, other  # keeps it symmetric
     left, right = basis[:, i], basis[:, j]
     turned = list(basis.T)
     turned[i], turned[j] = cosine * left - sine * right, sine * left + cosine * right
@@ -137,7 +137,7 @@ def _rotated(matrix, with_basis: bool):
 
 
 def _pair(one, other, rows: int):
-    """Return two columns at right angles, the longer first, and whether they were not."""
+    """Orthogonalise two columns (longer first); return also whether it was needed."""
     p, q, w = (
         jnp.sum(x[:rows] * y[:rows]) for x, y in ((one, one), (other, other), (one, other))
     )
@@ -147,9 +147,9 @@ def _pair(one, other, rows: int):
 
 
 def _rotation(p, q, w, oblique):
-    """Return cosine, sine and tangent of the rotation that makes [[p, w], [w, q]] diagonal.
+    """Return cosine, sine and tangent of the rotation diagonalising [[p, w], [w, q]].
 
-    Of an angle of 45 degrees at most; of 0 unless it is `oblique`.
+    The angle is at most 45 degrees, and 0 unless `oblique`.
     """
     cotangent = (q - p) / (2 * jnp.where(oblique, w, 1.0))
     size = jnp.abs(cotangent) + jnp.sqrt(1 + cotangent * cotangent)

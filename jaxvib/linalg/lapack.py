@@ -1,4 +1,4 @@
-"""Large matrices of numpy's: by LAPACK, with NaN where it fails or would never return."""
+"""LAPACK for large NumPy matrices, with NaN where it fails or would not return."""
 
 from collections.abc import Callable
 
@@ -6,9 +6,9 @@ import numpy as np
 
 
 def by_lapack(function: Callable, *matrices):
-    """Return what a function of `numpy.linalg` makes of matrices or of stacks of them.
+    """Apply a function of `numpy.linalg` to matrices or stacks of them.
 
-    Matrices that are singular or not finite give NaN, and do not spoil those beside them.
+    Singular or non-finite matrices give NaN, without affecting others of the stack.
     """
     finite = np.ones((), bool)
     for matrix in matrices:

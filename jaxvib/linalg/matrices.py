@@ -1,9 +1,9 @@
 """Linear systems, eigenvalues and singular values of matrices or of stacks of them.
 
-Matrices of up to 16 rows go through kernels: their results have the same bits on every
-processor, whatever library of linear algebra it has. Larger ones are left to LAPACK.
-numpy's arrays give numpy's; others work under `jit` and `vmap`. Matrices that are singular
-or not finite give NaN or infinity, and raise nothing.
+Matrices of up to 16 rows are handled by kernels, with the same bits on every processor
+and independent of its BLAS; larger ones by LAPACK. NumPy arrays give NumPy arrays;
+others work under `jit` and `vmap`. Singular or non-finite matrices give NaN or
+infinity, and raise nothing.
 """
 
 import functools
@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy  # which loads .linalg when it is asked for
+import scipy  # loads .linalg lazily
 from jaxtyping import Complex, Float
 
 from .._arrays import HOST, library_of
@@ -66,14 +66,14 @@ def determinant(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes"]:
 
 
 def cholesky(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes n n"]:
-    """Return lower triangles L of A = L L^T, NaN where A is not positive definite."""
+    """Return Cholesky factors L of A = L L^T, NaN if A is not positive definite."""
     if is_small(matrix) and library_of(matrix) is HOST:
         return of_many(_cholesky, (2,), matrix)
     return _large(np.linalg.cholesky, jnp.linalg.cholesky, matrix)
 
 
 def solve_triangular(triangle: Float[Any, "n n"], right: Float[Any, "n k"], lower=True):
-    """Return X of L X = B with a triangle L, the lower one or the upper one."""
+    """Return X of L X = B with a lower or upper triangular L."""
     if library_of(triangle, right) is not HOST:
         return jax.scipy.linalg.solve_triangular(triangle, right, lower=lower)
     if is_small(triangle, right):
@@ -109,9 +109,9 @@ def singular_values(matrix: Float[Any, "*lanes m n"]) -> Float[Any, "*lanes k"]:
 
 
 def singular_system(matrix: Float[Any, "*lanes m n"]) -> Singular:
-    """Return U, s, V of A = U diag(s) V^T, the largest of s first.
+    """Return U, s, V of A = U diag(s) V^T, with s in descending order.
 
-    What is traced is left to XLA, whose result has derivatives.
+    Traced matrices are left to XLA, whose result is differentiable.
     """
     if is_small(matrix) and (library_of(matrix) is HOST or printing()):
         return of_many(_singular_system, (2,), matrix)
@@ -121,7 +121,7 @@ def singular_system(matrix: Float[Any, "*lanes m n"]) -> Singular:
 
 
 def condition(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes"]:
-    """Return the largest singular value over the smallest, infinite where that is 0."""
+    """Return the condition number in the 2-norm, infinite if singular."""
     values = singular_values(matrix)
     xp = library_of(values)
     smallest = values[..., -1]
@@ -140,8 +140,8 @@ def symmetric_system(
 ) -> tuple[Float[Any, "*lanes n"], Float[Any, "*lanes n n"]]:
     """Return the eigenvalues of symmetric matrices, ascending, and unit eigenvectors.
 
-    The lower triangles are read. What is traced is left to XLA, whose result has
-    derivatives.
+    The lower triangles are used. Traced matrices are left to XLA, whose result is
+    differentiable.
     """
     if is_small(matrix) and (library_of(matrix) is HOST or printing()):
         return of_many(_symmetric_system, (2,), matrix)
@@ -149,7 +149,7 @@ def symmetric_system(
 
 
 def eigensystem(matrix: Float[Any, "*lanes n n"]) -> Eigensystem:
-    """Return the eigenvalues and the eigenvectors of both sides, see `Eigensystem`.
+    """Return the eigenvalues and right and left eigenvectors, see `Eigensystem`.
 
     The largest modulus comes first, in the order of `order_of`.
     """
@@ -184,7 +184,7 @@ def eigenvectors(
 ) -> tuple[Complex[np.ndarray, " n"], Complex[np.ndarray, "n n"]]:
     """Return the eigenvalues of one matrix in the order of `order_of`, and eigenvectors.
 
-    Those of small matrices have length 1, as LAPACK's.
+    Vectors of small matrices have length 1, like LAPACK's.
     """
     if is_small(matrix):
         found = eigensystem(matrix)
@@ -196,7 +196,7 @@ def eigenvectors(
 
 
 def eigenvector_near(matrix: Float[np.ndarray, "n n"], target) -> Complex[np.ndarray, " n"]:
-    """Return the eigenvector of the eigenvalue that is nearest to a number."""
+    """Return the eigenvector of the eigenvalue nearest to `target`."""
     values, vectors = eigenvectors(matrix)
     return vectors[:, np.argmin(np.abs(values - target))]
 
@@ -230,13 +230,13 @@ def _first_derivatives_only(matrix):
 @_first_derivatives_only.defjvp
 def _no_rule(primals, tangents):
     raise TypeError(
-        "second derivatives of eigenvalues: take differences of first ones, which "
-        "jax.jacfwd, jax.jacrev and jax.grad give"
+        "second derivatives of eigenvalues are not supported; take differences of "
+        "first ones, from jax.jacfwd, jax.jacrev or jax.grad"
     )
 
 
 def least_squares(matrix: Float[Any, "m n"], right: Float[Any, " m"], smallest: float):
-    """Return the shortest x that makes |A x - b| least.
+    """Return the minimum-norm x that minimises |A x - b|.
 
     Singular values below `smallest` of the largest count as 0.
     """

@@ -1,4 +1,4 @@
-"""The order of eigenvalues: one rule, which rounding does not change."""
+"""An order of eigenvalues that is robust to rounding."""
 
 from typing import Any
 
@@ -7,22 +7,22 @@ from jaxtyping import Float, Int
 
 from .._arrays import library_of
 
-# Numbers that differ by less, relative to themselves or to the largest of all, are equal:
-# more than what rounding makes of them, less than what anybody tells apart.
+# Relative (to each number) and absolute (to the largest) tolerances of equality: above
+# rounding errors, below differences that matter.
 _ALIKE, _SMALL = 1e-9, 1e-14
 
 
 def order_of(
     real: Float[Any, "*lanes n"], imag: Float[Any, "*lanes n"], first: str = "largest"
 ) -> Int[Any, "*lanes n"]:
-    r"""Return the places of complex numbers in their order.
+    r"""Return the permutation that sorts complex numbers.
 
-    `first`: "largest" or "smallest" modulus, or largest "real part". Of equal moduli the
-    largest real part comes first, of equal real parts the largest modulus, and of numbers
-    equal in both the largest imaginary part: of a conjugate pair the one above the real
-    axis. Two keys are equal if they differ by $10^{-9}$ of themselves plus $10^{-14}$ of
-    the largest modulus, or if others between them lie so close together: so rounding
-    changes the order only where a difference is as large as that.
+    `first`: "largest" or "smallest" modulus, or largest "real part". Equal moduli are
+    sorted by descending real part, equal real parts by descending modulus, and numbers
+    equal in both by descending imaginary part, so that a conjugate pair begins above
+    the real axis. Two keys are equal if they differ by at most $10^{-9}$ of themselves
+    plus $10^{-14}$ of the largest modulus, or if a chain of such pairs connects them:
+    rounding changes the order only at differences of that size.
     """
     xp = library_of(real, imag)
     modulus = xp.sqrt(real * real + imag * imag)

@@ -1,4 +1,4 @@
-"""Products of vectors and matrices, summed in one order; complex numbers by their parts."""
+"""Products of vectors and matrices in a fixed order of summation."""
 
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ from .small import is_small
 
 
 class Parts(NamedTuple):
-    """Complex numbers by their real and imaginary parts, as kernels have none."""
+    """Complex numbers as real and imaginary parts, as kernels have none."""
 
     real: Float[Any, "*n"]
     imag: Float[Any, "*n"]
@@ -19,7 +19,7 @@ class Parts(NamedTuple):
 def dot(one: Float[Any, "*one n"], other: Float[Any, "*other n"]):
     """Return the products of vectors along the last axis.
 
-    Other axes are broadcast: that of a matrix and a vector is their product.
+    Other axes are broadcast: a matrix and a vector give the matrix-vector product.
     """
     return library_of(one, other).sum(one * other, axis=-1)
 
@@ -30,7 +30,7 @@ def norm(vector: Float[Any, "*lanes n"]) -> Float[Any, "*lanes"]:
 
 
 def product(one: Float[Any, "*one m n"], other: Float[Any, "*other n k"]):
-    """Return the products of matrices; numpy's small ones without BLAS."""
+    """Return the products of matrices; for small NumPy arrays without BLAS."""
     if library_of(one, other) is HOST and is_small(one, other):
         return dot(one[..., :, None, :], np.swapaxes(other, -1, -2)[..., None, :, :])
     return one @ other

@@ -1,10 +1,10 @@
-r"""Real Schur form of one small matrix, by scalar operations that a kernel can hold.
+r"""Real Schur form of one small matrix, in scalar operations for kernels.
 
-Householder reflections bring $A$ to Hessenberg form, and implicit QR steps with Francis's
-double shift to real Schur form $A = Z T Z^T$, with blocks of one real eigenvalue or of two.
-Loops run over all places of the matrix; those outside of the block that is being reduced
-are reflected by nothing. So a program's length is fixed, and lanes of a vector may be
-reduced at different places.
+Householder reflections reduce $A$ to Hessenberg form, and implicit QR steps with
+Francis's double shift to real Schur form $A = Z T Z^T$ with 1 x 1 and 2 x 2 blocks.
+Loops run over the whole matrix; outside of the active block the reflections are
+identities. So the program's length is fixed, and the lanes of a vector may be at
+different blocks.
 
 **Source:** Golub and Van Loan, *Matrix Computations* (2013), sections 7.4.2 and 7.5.
 """
@@ -20,19 +20,19 @@ from .._arrays import HOST, library_of
 
 _ROUNDING = float(np.finfo(float).eps)
 _TINY = float(np.finfo(float).tiny)
-_EXPONENT = np.int64(0x7FF0000000000000)  # the bits of a double's exponent
-# QR steps that a pair of eigenvalues may take. Two or three are usual.
+_EXPONENT = np.int64(0x7FF0000000000000)  # mask of a double's exponent bits
+# QR steps allowed per pair of eigenvalues. Two or three are usual.
 _MOST_STEPS = 40
-# Every so many steps a shift that is not an eigenvalue of the last block: matrices of
-# which all shifts are alike, as of a permutation, would not be reduced.
+# Period of exceptional shifts: matrices for which all shifts are equal, such as
+# permutations, would not converge without them.
 _EXCEPTIONAL = 10
-# Sweeps that balance: of 200 random matrices whose units differ by up to 1e8, rows and
-# columns then differ by 12 % at most.
+# Balancing sweeps: with 200 random matrices whose units differ by up to 1e8, row and
+# column norms then differ by at most 12 %.
 _SWEEPS = 8
 
 
 class SchurForm(NamedTuple):
-    """A = Z T Z^T; `converged`: whether T has no larger blocks than of two rows."""
+    """A = Z T Z^T; `converged`: whether all blocks of T are 1 x 1 or 2 x 2."""
 
     triangle: Float[Array, "n n"]
     basis: Float[Array, "n n"]
@@ -40,9 +40,9 @@ class SchurForm(NamedTuple):
 
 
 def balance(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes n"]:
-    """Return powers of 2, w, for which rows and columns of w_j A_ij / w_i are as large.
+    """Return powers of 2, w, that balance rows and columns of w_j A_ij / w_i.
 
-    Powers of 2, so that scaling by them rounds nothing.
+    Scaling by powers of 2 does not round.
 
     **Source:** Parlett and Reinsch, *Balancing a matrix* (1969).
     """
@@ -64,7 +64,7 @@ def balance(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes n"]:
 
 
 def schur_form(matrix: Float[Array, "n n"]) -> SchurForm:
-    """Return the real Schur form of a matrix that is finite."""
+    """Return the real Schur form of a finite matrix."""
     triangle, basis = _hessenberg(matrix)
     size = matrix.shape[0]
     if size < 3:
@@ -88,9 +88,9 @@ def schur_form(matrix: Float[Array, "n n"]) -> SchurForm:
 
 
 class _Reduction(NamedTuple):
-    """The form so far; the lowest block of three rows and more goes from `first` to `last`.
+    """The present form; its lowest unreduced block is rows `first` to `last`.
 
-    `last` is 0 where there is no such block.
+    `last` is 0 if there is no such block.
     """
 
     triangle: Float[Array, "n n"]
@@ -101,7 +101,7 @@ class _Reduction(NamedTuple):
 
 
 def power_of_two(value: Float[Any, "*n"]) -> Float[Any, "*n"]:
-    """Return the largest power of 2 that is not above a positive normal number."""
+    """Return the largest power of 2 up to a positive normal number."""
     if library_of(value) is HOST:
         return (np.asarray(value, float).view(np.int64) & _EXPONENT).view(float)
     bits = jax.lax.bitcast_convert_type(value, jnp.int64) & _EXPONENT
@@ -109,10 +109,10 @@ def power_of_two(value: Float[Any, "*n"]) -> Float[Any, "*n"]:
 
 
 def _reflection(vector, concerned=None):
-    r"""Return v and \beta of $I - \beta v v^T$, which takes a vector to its first axis.
+    r"""Return v and \beta of $I - \beta v v^T$, which maps a vector to its first axis.
 
-    Also the number that it becomes there. Nothing is reflected where the rest of the vector
-    is 0, or where the reflection is not `concerned`.
+    Also return the resulting component. The reflection is the identity if the rest of
+    the vector is 0, or if it is not `concerned`.
     """
     size = jnp.max(jnp.abs(vector))
     rest = jnp.max(jnp.abs(vector[1:]))
@@ -148,7 +148,7 @@ def _hessenberg(matrix):
 
 
 def _without_negligible(t, norm):
-    """Return the form with 0 for numbers below its diagonal that rounding has left."""
+    """Set negligible subdiagonal entries to 0."""
     diagonal, below = jnp.abs(jnp.diagonal(t)), jnp.diagonal(t, -1)
     beside = diagonal[1:] + diagonal[:-1]
     beside = jnp.where(beside > 0, beside, norm)
@@ -157,9 +157,9 @@ def _without_negligible(t, norm):
 
 
 def _active_block(t):
-    """Return the first and last row of the lowest block of three rows and more."""
+    """Return the first and last row of the lowest block of at least three rows."""
     size = t.shape[0]
-    joined = jnp.diagonal(t, -1) != 0  # each row and the one above it
+    joined = jnp.diagonal(t, -1) != 0  # each row to the one above
     ends = joined[1:] & joined[:-1]
     ends = ends & jnp.concatenate([~joined[2:], jnp.asarray([True])])
     last = jnp.max(jnp.where(ends, jnp.arange(2, size, dtype=jnp.int32), 0))
@@ -169,7 +169,7 @@ def _active_block(t):
 
 
 def _francis_step(state: _Reduction, exceptional):
-    """Return the form and its basis after a step with two shifts at once."""
+    """Return the form and its basis after a double-shift QR step."""
     t, z, first, last = state.triangle, state.basis, state.first, state.last
     size = t.shape[0]
     columns = _first_columns(t, *_shifts(t, last, exceptional))
@@ -211,7 +211,7 @@ def _put(matrix, part, row: int, column: int):
 
 
 def _shifts(t, last, exceptional):
-    """Return both diagonal numbers and the others' product of the block's last two rows."""
+    """Return the diagonal and the off-diagonal product of the block's last 2 x 2."""
     size = t.shape[0]
     here = jnp.arange(2, size, dtype=jnp.int32) == last
     diagonal, below = jnp.diagonal(t), jnp.diagonal(t, -1)
@@ -222,7 +222,7 @@ def _shifts(t, last, exceptional):
     x, y = chosen(diagonal[2:]), chosen(diagonal[1:-1])
     product = chosen(below[1:] * jnp.diagonal(t, 1)[1:])
     apart = chosen(jnp.abs(below[1:]) + jnp.abs(below[:-1]))
-    other = x + 0.75 * apart  # as of EISPACK's hqr
+    other = x + 0.75 * apart  # as in EISPACK's hqr
     return (
         jnp.where(exceptional, other, x),
         jnp.where(exceptional, other, y),
@@ -231,7 +231,7 @@ def _shifts(t, last, exceptional):
 
 
 def _first_columns(t, x, y, product):
-    """Return the first column of (T - s1)(T - s2) of a block that begins at each row."""
+    """Return the first column of (T - s1)(T - s2) for blocks beginning at each row."""
     diagonal, below = jnp.diagonal(t), jnp.diagonal(t, -1)
     r, s = x - diagonal[:-1], y - diagonal[:-1]
     divisor = jnp.where(below != 0, below, 1.0)

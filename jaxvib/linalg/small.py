@@ -1,4 +1,4 @@
-"""Functions of many small matrices: by a kernel that takes one of them."""
+"""Functions of many small matrices, by kernels of one matrix."""
 
 import functools
 import types
@@ -11,22 +11,22 @@ from .._arrays import HOST, library_of
 from ..kernels import Kernel
 from ..kernels.library import library_kernel
 
-# A kernel writes down each number of a matrix: of 16 rows an eigensystem is 0.1 million
-# instructions, which take LLVM four seconds, once.
+# A kernel is unrolled over the entries: an eigensystem of 16 rows has 0.1 million
+# instructions, which LLVM compiles in four seconds, once.
 MOST_ROWS = 16
 
 
 def is_small(*matrices) -> bool:
-    """Return whether kernels take matrices of these shapes: they have numbers, not many."""
+    """Return whether matrices are small enough for kernels, and not empty."""
     sizes = [size for matrix in matrices for size in np.shape(matrix)[-2:]]
     return min(sizes) > 0 and max(sizes) <= MOST_ROWS
 
 
 def of_many(lane: types.FunctionType, ranks: tuple[int, ...], *arrays):
-    """Return a function of one lane for arrays with any leading axes, by its kernel.
+    """Apply a function of one lane, by its kernel, over any leading axes of arrays.
 
-    `ranks`: how many axes each array has in one lane; leading axes are broadcast. numpy's
-    arrays give numpy's.
+    `ranks`: the number of axes of each array in one lane; leading axes are broadcast.
+    NumPy arrays give NumPy arrays.
     """
     xp = library_of(*arrays)
     lanes = np.broadcast_shapes(
@@ -54,16 +54,16 @@ def of_many(lane: types.FunctionType, ranks: tuple[int, ...], *arrays):
 
 @functools.cache
 def kernel_of(lane: types.FunctionType) -> Kernel:
-    """Return the kernel of a function of one lane that encloses nothing."""
+    """Return the kernel of a function without captured variables."""
     return library_kernel(lane)
 
 
 @functools.cache
 def implementation() -> str:
-    """Return what does linear algebra: kernels, and numpy's BLAS for larger matrices.
+    """Return the linear algebra in use: kernels, and NumPy's BLAS for larger matrices.
 
-    That of scipy, which XLA calls, is of the same make and chooses by the same processor;
-    whether it is loaded by now depends on what was computed before.
+    SciPy's BLAS, which XLA calls, is of the same kind and selects by the same
+    processor; whether it is loaded depends on what was computed before.
     """
     every = [one for one in threadpoolctl.threadpool_info() if one["user_api"] == "blas"]
     found = [one for one in every if "numpy" in one["filepath"]] or every

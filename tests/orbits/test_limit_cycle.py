@@ -72,10 +72,10 @@ def test_two_revolutions_are_no_cycle_of_their_own():
 def test_an_equilibrium_is_no_cycle():
     damped = jv.replace(circle, {"mu": -0.3})
     found = jv.periodic_orbit(damped, [0.3, 0.0], period=3.0, throw=False)
-    assert jv.reason(found.result) == "it ends in an equilibrium, not in a limit cycle"
+    assert jv.reason(found.result) == "converged to an equilibrium, not to a limit cycle"
     assert np.isnan(found.period)
     assert int(found.stable) == -1
-    with pytest.raises(RuntimeError, match="periodic_orbit: it ends in an equilibrium"):
+    with pytest.raises(RuntimeError, match="periodic_orbit: converged to an equilibrium"):
         jv.periodic_orbit(damped, [0.3, 0.0], period=3.0)
 
 

@@ -54,7 +54,7 @@ def test_an_orbit_that_is_not_there_raises_its_reason():
     found = jv.periodic_orbit(drifting, [0.0], throw=False)
     assert int(found.result) != 0
     assert np.isnan(found.largest_multiplier)
-    with pytest.raises(RuntimeError, match="did not settle on a motion"):
+    with pytest.raises(RuntimeError, match="did not settle on an orbit"):
         jv.periodic_orbit(drifting, periods=None)
 
     @jax.jit

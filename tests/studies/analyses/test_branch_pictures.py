@@ -88,7 +88,7 @@ def test_curves_of_bifurcations_make_a_stability_chart(branch):
     assert set(found["the branch"].y) == {5.8}
     [cusp] = (layer for layer in chart.layers if isinstance(layer, Notes))
     assert cusp.texts == ("cusp at 110, 6",)
-    assert "reached the largest number of points" in picture.text
+    assert "reached the maximum number of points" in picture.text
 
 
 def test_two_branches_are_told_apart_by_name(branch):

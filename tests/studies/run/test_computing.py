@@ -68,7 +68,7 @@ def test_a_sample_that_breaks_the_computation_loses_no_other(config, tmp_path, m
     assert np.all(codes[~lost] == 0)
     np.testing.assert_array_equal(numbers[~lost], good["acceleration"].values[~lost])
     listed = (tmp_path / "bad" / "failed.csv").read_text()
-    assert listed.count("its computation ended with an error") == 3
+    assert listed.count("the computation failed with an error") == 3
 
 
 def test_a_first_chunk_of_bad_samples_alone_is_stored_as_well(

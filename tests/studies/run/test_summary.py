@@ -56,5 +56,5 @@ def test_the_undecided_are_no_failures_and_have_their_reasons(lines):
     # With the standard error of 3 among 9, sqrt(1/3 2/3 / 9).
     assert "33.3% +- 15.7% undecided" in lines[0]
     text = page_head()
-    assert "1 undecided: its transient was not over" in text
+    assert "1 undecided: the transient was not over" in text
     assert "1 undecided: the largest multiplier is nearer to 1" in text
