@@ -1,4 +1,4 @@
-"""What is studied: elements and laws, assembly, and the families of systems."""
+"""Systems: elements and force laws, assembly, and the classes of systems."""
 
 from .._quantity import quantity as quantity
 from .assembly import Assembled as Assembled

@@ -1,4 +1,4 @@
-"""Arrays from files of other programs, whose sizes are looked at before memory is taken."""
+"""Reading arrays from files of other programs, with sizes checked in advance."""
 
 import io
 import math
@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # which loads what it is asked for: .io takes 0.2 s
+import scipy  # loads submodules lazily: .io takes 0.2 s
 
 from .._nearest import nearest
 
-MOST_FREEDOMS = 5000  # of a dense matrix of 200 MB
-_LARGEST = 16 * MOST_FREEDOMS**2  # bytes: that many numbers, complex ones or of long double
-_BEGINNING = 2**16  # bytes of a variable, among which its name and its shape stand
-_COMPRESSED = 15  # the type of an element of a MATLAB file that zlib has packed
+MOST_FREEDOMS = 5000  # for a dense matrix of 200 MB
+_LARGEST = 16 * MOST_FREEDOMS**2  # bytes: that many complex or long double numbers
+_BEGINNING = 2**16  # bytes of a variable that include its name and shape
+_COMPRESSED = 15  # element type of zlib-compressed data in a MATLAB file
 _NUMBERS = ("double", "single", "sparse", "int8", "int16", "int32", "int64", "uint8",
             "uint16", "uint32", "uint64")  # fmt: skip
-_PARTS = (1, 2, 3, 4, 5, 6, 7, 9, 12, 13)  # types of numbers in a MATLAB file
-_FORTRAN = re.compile(rb"([0-9.])[dD]([-+0-9])")  # the exponent of a number
-# What is raised of files that are none of their kind, or damaged.
+_PARTS = (1, 2, 3, 4, 5, 6, 7, 9, 12, 13)  # element types of numbers in a MATLAB file
+_FORTRAN = re.compile(rb"([0-9.])[dD]([-+0-9])")  # a Fortran exponent
+# Raised for files that are of another kind or damaged.
 _UNREADABLE = (
     ValueError, TypeError, LookupError, EOFError, ArithmeticError, NotImplementedError,
     struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
@@ -33,18 +33,18 @@ _UNREADABLE = (
 
 
 def square_array(path: Path, key: str):
-    """Return the square array, dense or sparse, that a file holds under a name.
+    """Return the square array, dense or sparse, stored under a name in a file.
 
-    `key`: "" for the only one. **Raises:** `ValueError` for a file that is damaged, an
-    array that it does not hold, or one that is not square or too large; `OSError` for a
-    file that cannot be read; `ImportError` for OUTPUT4 without pyyeti.
+    `key`: "" for the only one. **Raises:** `ValueError` for a damaged file, a missing
+    array, or one that is not square or too large; `OSError` for an unreadable file;
+    `ImportError` for OUTPUT4 without pyyeti.
     """
     try:
         found = LOADERS[path.suffix](path, key)
         _require_square(np.shape(found))
         if isinstance(found, scipy.sparse.sparray | scipy.sparse.spmatrix):
             check = getattr(found, "check_format", None)
-            if check is not None:  # indices that lead out of the array are written to
+            if check is not None:  # out-of-bounds indices would corrupt memory
                 check(full_check=True)
             found = found.toarray()
     except _UNREADABLE as error:
@@ -76,15 +76,16 @@ def _chosen(names: Collection[str], key: str) -> str:
         near = nearest(key, names) if key else None
         hint = f"; did you mean {near!r}?" if near else ""
         what = key or "an array without a name"
-        raise ValueError(f"{what} is not held; allowed: {', '.join(names)}{hint}")
+        raise ValueError(f"{what} is not in it; allowed: {', '.join(names)}{hint}")
     return key
 
 
 def _of_matrix_market(path: Path, key: str):
-    """Return what a Matrix Market file holds.
+    """Return the matrix of a Matrix Market file.
 
-    scipy makes something of every file: of 1.5D+3, as Fortran writes it, 1.5, of a pattern
-    ones, and of a symmetric one that stands there in full twice what is off the diagonal.
+    SciPy accepts every file, with wrong results: it reads 1.5D+3, in Fortran's
+    notation, as 1.5, a pattern as ones, and doubles off-diagonal entries of a symmetric
+    matrix given in full.
     """
     _require_no_name(key)
     head, _, rest = path.read_bytes().partition(b"\n")
@@ -102,20 +103,20 @@ def _of_matrix_market(path: Path, key: str):
         if words[-1] != "general" and "complex" not in words:
             first, second = numbers[3::3], numbers[4::3]
             if np.any(first < second) and np.any(first > second):
-                raise ValueError(f"both sides of a matrix that is said to be {words[-1]}")
+                raise ValueError(f"both triangles of a {words[-1]} matrix are given")
     with warnings.catch_warnings():
-        # From scipy 1.18 on, of the kind of sparse matrix, which is filled up here anyway.
+        # From SciPy 1.18 on: about the type of sparse matrix, converted to dense here.
         warnings.simplefilter("ignore", DeprecationWarning)
         return scipy.io.mmread(io.BytesIO(head + b"\n" + text + b"\n"))
 
 
 def _require_no_name(key: str) -> None:
     if key:
-        raise ValueError(f"{key} is not held: it holds one array without a name")
+        raise ValueError(f"{key} is not in it: it has one array without a name")
 
 
 class _Variable(NamedTuple):
-    """A variable of a MATLAB file: its shape, and where its bytes stand."""
+    """A variable of a MATLAB file: its shape, and the position of its bytes."""
 
     name: str
     shape: tuple[int, ...]
@@ -129,12 +130,12 @@ def _of_matlab(path: Path, key: str):
         return _of_matlab_5(path, key) if version == 1 else _of_matlab_4(path, key)
     except (scipy.io.matlab.MatReadError, OSError) as error:
         if getattr(error, "errno", None) is not None:
-            raise  # of the system, and not of what is in the file
+            raise  # from the system, not about the content
         raise ValueError(str(error)) from None
 
 
 def _of_matlab_4(path: Path, key: str):
-    """Return what a file of version 4 holds, or raise for one of version 7.3."""
+    """Return the array of a file of version 4; raise for version 7.3."""
     _require_memory(path.stat().st_size)
     whole = io.BytesIO(path.read_bytes())
     shapes = {name: shape for name, shape, _ in scipy.io.whosmat(whole)}
@@ -161,11 +162,11 @@ def _of_matlab_5(path: Path, key: str):
 
 
 def _require_parts(head: bytes, element: bytes) -> None:
-    """Raise `ValueError` for parts of a variable that scipy would crash of."""
+    """Raise `ValueError` for malformed parts of a variable, which crash SciPy."""
     place = 8
     while place < len(element):
         kind, size = _tag(head, element[place:])
-        if kind >> 16:  # a short part, in its own tag
+        if kind >> 16:  # a small part, stored in its tag
             kind, size = kind & 0xFFFF, 0
         if kind not in _PARTS or place + 8 + size > len(element):
             raise ValueError(f"a part of type {kind} and {size} bytes")
@@ -173,7 +174,7 @@ def _require_parts(head: bytes, element: bytes) -> None:
 
 
 def _variables(file, head: bytes) -> Iterator[_Variable]:
-    """Yield the variables of a MATLAB file of version 5, which stand one after another."""
+    """Yield the variables of a MATLAB file of version 5, stored in sequence."""
     while len(tag := file.read(8)) == 8:
         start, size = file.tell() - 8, _tag(head, tag)[1]
         beginning = head + tag + file.read(min(size, _BEGINNING))
@@ -184,7 +185,7 @@ def _variables(file, head: bytes) -> Iterator[_Variable]:
 
 
 def _tag(head: bytes, tag: bytes) -> tuple[int, int]:
-    """Return the type of an element and how many bytes follow."""
+    """Return the type of an element and the number of bytes that follow."""
     return struct.unpack("<II" if head[126:] == b"IM" else ">II", tag[:8])
 
 
@@ -214,7 +215,7 @@ def _of_numpy_archive(path: Path, key: str):
 
 
 def _announced(file) -> tuple[int, ...]:
-    """Return the shape that the head of a numpy array says; raise if it is too large."""
+    """Return the shape in the header of a NumPy array; raise if it is too large."""
     version = np.lib.format.read_magic(file)
     one = np.lib.format.read_array_header_1_0
     read = one if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -225,23 +226,23 @@ def _announced(file) -> tuple[int, ...]:
 
 def _of_nastran(path: Path, key: str):
     try:
-        with np.printoptions():  # which pyyeti turns to those of numpy 1.13
+        with np.printoptions():  # pyyeti sets those of NumPy 1.13
             from pyyeti.nastran import op4
     except ImportError:
         raise ImportError(
             f"{path}: OUTPUT4 is read by pyyeti; pip install 'jaxvib[nastran]'"
         ) from None
-    path.open("rb").close()  # of what is no file pyyeti asks in a window
+    path.open("rb").close()  # pyyeti opens a dialog for a missing file
     try:
         names, sizes, *_ = op4.dir(str(path), verbose=False)
-    except Exception as error:  # whatever it meets in what is no such file
-        raise ValueError(f"no OUTPUT4: {error}") from None
+    except Exception as error:  # pyyeti raises anything for other files
+        raise ValueError(f"not OUTPUT4: {error}") from None
     name = _chosen(names, key)
     _require_square(sizes[list(names).index(name)])
     try:
         return op4.read(str(path), namelist=[name])[name]
     except Exception as error:
-        raise ValueError(f"no OUTPUT4: {error}") from None
+        raise ValueError(f"not OUTPUT4: {error}") from None
 
 
 LOADERS = {

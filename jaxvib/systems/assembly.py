@@ -1,4 +1,4 @@
-"""The overlay: mass, damping and stiffness matrices added up from modules."""
+"""Assembly of mass, damping and stiffness matrices from modules."""
 
 import collections
 import dataclasses
@@ -17,17 +17,17 @@ from .modules.module import ROTATION, Module, entries
 from .roles import Linear
 from .symmetry import SINGULAR
 
-_LARGEST_CHECKED = 500  # degrees of freedom; beyond, a dense check costs more than it saves
-_PLACES = {"first", "second", "carrier", "freedom"}  # static fields that are names
+_LARGEST_CHECKED = 500  # degrees of freedom; above, a dense check costs too much
+_PLACES = {"first", "second", "carrier", "freedom"}  # static fields that hold names
 
 
 class Assembled(Linear):
-    r"""A system $M \ddot q + D \dot q + C q = f$ overlaid from modules.
+    r"""A system $M \ddot q + D \dot q + C q = f$ assembled from modules.
 
-    Matrices are computed from the modules' parameters when asked for and never
-    stored, so that each entry can be swept or differentiated. **Fields:** `modules`;
-    `names`: of the degrees of freedom, in order of first mention; `fixed`: those that are
-    held, as the ground is.
+    Matrices are computed from the modules' parameters on request and never stored, so
+    that each entry can be swept or differentiated. **Fields:** `modules`; `names`: of
+    the degrees of freedom, in order of first appearance; `fixed`: those held at zero,
+    like the ground.
 
     >>> tower.names
     ('first', 'roof')
@@ -68,7 +68,7 @@ class Assembled(Linear):
         return self.names
 
     def sparse_matrices(self) -> tuple:
-        """Return (M, D, C) as scipy's sparse arrays, for many thousands of freedoms."""
+        """Return (M, D, C) as SciPy sparse arrays, for large systems."""
         from scipy.sparse import coo_array
 
         size = len(self.names) + 1
@@ -83,18 +83,20 @@ class Assembled(Linear):
     def strain_rows(self) -> tuple[Float[Array, " s"], Float[Array, "s n"]] | None:
         r"""Return weights $w$ and rows $R$ with $C = R^T \mathrm{diag}(w) R$.
 
-        The rows keep what C has lost to rounding: slow motions come from them in full.
-        `None` if a module stands, whose weights may be negative.
+        The rows keep digits that C loses to rounding, so that low frequencies are
+        accurate. `None` if a module is standing (inverted), whose weights may be
+        negative.
         """
         if not all(module.semidefinite for module in self.modules):
             return None
         return self.square_rows("potential")[:2]
 
     def square_rows(self, part: str) -> tuple:
-        """Return the squares of all modules' energies: weights, rows and owners.
+        """Return the quadratic forms of all modules' energies: weights, rows, owners.
 
-        `part` is `"potential"`, `"kinetic"` or `"dissipation"`; `owners`, shape (squares,),
-        are positions in `modules`; weights of standing bodies may be negative.
+        `part` is `"potential"`, `"kinetic"` or `"dissipation"`; `owners`, shape
+        (squares,), are positions in `modules`; weights of standing bodies may be
+        negative.
         """
         weights, place, coefficients, owners = self._squares(part)
         shape = (len(owners), len(self.names) + 1)
@@ -112,7 +114,7 @@ class Assembled(Linear):
         return np.asarray(weights), rows[:, 1:]
 
     def _squares(self, part: str):
-        """Return weights, the places (row, column) of coefficients, those, and owners."""
+        """Return weights, (row, column) indices, coefficients and owners."""
         weights, rows, columns, coefficients, owners = [], [], [], [], []
         count = 0
         for template, places, members in _groups(self):
@@ -134,7 +136,7 @@ class Assembled(Linear):
         return *whole, np.concatenate(owners)
 
     def rotations(self) -> np.ndarray:
-        """Return which degrees of freedom are rotations, shape (n,); others translate."""
+        """Return which degrees of freedom are rotations, shape (n,)."""
         kinds = {
             name: kind
             for module in self.modules
@@ -143,7 +145,7 @@ class Assembled(Linear):
         return np.array([kinds[name] == ROTATION for name in self.names])
 
     def module_names(self) -> tuple[str, ...]:
-        """Return the modules' names as on parameter paths, each once."""
+        """Return the modules' unique names on parameter paths."""
         seen = collections.Counter()
         names = []
         for module in self.modules:
@@ -153,14 +155,14 @@ class Assembled(Linear):
         return tuple(names)
 
     def added(self, *modules: Module) -> "Assembled":
-        """Return the system with more modules."""
+        """Return the system with additional modules."""
         return assemble([*self.modules, *modules], self.fixed)
 
     def removed(self, *names: str) -> "Assembled":
         """Return the system without some modules, by their names on parameter paths.
 
-        What is left has the matrices that it would have had without them, bit for bit.
-        **Raises:** `ValueError` for an unknown module, naming the nearest one.
+        The matrices are those of a system assembled without them, bit for bit.
+        **Raises:** `ValueError` for an unknown module, with a suggestion.
         """
         known = self.module_names()
         for name in names:
@@ -171,20 +173,20 @@ class Assembled(Linear):
         return assemble(modules, [f for f in self.fixed if _mentioned(f, modules)])
 
     def _dense(self, part: str):
-        size = len(self.names) + 1  # the ground is row and column 0, dropped at the end
+        size = len(self.names) + 1  # row and column 0 are the ground, dropped below
         rows, columns, values = _triplets(_groups(self), part)
         return on_device(_scattered((rows, columns), values, (size, size))[1:, 1:])
 
 
 def assemble(modules: Sequence[Module], fixed: Sequence[str] = ()) -> Assembled:
-    """Overlay modules into one system, in any order.
+    """Assemble modules into one system, in any order.
 
-    Each module is added into the rows and columns of its degrees of freedom; those of
-    `"ground"` are dropped, and so are the `fixed` ones. A body of several degrees of
-    freedom has names like `cart.x`, `cart.angle`. **Raises:** `ValueError` naming the
-    module if it joins a degree of freedom to itself, takes a rotation for a translation or
-    the reverse, a body for one of its degrees of freedom, or names a degree of freedom that
-    no module gives a mass; if there is no module; if the mass matrix is singular.
+    Each module is added to the rows and columns of its degrees of freedom; those of
+    `"ground"` and the `fixed` ones are dropped. A body with several degrees of freedom
+    has names like `cart.x`, `cart.angle`. **Raises:** `ValueError` naming the module if
+    it connects a degree of freedom to itself, uses a rotation as a translation or vice
+    versa, names a body instead of one of its degrees of freedom, or a degree of freedom
+    without mass; if there is no module; if the mass matrix is singular.
     **Source:** Pavlov, Lilkova-Markova, Evlogiev and Ivanova.
 
     >>> cart = jv.TranslationTranslation("ground", "cart", mass=2.0, stiffness=8.0)
@@ -202,7 +204,7 @@ def assemble(modules: Sequence[Module], fixed: Sequence[str] = ()) -> Assembled:
             known, where = kinds.setdefault(name, (kind, module.name))
             if known != kind:
                 raise ValueError(
-                    f"module {module.name!r} takes {name!r} for a {kind}; it is a "
+                    f"module {module.name!r} uses {name!r} as a {kind}; it is a "
                     f"{known} in module {where!r}"
                 )
     for name in fixed:
@@ -221,10 +223,10 @@ def _mentioned(name: str, modules: Sequence[Module]) -> bool:
 
 
 def _groups(system):
-    """Return modules of one type as one module of stacked parameters, with its places.
+    """Yield the modules of each type as one module of stacked parameters, with indices.
 
-    Places are (modules, freedoms) positions in the overlay, the ground's is 0; last
-    come the positions of the modules themselves.
+    Indices are (modules, freedoms) positions in the assembly, 0 for the ground; the
+    last item holds the positions of the modules themselves.
     """
     position = {name: i + 1 for i, name in enumerate(system.names)}
     groups: dict[tuple, list] = {}
@@ -257,7 +259,7 @@ def _stack(values):
 
 
 def _triplets(groups, part: str):
-    """Return rows, columns and values of one matrix, the same place more than once."""
+    """Return rows, columns and values of one matrix, with duplicates to be summed."""
     rows, columns, values = [], [], []
     for template, places, _ in groups:
         found = list(entries(getattr(template, part)()).items())
@@ -280,7 +282,7 @@ def _join(values):
 
 
 def _scattered(place, values, shape):
-    """Return an array of zeros with values added up at their places."""
+    """Scatter-add values into an array of zeros."""
     if isinstance(values, np.ndarray):
         total = np.zeros(shape, values.dtype)
         np.add.at(total, place, values)
@@ -316,7 +318,7 @@ def _check_bodies(system) -> None:
 def _check_masses(system) -> None:
     rows, columns, values = _triplets(_groups(system), "kinetic")
     if not isinstance(values, np.ndarray):
-        return  # traced: there is no number to look at yet
+        return  # traced: no concrete values
     size = len(system.names) + 1
     on_diagonal = rows == columns
     diagonal = np.bincount(rows[on_diagonal], values[on_diagonal], minlength=size)[1:]

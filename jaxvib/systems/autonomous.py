@@ -1,4 +1,4 @@
-"""Any vector field that does not know the time, as a user writes it."""
+"""Autonomous systems from user-defined vector fields."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,23 +18,23 @@ Field = Callable[[Any, dict[str, Any]], Any]
 
 
 class AutonomousEquation(Equation):
-    """A vector field of the state alone, with its parameters, ready to be evaluated."""
+    """An autonomous vector field with its parameters, ready to be evaluated."""
 
     field: Field = eqx.field(static=True)
     named: dict[str, Any]
 
     def vector_field(self, time, state: Float[Array, " n"]) -> Float[Array, " m"]:
-        """Return the state's rate of change, whatever the time."""
+        """Return the state's rate of change, independent of the time."""
         rate = self.field(state, self.named)
         return jnp.asarray(rate, state.dtype)
 
     def may_pulse(self) -> bool:
-        """Return False: the field changes with its state only."""
+        """Return False: the field depends on the state only."""
         return False
 
 
 class AutonomousSystem(System):
-    r"""The system $\dot x = f(x, p)$, which nothing moves but itself.
+    r"""An autonomous system $\dot x = f(x, p)$.
 
     **Fields:** `values` of the parameters, whose `names` are their paths; `field`: $f$,
     of a state of shape (`dimension`,) and a dict of parameters. Built by
@@ -55,22 +55,22 @@ class AutonomousSystem(System):
     autonomous = True
 
     def equation(self) -> AutonomousEquation:
-        """Return the equation of motion, ready to be evaluated."""
+        """Return the equation of motion."""
         return AutonomousEquation(self.field, as_given(self.names, self.values))
 
     def rest(self) -> Float[Array, " n"]:
-        """Return the state 0, which need not be at rest."""
+        """Return the state 0, which need not be an equilibrium."""
         return jnp.zeros(self.dimension)
 
     def period(self) -> Float[Array, ""]:
-        """Return NaN: nothing moves it that repeats. A cycle has a period of its own."""
+        """Return NaN: there is no forcing period."""
         return jnp.asarray(jnp.nan)
 
 
 def autonomous_system(
     field: Field, *, parameters: Mapping[str, Any], dimension: int
 ) -> AutonomousSystem:
-    r"""Build the system $\dot x = f(x, p)$ of a vector field that does not know the time.
+    r"""Build an autonomous system $\dot x = f(x, p)$ from a vector field.
 
         jv.autonomous_system(
             lambda x, p: [x[1], p["mu"] * (1 - x[0] ** 2) * x[1] - x[0]],
@@ -78,17 +78,17 @@ def autonomous_system(
             dimension=2,
         )
 
-    It has equilibria (`equilibrium`, `continue_equilibrium`) and cycles of a period of
-    their own (`periodic_orbit` with a guess of the period, `continue_orbit`); `simulate`
-    and `flow` take it as any other.
+    It has equilibria (`equilibrium`, `continue_equilibrium`) and limit cycles
+    (`periodic_orbit` with a guess of the period, `continue_orbit`); `simulate` and
+    `flow` accept it like any other system.
 
     **Arguments:** `field`: $f$, in JAX, of a state of shape (`dimension`,) and a dict of
-    parameters; it must be smooth in the state. `parameters`: by name real numbers, arrays,
-    or trees of them such as a network, see `forced_system`.
+    parameters; it must be smooth in the state. `parameters`: real numbers or arrays by
+    name, or pytrees of them such as a network, see `forced_system`.
 
-    **Raises:** `ValueError` for a parameter that is not real or not finite, a name with a
-    dot, or a field whose value has another shape, or that takes a value from around
-    it by which a derivative is taken.
+    **Raises:** `ValueError` for a parameter that is not real or not finite, a name with
+    a dot, or a field whose value has another shape, or that captures a value that is
+    being differentiated.
 
     >>> oscillator = jv.autonomous_system(
     ...     lambda x, p: [x[1], p["mu"] * (1 - x[0] ** 2) * x[1] - x[0]],
@@ -106,15 +106,15 @@ def autonomous_system(
 
 
 def is_autonomous(system: object) -> bool:
-    """Return whether nothing moves a system but itself."""
+    """Return whether a system is autonomous."""
     return getattr(system, "autonomous", False)
 
 
 def check_autonomous(system: object, verb: str) -> None:
-    """Raise `ValueError`, naming the verb, unless nothing moves a system but itself."""
+    """Raise `ValueError`, naming the function, unless a system is autonomous."""
     if not is_autonomous(system):
         raise ValueError(
-            f"{verb} of {type(system).__name__}, which is moved from outside; allowed: "
+            f"{verb} of {type(system).__name__}, which is not autonomous; allowed: "
             "an autonomous_system"
         )
 

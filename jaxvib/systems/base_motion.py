@@ -1,4 +1,4 @@
-"""Base motion: a support that moves, seen from the support."""
+"""Base motion: moving supports, in coordinates relative to them."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from .._quantity import quantity
 from .loads import Load
 from .printed import Printed
 
-# How often what is given is to be derived by time, and its unit.
+# Number of time derivatives to an acceleration, and the unit.
 GIVEN: Mapping[str, tuple[int, str]] = {
     "acceleration": (0, "m/s^2"),
     "velocity": (1, "m/s"),
@@ -22,21 +22,21 @@ GIVEN: Mapping[str, tuple[int, str]] = {
 
 
 class BaseMotion(Printed):
-    r"""The motion $y(t)$ of the ground, or of what else all supports stand on.
+    r"""The motion $y(t)$ of the ground, or of another common base of all supports.
 
     With the displacements $q$ of the bodies relative to it, it is a load,
 
     $$M \ddot q + D \dot q + C q = -M \iota \ddot y,$$
 
-    and stands among the loads of a system. States are relative then; `absolute_states`
-    makes absolute ones of them.
+    and is listed among the loads of a system. States are relative then;
+    `absolute_states` converts them to absolute ones.
 
-    **Fields:** `direction` $\iota$, shape (n,): by how much each degree of freedom would
-    move with a rigid system if the support moved by 1, 1 for translations along it;
-    `motion`: a law, whose numbers are those of the displacement (m), the velocity (m/s) or
-    the acceleration (m/s^2) that is `given`; `name`: on parameter paths, instead of the
-    position among the loads. **Raises:** `ValueError` for another word in `given`, or a law
-    that has no acceleration, such as a record of displacements.
+    **Fields:** `direction` $\iota$, shape (n,): the displacement of each degree of
+    freedom when the system moves rigidly with a unit displacement of the support, 1 for
+    translations along it; `motion`: a law of the displacement (m), the velocity (m/s)
+    or the acceleration (m/s^2), as stated by `given`; `name`: on parameter paths,
+    instead of the position among the loads. **Raises:** `ValueError` for another word
+    in `given`, or a law that has no acceleration, such as a record of displacements.
 
     >>> shake = jv.BaseMotion([1.0, 1.0], jv.HarmonicLoad(0.5, 12.0), given="acceleration")
     >>> shaken = jv.ImpactSystem(tower, loads=(shake,))
@@ -68,7 +68,7 @@ class BaseMotion(Printed):
 
     @property
     def units(self) -> Mapping[str, str]:
-        """What stands in the law for the unit of a force."""
+        """The unit of the law in place of N."""
         return {"N": GIVEN[self.given][1]}
 
     def push(self, mass: Float[ArrayLike, "n n"]) -> Float[Array, " n"]:
@@ -95,9 +95,9 @@ def absolute_states(
     times: Real[Array, " times"] | np.ndarray,
     states: Real[Array, "times state"] | np.ndarray,
 ) -> Float[Array, "times state"]:
-    r"""Return states with the motions of the supports added, $(q + \iota y, \dot q + ...)$.
+    r"""Return absolute states: $(q + \iota y, \dot q + \iota \dot y)$.
 
-    Where velocities or accelerations are given, displacements are those without a mean.
+    If velocities or accelerations are given, the displacements have no mean.
     **Raises:** `ValueError` for a system without base motions, or one whose law has no
     such displacement.
 
@@ -108,7 +108,7 @@ def absolute_states(
     """
     moving = [load for load in system.loads if isinstance(load, BaseMotion)]
     if not moving:
-        raise ValueError("loads hold no BaseMotion: states are absolute already")
+        raise ValueError("loads have no BaseMotion: states are absolute already")
 
     def at(time, state):
         for base in moving:

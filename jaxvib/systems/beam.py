@@ -1,4 +1,4 @@
-"""Beams with bodies: an Euler-Bernoulli beam that carries bodies on linear links."""
+"""Euler-Bernoulli beams carrying bodies on linear links."""
 
 import equinox as eqx
 import jax
@@ -12,39 +12,39 @@ from .symmetry import check_kinetic_energy
 
 
 class Clamped(eqx.Module):
-    """An end held fast: V = V' = 0."""
+    """A clamped end: V = V' = 0."""
 
     def conditions(self, scales, side: int) -> Float[Array, "2 4"]:
-        """Return the rows that V, V', V'', V''' fulfil; see `ElasticSupport`."""
+        """Return the boundary conditions, see `ElasticSupport`."""
         return jnp.array([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]])
 
 
 class Hinged(eqx.Module):
-    """An end that may only turn: V = V'' = 0."""
+    """A hinged end: V = V'' = 0."""
 
     def conditions(self, scales, side: int) -> Float[Array, "2 4"]:
-        """Return the rows that V, V', V'', V''' fulfil; see `ElasticSupport`."""
+        """Return the boundary conditions, see `ElasticSupport`."""
         return jnp.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]])
 
 
 class Sliding(eqx.Module):
-    """An end that may only shift (guided): V' = V''' = 0."""
+    """A sliding (guided) end: V' = V''' = 0."""
 
     def conditions(self, scales, side: int) -> Float[Array, "2 4"]:
-        """Return the rows that V, V', V'', V''' fulfil; see `ElasticSupport`."""
+        """Return the boundary conditions, see `ElasticSupport`."""
         return jnp.array([[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
 
 
 class Free(eqx.Module):
-    """An end without support: V'' = V''' = 0."""
+    """A free end: V'' = V''' = 0."""
 
     def conditions(self, scales, side: int) -> Float[Array, "2 4"]:
-        """Return the rows that V, V', V'', V''' fulfil; see `ElasticSupport`."""
+        """Return the boundary conditions, see `ElasticSupport`."""
         return jnp.array([[0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
 
 
 class ElasticSupport(eqx.Module):
-    r"""An end on a spring and a rotational spring.
+    r"""An end on a translational and a rotational spring.
 
     $$b V'' = \pm k_r V', \qquad b V''' = \mp k_t V,$$
 
@@ -67,7 +67,7 @@ class ElasticSupport(eqx.Module):
     )
 
     def conditions(self, scales, side: int) -> Float[Array, "2 4"]:
-        """Return the rows that V, V', V'', V''' fulfil in dimensionless form.
+        """Return the dimensionless boundary conditions, as rows over V, V', V'', V'''.
 
         **Arguments:** `scales`: the beam's units of stiffness and of rotational
         stiffness, b/l^3 and b/l; `side`: +1 at the left end, -1 at the right one.
@@ -120,21 +120,21 @@ class Beam(Printed):
 
 
 class BeamWithBodies(Printed):
-    r"""A beam that carries n bodies on m links: ordinary and partial equations in one.
+    r"""A beam carrying n bodies on m links: a coupled ODE-PDE system.
 
     $$A \ddot z + B_1 \dot z + C_1 z + C_2 (D z - u_a) + B_2 (D \dot z - \dot u_a) = 0$$
     $$k u_{tt} + b u_{xxxx} = \sum_i [q_i (d_i^T z - u) + p_i (d_i^T \dot z - u_t)
       + \mu_i (d_i^T \ddot z - u_{tt})] \, \delta(x - a_i), \quad u_a = u(a_i, t).$$
 
-    Where a link `turns`, it holds the slope $u_x(a_i)$ instead of $u(a_i)$ and gives a
-    moment. **Fields:** `beam`; `positions` $a_i$ (m); `link_stiffness` $q_i$ (N/m, or
-    N m/rad where the link turns), `link_damping` $p_i$, `link_inertance` $\mu_i$ (a
-    lumped mass is an inertance to the ground); `link_map` $D$ (m, n), a row of zeros is
-    a link to the ground; `mass` $A$, `damping` $B_1$, `stiffness` $C_1$ of the bodies
-    (n, n), where A may be singular; `coupling_stiffness` $C_2$ and `coupling_damping`
-    $B_2$ (n, m), by default $D^T \mathrm{diag}(q)$ and $D^T \mathrm{diag}(p)$ (what
-    $\mu$ adds to the bodies is always $D^T \mathrm{diag}(\mu)$). A link at x = 0 or l
-    acts just inside the end.
+    A link that `turns` is attached to the slope $u_x(a_i)$ instead of $u(a_i)$ and
+    exerts a moment. **Fields:** `beam`; `positions` $a_i$ (m); `link_stiffness` $q_i$
+    (N/m, or N m/rad if the link turns), `link_damping` $p_i$, `link_inertance` $\mu_i$
+    (a lumped mass is an inertance to the ground); `link_map` $D$ (m, n), a row of zeros
+    is a link to the ground; `mass` $A$, `damping` $B_1$, `stiffness` $C_1$ of the
+    bodies (n, n), where A may be singular; `coupling_stiffness` $C_2$ and
+    `coupling_damping` $B_2$ (n, m), by default $D^T \mathrm{diag}(q)$ and $D^T
+    \mathrm{diag}(p)$ (the contribution of $\mu$ to the bodies is always $D^T
+    \mathrm{diag}(\mu)$). A link at x = 0 or l acts just inside the end.
 
     **Raises:** `ValueError` naming a field of a wrong shape or out of its range.
     **Source:** Mizhidon, hybrid systems; its (6) and (24) lack the bracket about
@@ -162,13 +162,13 @@ class BeamWithBodies(Printed):
     coupling_stiffness: Float[Array, "n m"] | None = quantity(
         "coupling_stiffness",
         "N/m",
-        "stiffness by which the bodies feel the links",
+        "stiffness of the links' forces on the bodies",
         optional=True,
     )
     coupling_damping: Float[Array, "n m"] | None = quantity(
         "coupling_damping",
         "N s/m",
-        "damping by which the bodies feel the links",
+        "damping of the links' forces on the bodies",
         optional=True,
     )
     link_inertance: Float[Array, " m"] = quantity(

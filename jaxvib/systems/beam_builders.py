@@ -1,4 +1,4 @@
-"""Beams with bodies as a user draws them: oscillators, a rigid body, lumped masses."""
+"""Builders of beams with oscillators, a rigid body or lumped masses."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -28,8 +28,9 @@ def rigid_body_on_beam(
 ):
     """Return a beam with one rigid body on links at some positions (m).
 
-    The body shifts and turns: z = (displacement of its mass centre, rotation), with
-    `mass` (kg), `inertia` about the mass centre (kg m^2), and the mass centre above
+    The body translates and rotates: z = (displacement of its mass centre, rotation),
+    with `mass` (kg), `inertia` about the mass centre (kg m^2), and the mass centre
+    above
     x = `centre` (m) of the beam. **Arguments:** `stiffness` (N/m) and `damping` (N s/m) of
     the links, shape (links,). **Raises:** `ValueError` as `BeamWithBodies`.
 
@@ -46,7 +47,7 @@ def rigid_body_on_beam(
 
 
 def lumped_masses_on_beam(beam: Beam, positions, masses, inertias=None):
-    """Return a beam with lumped masses, and inertias that turn with it.
+    """Return a beam with lumped masses and rotary inertias.
 
     **Arguments:** `positions` (m), `masses` (kg), `inertias` (kg m^2), all of shape
     (masses,). **Raises:** `ValueError` as `BeamWithBodies`.

@@ -1,4 +1,4 @@
-"""A chain of bodies joined by Euler-Bernoulli beams without mass."""
+"""A chain of rigid bodies joined by massless Euler-Bernoulli beams."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ class ChainEnergies(Reported):
 
 
 class Bands(Reported):
-    """Angular frequencies of the two branches at given wave numbers, rad/s."""
+    """Dispersion curves: angular frequencies of both branches, rad/s."""
 
     lower: Float[Array, "*n"] = reported("lower branch", "rad/s")
     upper: Float[Array, "*n"] = reported("upper branch", "rad/s")
@@ -49,7 +49,7 @@ def _whole(bodies):
 
 
 class BeamChain(Linear):
-    r"""Bodies that shift by $y_i$ and turn by $\varphi_i$, joined by beams.
+    r"""Rigid bodies (deflection $y_i$, rotation $\varphi_i$) joined by beams.
 
     $$m \ddot y_i = E J_b \Bigl[\tfrac{12}{l^3} (y_{i+1} - 2 y_i + y_{i-1})
       - \tfrac{6}{l^2} (\varphi_{i+1} - \varphi_{i-1})\Bigr], \qquad
@@ -64,9 +64,9 @@ class BeamChain(Linear):
     States have shape (4, bodies): $y, \varphi, \dot y, \dot\varphi$. **Fields:**
     `bodies`; `gamma` $= \omega_2^2/\omega_1^2$; `ends`: `"periodic"`, `"free"` (no beam
     beyond the last bodies), `"clamped"` (a beam from each end body to a wall) or
-    `"hinged"` (end bodies turn and stay at $y = 0$); `mass`, `length`,
+    `"hinged"` (end bodies rotate at $y = 0$); `mass`, `length`,
     `bending_stiffness` $E J_b$; `mass_factors`, `inertia_factors` (bodies,),
-    `stiffness_factors` (beams,): of a chain with defects, `None` without. **Raises:**
+    `stiffness_factors` (beams,): for a chain with defects, `None` without. **Raises:**
     `ValueError` for fewer than three bodies, unknown ends, factors of another shape.
 
     >>> chain = jv.BeamChain(bodies=32, gamma=1.0, ends="periodic")
@@ -154,7 +154,7 @@ class BeamChain(Linear):
 
     @property
     def uniform(self) -> bool:
-        """Whether all bodies and all beams are alike."""
+        """Whether all bodies and all beams are equal."""
         factors = (self.mass_factors, self.inertia_factors, self.stiffness_factors)
         return all(factor is None for factor in factors)
 
@@ -187,7 +187,7 @@ class BeamChain(Linear):
 
     @property
     def freedom_names(self) -> tuple[str, ...]:
-        """The `names`, which are places of contacts and loads."""
+        """The `names`, as locations of contacts and loads."""
         return self.names
 
     @property
@@ -197,7 +197,7 @@ class BeamChain(Linear):
         return every if self.ends != "hinged" else np.delete(every, [0, -2])
 
     def beam_motion(self, field: Float[Array, "*n bodies"]):
-        """Return a field of the bodies at the left and at the right of each beam."""
+        """Return a field of the bodies at the left and right ends of each beam."""
         if self.ends == "periodic":
             return field, jnp.roll(field, -1, -1)
         if self.ends == "clamped":
@@ -233,7 +233,7 @@ class BeamChain(Linear):
         return jnp.stack([push, turn])
 
     def energies(self, state: Real[ArrayLike, "... 4 bodies"] | Sequence) -> ChainEnergies:
-        """Return the energies of states; leading axes, times say, are kept."""
+        """Return the energies of states; leading axes, such as times, are kept."""
         state = jnp.asarray(state)
         _check_state(self, state)
         rates = state[..., 2:, :] ** 2
@@ -297,7 +297,7 @@ class BeamChain(Linear):
         return jnp.concatenate(self.strain_weights()), rows
 
     def assembled(self) -> Assembled:
-        """Return the same chain overlaid from beam modules, masses and inertias."""
+        """Return the same chain assembled from beam modules, masses and inertias."""
         names = [str(i) for i in range(self.bodies)]
         ends = {
             "periodic": [*names, names[0]],
@@ -330,7 +330,7 @@ class BeamChain(Linear):
         mean = 2 * squared + self.gamma * (3 - 2 * squared)
         difference, coupling = self._coupling(q)
         product = jnp.sqrt(8 * self.gamma) * squared
-        # sqrt of (mean + radius), with the radius's slope safe where the branches meet
+        # sqrt of (mean + radius), with a finite derivative where the branches meet
         square = difference**2 + coupling**2
         meets = square == 0
         radius = jnp.where(meets, 0.0, jnp.sqrt(jnp.where(meets, 1.0, square)))
@@ -338,7 +338,7 @@ class BeamChain(Linear):
         return self.frequency * product / upper, self.frequency * upper
 
     def on_bodies(self, value, sign):
-        """Return what each body gets as left body plus `sign` times as right one."""
+        """Sum beam values at bodies: as left body, plus `sign` times as right body."""
         if self.ends == "periodic":
             return value + sign * jnp.roll(value, 1, -1)
         if self.ends == "clamped":
@@ -354,7 +354,7 @@ class BeamChain(Linear):
         return weights.reshape((1,) * (field.ndim - 1) + weights.shape) * field
 
 
-# ends, and how many more beams than bodies a chain has with them
+# end conditions, and the number of beams minus the number of bodies
 _ENDS = {"periodic": 0, "free": -1, "clamped": 1, "hinged": -1}
 
 

@@ -1,11 +1,11 @@
-"""Contact laws: the force between two bodies that touch."""
+"""Contact laws: elastic contacts and hard stops."""
 
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy  # which loads what it is asked for: .optimize takes 0.3 s
+import scipy  # loads submodules lazily: .optimize takes 0.3 s
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from .._arrays import library_of
@@ -105,7 +105,7 @@ class HertzContact(Printed):
 
 
 class LinearContact(Printed):
-    r"""An elastic stop that pushes back in proportion to the penetration $z$ (m).
+    r"""A linear elastic stop with the penetration $z$ (m).
 
     $$F(z) = k \max(z, 0), \qquad U(z) = \tfrac12 k \max(z, 0)^2.$$
 
@@ -133,19 +133,20 @@ class LinearContact(Printed):
 
 
 class RestitutionContact(Printed):
-    r"""A hard stop: an impact that turns the relative velocity round in an instant.
+    r"""A hard stop: instantaneous impacts with a coefficient of restitution.
 
-    Where the penetration $z = n^T q - g$ reaches 0 with $\dot z > 0$, an impulse $P$
+    When the penetration $z = n^T q - g$ reaches 0 with $\dot z > 0$, an impulse $P$
     along the contact's direction changes the velocities of all bodies:
 
     $$\dot q^+ = \dot q^- + M^{-1} n P, \qquad
       P = -\frac{(1 + e)\, \dot z^-}{n^T M^{-1} n}, \qquad \dot z^+ = -e\, \dot z^-.$$
 
-    Bodies never penetrate each other; impacts that accumulate end in a contact that
-    holds until its force would have to pull. Motions go from event to event only
+    Bodies never penetrate; accumulating impacts end in a persistent contact, until its
+    normal force would become tensile. Requires the event-driven engine
     (`engine="event"`). `force` and `energy`, functions of a penetration, are 0.
-    **Fields:** `restitution`: $e \in [0, 1]$, a scalar: 1 loses no energy, 0 does not
-    rebound. **Raises:** `ValueError` if it is out of its range. **Source:** Brogliato,
+    **Fields:** `restitution`: $e \in [0, 1]$, a scalar: 1 is elastic, 0 perfectly
+    inelastic. **Raises:** `ValueError` if it is out of its range. **Source:**
+    Brogliato,
     *Nonsmooth Mechanics* (2016), section 4.3.
 
     >>> stop = jv.Contact([0.0, 1.0], gap=0.01, law=jv.RestitutionContact(0.7))
@@ -159,7 +160,7 @@ class RestitutionContact(Printed):
     jumps = False
 
     def force(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
-        """Return 0: the stop acts by impulses, not by penetration."""
+        """Return 0: the stop acts by impulses."""
         return jnp.zeros_like(jnp.asarray(penetration))
 
     def energy(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
@@ -170,8 +171,8 @@ class RestitutionContact(Printed):
 def shape_factor(ratio: float) -> float:
     r"""Return q of `HertzContact.from_curvatures` for the ratio A/B, 1 for a circle.
 
-    Both differences of elliptic integrals in A/B cancel for a nearly round contact.
-    Carlson's integral does not, with $c = 1 - m$: $A/B = R_D(0, c, 1) / R_D(0, 1, c)$.
+    The differences of elliptic integrals in A/B cancel for a nearly circular contact;
+    Carlson's integrals do not, with $c = 1 - m$: $A/B = R_D(0, c, 1) / R_D(0, 1, c)$.
 
     **Raises:** `ValueError` for a ratio out of its range. **Source:** DLMF 19.25.1.
     """
@@ -195,7 +196,7 @@ def _positive_part_power(z, exponent):
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _half_power(halves, z):
     """Return z^(halves/2) where z > 0 and 0 elsewhere, for an odd number of halves."""
-    # The inner `where` hands the root a harmless 1 while the bodies are apart, and a
+    # The inner `where` gives the root a harmless 1 while the bodies are apart; a square
     # root costs a tenth of a power.
     touching = z > 0
     safe = jnp.where(touching, z, 1)
@@ -204,7 +205,7 @@ def _half_power(halves, z):
 
 @_half_power.defjvp
 def _half_power_jvp(halves, primals, tangents):
-    # Each derivative is again a power, whereas the derivatives of z sqrt(z) by the
-    # product rule hold z^-1.5 from the second one on, which overflows near onset.
+    # Each derivative is again a power, whereas the product rule applied to z sqrt(z)
+    # gives z^-1.5 from the second derivative on, which overflows near onset.
     (z,), (dz,) = primals, tangents
     return _half_power(halves, z), halves / 2 * _half_power(halves - 2, z) * dz

@@ -1,4 +1,4 @@
-"""Dry friction of bodies that a contact presses together."""
+"""Dry friction under the normal force of a contact."""
 
 import equinox as eqx
 from jaxtyping import Array, Float
@@ -14,25 +14,26 @@ from .printed import Printed
 class ContactFriction(Printed):
     r"""Dry friction under the normal force of a contact of the same system.
 
-    With the contact's force $N(z, \dot z) \ge 0$ and the speed of sliding
-    $w = n^T \dot q - v$ the force on the freedoms is $-n R$,
+    With the contact's force $N(z, \dot z) \ge 0$ and the sliding velocity
+    $w = n^T \dot q - v$ the force on the degrees of freedom is $-n R$,
 
     $$R = \mu N\,\mathrm{sgn}\,w \text{ where } w \ne 0, \qquad
       |R| \le \mu_s N \text{ with } w = 0 \text{ while that can hold}:$$
 
-    none while the contact is open, and bodies that it parts slide no more. With Stribeck's
-    speed $v_s$ sliding takes $\mu + (\mu_s - \mu) / (1 + |w|/v_s)$ of N.
+    it is zero while the contact is open. With the Stribeck velocity $v_s$ the
+    coefficient of sliding is $\mu + (\mu_s - \mu) / (1 + |w|/v_s)$.
 
-    **Fields:** `direction` $n$, shape (n,), tangential: 1 at the freedom that rubs and -1
-    at the one that it rubs on (none on the ground), at a rotation its arm, m; `contact`:
-    the name or the position of the one that presses; `coefficient` $\mu \ge 0$ of sliding;
-    `static` $\mu_s$ of sticking, at least as large, and the same unless it is given;
-    `speed` $v$ of the belt, m/s; `name`: on parameter paths, instead of the position among
-    the frictions; `stribeck` $v_s > 0$, m/s, by which half of what sticking has more is
-    gone: none unless it is given, with a `static`. Motions go from event to event only
-    (`engine="event"`). **Raises:** `ValueError` for a field out of its range, a direction
-    of zeros and, where the system is built, a contact that it has not or a hard stop, whose
-    normal force is an impulse. **Source:** Leine and Nijmeijer, *Dynamics and Bifurcations
+    **Fields:** `direction` $n$, shape (n,), tangential: 1 at the degree of freedom that
+    rubs and -1 at the one that it rubs on (none for the ground), at a rotation its
+    lever arm, m; `contact`: the name or the position of the contact with the normal
+    force; `coefficient` $\mu \ge 0$ of sliding; `static` $\mu_s \ge \mu$ of sticking,
+    by default equal; `speed` $v$ of the belt, m/s; `name`: on parameter paths, instead
+    of the position among the frictions; `stribeck` $v_s > 0$, m/s, at which half of the
+    excess of `static` is lost: optional, requires `static`. Requires the event-driven
+    engine (`engine="event"`). **Raises:** `ValueError` for a field out of its range, a
+    direction of zeros and, when the system is built, a missing contact or a hard stop,
+    whose normal force is an impulse. **Source:** Leine and Nijmeijer, *Dynamics and
+    Bifurcations
     of Non-Smooth Mechanical Systems* (2004), section 3.2.
 
     >>> floor = jv.Contact([0.0, 1.0], gap=0.0, law=jv.HertzContact(1e8), name="floor")
@@ -53,7 +54,7 @@ class ContactFriction(Printed):
     speed: Float[Array, ""] = quantity("speed", "m/s", "speed of the belt", default=0.0)
     name: str | None = eqx.field(default=None, static=True)
     stribeck: Float[Array, ""] | None = quantity(
-        "stribeck", "m/s", "Stribeck's speed of sliding", optional=True, above=0.0
+        "stribeck", "m/s", "Stribeck velocity", optional=True, above=0.0
     )
 
     def __check_init__(self):
@@ -66,9 +67,9 @@ class ContactFriction(Printed):
 
 
 def pressing_contacts(frictions, contacts) -> tuple[int | None, ...]:
-    """Return the position of the contact that presses each friction, None of constant ones.
+    """Return the position of each friction's contact, None for constant forces.
 
-    **Raises:** `ValueError` for a contact that is not there, or a hard stop.
+    **Raises:** `ValueError` for a missing contact, or a hard stop.
     """
     names, found = part_names(contacts), []
     for name, friction in zip(part_names(frictions), frictions, strict=True):

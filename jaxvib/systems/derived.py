@@ -1,4 +1,4 @@
-"""Parameters that follow from others by formulas."""
+"""Parameters defined by formulas of other parameters."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from .printed import Printed
 
 
 class Variables(Printed):
-    """Numbers that belong to no part, for formulas to use: `variables.X` is one's path.
+    """Variables for use in formulas, with paths such as `variables.X`.
 
     **Fields:** `values`, whose `names` and `said_units` are those of the paths.
     """
@@ -33,7 +33,7 @@ def derived(
     variables: Mapping[str, object] | None = None,
     units: Mapping[str, str] | None = None,
 ) -> System:
-    """Return a system some of whose parameters follow from others.
+    """Return a system with parameters defined by formulas of others.
 
         jv.derived(
             system,
@@ -43,15 +43,15 @@ def derived(
             units={"m": "kg", "X": "m", "w": "rad/s"},
         )
 
-    Whatever moves a parameter by `replace`, as sweeps, continuation and design do, moves
-    what follows from it along, and derivatives know of it; what follows cannot be moved
-    itself. Formulas that the system had already are dropped.
+    Changes by `replace`, as in sweeps, continuation and design, also update the derived
+    parameters, and derivatives include them; derived parameters cannot be changed
+    themselves. Previous formulas of the system are dropped.
 
-    **Arguments:** `formulas`: by the path of what follows; names in them are paths of
-    parameters or `variables`, which become parameters `variables.X`, of the `units` given.
-    Formulas may use what others set. **Raises:** `ValueError` for an unknown path or name,
-    a text that is no formula, formulas that follow from each other in a ring, a value that
-    is out of its range, or a system without bodies.
+    **Arguments:** `formulas`: by the path of the derived parameter; names in them are
+    paths of parameters or `variables`, which become parameters `variables.X` with the
+    given `units`. Formulas may use derived parameters. **Raises:** `ValueError` for an
+    unknown path or name, an invalid formula, a cycle of formulas, a value out of its
+    range, or a system without bodies.
     """
     if not hasattr(system, "formulas"):
         raise ValueError(

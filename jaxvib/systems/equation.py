@@ -1,4 +1,4 @@
-"""What every engine asks of an equation of motion."""
+"""Interface of equations of motion."""
 
 import abc
 
@@ -13,19 +13,20 @@ Time = Real[Array, ""] | float
 class Equation(eqx.Module):
     r"""The equation $\dot y = f(t, y)$ of a system, ready to be evaluated.
 
-    To add one, write an `equinox.Module` whose leaves are the numbers that $f$ needs, with
-    what does not depend on time and state (an inverse, say) computed once, and a
-    `vector_field` of scalar mathematics: `jax.vmap` makes the ensemble. Everything else
-    has a default, that of a field without contacts of which nothing else is known.
+    To add one, write an `equinox.Module` whose leaves are the numbers that $f$ needs,
+    with terms independent of time and state (such as an inverse) precomputed, and a
+    `vector_field` of one state: batches use `jax.vmap`. All other methods have
+    defaults, for a field without contacts and without further known properties.
 
-    Where bodies touch, write all of `penetrations`, `closing_rates`, `contact_forces`,
-    `contact_motion` and `contact_reach`; where contacts are damped, `lost_powers` and
-    `damped_contacts`; where states hold velocities, `displacements` and `displaced`. What
-    is known of the field is told by `divergence`, `contraction`, `hard_contacts`,
-    `may_pulse`, `may_jump`, `next_break`, `repeats_in` and `largest_step`.
+    For contacts, implement all of `penetrations`, `closing_rates`, `contact_forces`,
+    `contact_motion` and `contact_reach`; for damped contacts, `lost_powers` and
+    `damped_contacts`; for states with velocities, `displacements` and `displaced`.
+    Properties of the field are declared by `divergence`, `contraction`,
+    `hard_contacts`, `may_pulse`, `may_jump`, `next_break`, `repeats_in` and
+    `largest_step`.
     """
 
-    largest_step = None  # in periods, where a user gives one
+    largest_step = None  # in periods, if set by a user
     frictions = ()
     springs = ()
 
@@ -34,28 +35,28 @@ class Equation(eqx.Module):
         """Return the state's rate of change at a time, s."""
 
     def displacements(self, time: Time, state, rate) -> tuple[Array, Array, Array]:
-        """Return what has an amplitude, its rate and its second rate at a time, s."""
+        """Return the displacements and their first and second time derivatives."""
         _, curve = jax.jvp(self.vector_field, (time, state), (jnp.ones_like(time), rate))
         return state, rate, curve
 
     def displaced(self, state: Float[Array, " state"]) -> Float[Array, " n"]:
-        """Return what of a state has an amplitude: all of it."""
+        """Return the components with an amplitude (default: all)."""
         return state
 
     def divergence(self) -> Float[Array, ""]:
-        """Return that of the vector field, 1/s, NaN where it is no constant."""
+        """Return the divergence of the vector field, 1/s; NaN if it is not constant."""
         return jnp.asarray(jnp.nan)
 
     def contraction(self, onsets: Int[Array, " contacts"]) -> Float[Array, ""]:
-        """Return the determinant of the impacts, by each contact's onsets: 1 of none."""
+        """Return the determinant of all impacts, from each contact's onset count."""
         return jnp.ones(())
 
     def penetrations(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
-        """Return each contact's penetration, m, negative while apart: there are none."""
+        """Return each contact's penetration, m, negative if open (default: none)."""
         return jnp.zeros(0, state.dtype)
 
     def closing_rates(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
-        """Return the rate of each contact's penetration, m/s: there are none."""
+        """Return the rate of each contact's penetration, m/s (default: none)."""
         return jnp.zeros(0, state.dtype)
 
     def contact_forces(self, penetrations: Array, rates: Array) -> Array:
@@ -63,11 +64,11 @@ class Equation(eqx.Module):
         return penetrations
 
     def lost_powers(self, penetrations: Array, rates: Array) -> Array:
-        """Return what each contact loses, W, at penetrations, m, and their rates, m/s."""
+        """Return each contact's dissipated power, W; rates are in m/s."""
         return jnp.zeros_like(penetrations)
 
     def forces_at(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
-        """Return each contact's force, N, in a state; NaN where that is not known."""
+        """Return each contact's force, N, in a state; NaN for NaN penetrations."""
         depths = self.penetrations(state)
         forces = self.contact_forces(depths, self.closing_rates(state))
         return jnp.where(jnp.isnan(depths), depths, forces)
@@ -78,7 +79,7 @@ class Equation(eqx.Module):
         return z, z, z
 
     def contact_reach(self, sizes: Float[Array, " state"]) -> Float[Array, " contacts"]:
-        """Return how far displacements of given sizes move each contact at most, m."""
+        """Return the largest penetration change for displacements of given sizes, m."""
         return jnp.zeros(0, sizes.dtype)
 
     def hard_contacts(self) -> tuple[bool, ...]:
@@ -86,21 +87,21 @@ class Equation(eqx.Module):
         return ()
 
     def damped_contacts(self) -> tuple[bool, ...]:
-        """Return which contacts lose energy by the rate of their penetration."""
+        """Return which contacts are damped."""
         return ()
 
     def may_pulse(self) -> bool:
-        """Return whether the field may change in a time that its state does not tell."""
+        """Return whether the forcing may have short pulses that a step could miss."""
         return True
 
     def may_jump(self) -> bool:
-        """Return whether the field may jump where its state passes something."""
+        """Return whether the field may be discontinuous in the state."""
         return True
 
     def next_break(self, time: Time) -> Float[Array, ""] | None:
-        """Return when the field breaks next after a time, s; None if it never does."""
+        """Return the next break (non-smooth time) of the field, s; None if none."""
         return None
 
     def repeats_in(self, span: Time) -> Time:
-        """Return the time in which the field repeats, s: a `span` if none is known."""
+        """Return the period of the field, s; `span` if unknown."""
         return span

@@ -1,4 +1,4 @@
-"""Formulas by which some parameters of a system follow from others."""
+"""Formulas that define parameters by other parameters."""
 
 import functools
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ expression = functools.lru_cache(Expression)
 def ordered(
     formulas: Mapping[str, str], known: Mapping[str, Any]
 ) -> tuple[tuple[str, str], ...]:
-    """Return formulas in an order in which each one uses what is there already.
+    """Sort formulas topologically: each uses only earlier ones.
 
-    `known`: all paths. **Raises:** `ValueError` for formulas that use each other in a ring.
+    `known`: all paths. **Raises:** `ValueError` for cyclic formulas.
     """
     left, found = dict(formulas), []
     while left:
@@ -32,13 +32,13 @@ def ordered(
         ]
         if not free:
             ring = ", ".join(f"{path} = {text!r}" for path, text in left.items())
-            raise ValueError(f"formulas follow from each other: {ring}")
+            raise ValueError(f"formulas form a cycle: {ring}")
         found += [(path, left.pop(path)) for path in free]
     return tuple(found)
 
 
 def formula_values(formulas: Mapping[str, str], known: Mapping[str, Any]) -> dict:
-    """Return the values of formulas in their order, by path; `known`: all others'."""
+    """Evaluate sorted formulas, by path; `known`: the values of all parameters."""
     values, found = named(known), {}
     for path, text in formulas.items():
         found[path] = jnp.asarray(expression(text).value(values, ARRAY_FUNCTIONS), float)
@@ -47,7 +47,7 @@ def formula_values(formulas: Mapping[str, str], known: Mapping[str, Any]) -> dic
 
 
 def named(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values by their paths, and those of variables by their names too."""
+    """Return values by path, and variables also by name."""
     short = {
         path.removeprefix(VARIABLES): value
         for path, value in values.items()

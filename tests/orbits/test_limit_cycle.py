@@ -65,7 +65,7 @@ def test_an_unstable_circle_is_found_from_near_it():
 
 def test_two_revolutions_are_no_cycle_of_their_own():
     found = jv.periodic_orbit(circle, [0.3, 0.0], period=2 * PERIOD)
-    assert jv.reason(found.result).startswith("the orbit repeats after a shorter period")
+    assert jv.reason(found.result).startswith("the orbit has a shorter period")
     np.testing.assert_allclose(found.period, 2 * PERIOD, rtol=1e-9)
 
 

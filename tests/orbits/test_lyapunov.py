@@ -87,7 +87,7 @@ def test_an_ensemble_equals_a_loop_and_the_largest_alone_is_the_same():
 
 def test_a_state_that_is_not_finite_is_told():
     start = np.array([np.nan, 0.0])
-    with pytest.raises(RuntimeError, match="lyapunov_exponents: a parameter or a state"):
+    with pytest.raises(RuntimeError, match="lyapunov_exponents: a parameter or state"):
         jv.lyapunov_exponents(ueda, start, periods=16, skip=4)
     found = jv.lyapunov_exponents(ueda, start, periods=16, skip=4, throw=False)
     assert int(found.result) == Reason.BAD_PARAMETER

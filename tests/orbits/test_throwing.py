@@ -71,7 +71,7 @@ def test_what_has_numbers_is_an_answer_whatever_its_reason():
     raise_if_empty("periodic_orbit", True, np.array([code, 0]))
     raise_if_empty("periodic_orbit", True, Reason.SUCCESS)
     jax.jit(lambda code: raise_if_empty("periodic_orbit", True, code))(int(code))
-    with pytest.raises(RuntimeError, match="periodic_orbit: the orbit repeats after"):
+    with pytest.raises(RuntimeError, match="periodic_orbit: the orbit has a shorter"):
         raise_if_empty("periodic_orbit", True, code, np.array([np.nan, np.inf]))
 
 

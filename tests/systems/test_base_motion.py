@@ -87,7 +87,7 @@ def test_what_has_no_acceleration_or_no_displacement_is_refused():
         jv.systems.absolute_states(shaken("acceleration", pushed), TIMES, np.zeros((7, 4)))
     with pytest.raises(ValueError, match="RecordLoad has no integral by time"):
         jv.systems.absolute_states(shaken("acceleration", record), TIMES, np.zeros((7, 4)))
-    with pytest.raises(ValueError, match="hold no BaseMotion"):
+    with pytest.raises(ValueError, match="have no BaseMotion"):
         jv.systems.absolute_states(jv.ImpactSystem(tower()), TIMES, np.zeros((7, 4)))
 
 

@@ -84,7 +84,7 @@ def test_the_motion_is_that_of_the_values_by_hand():
                 "loads.push.law.frequency": "loads.third.law.frequency",
                 "loads.third.law.frequency": "loads.push.law.frequency",
             },
-            "follow from each other",
+            "form a cycle",
         ),
     ],
 )

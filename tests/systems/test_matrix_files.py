@@ -117,7 +117,7 @@ def test_what_is_no_stiffness_is_refused(files, matrix, message):
 @pytest.mark.parametrize(
     ("stiffness", "message"),
     [
-        ("model.mat:k", "model.mat.* k is not held; allowed: K, C"),
+        ("model.mat:k", "model.mat.* k is not in it; allowed: K, C"),
         ("model.mat", "allowed: K, C"),
         ("model.bdf", r"allowed: files .mtx, .mat, .npz, .npy, .op4"),
     ],
@@ -145,7 +145,7 @@ def test_numbers_may_have_the_exponents_of_fortran(files):
         (f"{HEAD} real general\n3 3 3\n1 1 4,5\n2 2 4\n3 3 4\n", "b'4,5'"),
         (
             f"{HEAD} real symmetric\n3 3 5\n1 1 4\n2 1 -1\n1 2 -1\n2 2 4\n3 3 4\n",
-            "both sides of a matrix that is said to be symmetric",
+            "both triangles of a symmetric matrix",
         ),
     ],
 )
@@ -315,7 +315,7 @@ def test_half_a_damping_is_refused(files):
 
 
 def test_an_array_without_a_name_is_not_named(files):
-    with pytest.raises(ValueError, match="holds one array without a name"):
+    with pytest.raises(ValueError, match="has one array without a name"):
         jv.read_matrices(f"{files / 'mass.mtx'}:M", files / "model.npz")
 
 

@@ -96,7 +96,7 @@ REFUSED = {
             jv.TranslationRotation("ground", "rod", mass=1.0, length=1.0),
             spring("rod", "bob", mass=1.0, stiffness=1.0),
         ],
-        "module 'rod-bob' takes 'rod' for a translation; it is a rotation in module "
+        "module 'rod-bob' uses 'rod' as a translation; it is a rotation in module "
         "'ground-rod'",
     ),
     "a body for its freedom": (

@@ -167,7 +167,7 @@ def test_mistakes_are_met_with_the_path_and_what_is_allowed(change, message):
     ("config", "change", "message"),
     [
         (MODES, "modules.roof-lost.module=spring", "module 'roof-lost' names 'lost'"),
-        (MODES, "modules.roof-pendulum-3.module=spring", "takes 'pendulum' for a trans"),
+        (MODES, "modules.roof-pendulum-3.module=spring", "uses 'pendulum' as a trans"),
         (
             RESPONSE,
             "analysis.force=rof",
