@@ -81,7 +81,7 @@ def test_what_is_no_formula_is_pointed_at(text, message):
         ("m * loads.raod.law.frequency", "character 5, .*did you mean 'loads.road.law"),
         ("m / 0", "has no value"),
         ("sqrt(-m)", "has no value"),
-        ("(-m) ** 0.5", "has no value: a root of a negative number"),
+        ("(-m) ** 0.5", "has no value: root of a negative number"),
         ("9 ** 9 ** 9", "has no value"),
         ("exp(1e5)", "has no value"),
     ],

@@ -1,4 +1,4 @@
-"""Any vector field that repeats in time, as a user writes it."""
+"""Time-periodic systems from user-defined vector fields."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -36,11 +36,11 @@ class ForcedEquation(Equation):
 
 
 class ForcedSystem(System):
-    r"""The system $\dot x = f(t, x, p)$ with $f(t + T, x, p) = f(t, x, p)$.
+    r"""A time-periodic system $\dot x = f(t, x, p)$, $f(t + T, x, p) = f(t, x, p)$.
 
     **Fields:** `values` of the parameters, whose `names` are their paths; `field`: $f$,
-    of a time, a state of shape (`dimension`,) and a dict of parameters; `repeats`: from
-    that dict to the period $T$. Built by `forced_system`.
+    of a time, a state of shape (`dimension`,) and a dict of parameters; `repeats`: the
+    period $T$ as a function of that dict. Built by `forced_system`.
 
     >>> turning = jv.forced_system(
     ...     lambda t, x, p: [p["rate"] * jnp.sin(t)],
@@ -60,11 +60,11 @@ class ForcedSystem(System):
     largest_step: float | None = eqx.field(static=True, default=None)
 
     def equation(self) -> ForcedEquation:
-        """Return the equation of motion, ready to be evaluated."""
+        """Return the equation of motion."""
         return ForcedEquation(self.field, self._named(), self.period(), self.largest_step)
 
     def rest(self) -> Float[Array, " n"]:
-        """Return the state 0, where motions start unless told otherwise."""
+        """Return the state 0, the default initial state."""
         return jnp.zeros(self.dimension)
 
     def period(self) -> Float[Array, ""]:
@@ -83,7 +83,7 @@ def forced_system(
     dimension: int,
     largest_step: float | None = None,
 ) -> ForcedSystem:
-    r"""Build the system $\dot x = f(t, x, p)$ of a vector field that repeats in time.
+    r"""Build a system $\dot x = f(t, x, p)$ from a time-periodic vector field.
 
         jv.forced_system(
             lambda t, x, p: [x[1], jnp.cos(p["w"] * t) - x[0] - x[0] ** 3 - 0.1 * x[1]],
@@ -92,21 +92,21 @@ def forced_system(
             dimension=2,
         )
 
-    Everything that is asked of impacting systems can be asked of it: `simulate`,
-    `periodic_orbit`, `continue_orbit`, `bifurcation_point`, sweeps and derivatives.
+    It supports what impacting systems support: `simulate`, `periodic_orbit`,
+    `continue_orbit`, `bifurcation_point`, sweeps and derivatives.
 
-    **Arguments:** `field`: $f$, in JAX, of a time, a state of shape (`dimension`,) and a
-    dict of parameters; it must be smooth in the state. `parameters`: by name real numbers,
-    arrays, or trees of them such as a network; see `jv.parameters` for their paths. What
-    the field takes from around it is fixed: what derivatives are asked for by must be a
-    parameter. `period`: $T$, or a function of the parameters' dict.
-    `largest_step`: of the solver, in parts of the period. Unless it is given, steps are as
-    long as what the field is seen to do at 512 times of the period allows (2048 of an
-    orbit): a pulse that is shorter than a 340th of the period needs it.
+    **Arguments:** `field`: $f$, in JAX, of a time, a state of shape (`dimension`,) and
+    a dict of parameters; it must be smooth in the state. `parameters`: real numbers or
+    arrays by name, or pytrees of them such as a network; see `jv.parameters` for their
+    paths. Values that the field captures are constants: derivatives require parameters.
+    `period`: $T$, or a function of the parameters' dict. `largest_step`: of the solver,
+    as a fraction of the period. By default the step size is limited by the field's
+    variation at 512 times of the period (2048 for orbits): a pulse shorter than 1/340
+    of the period needs it.
 
-    **Raises:** `ValueError` for a parameter that is not real or not finite, a name with a
-    dot, a period that is not positive, or a field whose value has another shape or that
-    takes a value from around it by which a derivative is taken.
+    **Raises:** `ValueError` for a parameter that is not real or not finite, a name with
+    a dot, a period that is not positive, or a field whose value has another shape or
+    that captures a value that is being differentiated.
 
     >>> duffing = jv.forced_system(
     ...     lambda t, x, p: [x[1], jnp.cos(p["w"] * t) - x[0] - x[0] ** 3 - 0.1 * x[1]],
@@ -136,7 +136,7 @@ def forced_system(
 
 
 def check_field(system: System, dimension: int) -> None:
-    """Raise `ValueError` for a wrong shape of rates, or derivatives by no parameter."""
+    """Raise `ValueError` for a wrong shape or for captured values with tangents."""
     numbers, static = parted(system)
 
     def rates(numbers, time, state):
@@ -148,14 +148,14 @@ def check_field(system: System, dimension: int) -> None:
         raise ValueError(f"field has shape {shape.shape}; allowed: ({dimension},)")
     if is_differentiated(closed.consts):
         raise ValueError(
-            "field takes a traced value from around it, under a derivative; "
-            "allowed: such a value among its parameters: field(..., p) with p['w'] and "
-            "parameters={'w': w}, a number, an array or a tree of them"
+            "field captures a traced value under a derivative; allowed: such a value "
+            "among its parameters: field(..., p) with p['w'] and "
+            "parameters={'w': w}, a number, an array or a pytree of them"
         )
 
 
 class _Constant(eqx.Module):
-    """A period that depends on no parameter."""
+    """A constant period."""
 
     value: float
 

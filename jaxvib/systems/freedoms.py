@@ -1,4 +1,4 @@
-"""Freedoms by their names, and directions in which they move."""
+"""Names of degrees of freedom, and directions."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,22 +12,20 @@ GROUND = "ground"
 
 
 def is_ground(freedom: str) -> bool:
-    """Return whether a degree of freedom is the ground or a motion of it."""
+    """Return whether a degree of freedom belongs to the ground."""
     return freedom.partition(".")[0] == GROUND
 
 
 def direction(names: Sequence[str], place: str | Mapping[str, float]) -> Float[Array, " n"]:
     """Return the direction of a degree of freedom, or of a mapping to coefficients.
 
-    The ground counts for nothing beside others. **Raises:** `ValueError` for an unknown
-    degree of freedom, naming the nearest one, or for the ground alone.
+    The ground is ignored among others. **Raises:** `ValueError` for an unknown degree
+    of freedom, with a suggestion, or for the ground alone.
     """
     found = np.zeros(len(names))
     given = {place: 1.0} if isinstance(place, str) else place
     if given and all(map(is_ground, given)):
-        raise ValueError(
-            f"{', '.join(given)} is held and does not move; allowed: {', '.join(names)}"
-        )
+        raise ValueError(f"{', '.join(given)} is fixed; allowed: {', '.join(names)}")
     for name, coefficient in given.items():
         if is_ground(name):
             continue

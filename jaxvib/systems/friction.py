@@ -1,4 +1,4 @@
-"""Dry friction: bodies that stick to each other or slide."""
+"""Dry friction with sticking and sliding."""
 
 from typing import Protocol, runtime_checkable
 
@@ -12,18 +12,19 @@ from .._quantity import check_range, quantity
 from .._range import Range
 from .printed import Printed
 
-# Of frictions that stick together, how often each is asked, by Gauss and Seidel: where a
-# round leaves half of the error, 53 of them reach rounding.
+# Gauss-Seidel sweeps over frictions that stick together: if each sweep halves the
+# error, 53 of them reach rounding.
 _SWEEPS = 60
 
 
 @runtime_checkable
 class Friction(Protocol):
-    """A dry friction: its direction, its belt, and what it takes of a normal force.
+    """A dry friction element: its direction, its belt and its coefficients.
 
     To add one, write an `equinox.Module` with these attributes, its numbers declared by
-    `quantity`. `contact`: which one of the system presses, None under a constant force;
-    `kinetic` and `static`: of sliding and sticking, of that contact's force, else in N.
+    `quantity`. `contact`: the contact of the system with the normal force, None for a
+    constant force; `kinetic` and `static`: coefficients of sliding and sticking for
+    that contact's force, or forces, N.
     """
 
     direction: Float[Array, " n"]
@@ -34,30 +35,31 @@ class Friction(Protocol):
 
     @property
     def kinetic(self) -> Float[Array, ""]:
-        """What sliding takes of the normal force; under a constant one a force, N."""
+        """The coefficient of sliding; for a constant normal force the force, N."""
         ...
 
 
 class CoulombFriction(Printed):
     r"""Dry friction under a constant normal force, on the ground, a belt or a body.
 
-    With the speed of sliding $w = n^T \dot q - v$ the force on the degrees of freedom is
-    $-n R$,
+    With the sliding velocity $w = n^T \dot q - v$ the force on the degrees of freedom
+    is $-n R$,
 
     $$R = \mu N\,\mathrm{sgn}\,w \text{ where } w \ne 0, \qquad
       |R| \le \mu_s N \text{ with } w = 0 \text{ while that can hold}.$$
 
-    With Stribeck's speed $v_s$ the force of sliding falls from that of sticking,
-    $R = [\mu N + (\mu_s - \mu) N / (1 + |w|/v_s)]\,\mathrm{sgn}\,w$.
+    With the Stribeck velocity $v_s$ the force of sliding decreases from that of
+    sticking, $R = [\mu N + (\mu_s - \mu) N / (1 + |w|/v_s)]\,\mathrm{sgn}\,w$.
 
-    **Fields:** `direction` $n$, shape (n,): 1 at the degree of freedom that rubs and -1 at
-    the one that it rubs on (none on the ground); `force` $\mu N \ge 0$ (N) of sliding;
-    `static` $\mu_s N$ (N), that of sticking, at least as large, and the same unless it is
-    given; `speed` $v$ of the belt, m/s; `name`: on parameter paths, instead of the position
-    among the frictions; `stribeck` $v_s > 0$, m/s, by which half of what sticking has more
-    is gone: none unless it is given, with a `static`. Motions go from event to event only
-    (`engine="event"`). **Raises:** `ValueError` for a field out of its range or a direction
-    of zeros. **Source:** Leine and Nijmeijer, *Dynamics and Bifurcations of Non-Smooth
+    **Fields:** `direction` $n$, shape (n,): 1 at the degree of freedom that rubs and -1
+    at the one that it rubs on (none for the ground); `force` $\mu N \ge 0$ (N) of
+    sliding; `static` $\mu_s N \ge \mu N$ (N) of sticking, by default equal; `speed` $v$
+    of the belt, m/s; `name`: on parameter paths, instead of the position among the
+    frictions; `stribeck` $v_s > 0$, m/s, at which half of the excess of `static` is
+    lost: optional, requires `static`. Requires the event-driven engine
+    (`engine="event"`). **Raises:** `ValueError` for a field out of its range or a
+    direction of zeros. **Source:** Leine and Nijmeijer, *Dynamics and Bifurcations of
+    Non-Smooth
     Mechanical Systems* (2004), section 3.2.
 
     >>> pad = jv.CoulombFriction([1.0, 0.0], force=2.0, static=3.0, name="pad")
@@ -76,7 +78,7 @@ class CoulombFriction(Printed):
     speed: Float[Array, ""] = quantity("speed", "m/s", "speed of the belt", default=0.0)
     name: str | None = eqx.field(default=None, static=True)
     stribeck: Float[Array, ""] | None = quantity(
-        "stribeck", "m/s", "Stribeck's speed of sliding", optional=True, above=0.0
+        "stribeck", "m/s", "Stribeck velocity", optional=True, above=0.0
     )
 
     contact = None
@@ -91,10 +93,10 @@ class CoulombFriction(Printed):
 
 
 def check_friction(friction: Friction, unit: str) -> None:
-    """Raise `ValueError` for numbers that do not go together, or a direction of zeros."""
+    """Raise `ValueError` for inconsistent numbers, or a direction of zeros."""
     if friction.stribeck is not None and friction.static is None:
-        raise ValueError("stribeck is given without static; allowed: with it, as the "
-                         "force of sliding falls from that of sticking")  # fmt: skip
+        raise ValueError("stribeck is given without static; allowed: with it, as "
+                         "friction decreases from the static one")  # fmt: skip
     numbers = friction.direction, friction.kinetic, friction.static
     if any(isinstance(number, jax.core.Tracer) for number in numbers):
         return
@@ -107,12 +109,12 @@ def check_friction(friction: Friction, unit: str) -> None:
 
 
 def sticking_limit(friction: Friction) -> Float[Array, ""]:
-    """Return the most that sticking takes, as `Friction.kinetic`."""
+    """Return the limit of sticking, in the units of `Friction.kinetic`."""
     return friction.kinetic if friction.static is None else friction.static
 
 
 def sliding_share(friction: Friction, speed) -> Float[Array, ""]:
-    """Return what sliding takes at a speed of either sign, as `Friction.kinetic`."""
+    """Return the sliding friction at a velocity, in the units of `Friction.kinetic`."""
     if friction.stribeck is None:
         return friction.kinetic
     excess = sticking_limit(friction) - friction.kinetic
@@ -120,11 +122,11 @@ def sliding_share(friction: Friction, speed) -> Float[Array, ""]:
 
 
 def friction_forces(frictions, responses, pressed, velocity, acceleration) -> list:
-    """Return the force R of each friction, N, at a velocity, by the accelerations without.
+    """Return the force R of each friction, N, from frictionless accelerations.
 
-    `pressed`: the normal force of each, N; 1 where it is constant. Those of contacts that
-    stick keep w at 0 together: they are found one after another, again and again, each
-    within its limit.
+    `pressed`: the normal force of each, N; 1 if it is constant. Frictions that stick
+    keep w = 0 together: projected Gauss-Seidel iterations find their forces within
+    their limits.
     """
     sliding = [friction.direction @ velocity - friction.speed for friction in frictions]
     forces = [

@@ -1,4 +1,4 @@
-"""Vibro-impact systems: linear bodies that touch each other or a stop under loads."""
+"""Vibro-impact systems: linear systems with contacts, friction and loads."""
 
 import equinox as eqx
 import jax
@@ -22,10 +22,10 @@ from .system import Mechanical
 
 
 class LinearSystem(Linear):
-    """Mass, damping and stiffness matrices given as numbers, (n, n) each, SI units.
+    """A linear system of mass, damping and stiffness matrices, (n, n), in SI units.
 
     **Raises:** `ValueError` for shapes that differ, or a mass matrix that is not
-    symmetric and positive definite.
+    symmetric positive definite.
 
     >>> jv.natural_frequencies(jv.LinearSystem([[2.0]], [[0.1]], [[8.0]])).tolist()
     [2]
@@ -49,13 +49,13 @@ class LinearSystem(Linear):
 
 
 class Contact(Printed):
-    r"""A place where the system can touch: penetration $z = n^T q - g$.
+    r"""A unilateral contact with penetration $z = n^T q - g$.
 
-    **Fields:** `direction` $n$, shape (n,): +1 at the degree of freedom that moves into the
-    contact and -1 at the one that it hits (none for a fixed stop); `gap` $g$ (m) at
-    static equilibrium; `law`: a contact law, from penetration and rate to force; `name`: on
-    parameter paths, instead of the position among the contacts. **Raises:** `ValueError`
-    for a direction of zeros.
+    **Fields:** `direction` $n$, shape (n,): +1 at the degree of freedom that moves into
+    the contact and -1 at the one that it hits (none for a fixed stop); `gap` $g$ (m) at
+    static equilibrium; `law`: a contact law, from penetration and rate to force;
+    `name`: on parameter paths, instead of the position among the contacts. **Raises:**
+    `ValueError` for a direction of zeros.
 
     >>> stop = jv.Contact([0.0, 1.0], gap=0.01, law=jv.LinearContact(1e4), name="stop")
     >>> float(stop.gap)
@@ -77,9 +77,9 @@ class Contact(Printed):
 class AppliedLoad(Printed):
     r"""A load along a direction: the force on the degrees of freedom is $n F(t)$.
 
-    **Fields:** `direction` $n$, shape (n,); `law`: from time, s, to force, N; `name`: on
-    parameter paths, instead of the position among the loads. **Raises:** `ValueError` for
-    a direction that is no array of numbers.
+    **Fields:** `direction` $n$, shape (n,); `law`: from time, s, to force, N; `name`:
+    on parameter paths, instead of the position among the loads. **Raises:**
+    `ValueError` for a direction that is not an array of numbers.
 
     >>> push = jv.AppliedLoad([1.0, 0.0], jv.HarmonicLoad(4.0, 12.0), name="push")
     >>> float(push.law.force(0.0))
@@ -96,7 +96,7 @@ class AppliedLoad(Printed):
 
 
 class EquationOfMotion(Equation):
-    r"""A vibro-impact system solved for its accelerations, ready to be evaluated.
+    r"""The equation of motion of a vibro-impact system, solved for accelerations.
 
     $$\ddot q = -M^{-1} D \dot q - M^{-1} C q
                 - \sum_c M^{-1} n_c F_c(n_c^T q - g_c, n_c^T \dot q)
@@ -144,24 +144,24 @@ class EquationOfMotion(Equation):
         return jnp.concatenate([velocity, acceleration])
 
     def displacements(self, time, state, rate):
-        """Return the displacements, m, their rates and second rates."""
+        """Return the displacements, m, and their first and second time derivatives."""
         return (*jnp.split(state, 2), jnp.split(rate, 2)[1])
 
     def displaced(self, state: Float[Array, " state"]) -> Float[Array, " n"]:
-        """Return what of a state has an amplitude: the displacements, m."""
+        """Return the displacements, m."""
         return jnp.split(state, 2)[0]
 
     def divergence(self) -> Float[Array, ""]:
-        """Return that of the vector field, 1/s: -tr(M^-1 D).
+        """Return the divergence of the vector field, 1/s: -tr(M^-1 D).
 
-        NaN with damped contacts or springs, or where friction takes a speed away.
+        NaN with damped contacts or springs, or with friction.
         """
         constant = -jnp.trace(self.damping)
         damped = any(self.damped_contacts()) or any(is_damped(s.law) for s in self.springs)
         return constant * jnp.nan if damped or self.frictions else constant
 
     def contraction(self, onsets) -> Float[Array, ""]:
-        """Return the determinant of the impacts at hard stops: e^2 of each."""
+        """Return the determinant of the impacts at hard stops, e^2 for each."""
         total = jnp.ones(())
         for contact, number in zip(self.contacts, onsets, strict=True):
             if isinstance(contact.law, RestitutionContact):
@@ -169,7 +169,7 @@ class EquationOfMotion(Equation):
         return total
 
     def penetrations(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
-        """Return each contact's penetration, m, negative while apart."""
+        """Return each contact's penetration, m, negative if open."""
         position = jnp.split(state, 2)[0] - self.offset
         gaps = [_dot(c.direction, position) - c.gap for c in self.contacts]
         return jnp.stack(gaps) if gaps else jnp.zeros(0, state.dtype)
@@ -189,7 +189,7 @@ class EquationOfMotion(Equation):
     def lost_powers(
         self, penetrations: Float[Array, " contacts"], rates: Float[Array, " contacts"]
     ) -> Float[Array, " contacts"]:
-        """Return what each contact loses, W, at penetrations, m, and their rates, m/s."""
+        """Return each contact's dissipated power, W; rates are in m/s."""
         powers = jnp.zeros_like(penetrations)
         for j, damped in enumerate(self.damped_contacts()):
             if damped:
@@ -199,7 +199,7 @@ class EquationOfMotion(Equation):
         return powers
 
     def damped_contacts(self) -> tuple[bool, ...]:
-        """Return which contacts lose energy by the rate of their penetration."""
+        """Return which contacts are damped."""
         return tuple(is_damped(contact.law) for contact in self.contacts)
 
     def contact_motion(self, state: Float[Array, " state"], rate: Float[Array, " state"]):
@@ -211,13 +211,13 @@ class EquationOfMotion(Equation):
         )
 
     def contact_reach(self, sizes: Float[Array, " state"]) -> Float[Array, " contacts"]:
-        """Return how far displacements of given sizes move each contact at most, m."""
+        """Return the largest penetration change for displacements of given sizes, m."""
         size = jnp.split(sizes, 2)[0]
         reaches = [_dot(jnp.abs(contact.direction), size) for contact in self.contacts]
         return jnp.stack(reaches) if reaches else jnp.zeros(0, sizes.dtype)
 
     def pressing_contacts(self) -> tuple[int | None, ...]:
-        """Return the position of the contact that presses each friction, or None."""
+        """Return the position of each friction's contact, or None."""
         return pressing_contacts(self.frictions, self.contacts)
 
     def hard_contacts(self) -> tuple[bool, ...]:
@@ -225,16 +225,16 @@ class EquationOfMotion(Equation):
         return tuple(isinstance(c.law, RestitutionContact) for c in self.contacts)
 
     def may_pulse(self) -> bool:
-        """Return whether a load may do in a part of a period what a step could pass."""
+        """Return whether a load may have short pulses that a step could miss."""
         return any(getattr(load.law, "pulses", True) for load in self.loads)
 
     def may_jump(self) -> bool:
-        """Return whether a law is not known to be without jumps, or there is friction."""
+        """Return whether there is friction, or a law not declared continuous."""
         laws = [element.law for element in (*self.contacts, *self.springs)]
         return bool(self.frictions) or any(getattr(law, "jumps", True) for law in laws)
 
     def next_break(self, time) -> Float[Array, ""] | None:
-        """Return when a load breaks next after a time, s; None if none ever does."""
+        """Return the next break (non-smooth time) of a load, s; None if none."""
         laws = [load.law for load in self.loads]
         known = [
             law.next_break(time) for law in laws if isinstance(law, Load) and law.breaks
@@ -242,7 +242,7 @@ class EquationOfMotion(Equation):
         return jnp.min(jnp.stack(known)) if known else None
 
     def repeats_in(self, span):
-        """Return the longest period of a load, s; a `span` if there is none."""
+        """Return the longest period of a load, s; `span` if there is none."""
         periods = [load.law.period() for load in changing(self.loads)]
         if not periods:
             return span
@@ -257,7 +257,7 @@ class EquationOfMotion(Equation):
 def equation_of_motion(
     matrices, contacts, loads, offset=None, frictions=(), springs=()
 ) -> EquationOfMotion:
-    """Return the equation of motion of matrices (M, D, C) with what acts on them."""
+    """Return the equation of motion from (M, D, C) and the acting elements."""
     mass, damping, stiffness = matrices
     inverse = jnp.linalg.inv(mass)
     size = mass.shape[0]
@@ -279,14 +279,15 @@ def equation_of_motion(
 
 
 class ImpactSystem(Mechanical, Linear):
-    """Any linear system with any number of contacts, loads, frictions and other springs.
+    """A linear system with contacts, loads, friction elements and nonlinear springs.
 
     **Fields:** `linear`: a `LinearSystem` or an assembled one; `contacts`; `loads`;
     `frictions`: each a `CoulombFriction` or a `ContactFriction`; `springs`: each a
-    `NonlinearSpring`. States are (q, dq/dt) about where nothing is strained, static
-    equilibrium without constant loads, taken at t = 0; gaps count from there too.
-    **Raises:** `ValueError` for directions of another length than the system's, a friction
-    whose contact is none of these or a hard stop, or loads that repeat, but never together.
+    `NonlinearSpring`. States are (q, dq/dt) at t = 0, relative to the unstrained
+    position (static equilibrium without constant loads), which gaps refer to as well.
+    **Raises:** `ValueError` for directions of another length than the system's, a
+    friction whose contact is missing or a hard stop, or periodic loads without a common
+    period.
 
     >>> jv.ImpactSystem(tower, contacts=stopped.contacts).contacts[0].name
     'stop'
@@ -324,7 +325,7 @@ class ImpactSystem(Mechanical, Linear):
 
     @property
     def freedom_names(self) -> tuple[str, ...]:
-        """The names of the degrees of freedom, their positions if they have none."""
+        """The names of the degrees of freedom, or their positions."""
         return self.linear.freedom_names or super().freedom_names
 
     def linear_part(self) -> Linear:
@@ -332,21 +333,22 @@ class ImpactSystem(Mechanical, Linear):
         return self.linear
 
     def rotations(self) -> np.ndarray | None:
-        """Return which degrees of freedom are rotations, None where all translate."""
+        """Return which degrees of freedom are rotations, None if none is."""
         return self.linear.rotations()
 
     def turned(self, part) -> bool:
-        """Return whether a contact, load, friction or spring acts on angles alone.
+        """Return whether a contact, load, friction or spring acts on rotations only.
 
-        What it declares in N and m is then in N m and rad. In a direction an angle has 1
-        or -1; other numbers at rotations are arms, m, along which it acts in N and m.
+        Its values declared in N and m are then in N m and rad. A coefficient of 1 or -1
+        at a rotation is the angle itself; other values are lever arms, m, through which
+        the element acts in N and m.
         """
         rotations = self.rotations()
-        direction = getattr(part, "direction", None)  # formulas have none
+        direction = getattr(part, "direction", None)  # `Variables` have none
         if rotations is None or isinstance(direction, jax.core.Tracer):
             return False
         direction = np.asarray(direction)
-        if direction.shape != rotations.shape:  # of many systems at once
+        if direction.shape != rotations.shape:  # a batch of systems
             return False
         along = direction != 0
         return bool(np.all(rotations[along] & (np.abs(direction[along]) == 1)))
@@ -356,23 +358,23 @@ class ImpactSystem(Mechanical, Linear):
         return self.linear.matrices()
 
     def equation(self) -> EquationOfMotion:
-        """Return the equation of motion, ready to be evaluated."""
+        """Return the equation of motion."""
         acting = self.contacts, self.loads, None, self.frictions, self.springs
         return equation_of_motion(self.matrices(), *acting)
 
     def rest(self) -> Float[Array, " state"]:
-        """Return the state at rest where nothing is strained."""
+        """Return the unstrained state at rest."""
         return jnp.zeros(2 * self.degrees_of_freedom)
 
     def period(self) -> Float[Array, ""]:
         """Return the common period of the loads, s; NaN if they have none.
 
-        **Raises:** `ValueError` where no load changes, or one never repeats.
+        **Raises:** `ValueError` if no load changes, or one is not periodic.
         """
         return period_of_loads(self.loads)
 
     def with_law(self, place: int, law: LoadLaw) -> "ImpactSystem":
-        """Return the system with another law of one of its loads."""
+        """Return the system with the law of one load replaced."""
         load = self.loads[place]
         field = "motion" if isinstance(load, BaseMotion) else "law"
         other = eqx.tree_at(lambda each: getattr(each, field), load, law)
@@ -380,8 +382,8 @@ class ImpactSystem(Mechanical, Linear):
 
 
 def _apply(matrix, vector):
-    # Columns added up one by one: under `vmap` a small matrix product is a call per
-    # sample, while these sums are fused with all that surrounds them.
+    # Summed column by column: under `vmap` a small matrix product is one call per
+    # sample, while these sums are fused with the surrounding operations.
     if vector.shape[0] > 8:
         return matrix @ vector
     return sum(matrix[:, j] * vector[j] for j in range(vector.shape[0]))

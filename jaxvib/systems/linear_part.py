@@ -1,4 +1,4 @@
-"""What of a system is linear: its matrices, and springs of other laws by their slopes."""
+"""Linearisation of a system: matrices, and slopes of nonlinear springs."""
 
 import itertools
 
@@ -14,21 +14,21 @@ from .roles import Linear, force_of
 from .springs import NonlinearSpring
 from .system import System
 
-# Elongations and rates on both sides of 0, nearer to it than any length of a system: a law
-# that is smooth there has one slope at all of them ...
+# Elongations and rates on both sides of 0, far below any length of a system: a law that
+# is smooth there has the same slope at all of them ...
 _NEAR = (1e-200, -1e-200, 1e-150, -1e-150)
-# ... to this part of it, rounding far above what doubles leave, or to what is nothing.
+# ... within this relative tolerance, far above rounding, or this absolute one.
 _SAME, _NOTHING = 1e-9, 1e-70
 
 
 class Tangent(Linear):
-    """A linear system with springs beside it, by their slopes where nothing is strained."""
+    """A linear system with nonlinear springs linearised at the unstrained position."""
 
     linear: Linear
     bent: tuple[NonlinearSpring, ...]
 
     def matrices(self) -> tuple[Float[Array, "n n"], ...]:
-        """Return (M, D, C), slopes included; NaN where a traced law has none."""
+        """Return (M, D, C) with slopes included; NaN if a traced law has none."""
         mass, damping, stiffness = self.linear.matrices()
         for spring in self.bent:
             square = jnp.outer(spring.direction, spring.direction)
@@ -38,22 +38,22 @@ class Tangent(Linear):
 
     @property
     def freedom_names(self) -> tuple[str, ...]:
-        """The names of the degrees of freedom, none where they have positions only."""
+        """The names of the degrees of freedom, empty if they have none."""
         return self.linear.freedom_names
 
     def rotations(self) -> np.ndarray | None:
-        """Return which degrees of freedom are rotations, None where all translate."""
+        """Return which degrees of freedom are rotations, None if none is."""
         return self.linear.rotations()
 
 
 def linear_part(system) -> Linear:
-    r"""Return the system whose `matrices()` are a system's linear part.
+    r"""Return the linear part of a system, with its `matrices()`.
 
-    Contacts, frictions and loads are left out; springs and dampers of other laws count by
-    $\partial F/\partial e$ and $\partial F/\partial \dot e$ where nothing is strained.
+    Contacts, frictions and loads are dropped; nonlinear springs and dampers contribute
+    $\partial F/\partial e$ and $\partial F/\partial \dot e$ at the unstrained position.
 
-    **Raises:** `ValueError` for a system that has none: a spring's law has a corner there,
-    or is strained by constant loads.
+    **Raises:** `ValueError` for a system without a linear part: a spring's law has a
+    kink there, or constant loads strain it.
     """
     require_float64()
     linear = system.linear_part() if isinstance(system, System | Linear) else None
@@ -66,21 +66,22 @@ def linear_part(system) -> Linear:
         return linear
     if len(changing(system.loads)) < len(system.loads):
         raise ValueError(
-            "constant loads strain springs whose slopes are of where they are; allowed: a "
-            "LinearSystem of the slopes there (`static_equilibrium`), or no such loads"
+            "constant loads strain springs, whose slopes depend on the position; "
+            "allowed: a LinearSystem of the slopes there (`static_equilibrium`), or no "
+            "such loads"
         )
     for place, spring in enumerate(system.springs):
         traced = any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(spring))
         if not traced and np.isnan(slopes(spring.law)).any():
             raise ValueError(
-                f"spring {spring.name or place}: its law has no slope where nothing is "
-                "strained; allowed: laws that are smooth there"
+                f"spring {spring.name or place}: its law has no slope at the "
+                "unstrained position; allowed: laws that are smooth there"
             )
     return Tangent(linear, system.springs)
 
 
 def slopes(law) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return a law's slopes over elongation and rate at 0, NaN where they jump there."""
+    """Return a law's slopes by elongation and rate at 0, NaN if they jump."""
     points = jnp.asarray(list(itertools.product(_NEAR, _NEAR)))
     rows = jax.vmap(jax.jacfwd(lambda point: force_of(law, *point)))(points)
     lowest, highest = jnp.min(rows, 0), jnp.max(rows, 0)

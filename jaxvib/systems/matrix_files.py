@@ -1,4 +1,4 @@
-"""Matrices read from files, and what was found in them."""
+"""Systems from matrix files, with checks."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,15 +12,15 @@ from .array_files import LOADERS, square_array
 from .impact import LinearSystem
 from .symmetry import check_mass, check_symmetric
 
-_SOFT = 1e-9  # of the largest eigenvalue: below it a negative one is rounding
+_SOFT = 1e-9  # of the largest eigenvalue: smaller negative ones are rounding
 
 
 class NamedSystem(LinearSystem):
-    """Mass, damping and stiffness matrices whose degrees of freedom have names.
+    """A `LinearSystem` whose degrees of freedom have names.
 
-    **Fields:** as of `LinearSystem`; `names`: of the degrees of freedom, each once.
-    **Raises:** `ValueError` as `LinearSystem`, or for names that are not as many as the
-    freedoms.
+    **Fields:** as of `LinearSystem`; `names`: unique names of the degrees of freedom.
+    **Raises:** `ValueError` as `LinearSystem`, or for another number of names than of
+    degrees of freedom.
     """
 
     names: tuple[str, ...] = eqx.field(static=True, default=())
@@ -40,12 +40,12 @@ class NamedSystem(LinearSystem):
 
 
 class ReadMatrices(NamedTuple):
-    """A system that was read, and what was found in its matrices.
+    """A system read from files, with properties of its matrices.
 
-    `frequencies`: the lowest and the highest natural frequency, rad/s: if they are not
-    those of the structure, a file is in other units than kg, N/m and N s/m; `free`: the
-    number of motions without strain; `lopsided`: by how much the matrices differed from
-    their mirror images before they were made symmetric, relative to their largest entry.
+    `frequencies`: the lowest non-zero and the highest natural frequency, rad/s: if they
+    are not those of the structure, a file is in other units than kg, N/m and N s/m;
+    `free`: the number of rigid-body modes; `lopsided`: the largest asymmetry of the
+    matrices before they were symmetrised, relative to their largest entry.
     """
 
     system: NamedSystem
@@ -57,8 +57,8 @@ class ReadMatrices(NamedTuple):
         low, high = self.frequencies
         size = len(self.system.names)
         return (
-            f"{size} degrees of freedom, {self.free} free motions, natural frequencies "
-            f"{low:.6g} to {high:.6g} rad/s ({low / (2 * np.pi):.6g} to "
+            f"{size} degrees of freedom, {self.free} rigid-body modes, natural "
+            f"frequencies {low:.6g} to {high:.6g} rad/s ({low / (2 * np.pi):.6g} to "
             f"{high / (2 * np.pi):.6g} Hz) if masses are in kg and stiffnesses in N/m"
         )
 
@@ -72,18 +72,18 @@ def read_matrices(
 ) -> ReadMatrices:
     """Read a system's matrices from files, and check them.
 
-    A file is Matrix Market (`.mtx`), MATLAB (`.mat`, up to version 7), numpy (`.npz`,
-    `.npy`) or Nastran's OUTPUT4 (`.op4`, text or binary, names in small letters; read by
-    pyyeti: `pip install 'jaxvib[nastran]'`); an array in one that holds several is named
-    after a colon, `model.mat:K`. Sparse matrices are filled up. Matrices that are symmetric
-    but for rounding are made so to the last bit. Without a file there is no damping. Names
-    are `0`, `1` ... unless given.
+    A file is Matrix Market (`.mtx`), MATLAB (`.mat`, up to version 7), NumPy (`.npz`,
+    `.npy`) or Nastran OUTPUT4 (`.op4`, text or binary, names in lower case; read by
+    pyyeti: `pip install 'jaxvib[nastran]'`); an array in a file with several is named
+    after a colon, `model.mat:K`. Sparse matrices become dense. Matrices that are
+    symmetric up to rounding are symmetrised. Without a damping file there is no
+    damping. Names are `0`, `1` ... by default.
 
-    **Raises:** `ValueError` for a file of another kind, an array that it does not hold
-    (naming the nearest), matrices that are not square, real and finite or differ in size,
-    a mass or a stiffness that is not symmetric, half a damping, a mass that is not positive
-    definite, or a stiffness with negative eigenvalues; `OSError` for a file that cannot be
-    read; `ImportError` for OUTPUT4 without pyyeti.
+    **Raises:** `ValueError` for a file of another kind, a missing array (with a
+    suggestion), matrices that are not square, real and finite or differ in size, a mass
+    or stiffness that is not symmetric, a damping with one triangle only, a mass that is
+    not positive definite, or a stiffness with negative eigenvalues; `OSError` for an
+    unreadable file; `ImportError` for OUTPUT4 without pyyeti.
     """
     given = {"mass": mass, "stiffness": stiffness, "damping": damping}
     found = {name: _read(name, path) for name, path in given.items() if path is not None}
@@ -96,8 +96,8 @@ def read_matrices(
     check_symmetric("stiffness is not symmetric", found["stiffness"], found["mass"])
     if _of_one_side(found["damping"]):
         raise ValueError(
-            "damping has entries on one side of its diagonal alone; allowed: both, as of a "
-            "symmetric or a gyroscopic matrix"
+            "damping has entries on one side of its diagonal only; allowed: both, as "
+            "for a symmetric or a gyroscopic matrix"
         )
     lopsided = 0.0
     for name in ("mass", "stiffness"):
@@ -112,7 +112,7 @@ def read_matrices(
 
 
 def _frequencies(mass, stiffness) -> tuple[float, float, int]:
-    """Return the lowest and the highest natural frequency, and how many are 0."""
+    """Return the lowest non-zero and the highest natural frequency, and the zeros."""
     scale = 1 / np.sqrt(np.diagonal(mass))
     lower = np.linalg.cholesky(mass * scale * scale[:, None])
     inner = np.linalg.solve(lower, stiffness * scale * scale[:, None])
@@ -120,12 +120,12 @@ def _frequencies(mass, stiffness) -> tuple[float, float, int]:
     slight = _SOFT * np.max(np.abs(values), initial=0.0)
     if values[0] < -slight:
         raise ValueError(
-            f"stiffness has the eigenvalue {values[0]:g} 1/s^2 over the mass; allowed: "
-            "none below 0, but for rounding"
+            f"stiffness has the eigenvalue {values[0]:g} 1/s^2 relative to the mass; "
+            "allowed: none below 0, up to rounding"
         )
     roots = np.sqrt(values[values > slight])
     if not roots.size:
-        raise ValueError("stiffness = 0 in every motion; allowed: one that is not")
+        raise ValueError("stiffness = 0; allowed: a non-zero matrix")
     return float(roots[0]), float(roots[-1]), int(np.sum(values <= slight))
 
 

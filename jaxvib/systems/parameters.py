@@ -1,4 +1,4 @@
-"""Physical parameters by their dotted paths, the same in Python, configs and results."""
+"""Physical parameters by dotted paths, as used in Python, configs and results."""
 
 import collections
 import dataclasses
@@ -20,7 +20,7 @@ System = TypeVar("System", bound=eqx.Module)
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """One physical parameter of a system: its value and what was declared of it."""
+    """A physical parameter of a system: its value and its declaration."""
 
     value: Any
     unit: str
@@ -29,13 +29,13 @@ class Parameter:
 
 
 def parameters(system: object) -> dict[str, Parameter]:
-    """Return every physical parameter of a system by its path, `attached.mass` say.
+    """Return all physical parameters of a system by path, such as `attached.mass`.
 
-    A path names fields from the system down, joined by dots; the elements of a tuple
-    are named by their `name` where they have one (followed by `-2`, `-3` ... where it
-    comes again) and by their position otherwise. The parameters of a `forced_system` are
-    named as its user named them; where one is a tree, its keys, positions and fields follow
-    its name, as in `network.layers.0.weight`.
+    A path joins field names from the system down by dots; elements of a tuple are named
+    by their `name` if they have one (followed by `-2`, `-3` ... if it is repeated),
+    otherwise by position. Parameters of a `forced_system` have the user's names; for a
+    pytree, its keys, positions and fields follow the name, as in
+    `network.layers.0.weight`.
 
     >>> len(jv.parameters(system))
     11
@@ -46,7 +46,7 @@ def parameters(system: object) -> dict[str, Parameter]:
 
 
 def parameter_at(system: object, path: str) -> Parameter:
-    """Return the parameter, or entry of an array of them such as `gains.1`, at a path.
+    """Return the parameter at a path, or an entry of an array such as `gains.1`.
 
     **Raises:** `ValueError` for an unknown path.
     """
@@ -57,21 +57,21 @@ def parameter_at(system: object, path: str) -> Parameter:
 
 
 def unit_at(system: object, path: str) -> str:
-    """Return the unit of the parameter, or entry of one, at a path."""
+    """Return the unit of the parameter at a path, or of an entry of one."""
     return parameter_at(system, path).unit
 
 
 def replace(system: System, values: Mapping[str, object]) -> System:
-    """Return a system with other values on some of its paths.
+    """Return a system with new values at some paths.
 
-    An entry of an array is meant by its position, `positions.1` or `mass.0.0`. Works
+    An entry of an array is addressed by its index, `positions.1` or `mass.0.0`. Works
     under `jit`, `vmap` and differentiation, so that any parameter can be swept or
     optimised.
 
-    **Raises:** `ValueError` for an unknown path (naming the nearest one), a value out
-    of its range or of another shape, one that follows from others (`derived`), and for
-    whatever the changed parts and those that hold them refuse when they are built. Traced
-    values cannot be looked at.
+    **Raises:** `ValueError` for an unknown path (with a suggestion), a value out of its
+    range or of another shape, a parameter defined by a formula (`derived`), and
+    whatever the checks of the changed parts and their owners raise. Traced values are
+    not checked.
 
     >>> float(jv.replace(system, {"load.amplitude": 400.0}).load.amplitude)
     400.0
@@ -81,7 +81,9 @@ def replace(system: System, values: Mapping[str, object]) -> System:
     formulas = dict(getattr(system, "formulas", ()))
     for path in values:
         if (whole := whole_path(path, declared)[0]) in formulas:
-            raise ValueError(f"{whole} follows from {formulas[whole]!r}; allowed: others")
+            raise ValueError(
+                f"{whole} is given by {formulas[whole]!r}; allowed: other parameters"
+            )
     if formulas:
         now = {path: entry.value for path, entry in declared.items()}
         values = {**values, **formula_values(formulas, {**now, **values})}
@@ -107,7 +109,7 @@ def replace(system: System, values: Mapping[str, object]) -> System:
 
 
 def _check_as_built(part) -> None:
-    """Raise what a module's own checks raise, unless it holds a traced value."""
+    """Run a module's checks, unless it has traced values."""
     checks = [kind.__dict__.get("__check_init__") for kind in type(part).__mro__]
     traced = (isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(part))
     if isinstance(part, eqx.Module) and any(checks) and not any(traced):
@@ -116,7 +118,7 @@ def _check_as_built(part) -> None:
 
 
 def whole_path(path: str, known: Mapping[str, Parameter]) -> tuple[str, tuple[int, ...]]:
-    """Return the path of an array and the position in it that a path ends with.
+    """Split a path into that of an array and the index that it ends with.
 
     **Raises:** `ValueError` for an unknown path.
     """
@@ -132,9 +134,9 @@ def whole_path(path: str, known: Mapping[str, Parameter]) -> tuple[str, tuple[in
 
 
 def _walk(node, keys=(), where=(), turned=None) -> dict:
-    """Return each parameter by its keys: where it stands, and what was declared of it.
+    """Return (location, declaration) of each parameter by its keys.
 
-    `turned`: of a tuple's owner, which of its parts act along rotations only.
+    `turned`: of a tuple's owner, whether a part acts on rotations only.
     """
     found = {}
     if isinstance(node, eqx.Module):
@@ -142,7 +144,7 @@ def _walk(node, keys=(), where=(), turned=None) -> dict:
             value = getattr(node, field.name)
             step = (*where, field.name)
             if value is None:
-                continue  # left out, like a coupling that follows from others
+                continue  # omitted, like a coupling with a default
             if "range" in field.metadata:
                 entry = Parameter(
                     value,
@@ -176,16 +178,16 @@ def _walk(node, keys=(), where=(), turned=None) -> dict:
 
 
 class Tree(eqx.Module):
-    """A tree of numbers as one parameter: its leaves, and what puts them together.
+    """A pytree of numbers as one parameter: its leaves and its structure.
 
-    So it has a hash, by which programs are found, whatever containers it is made of.
+    It is hashable for the lookup of programs, whatever containers it was made of.
     """
 
     leaves: tuple[Any, ...]
     structure: jax.tree_util.PyTreeDef = eqx.field(static=True)
 
     def numbers(self) -> Iterator[tuple[tuple[str, ...], int]]:
-        """Yield the keys on the way to each array of real numbers, and its position."""
+        """Yield the keys of each real array, and its position among the leaves."""
         places = jax.tree.unflatten(self.structure, range(len(self.leaves)))
         for way, position in jax.tree_util.tree_leaves_with_path(places):
             if eqx.is_inexact_array(self.leaves[position]):
@@ -193,7 +195,7 @@ class Tree(eqx.Module):
 
 
 def _step(key) -> str:
-    """Return what a dict's key, a position or a field is called on a parameter's path."""
+    """Return the name of a dict key, a position or a field on parameter paths."""
     for kind in ("key", "idx", "name"):
         if hasattr(key, kind):
             return str(getattr(key, kind))
@@ -201,10 +203,10 @@ def _step(key) -> str:
 
 
 def named_values(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters by name, each an array or a `Tree` whose numbers are arrays.
+    """Return parameters by name, each an array or a `Tree` of arrays.
 
-    A list of numbers is an array. **Raises:** `ValueError` for a name with a dot, or
-    for numbers that are not real or not finite.
+    A list of numbers becomes an array. **Raises:** `ValueError` for a name with a dot,
+    or for numbers that are not real or not finite.
     """
     values = {}
     for name, value in parameters.items():
@@ -224,7 +226,7 @@ def named_values(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_given(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
-    """Return parameters by name as their user gave them, for a field or a law."""
+    """Return parameters by name in the user's structure, for a field or a law."""
     return {
         name: jax.tree.unflatten(value.structure, value.leaves)
         if isinstance(value, Tree)
@@ -234,13 +236,13 @@ def as_given(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
 
 
 def _real_in_tree(leaf):
-    """Return a number of a tree as an array; flags and whole tables are no parameters."""
+    """Convert a real number to an array; flags and integer tables are unchanged."""
     number = isinstance(leaf, int | float) and not isinstance(leaf, bool)
     return real_array(leaf) if number or eqx.is_inexact_array(leaf) else leaf
 
 
 def part_names(parts: Sequence) -> list[str]:
-    """Return each part's name on parameter paths: its own, numbered, or its position."""
+    """Return the unique name of each part on parameter paths, or its position."""
     seen, found = collections.Counter(), []
     for position, part in enumerate(parts):
         name = getattr(part, "name", None) or str(position)
@@ -250,7 +252,7 @@ def part_names(parts: Sequence) -> list[str]:
 
 
 def _in_units(found: dict, unit_for: Callable[[str, str], str]) -> dict:
-    """Return what was found in a part whose laws stand for something else than forces."""
+    """Convert the units of a part whose laws are not forces."""
     return {
         keys: (where, dataclasses.replace(entry, unit=unit_for(entry.unit, entry.unit)))
         for keys, (where, entry) in found.items()

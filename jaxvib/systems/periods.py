@@ -1,4 +1,4 @@
-"""Periods that loads have in common, and fields that repeat as they are said to."""
+"""Common periods of loads, and verification of declared periods."""
 
 import functools
 from typing import Any
@@ -16,18 +16,18 @@ from ..kernels.library import library_kernel
 from .forced import ForcedSystem
 from .loads import Load, changing, never_repeats
 
-# Loads repeat together after as many of the longest period, or never.
+# The largest multiple of the longest period that is tried as the common period.
 MOST_WHOLE = 64
-_COMMENSURATE = 1e-10  # of a ratio of periods
-_REPEATS = 1e-8  # of the largest rate: a period is given to nine digits or more
-# Where f(t + T, x) = f(t, x) is tried: what holds there by chance is no law of motion.
+_COMMENSURATE = 1e-10  # relative tolerance of period ratios
+_REPEATS = 1e-8  # of the largest rate: a period needs nine digits or more
+# Numbers of times and states where f(t + T, x) = f(t, x) is tested.
 _TIMES, _STATES = 8, 6
 
 
 def common_period(periods: Float[Array, " loads"]) -> Float[Array, ""]:
-    """Return the shortest time that is a whole number of each period, NaN if none is.
+    """Return the least common multiple of periods, NaN if there is none.
 
-    It is at most 64 of the longest one.
+    It is at most 64 times the longest one.
     """
     longest = jnp.max(periods)
     if periods.shape[0] == 1:
@@ -41,29 +41,27 @@ def common_period(periods: Float[Array, " loads"]) -> Float[Array, ""]:
 def period_of_loads(loads) -> Float[Array, ""]:
     """Return the common period of applied loads, s; NaN if they have none.
 
-    **Raises:** `ValueError` where no load changes, or one never repeats.
+    **Raises:** `ValueError` if no load changes, or one is not periodic.
     """
     if not loads:
         raise ValueError("loads = () is empty; a period needs one load or more")
     moving = changing(loads)
     if not moving:
-        raise ValueError(
-            "loads are constant, all of them; a period needs one that changes and repeats"
-        )
+        raise ValueError("all loads are constant; a period needs a periodic one")
     for load in never_repeats(loads):
         raise ValueError(
-            f"load {load.name or loads.index(load)} = {type(load.law).__name__} never "
-            "repeats; a period needs loads that do"
+            f"load {load.name or loads.index(load)} = {type(load.law).__name__} is not "
+            "periodic; a period needs periodic loads"
         )
     periods = [load.law.period() for load in moving]
     return periods[0] if len(periods) == 1 else common_period(jnp.stack(periods))
 
 
 def period_of(system) -> Float[Array, ""]:
-    """Return a system's period, s, or NaN where it has none.
+    """Return a system's period, s, or NaN if it has none.
 
-    Loads may have none in common; a field, or a load of a user's own, may not repeat in
-    the time that it says.
+    Loads may have no common period; a user's field or load may not have the period that
+    it declares.
     """
     period = jnp.asarray(system.period(), float)
     return jnp.where(_repeats(system, jax.lax.stop_gradient(period)), period, jnp.nan)
@@ -75,9 +73,9 @@ def check_period(system) -> None:
     refuse_autonomous(system)
     numbers, static = parted(system)
     if not is_known(numbers):
-        jax.eval_shape(system.period)  # raises where no load changes, or one never repeats
+        jax.eval_shape(system.period)  # raises for constant or non-periodic loads
         return
-    with jax.ensure_compile_time_eval():  # also of what is known within a traced program
+    with jax.ensure_compile_time_eval():  # also for concrete values inside a trace
         period, repeats = on_host(_told_kernel(static)(numbers))
     finite = all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(numbers))
     if not np.isfinite(period) and finite:
@@ -85,36 +83,36 @@ def check_period(system) -> None:
     if np.isfinite(period) and not repeats:
         whose = "field" if isinstance(system, ForcedSystem) else "load"
         raise ValueError(
-            f"period = {float(period):.10g} s is none: the {whose} does not have "
-            "f(t + T) = f(t); "
+            f"period = {float(period):.10g} s is not a period: the {whose} does not "
+            "have f(t + T) = f(t); "
             "allowed: a time in which it repeats, to nine digits"
         )
 
 
 def refuse_autonomous(system) -> None:
-    """Raise `ValueError` if nothing moves a system but itself."""
+    """Raise `ValueError` for an autonomous system."""
     if getattr(system, "autonomous", False):
         raise ValueError(
-            "the system is autonomous: there is no load whose periods are counted; "
+            "the system is autonomous: it has no load period; "
             "allowed: equilibrium, continue_equilibrium, periodic_orbit(..., period=...), "
             "continue_orbit, switch_branch, bifurcation_point, simulate, flow"
         )
 
 
 def without_period(loads) -> str:
-    """Return the message that loads have no period in common."""
+    """Return the message for loads without a common period."""
     each = ", ".join(f"{float(load.law.period()):.10g}" for load in changing(loads))
     return (
-        f"loads have periods {each} s and none in common; allowed: ratios of whole "
-        f"numbers, up to {MOST_WHOLE} of the longest"
+        f"loads have periods {each} s without a common one; allowed: ratios of "
+        f"integers, up to {MOST_WHOLE} times the longest"
     )
 
 
 @functools.lru_cache(maxsize=64)
 def _told_kernel(static) -> Kernel:
-    """Return the kernel of systems' parameters to their periods, and whether they repeat.
+    """Return the kernel of parameters to (period, whether the field has it).
 
-    By XLA the division of a period alone would take longer to compile than all of it.
+    XLA would need longer to compile the division of a period than LLVM for all of it.
     """
 
     def told(numbers):
@@ -126,7 +124,7 @@ def _told_kernel(static) -> Kernel:
 
 
 def _repeats(system, period) -> Bool[Any, ""]:
-    """Return whether f(t + T, x) = f(t, x) at some times and states, but for rounding."""
+    """Return whether f(t + T, x) = f(t, x) at some times and states, up to rounding."""
     parts = (np.arange(_TIMES) * 0.6180339887498949 + 0.1) % 1.0
     if isinstance(system, ForcedSystem):
         rng = np.random.default_rng(1)
@@ -144,7 +142,7 @@ def _repeats(system, period) -> Bool[Any, ""]:
         return _same(*in_turn(along, jnp.asarray(states)))
     every = np.asarray(True)
     for load in system.loads:
-        if not isinstance(load.law, Load):  # those of the library are known to
+        if not isinstance(load.law, Load):  # laws of the library do
             force, times = jax.vmap(load.law.force), period * jnp.asarray(parts)
             now, later = force(times), force(times + load.law.period())
             every = every & _same(now[None, :, None], later[None, :, None])
@@ -152,7 +150,7 @@ def _repeats(system, period) -> Bool[Any, ""]:
 
 
 def _same(now, later) -> Bool[Array, ""]:
-    """Return whether rates (states, times, n) are the same, as far as they are finite."""
+    """Return whether finite rates (states, times, n) are equal."""
     known = jnp.isfinite(now) & jnp.isfinite(later)
     apart = jnp.where(known, jnp.abs(later - now), 0.0)
     size = jnp.max(jnp.where(known, jnp.abs(now), 0.0), axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""How systems and their parts print themselves: values with units, in a few lines."""
+"""Text representation of systems and their parts: values with units."""
 
 import jax
 import numpy as np
@@ -7,14 +7,14 @@ from .._nearest import refuse_unknown
 from .._shown import Shown
 from .parameters import parameters
 
-_MOST_LINES = 8  # of a system: what is read at a glance
+_MOST_LINES = 8  # of a system's text
 
 
 class Printed(Shown):
-    """A module that prints its physical parameters with their units."""
+    """A module whose repr shows its physical parameters with units."""
 
     def __new__(cls, *given, **named):
-        """Return a module to be filled. **Raises:** `TypeError` for a misspelt argument."""
+        """Create a module. **Raises:** `TypeError` for a misspelt argument."""
         refuse_unknown(cls, named)
         return super().__new__(cls)
 

@@ -1,4 +1,4 @@
-"""What laws and linear systems offer to systems and to the floors above."""
+"""Protocols of force laws, and the base class of linear systems."""
 
 import abc
 import inspect
@@ -14,13 +14,13 @@ from .printed import Printed
 
 @runtime_checkable
 class ElasticLaw(Protocol):
-    """A force between two bodies by how deep they are in each other.
+    """An elastic contact force as a function of the penetration.
 
-    To add one, write an `equinox.Module` with these two methods, its numbers declared by
-    `quantity`; arrays of any shape are mapped element by element. `jumps = False` says
-    that the force is continuous; else orbits and derivatives are refused where it is seen
-    to jump. Engines that step take any law; "event" takes those that
-    `dynamics.events.motion` has a form for.
+    To add one, write an `equinox.Module` with these two methods, its numbers declared
+    by `quantity`; arrays of any shape are mapped elementwise. Set `jumps = False` if
+    the force is continuous; otherwise orbits and derivatives are rejected if a jump is
+    detected. Time-stepping engines accept any law; "event" those with a form in
+    `dynamics.events.motion`.
     """
 
     def force(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
@@ -34,9 +34,9 @@ class ElasticLaw(Protocol):
 
 @runtime_checkable
 class DampedLaw(Protocol):
-    """A force by how deep two bodies are in each other, and how fast they go deeper.
+    """A contact force as a function of the penetration and its rate.
 
-    As `ElasticLaw`, with a `force` that takes the penetration's rate too.
+    Like `ElasticLaw`, with a `force` that also takes the penetration's rate.
     """
 
     def force(
@@ -54,7 +54,7 @@ ContactLaw = ElasticLaw | DampedLaw
 
 
 def is_damped(law) -> bool:
-    """Return whether the force of a law takes a rate beside what it is elastic in."""
+    """Return whether the force of a law depends on a rate."""
     return len(inspect.signature(law.force).parameters) > 1
 
 
@@ -65,10 +65,11 @@ def force_of(law, *motion: Array) -> Array:
 
 @runtime_checkable
 class LoadLaw(Protocol):
-    """A force that depends on time alone, and repeats.
+    """A periodic force that depends on time alone.
 
-    To add one, write an `equinox.Module` with these two methods, its numbers declared by
-    `quantity`. Engines that step take any such law; a `Load` tells the others more.
+    To add one, write an `equinox.Module` with these two methods, its numbers declared
+    by `quantity`. Time-stepping engines accept any such law; other engines need a
+    `Load`.
     """
 
     def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
@@ -83,9 +84,9 @@ class LoadLaw(Protocol):
 class Linear(Printed):
     r"""A system $M \ddot q + D \dot q + C q = f$, or the linear part of one.
 
-    To add one, write `matrices`. Where degrees of freedom have names, `freedom_names` makes
-    places of them; `strain_rows` keeps the digits of slow motions, and `sparse_matrices`
-    with `sparse_strains` serve many thousands of freedoms.
+    To add one, implement `matrices`. With `freedom_names`, degrees of freedom can be
+    referred to by name; `strain_rows` keeps low frequencies accurate, and
+    `sparse_matrices` with `sparse_strains` are for large systems.
     """
 
     has_contacts = False
@@ -99,7 +100,7 @@ class Linear(Printed):
 
     @property
     def freedom_names(self) -> tuple[str, ...]:
-        """The names of the degrees of freedom, none where they have positions only."""
+        """The names of the degrees of freedom, empty if they have none."""
         return ()
 
     def linear_part(self) -> "Linear":
@@ -109,15 +110,15 @@ class Linear(Printed):
     def direction(self, place: str | Mapping[str, float]) -> Float[Array, " n"]:
         """Return the direction of a degree of freedom, or of some with coefficients.
 
-        **Raises:** `ValueError` for an unknown degree of freedom, naming the nearest one,
-        or a system whose degrees of freedom have no names.
+        **Raises:** `ValueError` for an unknown degree of freedom, with a suggestion, or
+        a system whose degrees of freedom have no names.
         """
         if not self.freedom_names:
             raise ValueError(f"{place!r}: the system has no names; allowed: a position")
         return direction(self.freedom_names, place)
 
     def rotations(self) -> np.ndarray | None:
-        """Return which degrees of freedom are rotations, (n,), None where all translate."""
+        """Return which degrees of freedom are rotations, (n,), None if none is."""
         return None
 
     def strain_rows(self) -> tuple[Float[Array, " s"], Float[Array, "s n"]] | None:
@@ -125,9 +126,9 @@ class Linear(Printed):
         return None
 
     def sparse_matrices(self) -> tuple | None:
-        """Return (M, D, C) as scipy's sparse arrays, None where they are not sparse."""
+        """Return (M, D, C) as SciPy sparse arrays, None if they are not sparse."""
         return None
 
     def sparse_strains(self) -> tuple | None:
-        """Return `strain_rows` with the rows as a scipy sparse array, or None."""
+        """Return `strain_rows` with the rows as a SciPy sparse array, or None."""
         return None

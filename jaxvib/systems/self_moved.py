@@ -1,4 +1,4 @@
-"""Systems that nothing moves but themselves, as fields of their states."""
+"""Autonomous systems sampled at a fixed time interval."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
@@ -9,36 +9,36 @@ from .equation import Equation
 from .loads import changing
 from .system import System
 
-# A power that polynomials of forces do not reach, and that is no part of a double's digits
-# at a fiftieth of the reach.
+# An exponent above the degree of polynomial forces, which has no effect within a
+# double's digits at a fiftieth of the reach.
 _SLOWED = 10
 
 
 class SelfMovedEquation(Equation):
-    """The field of an equation in which the time does not matter.
+    """An autonomous vector field, slowed down beyond `reach`.
 
-    Beyond `reach` its time is slowed down: a motion that leaves in a finite time takes its
-    path, and it can be told where it has gone to.
+    Time is rescaled there, so that a motion that escapes in finite time follows the
+    same path, and its destination can be determined.
     """
 
     moved: Equation
     reach: Float[Array, " state"]
 
     def vector_field(self, time, state: Float[Array, " state"]) -> Float[Array, " state"]:
-        """Return the state's rate of change, whatever the time."""
+        """Return the state's rate of change, independent of the time."""
         beyond = jnp.sum((state / self.reach) ** 2) ** _SLOWED
         return self.moved.vector_field(jnp.zeros(()), state) / (1 + beyond)
 
     def may_pulse(self) -> bool:
-        """Return False: the field changes with its state only."""
+        """Return False: the field depends on the state only."""
         return False
 
 
 class SelfMoved(System):
-    """An autonomous system, or bodies under constant loads, seen once in a `span`.
+    """An autonomous system, or bodies under constant loads, sampled every `span`.
 
-    It is one whose period is that span, s: what is asked of motions once a period of the
-    load can be asked of it. `reach`: see `SelfMovedEquation`.
+    The span, s, acts as the period: stroboscopic methods for periodically forced
+    systems apply. `reach`: see `SelfMovedEquation`.
     """
 
     moved: System
@@ -48,11 +48,11 @@ class SelfMoved(System):
     autonomous = True
 
     def equation(self) -> SelfMovedEquation:
-        """Return the equation of motion, ready to be evaluated."""
+        """Return the equation of motion."""
         return SelfMovedEquation(self.moved.equation(), self.reach)
 
     def rest(self) -> Float[Array, " state"]:
-        """Return the state at rest of what moves."""
+        """Return the state at rest of the wrapped system."""
         return self.moved.rest()
 
     def period(self) -> Float[Array, ""]:
@@ -66,26 +66,26 @@ class SelfMoved(System):
 
     @property
     def labels(self) -> Labels:
-        """What the components of a state are called."""
+        """Labels of the components of a state."""
         return self.moved.labels
 
 
 def moves_itself(system: System) -> bool:
-    """Return whether nothing moves a system but itself and constant loads."""
+    """Return whether a system is autonomous or has constant loads only."""
     return is_autonomous(system) or (system.mechanical and not changing(system.loads))
 
 
 def self_moved(system: System, span: Real[Array, ""] | float, verb: str) -> SelfMoved:
-    """Return a system that moves itself as a field of its state, seen once in a `span`.
+    """Return a system with autonomous motion, sampled every `span`.
 
-    **Raises:** `ValueError` where bodies have forces that jump, of which a field has none.
+    **Raises:** `ValueError` for bodies with discontinuous forces.
     """
     equation = system.equation()
     jumps = equation.may_jump() or any(equation.hard_contacts())
     if jumps and not is_autonomous(system):
         raise ValueError(
             f"{verb} of bodies under constant loads with hard stops, friction or a law "
-            "that may jump; allowed: contacts and springs whose forces are continuous"
+            "that may jump; allowed: contacts and springs with continuous forces"
         )
     nowhere = jnp.full(system.rest().shape, jnp.inf)
     return SelfMoved(system, jnp.asarray(span, float), nowhere)

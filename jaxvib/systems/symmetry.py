@@ -1,6 +1,6 @@
-r"""Whether a matrix is symmetric, and a mass matrix one of bodies that have a mass.
+r"""Checks that a matrix is symmetric, and that a mass matrix is positive definite.
 
-Judged in coordinates whose masses are 1, $m_{ij} / \sqrt{m_{ii} m_{jj}}$, so that neither
+Tested in mass-normalised coordinates, $m_{ij} / \sqrt{m_{ii} m_{jj}}$, so that neither
 the units nor the kinds of the degrees of freedom matter.
 """
 
@@ -8,15 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-# What sums of some thousand terms may leave between an entry and its mirror image.
+# Asymmetry that sums of some thousand terms may leave by rounding.
 _ROUNDING = 1e-12
-SINGULAR = 1e-13  # a mass matrix scaled to a unit diagonal with less is none
+SINGULAR = 1e-13  # smallest eigenvalue of a mass matrix scaled to a unit diagonal
 
 
 def lopsided(matrix, mass):
-    """Return where a matrix differs from its mirror image by more than rounding, (n, n).
+    """Return where a matrix is asymmetric by more than rounding, (n, n).
 
-    Rounding is what the pair itself can have, and what symmetric eigenvalues can.
+    Rounding errors of the pair itself and of symmetric eigenvalues are tolerated.
     """
     traced = any(isinstance(m, jax.core.Tracer) for m in (matrix, mass))
     xp = jnp if traced else np
@@ -32,9 +32,9 @@ def lopsided(matrix, mass):
 
 
 def check_symmetric(name: str, matrix, mass, advice: str = "") -> None:
-    """Raise `ValueError` with the first pair of entries that differ, and an advice."""
+    """Raise `ValueError` with the first asymmetric pair of entries, and advice."""
     if any(isinstance(m, jax.core.Tracer) for m in (matrix, mass)):
-        return  # under jit or vmap there is no number to look at yet
+        return  # no concrete values under jit or vmap
     places = np.argwhere(lopsided(matrix, mass))
     if len(places):
         i, j = places[0]

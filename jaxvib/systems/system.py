@@ -1,4 +1,4 @@
-"""What is studied: systems that can have periodic motions, by their loads or without."""
+"""Base classes of systems, forced or autonomous."""
 
 import abc
 import functools
@@ -18,20 +18,20 @@ from .roles import Linear
 
 
 class System(Printed):
-    r"""A system of bodies or of any quantities, moved by what repeats in time.
+    r"""A dynamical system, with time-periodic forcing or autonomous.
 
     To add one, write an `equinox.Module` whose leaves are its physical parameters, each
-    declared by `quantity`, and its `equation`, `rest` and `period`. Everything else has a
-    default: no contacts, no loads, no linear part, and states that are measured in what
-    the field itself makes of them.
+    declared by `quantity`, with `equation`, `rest` and `period`. All other attributes
+    have defaults: no contacts, no loads, no linear part, and scales of states derived
+    from the field.
 
-    `mechanical` says that states are displacements and then their velocities; engines,
-    orbits and branches ask nothing of a system but what stands here.
+    `mechanical` declares that states are displacements followed by their velocities;
+    engines, orbits and branches use only the interface defined here.
     """
 
-    # Without annotations, as these would be fields that come before a system's own.
+    # Not annotated, as fields would precede those of a subclass.
     mechanical = False
-    autonomous = False  # moved by nothing but itself, for ever in the same way
+    autonomous = False  # a vector field independent of time
     contacts = ()  # of `impact.Contact`
     loads = ()  # of `impact.AppliedLoad`
     frictions = ()  # of `friction.Friction`
@@ -39,15 +39,15 @@ class System(Printed):
 
     @abc.abstractmethod
     def equation(self) -> Equation:
-        """Return the equation of motion, ready to be evaluated."""
+        """Return the equation of motion."""
 
     @abc.abstractmethod
     def rest(self) -> Float[Array, " state"]:
-        """Return the state at rest, where motions start unless told otherwise."""
+        """Return the state at rest, the default initial state."""
 
     @abc.abstractmethod
     def period(self) -> Float[Array, ""]:
-        """Return the common period of all that moves it, s; NaN if there is none."""
+        """Return the common period of the forcing, s; NaN if there is none."""
 
     @property
     def has_contacts(self) -> bool:
@@ -55,40 +55,40 @@ class System(Printed):
         return bool(self.contacts)
 
     def linear_part(self) -> Linear | None:
-        """Return the system without its contacts and loads if that is linear, or None."""
+        """Return the linear system without contacts and loads, or None."""
         return None
 
     def scales(self, state: Float[Array, " state"]) -> Float[Array, " state"] | None:
-        """Return what components are measured in; None: in what the field makes of them."""
+        """Return scales of the components; None: derived from the field."""
         return None
 
     @property
     def freedom_names(self) -> tuple[str, ...]:
-        """The names of what has an amplitude, in the order of `Equation.displaced`."""
+        """The names of the displacements, in the order of `Equation.displaced`."""
         found = _shape_of(lambda system: system.equation().displaced(system.rest()), self)
         return tuple(map(str, range(found.shape[0])))
 
     @property
     def state_names(self) -> tuple[str, ...]:
-        """The names of a state's components, as studies write them."""
+        """The names of a state's components, as stored by studies."""
         found = _shape_of(lambda system: system.rest(), self)
         return tuple(map(str, range(found.shape[0])))
 
     @property
     def labels(self) -> Labels:
-        """What the components of a state, and the displacements, are called."""
+        """Labels of the components of a state and of the displacements."""
         return Labels(self.state_names, (), self.freedom_names, ())
 
 
 def equation_shape(system: System) -> Any:
-    """Return a system's equation with the shapes of its numbers in their places."""
+    """Return a system's equation with shapes in place of its arrays."""
     numbers, static = eqx.partition(system, eqx.is_array)
     shapes, tree = jax.tree.flatten(
         jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), numbers)
     )
     try:
         return _equation_shape(static, tree, tuple(shapes))
-    except TypeError:  # of a user's system with a part that has no hash
+    except TypeError:  # a user's system with an unhashable part
         return eqx.filter_eval_shape(lambda system: system.equation(), system)
 
 
@@ -99,9 +99,9 @@ def _equation_shape(static, tree, shapes):
 
 
 class Mechanical(System):
-    """A system whose states are displacements and then their velocities.
+    """A system whose states are displacements followed by their velocities.
 
-    `variables` and `formulas`: by which some parameters follow from others, see `derived`.
+    `variables` and `formulas`: those of `derived` parameters.
     """
 
     variables: eqx.Module | None = eqx.field(default=None, kw_only=True)
@@ -110,10 +110,10 @@ class Mechanical(System):
     mechanical = True
 
     def scales(self, state: Float[Array, " state"]) -> Float[Array, " state"]:
-        """Return what components are measured in.
+        """Return scales of the components.
 
-        Displacements times the angular frequency of the load are velocities; the largest
-        velocity is the size of the motion.
+        Displacements are scaled by the angular frequency of the load to velocities; the
+        largest velocity is the size of the motion.
         """
         frequency = 2 * jnp.pi / self.period()
         half = state.shape[0] // 2
@@ -123,13 +123,13 @@ class Mechanical(System):
 
     @property
     def state_names(self) -> tuple[str, ...]:
-        """The names of the degrees of freedom, and then of their rates."""
+        """The names of the degrees of freedom, followed by those of their rates."""
         names = self.freedom_names
         return (*names, *(f"rate of {name}" for name in names))
 
     @property
     def labels(self) -> Labels:
-        """What components of a state and displacements are called, and their units."""
+        """Labels and units of the components of a state and of the displacements."""
         turning = self.rotations() if isinstance(self, Linear) else None
         names = self.freedom_names
         turning = [False] * len(names) if turning is None else turning
@@ -139,7 +139,7 @@ class Mechanical(System):
 
 
 def _shape_of(function: Callable, system: System) -> jax.ShapeDtypeStruct:
-    """Return the shape of what is made of a system, whose arrays may be numpy's."""
+    """Like `jax.eval_shape`, but accepts NumPy leaves."""
 
     def shape(leaf):
         array = isinstance(leaf, np.ndarray | jax.Array)

@@ -1,4 +1,4 @@
-"""The two-body vibro-impact system: a body on the ground carries one that hits it."""
+"""The two-body vibro-impact system: a main body and an attached body."""
 
 import equinox as eqx
 import numpy as np
@@ -19,7 +19,7 @@ from .system import Mechanical
 
 
 class Body(Printed):
-    r"""A body on a spring and a damper, by what an engineer measures of it.
+    r"""A body on a spring and a damper, by natural frequency and damping ratio.
 
     $k = m \omega^2$ and $c = 2 \xi \omega m$. **Fields:** `mass` $m > 0$ (kg),
     `frequency` $\omega > 0$ (rad/s), `damping_ratio` $\xi \ge 0$ of critical damping.
@@ -50,7 +50,7 @@ class Body(Printed):
 
 
 class TwoBodyImpact(Mechanical, Linear):
-    r"""A main body on the ground that carries an attached body, which it can hit.
+    r"""A main body on the ground with an attached body, which can collide.
 
     $$\ddot x_m = -2 \xi_m \omega_m v_m - \omega_m^2 x_m - \chi [2 \xi_a \omega_a
       (v_m - v_a) + \omega_a^2 (x_m - x_a + D)] + [F(t) - F_c(z)]/m_m$$
@@ -100,7 +100,7 @@ class TwoBodyImpact(Mechanical, Linear):
         return self.linear_part().matrices()
 
     def equation(self) -> EquationOfMotion:
-        """Return the equation of motion, ready to be evaluated."""
+        """Return the equation of motion."""
         contacts, loads = self.contacts, self.loads
         offset = self.gap * np.array([0.0, 1.0])
         return equation_of_motion(self.matrices(), contacts, loads, offset)
@@ -114,7 +114,7 @@ class TwoBodyImpact(Mechanical, Linear):
         return period_of_loads(self.loads)
 
     def with_law(self, place: int, law: LoadLaw) -> "TwoBodyImpact":
-        """Return the system with another law of its load."""
+        """Return the system with the law of its load replaced."""
         return eqx.tree_at(lambda system: system.load, self, law)
 
 
@@ -130,7 +130,7 @@ def two_body_impact(
     contact: ContactLaw | None = None,
     load: LoadLaw | None = None,
 ) -> TwoBodyImpact:
-    """Build the two-body vibro-impact system, with the usual values by default.
+    """Build the two-body vibro-impact system; defaults are those of the source.
 
     Masses in kg, angular frequencies in rad/s, gap in m; the contact is steel on steel
     and the load 500 N at 5.8 rad/s unless given. **Raises:** `ValueError` naming an

@@ -368,7 +368,7 @@ def test_slopes_of_springs_have_derivatives():
 @pytest.mark.parametrize(
     ("law", "loads", "message"),
     [
-        (jv.PiecewiseLinearLaw([2.0, 9.0], breaks=[0.0]), (), "no slope where nothing"),
+        (jv.PiecewiseLinearLaw([2.0, 9.0], breaks=[0.0]), (), "no slope at the unstrained"),
         (jv.FunctionLaw(lambda e, rate, p: p["a"] * jnp.abs(e) ** 0.5, {"a": 1.0}), (),
          "spring 0: its law has no slope"),
         (jv.PolynomialLaw([1.0, 0.0, 1.0]), (jv.AppliedLoad([1.0], jv.ConstantLoad(2.0)),),

@@ -94,7 +94,7 @@ def test_formulas_that_cannot_be_followed_are_refused(formulas, message):
 
 
 def test_what_follows_cannot_be_moved_itself():
-    with pytest.raises(ValueError, match=r"follows from 'm \* X \* w\*\*2'"):
+    with pytest.raises(ValueError, match=r"is given by 'm \* X \* w\*\*2'"):
         jv.replace(system, {"loads.push.law.amplitude": 3.0})
 
 

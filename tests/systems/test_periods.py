@@ -48,7 +48,9 @@ def test_loads_in_whole_ratios_have_a_common_period(frequencies, turns):
 
 
 def test_loads_that_never_repeat_together_are_refused():
-    with pytest.raises(ValueError, match="none in common; allowed: ratios of whole numb"):
+    with pytest.raises(
+        ValueError, match="without a common one; allowed: ratios of integers"
+    ):
         under(1.0, np.sqrt(2.0))
     with pytest.raises(ValueError, match="none in common"):
         jv.periodic_orbit(jax.jit(moved_to)(TWO, np.sqrt(2.0)))
@@ -101,7 +103,9 @@ def test_a_field_that_does_not_repeat_in_its_period_is_refused():
         jv.periodic_orbit,
         lambda s: jv.orbits.poincare_section(s, jnp.zeros(2), 1, 0),
     ):
-        with pytest.raises(ValueError, match=r"period = 6.283185307 s is none: the field"):
+        with pytest.raises(
+            ValueError, match=r"period = 6.283185307 s is not a period: the field"
+        ):
             verb(wrong)
     code = jax.jit(lambda s: jv.orbits.poincare_section(s, jnp.zeros(2), 1, 0).result)(
         wrong
@@ -132,5 +136,5 @@ def test_constant_loads_leave_the_period_to_others_and_have_none_themselves():
     assert float(both.period()) == pytest.approx(4 * np.pi, rel=1e-14)
     still = jv.ImpactSystem(one.linear, (), (weight, weight))
     for call in (still.period, lambda: jv.periodic_orbit(still)):
-        with pytest.raises(ValueError, match="loads are constant, all of them"):
+        with pytest.raises(ValueError, match="all loads are constant"):
             call()

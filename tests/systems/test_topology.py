@@ -150,5 +150,5 @@ def test_directions_name_freedoms_and_leave_the_ground_out():
         system.direction("flor2")
     # A force there would move nothing, and say nothing.
     for held in ("ground", {"ground": 2.0, "ground.y": 1.0}):
-        with pytest.raises(ValueError, match="is held and does not move; allowed: floor1"):
+        with pytest.raises(ValueError, match="is fixed; allowed: floor1"):
             system.direction(held)
