@@ -63,7 +63,7 @@ def test_a_seed_is_a_load_to_the_last_bit():
         (lambda: jv.band_limited_noise(1.0, (1.0, 1.01), 60.0, 1), "no harmonic in it"),
         (lambda: jv.band_limited_noise(1.0, (1.0, 9.0), 60.0, -1), "seed = -1"),
         (lambda: SOFT.loads(9.0, 9.0, [0, 0.5]), "seed = 0.5"),
-        (lambda: SOFT.loads(9.0, 9.0, []), "seeds are none"),
+        (lambda: SOFT.loads(9.0, 9.0, []), "seeds is empty"),
         (
             lambda: jv.kanai_tajimi_noise(1.0, (0.0, 0.6), 9.0, 9.0, 1),
             r"ground\[0\] = 0 rad/s",

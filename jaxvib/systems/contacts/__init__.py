@@ -1,1 +1,1 @@
-"""Contact laws beyond the elastic ones of Hertz and of a linear stop, a law a file."""
+"""Further contact laws, one in each file."""

@@ -1,4 +1,4 @@
-"""Two-sided play: what can move freely between two flanks."""
+"""Backlash: two contacts with play between them."""
 
 from collections.abc import Sequence
 
@@ -17,11 +17,10 @@ def backlash(
 ) -> tuple[Contact, Contact]:
     r"""Return the two contacts of a `play` $b$ (m) along a direction $n$.
 
-    $n^T q$ is free between $-b/2$ and $b/2$; beyond, either flank pushes back by the
-    `law` (a backlash of gears, the clearance of a bearing, a loose bolt). With a
-    `LinearContact` this is the piecewise linear spring with a dead zone. On parameter
-    paths the flanks are `name-ahead` and `name-behind`. **Raises:** `ValueError` unless
-    `play` is 0 or more.
+    $n^T q$ is free between $-b/2$ and $b/2$; beyond, a flank exerts the force of the
+    `law` (gear backlash, bearing clearance, a loose bolt). With a `LinearContact` this
+    is the piecewise linear spring with a dead zone. On parameter paths the flanks are
+    `name-ahead` and `name-behind`. **Raises:** `ValueError` unless `play` is 0 or more.
 
     >>> flanks = jv.backlash([1.0, -1.0], play=1e-3, law=jv.LinearContact(1e6))
     >>> [flank.name for flank in flanks]

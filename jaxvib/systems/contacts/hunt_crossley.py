@@ -1,4 +1,4 @@
-"""Contact of two smooth bodies with damping."""
+"""Hunt-Crossley contact: elastic contact with damping."""
 
 import jax
 import jax.numpy as jnp
@@ -11,27 +11,29 @@ from ..printed import Printed
 from .power import PowerContact
 
 _HERTZ = 1.5  # the exponent of two smooth bodies
-# Below it x - log(1 + x) is a series, above it a difference that keeps its digits.
+# Below it x - log(1 + x) is evaluated as a series, to avoid cancellation.
 _SMALL, _TERMS = 0.2, 30
-# Three and five reach rounding, by c v from 1e-8 to 1e6 and by e from 1e-6 to 1 - 1e-6.
+# Three to five steps reach rounding, for c v from 1e-8 to 1e6 and e from 1e-6 to 1 -
+# 1e-6.
 _NEWTON_STEPS = 12
 
 
 class HuntCrossleyContact(Printed):
-    r"""Contact of two smooth bodies that lose energy as they deform.
+    r"""Contact of two smooth bodies with dissipation.
 
     Bodies that penetrate each other by $z$ (m) at the rate $\dot z$ (m/s) repel each
     other with
 
     $$F(z, \dot z) = K \max(z, 0)^n \max(1 + c \dot z, 0),$$
 
-    which is 0 at onset and at separation, and never pulls. The stored energy is that of
-    $c = 0$. Arrays of any shape are mapped element by element.
+    which is 0 at onset and at separation, and never tensile. The stored energy is that
+    of $c = 0$. Arrays of any shape are mapped elementwise.
 
     **Fields:** `stiffness`: $K > 0$, in N/m^n; `damping`: $c \ge 0$, in s/m; `exponent`:
-    $n \ge 1$, all scalars. An exponent of 1.5 given as a plain number is that of Hertz's
-    law: it is kept as None, is no parameter, and the motion is smooth in $\sqrt z$, as
-    `engine="event"` needs it. **Raises:** `ValueError` naming a field out of its range.
+    $n \ge 1$, all scalars. An exponent of 1.5, given as a plain number, is Hertz's: it
+    is stored as None and is not a parameter, and the motion is smooth in $\sqrt z$, as
+    required by `engine="event"`. **Raises:** `ValueError` naming a field out of its
+    range.
 
     **Source:** Hunt and Crossley, *J. Applied Mechanics* 42 (1975) 440.
 
@@ -67,12 +69,13 @@ class HuntCrossleyContact(Printed):
         exponent: Real[ArrayLike, ""] = _HERTZ,
         rule: str = "exact",
     ) -> "HuntCrossleyContact":
-        r"""Build it by the coefficient of restitution $e$ of an impact at a `speed` $v$.
+        r"""Build the law from a coefficient of restitution $e$ at an impact speed $v$.
 
-        `rule`: "exact", the root $c$ of the equation in `restitution`; or, as others have
-        it, "flores", $c = 8 (1 - e) / (5 e v)$, which is good for soft bodies too, or
-        "lankarani_nikravesh", $c = 3 (1 - e^2) / (4 v)$, good where $e$ is near 1.
-        **Raises:** `ValueError` for a number out of its range or an unknown rule.
+        `rule`: "exact", the root $c$ of the equation in `restitution`; or
+        approximations: "flores", $c = 8 (1 - e) / (5 e v)$, which is good for soft
+        bodies too, and "lankarani_nikravesh", $c = 3 (1 - e^2) / (4 v)$, good for $e$
+        near 1. **Raises:** `ValueError` for a number out of its range or an unknown
+        rule.
 
         **Source:** Flores, Machado, Silva and Martins, *Multibody System Dynamics* 25
         (2011) 357; Lankarani and Nikravesh, *J. Mechanical Design* 112 (1990) 369.
@@ -87,8 +90,8 @@ class HuntCrossleyContact(Printed):
     def restitution(self, speed: Real[ArrayLike, "*n"]) -> Float[Array, "*n"]:
         r"""Return the coefficient of restitution $e$ of a free impact at a speed $v$, m/s.
 
-        The motion in contact has the integral $\dot z/c - \ln(1 + c \dot z)/c^2 + U(z)/m$,
-        so that, whatever the masses, the stiffness and the exponent,
+        During contact $\dot z/c - \ln(1 + c \dot z)/c^2 + U(z)/m$ is conserved, so
+        that, for any masses, stiffness and exponent,
 
         $$-c e v - \ln(1 - c e v) = c v - \ln(1 + c v).$$
         """
@@ -112,13 +115,13 @@ class HuntCrossleyContact(Printed):
 
 
 def restitution_of(turn):
-    """Return e of `HuntCrossleyContact.restitution` by c v, elementwise."""
+    """Return e of `HuntCrossleyContact.restitution` from c v, elementwise."""
     turn = jnp.asarray(turn, float)
     moving = turn > 0
     forward = jnp.where(moving, turn, 1.0)
     target = _excess(forward)
 
-    # x = c e v = 1 - exp(-w): w - (1 - exp(-w)) grows with w throughout, and is convex.
+    # x = c e v = 1 - exp(-w): w - (1 - exp(-w)) is increasing and convex in w.
     def step(w, target):
         x = -jnp.expm1(-w)
         value = jnp.where(x < _SMALL, _excess(-x), w - x)
@@ -127,13 +130,13 @@ def restitution_of(turn):
     fixed = jax.lax.stop_gradient(target)
     start = jnp.sqrt(2 * fixed) + fixed
     root = jax.lax.fori_loop(0, _NEWTON_STEPS, lambda _, w: step(w, fixed), start)
-    # One step of Newton's method more carries the derivatives of the implicit equation.
+    # One more Newton step carries the derivatives of the implicit equation.
     back = -jnp.expm1(-step(root, target))
     return jnp.where(moving, back / forward, 1.0)
 
 
 def _excess(x):
-    """Return x - log(1 + x), to the last digits where it is small too."""
+    """Return x - log(1 + x), accurate also for small x."""
     small = jnp.abs(x) < _SMALL
     near = jnp.where(small, x, 0.0)
     series = jnp.zeros_like(near)
@@ -147,8 +150,8 @@ def _flores(ratio):
 
 
 def _exact(ratio):
-    """Return the c v of which an impact makes that ratio of the speeds."""
-    # Monotone and convex in log(c v): Newton's steps from Flores' value converge.
+    """Return c v for a coefficient of restitution."""
+    # Monotone and convex in log(c v): Newton iterations from Flores' value converge.
     turn = jnp.log(_flores(ratio))
 
     def miss(turn):
@@ -160,7 +163,7 @@ def _exact(ratio):
     return jnp.where(ratio < 1, jnp.exp(turn), 0.0)
 
 
-# c v of an impact by its coefficient of restitution.
+# c v as a function of the coefficient of restitution.
 _RULES = {
     "exact": _exact,
     "flores": _flores,

@@ -1,4 +1,4 @@
-"""A stop with a spring and a damper side by side."""
+"""Kelvin-Voigt contact: a spring and a damper in parallel."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
@@ -8,16 +8,16 @@ from ..printed import Printed
 
 
 class KelvinVoigtContact(Printed):
-    r"""A linear stop with a damper beside its spring, which never pulls.
+    r"""A linear stop with a spring and a damper in parallel, never tensile.
 
     $$F(z, \dot z) = \max(k z + c \dot z, 0) \text{ where } z > 0, \text{ else } 0.$$
 
-    The force jumps to $c \dot z$ at onset, and is 0 from where it would have to pull,
-    though the stop is still pressed in there; what it stores then, $k z^2 / 2$, comes
-    back no more. Arrays of any shape are mapped element by element. **Fields:**
-    `stiffness`: $k > 0$, in N/m; `damping`: $c \ge 0$, in N s/m; scalars. **Raises:**
-    `ValueError` naming a field out of its range. **Source:** Brogliato, *Nonsmooth
-    Mechanics* (2016), section 2.1.
+    The force jumps to $c \dot z$ at onset. It is 0 as soon as it would be tensile,
+    though the stop is still compressed; the energy stored then, $k z^2 / 2$, is lost.
+    Arrays of any shape are mapped elementwise. **Fields:** `stiffness`: $k > 0$, in
+    N/m; `damping`: $c \ge 0$, in N s/m; scalars. **Raises:** `ValueError` naming a
+    field out of its range.
+    **Source:** Brogliato, *Nonsmooth Mechanics* (2016), section 2.1.
 
     >>> float(jv.KelvinVoigtContact(1e6, damping=10.0).force(1e-3, 0.2))
     1002.0

@@ -1,4 +1,4 @@
-"""A stop that stiffens in steps."""
+"""Piecewise linear contact."""
 
 import jax
 import jax.numpy as jnp
@@ -10,17 +10,17 @@ from ..printed import Printed
 
 
 class PiecewiseLinearContact(Printed):
-    r"""An elastic stop whose stiffness changes at given penetrations (a bump stop).
+    r"""A piecewise linear elastic stop (a bump stop).
 
     With stiffnesses $k_0, k_1, \dots$ and depths $0 = b_0 < b_1 < \dots$ (m)
 
     $$F(z) = \sum_i (k_i - k_{i-1}) \max(z - b_i, 0), \qquad k_{-1} = 0,$$
 
-    a polygon with the slope $k_i$ between $b_i$ and $b_{i+1}$. Arrays of any shape are
-    mapped element by element. **Fields:** `stiffness`: all $k_i \ge 0$, in N/m, shape (m,);
-    `depths`: $b_1, b_2, \dots$, in m, shape (m - 1,), ascending and above 0. **Raises:**
-    `ValueError` naming a field out of its range, depths that do not ascend, or numbers of
-    them that do not go together.
+    a force with slope $k_i$ between $b_i$ and $b_{i+1}$. Arrays of any shape are mapped
+    elementwise. **Fields:** `stiffness`: all $k_i \ge 0$, in N/m, shape (m,); `depths`:
+    $b_1, b_2, \dots$, in m, shape (m - 1,), ascending and above 0. **Raises:**
+    `ValueError` naming a field out of its range, for depths that do not ascend, or for
+    inconsistent shapes.
 
     >>> bump = jv.PiecewiseLinearContact([1e4, 1e5], depths=[1e-3])
     >>> float(bump.force(2e-3))
@@ -28,7 +28,7 @@ class PiecewiseLinearContact(Printed):
     """
 
     stiffness: Float[Array, " m"] = quantity(
-        "stiffness", "N/m", "stiffnesses of the stop, one after another", at_least=0.0
+        "stiffness", "N/m", "stiffnesses of the stop, in order of depth", at_least=0.0
     )
     depths: Float[Array, " m-1"] = quantity(
         "depths", "m", "penetrations where the stiffness changes", above=0.0
@@ -46,7 +46,7 @@ class PiecewiseLinearContact(Printed):
             raise ValueError(f"depths = {np.asarray(self.depths)} m do not ascend")
 
     def parts(self) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
-        """Return the linear stops that add up to it: depths (m) and stiffnesses (N/m)."""
+        """Return equivalent parallel linear stops: depths (m) and stiffnesses (N/m)."""
         nothing = jnp.zeros(1, self.depths.dtype)
         start = jnp.concatenate([nothing, self.depths])
         return start, jnp.diff(self.stiffness, prepend=0.0)

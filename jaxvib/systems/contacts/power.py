@@ -1,4 +1,4 @@
-"""Elastic contact with any exponent."""
+"""Elastic contact with a power law."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
@@ -12,7 +12,7 @@ class PowerContact(Printed):
 
     $$F(z) = K \max(z, 0)^n, \qquad U(z) = \frac{K}{n + 1} \max(z, 0)^{n + 1}.$$
 
-    Arrays of any shape are mapped element by element. **Fields:** `stiffness`: $K > 0$,
+    Arrays of any shape are mapped elementwise. **Fields:** `stiffness`: $K > 0$,
     in N/m^n; `exponent`: $n \ge 1$; scalars. **Raises:** `ValueError` naming a field out
     of its range.
 
@@ -40,7 +40,7 @@ class PowerContact(Printed):
 
 def positive_power(z, exponent):
     """Return z^exponent where z > 0 and 0 elsewhere."""
-    # The inner `where` hands the power a harmless 1 while the bodies are apart.
+    # The inner `where` gives the power a harmless 1 while the bodies are apart.
     z = jnp.asarray(z)
     touching = z > 0
     return jnp.where(touching, jnp.where(touching, z, 1) ** exponent, 0)

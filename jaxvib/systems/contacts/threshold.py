@@ -1,4 +1,4 @@
-"""A place that is watched and never pushes back."""
+"""A level whose crossings are detected, without a force."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
@@ -7,23 +7,23 @@ from ..printed import Printed
 
 
 class Threshold(Printed):
-    r"""The law $F(z) = 0$ of a level that is watched as a contact is, and has no force.
+    r"""The law $F(z) = 0$ of a level that is monitored like a contact.
 
-    Engines that go from event to event stop where it is passed, so that no passage is
-    missed between two steps. Arrays of any shape are mapped element by element.
+    Event-driven engines stop at each crossing, so that none is missed between two
+    steps. Arrays of any shape are mapped elementwise.
     """
 
     jumps = False
 
     @property
     def stiffness(self) -> Float[Array, ""]:
-        """The stiffness, N/m: none."""
+        """The stiffness, 0 N/m."""
         return jnp.zeros(())
 
     def force(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
-        """Return the force, N: none."""
+        """Return the force, 0 N."""
         return jnp.zeros_like(penetration)
 
     def energy(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
-        """Return the stored energy, J: none."""
+        """Return the stored energy, 0 J."""
         return jnp.zeros_like(penetration)

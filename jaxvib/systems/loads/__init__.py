@@ -1,4 +1,4 @@
-"""Laws of loads: forces that depend on time alone, one law in each file."""
+"""Load laws: forces that depend on time alone, one in each file."""
 
 from .chirp import ChirpLoad as ChirpLoad
 from .constant import ConstantLoad as ConstantLoad

@@ -1,4 +1,4 @@
-"""The load whose frequency sweeps."""
+"""Chirp loads: linear frequency sweeps."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
@@ -8,7 +8,7 @@ from .load import Load, first_after
 
 
 class ChirpLoad(Load):
-    r"""A force whose frequency goes from one to another in a duration $d$, linearly.
+    r"""A linear frequency sweep of duration $d$.
 
     $$F(t) = A \cos\left(\omega_1 s + \frac{\omega_2 - \omega_1}{2d} s^2 + \varphi\right),
       \qquad s = t - t_s \in [0, d),$$
@@ -47,22 +47,22 @@ class ChirpLoad(Load):
         return self.series(time, time, 1)[0]
 
     def largest(self) -> Float[Array, ""]:
-        """Return the amplitude without its sign, N."""
+        """Return the absolute amplitude, N."""
         return jnp.abs(self.amplitude)
 
     def pace(self) -> Float[Array, ""]:
-        """Return the lower one of the two frequencies, rad/s."""
+        """Return the lower of the two frequencies, rad/s."""
         return jnp.minimum(self.first_frequency, self.last_frequency)
 
     def fastest(self) -> Float[Array, ""]:
-        """Return the higher one of the two frequencies, rad/s."""
+        """Return the higher of the two frequencies, rad/s."""
         return jnp.maximum(self.first_frequency, self.last_frequency)
 
     def series(self, time, inside, count: int) -> tuple:
-        r"""Return the coefficients of the force about a time, see `Load.series`.
+        r"""Return the Taylor coefficients of the force, see `Load.series`.
 
-        With the angle $a_0 + a_1 h + a_2 h^2$, those of its cosine and sine follow from
-        $\dot c = -(a_1 + 2 a_2 h) s$, $\dot s = (a_1 + 2 a_2 h) c$.
+        The coefficients of the cosine and sine of the phase $a_0 + a_1 h + a_2 h^2$
+        follow from $\dot c = -(a_1 + 2 a_2 h) s$, $\dot s = (a_1 + 2 a_2 h) c$.
         """
         passed = time - self.start
         growth = (self.last_frequency - self.first_frequency) / self.duration
@@ -81,5 +81,5 @@ class ChirpLoad(Load):
         return tuple(cosines)
 
     def next_break(self, time) -> Float[Array, ""]:
-        """Return when the sweep starts or ends, s, while that lies ahead."""
+        """Return the next start or end of the sweep, s; inf if there is none."""
         return first_after(time, self.start + self.duration * jnp.array([0.0, 1.0]))

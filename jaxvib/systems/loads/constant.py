@@ -1,4 +1,4 @@
-"""The load that is the same at all times: a weight, a preload."""
+"""Constant loads."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
@@ -8,19 +8,19 @@ from .load import Load, Wave
 
 
 class ConstantLoad(Load):
-    r"""The force $F(t) = F$ of a weight or a preload.
+    r"""The constant force $F(t) = F$ of a weight or a preload.
 
-    It has no period of its own: beside loads that have one it leaves theirs as it is, and
-    a system with none but constant loads has none.
+    It has no period, and does not affect the common period of other loads; a system
+    with constant loads only has no period.
 
-    **Parameter:** `force` $F$ (N), a scalar. **Raises:** `ValueError` where it is not a
+    **Parameter:** `force` $F$ (N), a scalar. **Raises:** `ValueError` if it is not a
     finite number.
 
     >>> float(jv.ConstantLoad(9.81).force(2.0))
     9.81
     """
 
-    # Not `force` itself, which is the law's method; on parameter paths it is.
+    # `force` is the law's method; on parameter paths the name is `force`.
     magnitude: Float[Array, ""] = quantity("force", "N", "constant force")
 
     constant = True
@@ -33,11 +33,11 @@ class ConstantLoad(Load):
         return self.magnitude
 
     def largest(self) -> Float[Array, ""]:
-        """Return the force without its sign, N."""
+        """Return the absolute force, N."""
         return jnp.abs(self.magnitude)
 
     def waves(self) -> tuple[Wave, ...]:
-        """Return the force as a wave that does not move."""
+        """Return the force as a wave of zero frequency."""
         still = jnp.zeros_like(self.magnitude)
         return (Wave(self.magnitude, still, still),)
 
@@ -46,5 +46,5 @@ class ConstantLoad(Load):
         return (self.magnitude,)
 
     def rate(self) -> "ConstantLoad":
-        """Return the law of its derivative: 0."""
+        """Return the law of the derivative: 0."""
         return ConstantLoad(jnp.zeros_like(self.magnitude))

@@ -1,4 +1,4 @@
-"""Noise with a rational spectrum: white noise through a linear filter."""
+"""Filtered white noise: noise with a rational spectrum."""
 
 import equinox as eqx
 import jax
@@ -13,15 +13,15 @@ from .noise import generator, harmonics_below
 
 
 class FilteredNoise(Printed):
-    r"""White noise of a one-sided density $S_0$ through a filter $H(s)$.
+    r"""White noise of one-sided density $S_0$ through a linear filter $H(s)$.
 
     $$S(\omega) = S_0 |H(i\omega)|^2, \qquad
       H(s) = \frac{\sum_k b_k s^k}{\sum_k a_k s^k},$$
 
-    the mean square being $\int_0^\infty S\,d\omega$. **Fields:** `density` $S_0$ (N^2
-    s/rad of forces, (m/s^2)^2 s/rad of base motions), `numerator` $b$, `denominator` $a$:
-    both ascending in powers of s (s/rad for a unit), a with more terms. **Raises:**
-    `ValueError` for a field out of its range, or a filter that is not stable.
+    with the mean square $\int_0^\infty S\,d\omega$. **Fields:** `density` $S_0$ (N^2
+    s/rad of forces, (m/s^2)^2 s/rad of base motions), `numerator` $b$, `denominator`
+    $a$: both ascending in powers of s (s/rad for a unit), a with more terms.
+    **Raises:** `ValueError` for a field out of its range, or an unstable filter.
 
     >>> noise = jv.FilteredNoise.low_pass(0.5, 20.0, 0.6)
     >>> print(noise.load(highest=60.0, duration=10.0, seed=1).force(0.3))
@@ -53,7 +53,7 @@ class FilteredNoise(Printed):
 
     @classmethod
     def kanai_tajimi(cls, density, frequency, damping_ratio) -> "FilteredNoise":
-        r"""Return the acceleration of a soil layer under white noise of the rock below it.
+        r"""Return Kanai-Tajimi noise: soil acceleration from white noise of bedrock.
 
         $H = (2 \zeta \omega_g s + \omega_g^2)/(s^2 + 2 \zeta \omega_g s + \omega_g^2)$
         with its `frequency` $\omega_g$ (rad/s) and `damping_ratio` $\zeta$. **Source:**
@@ -64,7 +64,7 @@ class FilteredNoise(Printed):
 
     @classmethod
     def low_pass(cls, density, frequency, damping_ratio) -> "FilteredNoise":
-        r"""Return noise whose spectrum falls off as $\omega^{-4}$ above a frequency.
+        r"""Return low-pass noise, whose spectrum decays as $\omega^{-4}$.
 
         $H = \omega_f^2/(s^2 + 2 \zeta \omega_f s + \omega_f^2)$ with the `frequency`
         $\omega_f$ (rad/s) and the `damping_ratio` $\zeta$.
@@ -87,7 +87,7 @@ class FilteredNoise(Printed):
     def matrices(
         self,
     ) -> tuple[Float[Array, "n n"], Float[Array, " n"], Float[Array, " n"]]:
-        r"""Return A, b, c of $\dot z = A z + b w$, $f = c^T z$, with $S_0$ of w."""
+        r"""Return A, b, c of $\dot z = A z + b w$, $f = c^T z$; w has density $S_0$."""
         size = self.denominator.shape[0] - 1
         lead = self.denominator[-1]
         down = jnp.eye(size, k=1).at[-1].set(-self.denominator[:-1] / lead)
@@ -95,22 +95,22 @@ class FilteredNoise(Printed):
         return down, push, jnp.zeros(size).at[: self.numerator.shape[0]].set(self.numerator)
 
     def load(self, highest: float, duration: float, seed: int) -> FourierLoad:
-        """Return one sample as a load, see `noise_of_density`."""
+        """Return one realisation as a load, see `noise_of_density`."""
         return jax.tree.map(lambda leaf: leaf[0], self.loads(highest, duration, [seed]))
 
     def loads(self, highest: float, duration: float, seeds) -> FourierLoad:
-        r"""Return samples as loads with a leading axis, one for each of some seeds.
+        r"""Return realisations as loads with a leading axis, one for each seed.
 
-        Amplitudes are random too, $a_k, b_k \sim N(0, S(\omega_k) \Delta\omega)$, so that
-        each sample is Gaussian; the rest as `noise_of_density`. The same seed gives the
-        same numbers, whatever others are asked for. **Arguments:** `highest`: angular
-        frequency, rad/s; `duration`: after which they repeat, s; `seeds`: whole numbers.
+        Amplitudes are random too, $a_k, b_k \sim N(0, S(\omega_k) \Delta\omega)$, so
+        that each realisation is Gaussian; otherwise as `noise_of_density`. A seed gives
+        the same numbers regardless of the others. **Arguments:** `highest`: angular
+        frequency, rad/s; `duration`: the period, s; `seeds`: whole numbers.
         """
         step, orders = harmonics_below(highest, duration)
         frequencies = step * orders
         spread = np.sqrt(np.asarray(self.spectrum(frequencies)) * step)
         if not np.size(seeds):
-            raise ValueError("seeds are none; allowed: one or more")
+            raise ValueError("seeds is empty; allowed: one or more")
         drawn = np.stack([generator(seed).normal(size=(2, orders.size)) for seed in seeds])
         one = FourierLoad(step, spread, spread)
         wide = jax.tree.map(lambda x: jnp.repeat(x[None], len(drawn), axis=0), one)

@@ -1,4 +1,4 @@
-"""The load that is a Fourier series: any force that repeats."""
+"""Fourier loads: any periodic force."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +10,7 @@ from .load import Load, Wave
 
 
 class FourierLoad(Load):
-    r"""The force of a Fourier series, with period $2\pi/\omega$.
+    r"""A force given by a Fourier series, with period $2\pi/\omega$.
 
     $$F(t) = F_m + \sum_{k=1}^{n} [a_k \cos(k \omega t) + b_k \sin(k \omega t)].$$
 
@@ -44,7 +44,7 @@ class FourierLoad(Load):
 
     @property
     def pulses(self) -> bool:
-        """Whether it may do in a part of a period what a step could pass."""
+        """Whether it may have short pulses that a step could miss."""
         return self.cosine.shape[0] > 1
 
     def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
@@ -59,11 +59,11 @@ class FourierLoad(Load):
         return 2 * jnp.pi / self.frequency
 
     def largest(self) -> Float[Array, ""]:
-        """Return the sum of all amplitudes, N, which the force does not exceed."""
+        """Return the sum of all amplitudes, N, a bound of the force."""
         return jnp.abs(self.mean) + jnp.sum(jnp.hypot(self.cosine, self.sine))
 
     def fastest(self) -> Float[Array, ""]:
-        """Return the angular frequency of the last term, rad/s."""
+        """Return the highest angular frequency, rad/s."""
         return self.cosine.shape[0] * self.frequency
 
     def waves(self) -> tuple[Wave, ...]:
@@ -77,7 +77,7 @@ class FourierLoad(Load):
         return tuple(found)
 
     def series(self, time, inside, count: int) -> tuple:
-        """Return the coefficients of the force about a time, see `Load.series`."""
+        """Return the Taylor coefficients of the force, see `Load.series`."""
         frequency = self._orders() * self.frequency
         cosine, sine = jnp.cos(frequency * time), jnp.sin(frequency * time)
         even = self.cosine * cosine + self.sine * sine
@@ -90,21 +90,21 @@ class FourierLoad(Load):
         return (self.mean + found[0], *found[1:])
 
     def rate(self) -> "FourierLoad":
-        """Return the law of its derivative by time."""
+        """Return the law of the time derivative."""
         frequencies = self._orders() * self.frequency
         parts = frequencies * self.sine, -frequencies * self.cosine
         return FourierLoad(self.frequency, *parts)
 
     def integral(self) -> "FourierLoad":
-        """Return the law of its integral by time, without a mean.
+        """Return the law of the time integral, without a mean.
 
-        A mean has none that repeats. **Raises:** `ValueError` where it is known to be
-        there; traced it is NaN.
+        A mean has no periodic integral. **Raises:** `ValueError` for a concrete
+        non-zero mean; a traced one gives NaN.
         """
         if is_known(self.mean) and np.any(np.asarray(self.mean) != 0):
             raise ValueError(
-                f"mean = {float(self.mean):g} of a FourierLoad has no integral that "
-                "repeats; allowed: 0"
+                f"mean = {float(self.mean):g} of a FourierLoad has no periodic "
+                "integral; allowed: 0"
             )
         frequencies = self._orders() * self.frequency
         parts = -self.sine / frequencies, self.cosine / frequencies

@@ -1,4 +1,4 @@
-"""The load of one frequency."""
+"""Harmonic loads."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -37,7 +37,7 @@ class HarmonicLoad(Load):
         return 2 * jnp.pi / self.frequency
 
     def largest(self) -> Float[Array, ""]:
-        """Return the amplitude without its sign, N."""
+        """Return the absolute amplitude, N."""
         return jnp.abs(self.amplitude)
 
     def waves(self) -> tuple[Wave, ...]:
@@ -45,11 +45,11 @@ class HarmonicLoad(Load):
         return (Wave(self.amplitude, self.frequency, self.phase),)
 
     def rate(self) -> "HarmonicLoad":
-        """Return the law of its derivative by time."""
+        """Return the law of the time derivative."""
         quarter = self.phase + np.pi / 2
         return HarmonicLoad(self.amplitude * self.frequency, self.frequency, quarter)
 
     def integral(self) -> "HarmonicLoad":
-        """Return the law of its integral by time, without a mean."""
+        """Return the law of the time integral, without a mean."""
         quarter = self.phase - np.pi / 2
         return HarmonicLoad(self.amplitude / self.frequency, self.frequency, quarter)

@@ -1,4 +1,4 @@
-"""What a law of loads tells the engines beside its force."""
+"""Base class of load laws, with the information that engines need."""
 
 import abc
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from ..printed import Printed
 
 
 class Wave(NamedTuple):
-    r"""One harmonic part $A \cos(\omega t + \varphi)$ of a load."""
+    r"""A harmonic component $A \cos(\omega t + \varphi)$ of a load."""
 
     amplitude: Any
     frequency: Any
@@ -18,17 +18,16 @@ class Wave(NamedTuple):
 
 
 class Load(Printed):
-    r"""A force that depends on time alone, analytic from break to break.
+    r"""A force that depends on time alone, analytic between breaks.
 
     To add one, write an `equinox.Module` whose numbers are declared by `quantity`, with
-    `force` and `largest`; `period` unless it is the same at all times (`constant`) or
-    never comes again (`repeats` is then False); `waves` if it is a sum of them, or else
-    `series`; and `next_break`, and `breaks`, if it is one analytic function after another.
-    One that may do in a part of its period what a step could pass, with no break to tell
-    of it, says so by `pulses`.
+    `force` and `largest`; `period` unless it is `constant` or not periodic (`repeats =
+    False`); `waves` if it is a sum of them, otherwise `series`; and `next_break` with
+    `breaks = True` if it is piecewise analytic. Set `pulses = True` if it may have
+    pulses within its period that are not marked by breaks and that a step could miss.
     """
 
-    # Without annotations, as these would be fields that come before a law's own.
+    # Not annotated, as fields would precede those of a subclass.
     constant = False
     repeats = True
     pulses = False
@@ -36,32 +35,32 @@ class Load(Printed):
 
     @abc.abstractmethod
     def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
-        """Return the force, N, at a time, s; at a break that of the time after it."""
+        """Return the force, N, at a time, s; at a break its right-hand limit."""
 
     @abc.abstractmethod
     def largest(self) -> Float[Array, ""]:
-        """Return the order of the largest force, N, whatever its sign."""
+        """Return the order of magnitude of the largest absolute force, N."""
 
     def period(self) -> Float[Array, ""]:
-        """Return the period, s: infinite unless the load changes and repeats."""
+        """Return the period, s: infinite for constant or non-periodic loads."""
         return jnp.asarray(jnp.inf)
 
     def pace(self) -> Float[Array, ""] | None:
-        """Return the angular frequency of its changes, rad/s; None if it has none."""
+        """Return the characteristic angular frequency, rad/s; None if it has none."""
         return 2 * jnp.pi / self.period() if self.repeats and not self.constant else None
 
     def fastest(self) -> Float[Array, ""] | None:
-        """Return the highest angular frequency in it, rad/s; None if it has none."""
+        """Return the highest angular frequency, rad/s; None if it has none."""
         return self.pace()
 
     def waves(self) -> tuple[Wave, ...] | None:
-        """Return the waves that it is the sum of; None if it is none."""
+        """Return its harmonic components; None if it is not such a sum."""
         return None
 
     def series(self, time, inside, count: int) -> tuple:
-        r"""Return up to `count` coefficients $c_k$ of the force $\sum_k c_k (t - t_0)^k$.
+        r"""Return up to `count` coefficients $c_k$ of $F = \sum_k c_k (t - t_0)^k$.
 
-        `time`: $t_0$; `inside`: a time between the two breaks where the force is this one.
+        `time`: $t_0$; `inside`: a time between the breaks of the piece to expand.
         """
         waves = self.waves()
         assert waves is not None
@@ -75,43 +74,43 @@ class Load(Printed):
         return tuple(found)
 
     def rate(self) -> "Load":
-        """Return the law of its derivative. **Raises:** `ValueError` if not known."""
+        """Return the law of the derivative. **Raises:** `ValueError` if unknown."""
         raise ValueError(
-            f"{type(self).__name__} has no derivative by time that is a law; allowed: "
-            "HarmonicLoad, FourierLoad, ConstantLoad, or what is derived already"
+            f"{type(self).__name__} has no derivative that is a law; allowed: "
+            "HarmonicLoad, FourierLoad, ConstantLoad, or a given derivative"
         )
 
     def integral(self) -> "Load":
-        """Return the law of its integral by time, without a mean.
+        """Return the law of the time integral, without a mean.
 
-        **Raises:** `ValueError` where none is known.
+        **Raises:** `ValueError` if it is unknown.
         """
         raise ValueError(
-            f"{type(self).__name__} has no integral by time that is a law; allowed: "
+            f"{type(self).__name__} has no integral that is a law; allowed: "
             "HarmonicLoad, FourierLoad"
         )
 
     def next_break(self, time) -> Float[Array, ""]:
-        """Return when it breaks next, s, after a time that is no break itself."""
+        """Return the next break after a time, s."""
         return jnp.asarray(jnp.inf)
 
 
 def first_after(time, candidates) -> Float[Array, ""]:
-    """Return the first of candidate times after a time by more than its rounding."""
+    """Return the first candidate after a time, by more than rounding."""
     rounding = 4 * jnp.finfo(candidates.dtype).eps * jnp.abs(time)
     return jnp.min(jnp.where(candidates > time + rounding, candidates, jnp.inf))
 
 
 def changing(loads) -> list:
-    """Return those of several applied loads that are not constant."""
+    """Return the applied loads that are not constant."""
     return [load for load in loads if not _told(load.law).constant]
 
 
 def never_repeats(loads) -> list:
-    """Return those of several applied loads that change and never repeat."""
+    """Return the applied loads that are neither constant nor periodic."""
     return [load for load in changing(loads) if not _told(load.law).repeats]
 
 
 def _told(law):
-    """Return the law itself; a user's own one changes, and repeats, as it says."""
+    """Return the law if it is a `Load`; a user's law counts as periodic."""
     return law if isinstance(law, Load) else Load

@@ -1,4 +1,4 @@
-"""Noise as seeded sums of harmonics: loads that are random, smooth and repeatable."""
+"""Noise loads as sums of harmonics with seeded random phases."""
 
 from collections.abc import Callable
 
@@ -7,17 +7,17 @@ import numpy as np
 from ..._quantity import Range, check_range
 from .fourier import FourierLoad
 
-_ROUNDING = 1e-12  # of a band's end, on which a harmonic may lie
+_ROUNDING = 1e-12  # relative, for harmonics at the end of a band
 
 
 def band_limited_noise(
     density: float, band: tuple[float, float], duration: float, seed: int
 ) -> FourierLoad:
-    r"""Return noise whose one-sided spectral density is $S_0$ in a band, 0 outside.
+    r"""Return noise of one-sided spectral density $S_0$ in a band, 0 outside.
 
     **Arguments:** `density` $S_0$ (N^2 s/rad), `band`: its lowest and highest angular
-    frequency (rad/s), `duration` (s): after that it repeats; `seed`: of its phases, of
-    which the same one gives the same numbers. The rest as `noise_of_density`.
+    frequency (rad/s), `duration` (s): the period; `seed`: of its phases; equal seeds
+    give equal numbers. Otherwise as `noise_of_density`.
 
     >>> noise = jv.band_limited_noise(density=2.0, band=(1.0, 20.0), duration=60.0, seed=0)
     >>> noise.cosine.shape
@@ -29,8 +29,9 @@ def band_limited_noise(
     step, orders = harmonics_below(high, duration)
     if step * orders[-1] < low * (1 - _ROUNDING):
         raise ValueError(
-            f"band = {low:g} to {high:g} rad/s has no harmonic in it, {step:g} rad/s apart "
-            f"with a duration of {duration:g} s; allowed: a longer one, or a wider band"
+            f"band = {low:g} to {high:g} rad/s has no harmonic in it, {step:g} rad/s "
+            f"apart for a duration of {duration:g} s; allowed: a longer duration, or a "
+            "wider band"
         )
 
     def spectrum(frequency):
@@ -46,14 +47,14 @@ def kanai_tajimi_noise(
     duration: float,
     seed: int,
 ) -> FourierLoad:
-    r"""Return the acceleration of a soil layer under white noise of the rock below it.
+    r"""Return Kanai-Tajimi noise: soil acceleration from white noise of bedrock.
 
     $$S(\omega) = S_0 \frac{1 + 4 \zeta^2 r^2}{(1 - r^2)^2 + 4 \zeta^2 r^2},
       \qquad r = \omega/\omega_g.$$
 
-    **Arguments:** `density` $S_0$, one-sided (a force squared per rad/s; of base motions
-    an acceleration), `ground`: $\omega_g$ (rad/s) and $\zeta$; the rest as
-    `noise_of_density`. **Source:** Tajimi, *2nd World Conf. Earthquake Eng.* (1960).
+    **Arguments:** `density` $S_0$, one-sided (a force squared per rad/s; an
+    acceleration for base motions), `ground`: $\omega_g$ (rad/s) and $\zeta$; otherwise
+    as `noise_of_density`. **Source:** Tajimi, *2nd World Conf. Earthquake Eng.* (1960).
 
     >>> ground = jv.kanai_tajimi_noise(
     ...     0.01, ground=(15.0, 0.6), highest=60.0, duration=20.0, seed=0
@@ -77,16 +78,16 @@ def kanai_tajimi_noise(
 def noise_of_density(
     spectrum: Callable, highest: float, duration: float, seed: int
 ) -> FourierLoad:
-    r"""Return a sum of harmonics of random phases with a one-sided spectral density.
+    r"""Return noise of a one-sided spectral density, as a sum of harmonics.
 
     $$F(t) = \sum_k \sqrt{2 S(\omega_k) \Delta\omega} \cos(\omega_k t + \varphi_k), \qquad
       \omega_k = k \Delta\omega, \quad \Delta\omega = 2\pi/T,$$
 
     up to the `highest` frequency (rad/s), with phases uniform in $[0, 2\pi)$. Its mean
-    square over the `duration` $T$ is $\sum_k S(\omega_k) \Delta\omega$ for every seed;
-    $\int S\,d\omega$ as T grows. **Raises:** `ValueError` where no harmonic is as low as
-    the highest frequency. **Source:** Shinozuka and Deodatis, *Appl. Mech. Rev.* 44 (1991)
-    191.
+    square over the `duration` $T$ is $\sum_k S(\omega_k) \Delta\omega$ for every seed,
+    which tends to $\int S\,d\omega$ as T grows. **Raises:** `ValueError` if no harmonic
+    is below the highest frequency. **Source:** Shinozuka and Deodatis, *Appl. Mech.
+    Rev.* 44 (1991) 191.
 
     >>> noise = jv.noise_of_density(lambda w: 1 / (1 + w**2), 20.0, duration=60.0, seed=0)
     >>> round(float(noise.period()), 3)
@@ -100,9 +101,9 @@ def noise_of_density(
 
 
 def generator(seed) -> np.random.Generator:
-    """Return the source of random numbers of a seed.
+    """Return the random number generator of a seed.
 
-    **Raises:** `ValueError` for what is no whole number from 0 on.
+    **Raises:** `ValueError` for anything but a non-negative whole number.
     """
     if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
         raise ValueError(f"seed = {seed!r}; allowed: a whole number, 0 or more")
@@ -110,11 +111,10 @@ def generator(seed) -> np.random.Generator:
 
 
 def harmonics_below(highest: float, duration: float) -> tuple[float, np.ndarray]:
-    """Return the lowest angular frequency of a duration, rad/s, and the orders up to the
-    highest one.
+    """Return the lowest angular frequency, rad/s, and the orders of all harmonics.
 
-    **Raises:** `ValueError` where there are none.
-    """  # noqa: D205
+    **Raises:** `ValueError` if there is none up to `highest`.
+    """
     check_range("duration", duration, "s", Range(above=0.0))
     check_range("highest", highest, "rad/s", Range(above=0.0))
     step = 2 * np.pi / duration

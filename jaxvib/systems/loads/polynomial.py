@@ -1,4 +1,4 @@
-"""A piece of a load as a polynomial in time."""
+"""Polynomial pieces of loads."""
 
 from jaxtyping import Array, Float, Real
 
@@ -7,14 +7,14 @@ from .load import Load
 
 
 class PolynomialLoad(Load):
-    r"""The force $F(t) = \sum_k c_k (t - t_c)^k$ of one piece of a longer load.
+    r"""The force $F(t) = \sum_k c_k (t - t_c)^k$ of one piece of a load.
 
     **Fields:** `centre` $t_c$ (s), `coefficients` $c_k$ (N/s^k), shape (m,), `size`: the
-    order of the largest force of the whole load (N), `highest`: the highest angular
-    frequency in it (rad/s).
+    order of magnitude of the whole load (N), `highest`: the highest angular frequency
+    in it (rad/s).
     """
 
-    centre: Float[Array, ""] = quantity("centre", "s", "time that it is about")
+    centre: Float[Array, ""] = quantity("centre", "s", "centre of the expansion")
     coefficients: Float[Array, " m"] = quantity("coefficients", "N", "of its powers")
     size: Float[Array, ""] = quantity("size", "N", "order of the largest force")
     highest: Float[Array, ""] = quantity("highest", "rad/s", "highest frequency")
@@ -26,7 +26,7 @@ class PolynomialLoad(Load):
         return self.series(time, time, 1)[0]
 
     def largest(self) -> Float[Array, ""]:
-        """Return the order of the largest force of the whole load, N."""
+        """Return the order of magnitude of the whole load, N."""
         return self.size
 
     def pace(self) -> Float[Array, ""]:
@@ -34,10 +34,10 @@ class PolynomialLoad(Load):
         return self.highest
 
     def series(self, time, inside, count: int) -> tuple:
-        """Return the coefficients of the force about a time, see `Load.series`."""
+        """Return the Taylor coefficients of the force, see `Load.series`."""
         passed, rows = time - self.centre, list(self.coefficients)
         size = len(rows)
-        # Horner's scheme over and over: each turn leaves one more coefficient behind.
+        # Repeated Horner scheme: each pass gives one more coefficient.
         for first in range(min(count, size)):
             for k in reversed(range(first, size - 1)):
                 rows[k] = rows[k] + passed * rows[k + 1]

@@ -1,4 +1,4 @@
-"""Loads that act for a while: pulses, one or one after another."""
+"""Single and periodic pulses."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,10 +15,10 @@ from .load import Load, first_after
 
 
 class _Shape(NamedTuple):
-    """A pulse of height 1 between x = 0 and 1, and where in it it has breaks.
+    """A pulse of height 1 for x from 0 to 1, and its breaks.
 
-    `series(x, inside, rate, count)`: the coefficients, in a time of which x grows by the
-    `rate`, of the piece that `inside` is in.
+    `series(x, inside, rate, count)`: the Taylor coefficients in time, where x grows at
+    `rate`, of the piece that contains `inside`.
     """
 
     series: Callable
@@ -52,11 +52,11 @@ SHAPES = {
 
 
 class PulseLoad(Load):
-    r"""A pulse of height $A$ from the time $t_s$ on, for a duration $d$.
+    r"""A pulse of height $A$ from time $t_s$, of duration $d$.
 
-    With $x = (t - t_s)/d$ in $[0, 1)$, and 0 outside, it is $A \sin \pi x$ ("half_sine"),
-    $A$ ("rectangle") or $A (1 - |2x - 1|)$ ("triangle"). With `every` it comes again after
-    each such time, and has come before: then that is its period.
+    With $x = (t - t_s)/d$ in $[0, 1)$, and 0 outside, it is $A \sin \pi x$
+    ("half_sine"), $A$ ("rectangle") or $A (1 - |2x - 1|)$ ("triangle"). With `every` it
+    is periodic with that period, for all times.
 
     **Fields:** `shape`; `amplitude` $A$ (N), `start` $t_s$ (s), `duration` $d > 0$ (s),
     `every` $\ge d$ (s) or None for one pulse. **Raises:** `ValueError` naming a field out
@@ -74,7 +74,7 @@ class PulseLoad(Load):
         "duration", "s", "duration of the pulse", above=0.0
     )
     every: Float[Array, ""] | None = quantity(
-        "every", "s", "time from pulse to pulse", optional=True, above=0.0
+        "every", "s", "period of the pulses", optional=True, above=0.0
     )
 
     breaks = True
@@ -95,19 +95,19 @@ class PulseLoad(Load):
 
     @property
     def repeats(self) -> bool:
-        """Whether the pulse comes again."""
+        """Whether the pulse is periodic."""
         return self.every is not None
 
     def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
-        """Return the force, N, at a time, s; where it jumps that of the time after it."""
+        """Return the force, N, at a time, s; at a jump its right-hand limit."""
         return self.series(time, time, 1)[0]
 
     def period(self) -> Float[Array, ""]:
-        """Return the time from pulse to pulse, s; infinite of a single one."""
+        """Return the period, s; infinite for a single pulse."""
         return jnp.asarray(jnp.inf) if self.every is None else self.every
 
     def largest(self) -> Float[Array, ""]:
-        """Return the height without its sign, N."""
+        """Return the absolute height, N."""
         return jnp.abs(self.amplitude)
 
     def pace(self) -> Float[Array, ""]:
@@ -115,7 +115,7 @@ class PulseLoad(Load):
         return jnp.pi / self.duration
 
     def series(self, time, inside, count: int) -> tuple:
-        """Return the coefficients of the force about a time, see `Load.series`."""
+        """Return the Taylor coefficients of the force, see `Load.series`."""
         start = self._start_before(inside)
         x, within = (time - start) / self.duration, (inside - start) / self.duration
         height = jnp.where((within >= 0) & (within < 1), self._height(), 0.0)
@@ -123,7 +123,7 @@ class PulseLoad(Load):
         return tuple(height * term for term in terms[:count])
 
     def next_break(self, time) -> Float[Array, ""]:
-        """Return when a pulse, or a part of one, starts or ends next, s."""
+        """Return the next start or end of a pulse or of a part of it, s."""
         parts = jnp.asarray(SHAPES[self.shape].breaks, self.duration.dtype)
         start = self._start_before(time)
         starts = start[None] if self.every is None else start + self.every * _NEAR
@@ -131,7 +131,7 @@ class PulseLoad(Load):
         return first_after(time, places.reshape(-1))
 
     def _start_before(self, time) -> Any:
-        """Return when the pulse of a time has started, s."""
+        """Return the start of the latest pulse, s."""
         if self.every is None:
             return self.start
         number = jnp.floor((time - self.start) / self.every)
@@ -143,4 +143,4 @@ class PulseLoad(Load):
         return jnp.where(self.every >= self.duration, self.amplitude, jnp.nan)
 
 
-_NEAR = np.array([-1.0, 0.0, 1.0])  # the pulse before, this one, and the next
+_NEAR = np.array([-1.0, 0.0, 1.0])  # the previous, present and next pulse

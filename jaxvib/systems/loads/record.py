@@ -1,4 +1,4 @@
-"""The load that was measured: forces at times, and lines or cubics between them."""
+"""Measured loads, interpolated linearly or by cubics."""
 
 import equinox as eqx
 import jax
@@ -9,28 +9,29 @@ from jaxtyping import Array, Float, Real
 from ..._quantity import quantity
 from .load import Load
 
-_CLOSED = 1e-9  # of the largest value: what may lie between the ends of a period
+_CLOSED = 1e-9  # of the largest value: tolerated gap between the ends of a period
 
 
 class RecordLoad(Load):
-    r"""A force given by its `values` at `times`, linear in between, or cubic.
+    r"""A force given by `values` at `times`, with linear or cubic interpolation.
 
     With $h$, $d$ the length and the slope of the chord of a piece, and $m_0$, $m_1$ the
-    slopes at its ends, a cubic one is, $s$ after its begin,
+    slopes at its ends, a cubic piece is, at $s$ after its start,
 
     $$F = F_0 + m_0 s + \frac{3d - 2m_0 - m_1}{h} s^2 + \frac{m_0 + m_1 - 2d}{h^2} s^3,$$
 
-    Hermite's, whose slopes are those of the parabola through a point and its neighbours:
-    $C^1$, and exact where the record is a parabola. Before the first time and from the last
-    one on it is 0; a `periodic` one goes on with its first value where it has come to its
-    last, which must be the same, and has come before.
+    Hermite's, with the slopes of the parabola through a point and its neighbours:
+    $C^1$, and exact for parabolas. The force is 0 before the first time and from the
+    last one on; a `periodic` record is repeated for all times, and its last value must
+    equal the first.
 
     **Fields:** `times` (s), ascending, and `values` (N), both of shape (n,), n >= 2;
-    `periodic`; `interpolation`: "linear" or "cubic"; `scale`: what all values are
-    multiplied by, the intensity of an earthquake or the stiffness under a road.
-    **Raises:** `ValueError` for shapes that differ, times that do not ascend, a periodic
-    record that does not end where it begins, or another word. **Source:** de Boor, *A
-    Practical Guide to Splines* (2001), chapter IV (cubic Bessel interpolation).
+    `periodic`; `interpolation`: "linear" or "cubic"; `scale`: a factor of all values,
+    such as the intensity of an earthquake or the stiffness under a road. **Raises:**
+    `ValueError` for shapes that differ, times that do not ascend, a periodic record
+    that does not end with its first value, or another interpolation. **Source:** de
+    Boor, *A Practical Guide to Splines* (2001), chapter IV (cubic Bessel
+    interpolation).
 
     >>> record = jv.RecordLoad(times=[0.0, 1.0, 2.0], values=[0.0, 4.0, 0.0])
     >>> float(record.force(0.5))
@@ -41,9 +42,7 @@ class RecordLoad(Load):
     values: Float[Array, " n"] = quantity("values", "N", "forces of the record")
     periodic: bool = eqx.field(static=True, default=False)
     interpolation: str = eqx.field(static=True, default="linear")
-    scale: Float[Array, ""] = quantity(
-        "scale", "", "what the values are multiplied by", default=1.0
-    )
+    scale: Float[Array, ""] = quantity("scale", "", "factor of all values", default=1.0)
 
     breaks = True
 
@@ -64,19 +63,19 @@ class RecordLoad(Load):
         if not np.all(np.diff(times) > 0):
             place = int(np.argmin(np.diff(times) > 0))
             raise ValueError(
-                f"times = {times[place]:g}, {times[place + 1]:g} s one after the other; "
+                f"times = {times[place]:g}, {times[place + 1]:g} s do not ascend; "
                 "allowed: ascending times"
             )
         apart = abs(values[-1] - values[0])
         if self.periodic and apart > _CLOSED * np.max(np.abs(values)):
             raise ValueError(
                 f"values of a periodic record begin with {values[0]:g} N and end with "
-                f"{values[-1]:g} N; allowed: the first one again at the end of the period"
+                f"{values[-1]:g} N; allowed: the first value again at the end"
             )
 
     @property
     def repeats(self) -> bool:
-        """Whether it comes again."""
+        """Whether the record is periodic."""
         return self.periodic
 
     def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
@@ -84,21 +83,21 @@ class RecordLoad(Load):
         return self.series(time, time, 1)[0]
 
     def period(self) -> Float[Array, ""]:
-        """Return the time from the first to the last value, s, of a periodic one."""
+        """Return the period of a periodic record, s; infinite otherwise."""
         if not self.periodic:
             return jnp.asarray(jnp.inf)
         return self.times[-1] - self.times[0]
 
     def largest(self) -> Float[Array, ""]:
-        """Return the largest value without its sign, N."""
+        """Return the largest absolute value, N."""
         return jnp.abs(self.scale) * jnp.max(jnp.abs(self.values))
 
     def pace(self) -> Float[Array, ""]:
-        """Return the angular frequency of one turn in the record, rad/s."""
+        """Return the angular frequency of one cycle over the record, rad/s."""
         return 2 * jnp.pi / (self.times[-1] - self.times[0])
 
     def series(self, time, inside, count: int) -> tuple:
-        """Return the coefficients of the force about a time, see `Load.series`."""
+        """Return the Taylor coefficients of the force, see `Load.series`."""
         shift = self._shift(inside)
         first = self._first(inside - shift)
         begin, end = self.times[first], self.times[first + 1]
@@ -112,7 +111,7 @@ class RecordLoad(Load):
         return tuple(jnp.where(within, self.scale * x, 0.0) for x in terms[:count])
 
     def _cubic(self, first, length, chord, s) -> tuple:
-        """Return the coefficients of a piece about the time s after its begin."""
+        """Return the Taylor coefficients of a piece at the time s after its start."""
         left, right = self._slope(first), self._slope(first + 1)
         a = (3 * chord - 2 * left - right) / length
         b = (left + right - 2 * chord) / length**2
@@ -140,7 +139,7 @@ class RecordLoad(Load):
         )
 
     def next_break(self, time) -> Float[Array, ""]:
-        """Return the time of the next value, s."""
+        """Return the time of the next sample, s."""
         shift = self._shift(time)
         late = time + 4 * jnp.finfo(self.times.dtype).eps * jnp.abs(time) - shift
         place = self._passed(late)
@@ -151,7 +150,7 @@ class RecordLoad(Load):
         return jnp.where(place > last, jnp.inf, later)
 
     def _shift(self, time):
-        """Return the time that has passed in whole periods, s."""
+        """Return the elapsed whole periods, s."""
         if not self.periodic:
             return jnp.zeros_like(self.times[0])
         turns = jnp.floor((time - self.times[0]) / self.period())
@@ -161,9 +160,9 @@ class RecordLoad(Load):
         return jnp.clip(self._passed(time) - 1, 0, self.times.shape[0] - 2)
 
     def _passed(self, time):
-        """Return how many of the times are not after a time.
+        """Return the number of times up to a time.
 
-        By halves: what `jnp.searchsorted` compares with, kernels do not have.
+        By bisection: kernels lack the comparisons of `jnp.searchsorted`.
         """
         count = self.times.shape[0]
         low, high = jnp.asarray(0, jnp.int32), jnp.asarray(count, jnp.int32)

@@ -1,4 +1,4 @@
-"""Loads that set in: a step, or a ramp."""
+"""Step and ramp loads."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
@@ -8,7 +8,7 @@ from .load import Load, first_after
 
 
 class StepLoad(Load):
-    r"""The force $F$ from a time $t_s$ on, 0 before.
+    r"""A step force: $F$ from time $t_s$ on, 0 before.
 
     **Fields:** `amplitude` $F$ (N), `start` $t_s$ (s). **Raises:** `ValueError` naming a
     field that is not a finite number.
@@ -29,7 +29,7 @@ class StepLoad(Load):
         return self.series(time, time, 1)[0]
 
     def largest(self) -> Float[Array, ""]:
-        """Return the force without its sign, N."""
+        """Return the absolute force, N."""
         return jnp.abs(self.amplitude)
 
     def series(self, time, inside, count: int) -> tuple:
@@ -37,12 +37,12 @@ class StepLoad(Load):
         return (jnp.where(inside >= self.start, self.amplitude, 0.0),)
 
     def next_break(self, time) -> Float[Array, ""]:
-        """Return the time of the step, s, while it lies ahead."""
+        """Return the time of the step, s; inf if it is past."""
         return first_after(time, self.start[None])
 
 
 class RampLoad(Load):
-    r"""The force $F (t - t_s)/d$ for a duration $d$, 0 before and $F$ after it.
+    r"""A ramp force: $F (t - t_s)/d$ for a duration $d$, 0 before and $F$ after it.
 
     **Fields:** `amplitude` $F$ (N), `start` $t_s$ (s), `duration` $d > 0$ (s).
     **Raises:** `ValueError` naming a field out of its range.
@@ -65,7 +65,7 @@ class RampLoad(Load):
         return self.series(time, time, 1)[0]
 
     def largest(self) -> Float[Array, ""]:
-        """Return the force after the ramp without its sign, N."""
+        """Return the absolute force after the ramp, N."""
         return jnp.abs(self.amplitude)
 
     def pace(self) -> Float[Array, ""]:
@@ -82,5 +82,5 @@ class RampLoad(Load):
         return (value, jnp.where(rises, slope, 0.0))[:count]
 
     def next_break(self, time) -> Float[Array, ""]:
-        """Return when the ramp starts or ends, s, while that lies ahead."""
+        """Return the next start or end of the ramp, s; inf if there is none."""
         return first_after(time, self.start + self.duration * jnp.array([0.0, 1.0]))

@@ -1,1 +1,1 @@
-"""The pieces that a planar or spatial system is overlaid from, by their energies."""
+"""Modules that planar and spatial systems are assembled from."""

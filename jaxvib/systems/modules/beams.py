@@ -9,19 +9,19 @@ from .module import ROTATION, TRANSLATION, Link, body_freedom, quantity
 
 
 class BeamModule(Link):
-    r"""A uniform beam that bends in one plane between two bodies.
+    r"""A uniform beam between two bodies, bending in one plane.
 
-    Freedoms are `first.y`, `first.angle`, `second.y`, `second.angle`; the angle is the
-    beam's slope. With $d = y_2 - y_1$, $p, q$ the angles and $b = E J$,
+    Degrees of freedom are `first.y`, `first.angle`, `second.y`, `second.angle`; the
+    angle is the beam's slope. With $d = y_2 - y_1$, $p, q$ the angles and $b = E J$,
 
     $$V = \tfrac12 \frac{12 b}{l^3} \Bigl(d - l \frac{p + q}{2}\Bigr)^2
         + \tfrac12 \frac{b}{l} (p - q)^2,$$
 
-    and the kinetic energy is that of the same cubic (consistent mass; written in
-    Legendre polynomials, which are its squares). **Fields:** `length` $l$ (m),
-    `bending_stiffness` $b$ (N m^2), `mass_per_length` (kg/m, 0 for a beam without
-    mass), `material_damping` (s): damping in proportion to the stiffness. **Raises:**
-    `ValueError` naming a field out of its range.
+    and the kinetic energy is that of the same cubic (consistent mass, written as
+    squares of Legendre coefficients). **Fields:** `length` $l$ (m), `bending_stiffness`
+    $b$ (N m^2), `mass_per_length` (kg/m, 0 for a massless beam), `material_damping`
+    (s): stiffness-proportional damping. **Raises:** `ValueError` naming a field out of
+    its range.
 
     >>> bent = jv.BeamModule(
     ...     "ground", "tip", length=1.0, bending_stiffness=3.0, mass_per_length=1.0
@@ -70,11 +70,11 @@ class BeamModule(Link):
 class FrameModule(Link):
     r"""A uniform straight beam in space between two bodies of six degrees of freedom each.
 
-    Freedoms are `x`, `y`, `z`, `angle_x`, `angle_y`, `angle_z` of both bodies. The
-    beam stretches, twists and bends in its two principal planes without shear
-    (Euler-Bernoulli), with consistent masses. **Fields:** `along`: vector from the
-    first body to the second, shape (3,), m, its length is the beam's; `side`: any
-    vector, shape (3,), whose part across the beam is the first principal axis;
+    Degrees of freedom are `x`, `y`, `z`, `angle_x`, `angle_y`, `angle_z` of both
+    bodies. The beam stretches, twists and bends in its two principal planes without
+    shear (Euler-Bernoulli), with consistent masses. **Fields:** `along`: vector from
+    the first body to the second, shape (3,), m, its length is the beam's; `side`: any
+    vector, shape (3,), whose component normal to the beam is the first principal axis;
     `axial_stiffness` $E A$ (N), `torsional_stiffness` $G I_t$ (N m^2),
     `bending_stiffness`: shape (2,), for deflection along the first and the second
     principal axis (N m^2); `mass_per_length` (kg/m); `inertia_per_length`: mass moment
@@ -134,7 +134,7 @@ class FrameModule(Link):
         try:
             along, side = np.asarray(self.along), np.asarray(self.side)
         except TypeError:
-            return  # traced: there is no number to look at yet
+            return  # traced: no concrete values
         across = np.linalg.norm(np.cross(along, side))
         if not across > 1e-9 * np.linalg.norm(along) * np.linalg.norm(side):
             raise ValueError(f"side = {side} lies along the beam, along = {along} m")
@@ -150,7 +150,7 @@ class FrameModule(Link):
         length, axis, one, two = self._axes()
         mass = self.mass_per_length * length
         spin = self.inertia_per_length * length
-        linear = ((0.5, 0.5), (-0.5, 0.5))  # of a linear function, in Legendre polynomials
+        linear = ((0.5, 0.5), (-0.5, 0.5))  # a linear function in Legendre polynomials
         cubic = _cubic_in_legendre(length)
         minus = tuple(-c for c in one)
         return [
@@ -198,7 +198,7 @@ def _bending_weights(stiffness, length):
 
 
 def _cubic_in_legendre(length):
-    """Return the cubic through (y1, p, y2, q) in Legendre polynomials 0 to 3 over l."""
+    """Return the Legendre coefficients 0 to 3 of the cubic through (y1, p, y2, q)."""
     return [
         (0.5, length / 12, 0.5, -length / 12),
         (-0.6, -length / 20, 0.6, -length / 20),

@@ -1,4 +1,4 @@
-"""Bodies that translate or rotate: the modules that planar systems are overlaid from."""
+"""Modules of translating and rotating bodies."""
 
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ from .module import ROTATION, TRANSLATION, Link, Module, quantity
 
 
 class TranslationTranslation(Link):
-    r"""Two bodies that translate on one line, joined by a spring and a damper.
+    r"""Two bodies translating on one line, joined by a spring and a damper.
 
     $$m = \mathrm{diag}(m_i, m_j), \qquad c = \begin{bmatrix} k & -k \\ -k & k
       \end{bmatrix}, \qquad d = \begin{bmatrix} d & -d \\ -d & d \end{bmatrix}.$$
@@ -54,7 +54,7 @@ class TranslationTranslation(Link):
 
 
 class TranslationRotation(Link):
-    r"""A body that rotates by $\varphi$ about a hinge on a body that translates.
+    r"""A pendulum: a body rotating by $\varphi$ about a hinge on a translating body.
 
     $$m = \begin{bmatrix} m_i + m_j & m_j l_j/2 \\ m_j l_j/2 & J_O \end{bmatrix},
       \qquad c = \mathrm{diag}(0, k \pm m_j g l_j/2), \qquad
@@ -103,7 +103,7 @@ class TranslationRotation(Link):
 
     @property
     def semidefinite(self) -> bool:
-        """Whether the potential energy can never be negative: not when standing."""
+        """Whether the potential energy is positive semidefinite: unless standing."""
         return not self.standing
 
     def kinetic(self):
@@ -128,9 +128,9 @@ class TranslationRotation(Link):
 class RodOnRod(Module):
     r"""A rod (mass $m_2$, length $l_2$) hinged on the end of a rod of length $l_1$.
 
-    The first rod is hinged on a carrier that translates by $x$ and is a
-    `TranslationRotation` of its own; this module adds, with $k$, $d$ the spring and
-    damper between the rods,
+    The first rod is hinged on a carrier that translates by $x$, and is a separate
+    `TranslationRotation`; this module adds, with $k$, $d$ the spring and damper between
+    the rods,
 
     $$T = \tfrac12 m_2 (\dot x + l_1 \dot\varphi_1 + \tfrac{l_2}{2} \dot\varphi_2)^2
           + \tfrac12 J_C \dot\varphi_2^2, \qquad
@@ -200,7 +200,7 @@ class RodOnRod(Module):
 
     @property
     def semidefinite(self) -> bool:
-        """Whether the potential energy can never be negative: not when standing."""
+        """Whether the potential energy is positive semidefinite: unless standing."""
         return not self.standing
 
     def kinetic(self):

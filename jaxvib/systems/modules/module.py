@@ -1,4 +1,4 @@
-"""What a module is: energies of a few degrees of freedom, as sums of weighted squares."""
+"""Base class of modules: energies as weighted sums of squares."""
 
 import abc
 import functools
@@ -21,12 +21,12 @@ ROTATION = "rotation"
 Square = tuple[Any, Sequence[Any]]
 
 
-# A number of a module, given by its name; `Module` checks it and says whose it is.
+# A parameter of a module, checked by `Module`, whose messages name the module.
 quantity = functools.partial(any_quantity, checked=False, kw_only=True)
 
 
 class ModuleMatrices(eqx.Module):
-    """What a module adds to the rows and columns of its degrees of freedom, (d, d) each."""
+    """The contributions of a module for its degrees of freedom, (d, d) each."""
 
     mass: Float[Array, "d d"]
     damping: Float[Array, "d d"]
@@ -34,19 +34,19 @@ class ModuleMatrices(eqx.Module):
 
 
 class Module(Printed):
-    r"""A piece of a system, given by its energies in its few degrees of freedom $q$.
+    r"""A part of a system, defined by its energies in its degrees of freedom $q$.
 
     $$T = \tfrac12 \sum_s w_s (r_s^T \dot q)^2, \qquad
       R = \tfrac12 \sum_s w_s (r_s^T \dot q)^2, \qquad
       V = \tfrac12 \sum_s w_s (r_s^T q)^2,$$
 
-    kinetic energy, half the dissipated power and potential energy. Each sum gives its
-    matrix, $\sum_s w_s r_s r_s^T$. Formulas use arithmetic alone, so that the same ones
-    serve one module, thousands at once, numbers and traced values.
+    the kinetic energy, half the dissipated power and the potential energy. Each sum
+    gives its matrix, $\sum_s w_s r_s r_s^T$. Formulas use arithmetic alone, so that
+    they apply to one module or thousands at once, and to concrete and traced values.
 
-    `kinds` says which degrees of freedom are translations and which are rotations; with
-    `semidefinite` no weight of V can be negative. To add a module, write those of its
-    energies that it has.
+    `kinds` declares which degrees of freedom are translations and which rotations;
+    `semidefinite`, that no weight of V can be negative. To add a module, implement
+    those energies that it has.
     """
 
     kinds: ClassVar[tuple[str, ...]]
@@ -66,23 +66,23 @@ class Module(Printed):
 
     @property
     def semidefinite(self) -> bool:
-        """Whether the potential energy can never be negative."""
+        """Whether the potential energy is positive semidefinite."""
         return True
 
     def kinetic(self) -> list[Square]:
-        """Return the squares of the kinetic energy: none without a mass."""
+        """Return the squares of the kinetic energy (default: none)."""
         return []
 
     def dissipation(self) -> list[Square]:
-        """Return the squares of half the dissipated power: none without a damper."""
+        """Return the squares of half the dissipated power (default: none)."""
         return []
 
     def potential(self) -> list[Square]:
-        """Return the squares of the potential energy: none without a spring."""
+        """Return the squares of the potential energy (default: none)."""
         return []
 
     def gyroscopic(self) -> list[tuple[Any, tuple[int, int]]]:
-        """Return what a spin couples: (w, (i, j)) adds w to d_ij and -w to d_ji."""
+        """Return gyroscopic terms: (w, (i, j)) adds w to d_ij and -w to d_ji."""
         return []
 
     def matrices(self) -> ModuleMatrices:
@@ -96,14 +96,14 @@ class Module(Printed):
 
 
 class Link(Module):
-    """A module between two bodies, or one and the ground, and named by them."""
+    """A module between two bodies, or a body and the ground, named after both."""
 
     first: str = eqx.field(static=True)
     second: str = eqx.field(static=True)
 
     @property
     def name(self) -> str:
-        """The module's name on a parameter path: both of its ends."""
+        """The module's name on a parameter path: both ends."""
         return f"{self.first}-{self.second}"
 
     @property
@@ -113,7 +113,7 @@ class Link(Module):
 
 
 class Point(Module):
-    """A module that has one degree of freedom, and is named by it."""
+    """A module with one degree of freedom, named after it."""
 
     freedom: str = eqx.field(static=True)
 
@@ -124,12 +124,12 @@ class Point(Module):
 
     @property
     def freedoms(self) -> tuple[str, ...]:
-        """The degree of freedom it sits on."""
+        """Its degree of freedom."""
         return (self.freedom,)
 
 
 def entries(squares: list[Square]) -> dict[tuple[int, int], Any]:
-    """Return the entries of the matrix of a sum of squares, structural zeros left out."""
+    """Return the matrix entries of a sum of squares, without structural zeros."""
     found = {}
     for weight, row in squares:
         used = [i for i, r in enumerate(row) if not (isinstance(r, int) and r == 0)]
@@ -143,7 +143,7 @@ def entries(squares: list[Square]) -> dict[tuple[int, int], Any]:
 
 
 def body_freedom(body: str, motion: str) -> str:
-    """Return the name of a body's motion, `cart.x` say; the ground has but one name."""
+    """Return the name of a body's motion, such as `cart.x`; the ground has one name."""
     return GROUND if body == GROUND else f"{body}.{motion}"
 
 

@@ -1,4 +1,4 @@
-"""Frames in a plane, with rigid arms at their ends."""
+"""Plane frame elements with rigid arms at their ends."""
 
 from typing import ClassVar
 
@@ -11,23 +11,24 @@ from .module import ROTATION, TRANSLATION, Link, body_freedom, quantity
 
 
 class PlaneFrameModule(Link):
-    r"""A uniform straight beam in a plane that stretches and bends between two bodies.
+    r"""A uniform straight beam in a plane, with extension and bending.
 
-    Freedoms are `x`, `y` and `angle` of both bodies, the angle from x to y. With $u$ the
-    displacements along the beam, $v$ those across and $p, q$ the angles at its ends,
+    Degrees of freedom are `x`, `y` and `angle` of both bodies, the angle from x to y.
+    With $u$ the axial and $v$ the lateral displacements and $p, q$ the angles at its
+    ends,
 
     $$V = \tfrac12 \frac{EA}{l} (u_2 - u_1)^2
         + \tfrac12 \frac{12 EJ}{l^3} \Bigl(v_2 - v_1 - l \frac{p + q}{2}\Bigr)^2
         + \tfrac12 \frac{EJ}{l} (p - q)^2$$
 
-    with consistent masses. An end may stand on a rigid arm $(a_x, a_y)$ of its body, whose
-    displacement is then $(x - a_y \varphi, y + a_x \varphi)$.
+    with consistent masses. An end may be attached by a rigid arm $(a_x, a_y)$ of its
+    body; its displacement is then $(x - a_y \varphi, y + a_x \varphi)$.
 
     **Fields:** `along`: vector from the first end to the second, shape (2,), m, its length
     is the beam's; `axial_stiffness` $EA$ (N), `bending_stiffness` $EJ$ (N m^2);
-    `mass_per_length` (kg/m), `material_damping` (s): damping in proportion to the
-    stiffness; `first_arm`, `second_arm`: vectors from the bodies to the beam's ends, shape
-    (2,), m, or None. **Raises:** `ValueError` naming a field out of its range.
+    `mass_per_length` (kg/m), `material_damping` (s): stiffness-proportional damping;
+    `first_arm`, `second_arm`: vectors from the bodies to the beam's ends, shape (2,),
+    m, or None. **Raises:** `ValueError` naming a field out of its range.
     """
 
     along: Float[Array, " 2"] = quantity(
@@ -76,7 +77,7 @@ class PlaneFrameModule(Link):
         """Return the squares of the kinetic energy."""
         length, along, across = self._axes()
         mass = self.mass_per_length * length
-        ends = ((0.5, 0.5), (-0.5, 0.5))  # of a linear function, in Legendre polynomials
+        ends = ((0.5, 0.5), (-0.5, 0.5))  # a linear function in Legendre polynomials
         stretched = [self._row(along, (a, 0.0, b, 0.0)) for a, b in ends]
         bent = [self._row(across, row) for row in _cubic_in_legendre(length)]
         return [*_legendre_squares(mass, stretched), *_legendre_squares(mass, bent)]

@@ -1,4 +1,4 @@
-"""Discs that spin on bending shafts."""
+"""Spinning discs on flexible shafts."""
 
 from typing import ClassVar
 
@@ -9,17 +9,18 @@ from .module import ROTATION, TRANSLATION, Module, body_freedom, quantity
 
 
 class SpinningDisc(Module):
-    r"""A rigid disc, or a piece of shaft, that spins about z on a body that tilts.
+    r"""A rigid disc or shaft segment spinning about z, with gyroscopic coupling.
 
-    Freedoms are `x`, `y`, `angle_x`, `angle_y` of the body, small. With the spin $\Omega$,
+    Degrees of freedom are `x`, `y`, `angle_x`, `angle_y` of the body, small. With the
+    spin $\Omega$,
 
     $$T = \tfrac12 m (\dot x^2 + \dot y^2)
         + \tfrac12 J_d (\dot\varphi_x^2 + \dot\varphi_y^2), \qquad
       \begin{pmatrix} M_x \\ M_y \end{pmatrix} = \Omega J_p
       \begin{pmatrix} -\dot\varphi_y \\ \dot\varphi_x \end{pmatrix},$$
 
-    M being what the spin does to the body (it does no work): it stands in the damping
-    matrix as an antisymmetric part. **Fields:** `body`; `mass` $m$ (kg);
+    with M the gyroscopic moment on the body (it does no work): an antisymmetric part of
+    the damping matrix. **Fields:** `body`; `mass` $m$ (kg);
     `diametral_inertia` $J_d$, `polar_inertia` $J_p$ (kg m^2); `spin` $\Omega$ (rad/s).
     **Raises:** `ValueError` naming a field out of its range. **Source:** Genta, *Dynamics
     of Rotating Systems* (2005), chapter 2.
@@ -46,7 +47,7 @@ class SpinningDisc(Module):
 
     @property
     def freedoms(self) -> tuple[str, ...]:
-        """Two translations across the axis and the tilts about them."""
+        """Two translations normal to the axis and the tilts about them."""
         motions = ("x", "y", "angle_x", "angle_y")
         return tuple(body_freedom(self.body, motion) for motion in motions)
 
@@ -61,5 +62,5 @@ class SpinningDisc(Module):
         ]
 
     def gyroscopic(self):
-        """Return what the spin couples: angle_y's rate to the moment on angle_x."""
+        """Return the gyroscopic coupling of angle_y's rate to the moment on angle_x."""
         return [(self.spin * self.polar_inertia, (2, 3))]

@@ -1,4 +1,4 @@
-"""The simplest modules: springs with dampers, point masses and inertias."""
+"""Modules of springs with dampers, point masses and point inertias."""
 
 from typing import ClassVar
 

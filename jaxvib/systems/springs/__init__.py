@@ -1,4 +1,4 @@
-"""Springs and dampers of any law between degrees of freedom."""
+"""Nonlinear springs and dampers between degrees of freedom."""
 
 from .formulas import formula_law as formula_law
 from .laws import FunctionLaw as FunctionLaw

@@ -1,4 +1,4 @@
-"""A law of a spring that is written as a formula."""
+"""Spring laws given as formulas."""
 
 import dataclasses
 
@@ -9,13 +9,13 @@ MOTION = ("elongation", "rate")
 
 
 def formula_law(text: str) -> tuple[FunctionLaw, dict[str, str]]:
-    """Return a law by its formula, and whose values its parameters are to take.
+    """Return a spring law for a formula, and the formulas of its parameters.
 
-    In the formula `elongation`, m, and `rate`, m/s, say the motion; each other name is
-    that of a variable or of the path of a parameter, as `derived` takes them. Of each the
-    law has a parameter, 1 at first, which follows by a formula of `derived`: the path in
-    the law, with `-` for each dot, and that formula are returned. **Raises:** `ValueError`
-    for a text that is no formula.
+    In the formula, `elongation`, m, and `rate`, m/s, are the motion; other names are
+    those of variables or paths of parameters, as in `derived`. For each of them the law
+    has a parameter, initially 1, whose name is the path with `-` for each dot; it is
+    returned with its formula for `derived`. **Raises:** `ValueError` for an invalid
+    formula.
 
     >>> law, follows = jaxvib.systems.springs.formula_law("moment * sin(elongation)")
     >>> follows

@@ -1,4 +1,4 @@
-"""Laws of springs and dampers."""
+"""Force laws of springs and dampers."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,9 +15,9 @@ from ..printed import Printed
 
 
 class PolynomialLaw(Printed):
-    r"""The force $F(e) = c_1 e + c_2 e^2 + \dots + c_m e^m$ of an elongation, m.
+    r"""The force $F(e) = c_1 e + c_2 e^2 + \dots + c_m e^m$ of an elongation $e$.
 
-    A cubic spring is `PolynomialLaw([0, 0, c_3])`, a quintic one has five numbers.
+    A cubic spring is `PolynomialLaw([0, 0, c_3])`, a quintic one has five coefficients.
     **Fields:** `coefficients` $c_k$, in N/m^k, shape (m,). **Raises:** `ValueError` unless
     they are one or more numbers.
 
@@ -41,9 +41,9 @@ class PolynomialLaw(Printed):
 class PolynomialDamperLaw(Printed):
     r"""The force $F(\dot e) = d_1 \dot e + d_2 \dot e |\dot e| + d_3 \dot e^3 + \dots$.
 
-    Even powers have the sign of the rate, so that each resists. **Fields:** `coefficients`
-    $d_k$, in N (s/m)^k, shape (m,). **Raises:** `ValueError` unless they are one or more
-    numbers.
+    Even powers have the sign of the rate, so that each is dissipative. **Fields:**
+    `coefficients` $d_k$, in N (s/m)^k, shape (m,). **Raises:** `ValueError` unless they
+    are one or more numbers.
 
     >>> law = jv.PolynomialDamperLaw([2.0, 0.5])
     >>> float(law.force(0.0, 2.0))
@@ -61,20 +61,19 @@ class PolynomialDamperLaw(Printed):
     def force(
         self, elongation: Float[ArrayLike, "*n"], rate: Float[ArrayLike, "*n"]
     ) -> Float[Array, "*n"]:
-        """Return the force, N, at a rate, m/s, whatever the elongation."""
+        """Return the force, N, at a rate, m/s, independent of the elongation."""
         rate = jnp.asarray(rate)
         return jnp.sign(rate) * _polynomial(self.coefficients, jnp.abs(rate))
 
 
 class PiecewiseLinearLaw(Printed):
-    r"""A polygon: the force has the slope $k_i$ between the elongations $b_i$, $b_{i+1}$.
+    r"""A piecewise linear force with slope $k_i$ between elongations $b_i$, $b_{i+1}$.
 
     $$F(e) = k_0 e + \sum_i (k_i - k_{i-1}) [\max(e - b_i, 0) - \max(-b_i, 0)],$$
 
-    0 at rest; a dead zone of play has a slope of 0 there. **Fields:** `stiffness`: all
-    $k_i$, in N/m, shape (m,); `breaks`: $b_1 < b_2 < \dots$, in m, shape (m - 1,).
-    **Raises:** `ValueError` for breaks that do not ascend, or numbers of them that do not
-    go together.
+    0 at rest; a dead zone has a slope of 0 there. **Fields:** `stiffness`: all $k_i$,
+    in N/m, shape (m,); `breaks`: $b_1 < b_2 < \dots$, in m, shape (m - 1,). **Raises:**
+    `ValueError` for breaks that do not ascend, or inconsistent shapes.
 
     >>> float(jv.PiecewiseLinearLaw([0.0, 100.0], breaks=[0.01]).force(0.03))
     2.0
@@ -108,12 +107,12 @@ class PiecewiseLinearLaw(Printed):
 
 
 class FunctionLaw(Printed):
-    r"""A user's function: $F(e, \dot e, p)$ with named parameters.
+    r"""A user-defined force $F(e, \dot e, p)$ with named parameters.
 
-    **Fields:** `function`: from an elongation $e$ (m), its rate (m/s) and the parameters
-    to the force (N), in JAX; `parameters`: by name numbers, arrays or trees of them, which
-    are swept and differentiated by these names. A force that jumps is seen, and its
-    derivatives are refused.
+    **Fields:** `function`: from an elongation $e$ (m), its rate (m/s) and the
+    parameters to the force (N), in JAX; `parameters`: numbers, arrays or pytrees of
+    them by name, which can be swept and differentiated. Discontinuous forces are
+    detected; differentiating them is an error.
 
     >>> law = jv.FunctionLaw(lambda e, rate, p: p["k"] * jnp.sin(e), {"k": 3.0})
     >>> round(float(law.force(0.1, 0.0)), 4)

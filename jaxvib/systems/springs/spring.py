@@ -1,4 +1,4 @@
-"""An element that pulls by how far it is stretched, and how fast."""
+"""Nonlinear springs and dampers."""
 
 from typing import Protocol, runtime_checkable
 
@@ -13,12 +13,12 @@ from ..printed import Printed
 
 @runtime_checkable
 class SpringLaw(Protocol):
-    """A force by an elongation, and by its rate.
+    """A spring force as a function of the elongation and its rate.
 
     To add one, write an `equinox.Module` whose `force` takes an elongation, m, or an
-    elongation and its rate, m/s, and returns the force, N, that pulls it back; its numbers
-    declared by `quantity`. `jumps = False` says that the force is continuous. Engines that
-    step take any law, "event" polynomials.
+    elongation and its rate, m/s, and returns the restoring force, N; its numbers
+    declared by `quantity`. `jumps = False` declares the force continuous. Time-stepping
+    engines accept any law, "event" polynomials.
     """
 
     def force(self, *motion) -> Array:
@@ -27,13 +27,13 @@ class SpringLaw(Protocol):
 
 
 class NonlinearSpring(Printed):
-    r"""A spring, a damper or both of any law: the force on what moves is $-n F$.
+    r"""A nonlinear spring-damper: the force on the degrees of freedom is $-n F$.
 
-    $F = F(e, \dot e)$ with the elongation $e = n^T q$ from static equilibrium, beside what
-    the linear system has there. **Fields:** `direction` $n$, shape (n,): 1 and -1 at the
-    degrees of freedom that it joins, 1 alone to the ground; `law`: see `SpringLaw`; `name`:
-    on parameter paths, instead of the position among the springs. **Raises:** `ValueError`
-    for a direction of zeros.
+    $F = F(e, \dot e)$ with the elongation $e = n^T q$ from static equilibrium, in
+    addition to the linear system. **Fields:** `direction` $n$, shape (n,): 1 and -1 at
+    the degrees of freedom that it joins, 1 alone to the ground; `law`: see `SpringLaw`;
+    `name`: on parameter paths, instead of the position among the springs. **Raises:**
+    `ValueError` for a direction of zeros.
 
     >>> cubic = jv.NonlinearSpring([1.0, 0.0], jv.PolynomialLaw([0.0, 0.0, 1e6]), "cubic")
     >>> hardened = jv.ImpactSystem(tower, loads=stopped.loads, springs=(cubic,))
