@@ -1,8 +1,7 @@
 """The per-user cache of machine code and programs, in a private folder.
 
 Cached content is executed. A folder is therefore used only if no other user can change
-it or its parents, and an entry only if its HMAC under the user's key matches its name
-and content.
+it or its parents, an entry only if its HMAC under the user's key matches.
 """
 
 import atexit
@@ -115,8 +114,7 @@ def entries() -> list[tuple[Path, int]]:
 def clear() -> tuple[int, int]:
     """Empty the cache and make its folders private; return counts of files and bytes.
 
-    **Raises:** `PermissionError` if others own a folder or can change one of its
-    parents.
+    **Raises:** `PermissionError` if others own a folder or can change a parent.
     """
     root = _root()
     if root is None or not os.path.isdir(root):
@@ -169,8 +167,7 @@ def _folder(root: str | None, name: str) -> tuple[Path | None, str]:
 def _ready(root: str, name: str) -> Path:
     """Return the real path of an existing, private folder of the user.
 
-    **Raises:** `PermissionError` if it is not private, `OSError` if it cannot be
-    created.
+    **Raises:** `PermissionError` if it is not private, `OSError` if creation fails.
     """
     real = Path(os.path.realpath(root))
     for folder in reversed(real.parents):

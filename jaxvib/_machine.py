@@ -12,8 +12,7 @@ _VECTOR_FLAGS = re.compile(r"(sse|ssse|avx|amx|fma|f16c|bmi|asimd|sve)[0-9a-z_]*
 def instruction_set() -> dict[str, str]:
     """Return the processor's model and its vector instructions.
 
-    XLA compiles for the processor it runs on, so the last bits of results depend on
-    them.
+    XLA compiles for this very processor, on which the last bits of results depend.
     """
     make, flags = platform.processor() or platform.machine(), ""
     information = Path("/proc/cpuinfo")

@@ -7,8 +7,8 @@ import struct
 
 import numpy as np
 
-# LLVM's names of JAX's dtypes. LLVM integers have no sign: the instruction is chosen by
-# the dtype.
+# LLVM's names of JAX's dtypes. LLVM integers have no sign: the dtype gives the
+# operation.
 _TYPES = {
     "float64": "double",
     "float32": "float",

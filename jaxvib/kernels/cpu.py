@@ -62,7 +62,7 @@ class Native:
     """A program in memory, callable from Python and from XLA.
 
     Unoptimised code compiles in a quarter of the time, runs twice as long and gives the
-    same bits. It is used until it has run for as long as compiling the optimised code
+    same bits. It is used until it has run as long as compiling the optimised code
     takes.
     """
 

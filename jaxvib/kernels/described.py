@@ -199,7 +199,7 @@ def _taken_by(function: types.FunctionType) -> Iterator[Taken]:
 
 
 def _told_apart(value: Any) -> Any:
-    """Replace a module by its name; the variables used of it are listed apart."""
+    """Replace a module by its name; variables used from it are listed separately."""
     return value.__name__ if isinstance(value, types.ModuleType) else value
 
 

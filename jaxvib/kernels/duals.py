@@ -2,8 +2,7 @@
 
 Tangents do not affect control flow. Between two loops all primal equations are
 therefore emitted first, and then their tangents, once, in a loop over the directions:
-the size of the code hardly depends on their number, and the bits are those of unrolled
-code.
+the code hardly grows with their number, and the bits are those of unrolled code.
 """
 
 import math

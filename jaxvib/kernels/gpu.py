@@ -2,8 +2,7 @@
 
 The IR is that of a CPU with one lane, so results have the same bits. LLVM generates PTX
 from it on any machine, and NVIDIA's assembler checks it. **No GPU has run one yet**:
-`Kernel` leaves functions to XLA there until `experiments.benchmarks.gpu_kernels` has
-run.
+`Kernel` leaves functions to XLA until `experiments.benchmarks.gpu_kernels` has run.
 """
 
 import functools

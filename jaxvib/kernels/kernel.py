@@ -44,7 +44,7 @@ class Kernel:
         functools.update_wrapper(self, function)
         self._function, self._kept = function, kept
         self._forms: dict[Any, _Form] = {}
-        self._times = 0  # that its captured variables have changed
+        self._times = 0  # number of changes of captured variables
 
     def __reduce__(self):
         # Machine code is not pickled: another process may have another processor.
@@ -267,7 +267,7 @@ class _Form:
         return jax.jit(self._flat)
 
     def map(self, leaves, lanes: int, threads: int | None) -> list[np.ndarray]:
-        """Return the results of lanes on the first axis, as numpy arrays."""
+        """Return the results of lanes on the first axis, as NumPy arrays."""
         width = self._native.program.width
         whole = -(-lanes // width) * width
         padded = [_padded(_lanes_last(np.asarray(leaf)), whole) for leaf in leaves]
@@ -422,8 +422,7 @@ def _padded(array: np.ndarray, lanes: int) -> np.ndarray:
     return np.concatenate([array, np.repeat(array[..., -1:], more, -1)], -1)
 
 
-# The same for JAX arrays, each a single operation: `jnp` functions are compiled
-# programs.
+# The same for JAX arrays, each a single operation: `jnp` functions compile programs.
 
 
 def _turned(array, steps: int):

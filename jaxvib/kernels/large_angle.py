@@ -8,9 +8,8 @@ HALF_PI = (  # to 159 bits
     float.fromhex("0x1.1a62633145c07p-54"),
     float.fromhex("-0x1.f1976b7ed8fbcp-110"),
 )
-# Words of 64 binary digits of 2/pi, after one for the digits before the point: a
-# double's digits begin at digit 1033 at most, in word 16, and five words are read from
-# there.
+# Words of 64 binary digits of 2/pi, the first one before the point: a double's digits
+# begin at digit 1033 at most, in word 16, and five words are read from there.
 _WORDS = 21
 
 

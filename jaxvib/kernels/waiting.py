@@ -1,22 +1,22 @@
-"""Quick code that XLA calls: compiled better once it has run for long enough."""
+"""Tiered compilation: recompiles programs that have run for long enough."""
 
 import atexit
 import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
-_LOOK = 0.25  # s, from one look at what has run to the next: half of what it looks for
+_LOOK = 0.25  # s between two checks: half of the run time that they look for
 
 
 class _Waiting(NamedTuple):
-    """A program that is compiled better by `improve` when it `has_run`."""
+    """A program that `improve` recompiles once it `has_run`."""
 
     has_run: Callable[[], bool]
     improve: Callable[[], object]
 
 
 class _Watch:
-    """A thread that looks at all programs that wait, for as long as there are some."""
+    """A thread that checks the waiting programs, as long as there are any."""
 
     def __init__(self):
         self._lock, self._end = threading.Lock(), threading.Event()
@@ -24,7 +24,7 @@ class _Watch:
         self._thread: threading.Thread | None = None
 
     def add(self, has_run: Callable[[], bool], improve: Callable[[], object]) -> None:
-        """Look at a program from now on."""
+        """Add a program."""
         with self._lock:
             self._waiting.append(_Waiting(has_run, improve))
             if self._thread is None and not self._end.is_set():
@@ -32,9 +32,9 @@ class _Watch:
                 self._thread.start()
 
     def end(self) -> None:
-        """Look no more, and wait for a compilation that has begun."""
+        """Stop, and wait for a running compilation."""
         self._end.set()
-        thread = self._thread  # which may end, and say so, just now
+        thread = self._thread  # may be set to None meanwhile
         if thread is not None:
             thread.join()
 
@@ -52,10 +52,10 @@ class _Watch:
 
 
 _WATCH = _Watch()
-# LLVM may not compile while what it stands on is taken down at the end of the process.
+# LLVM must not compile during the interpreter's shutdown.
 atexit.register(_WATCH.end)
 
 
 def improve_when(has_run: Callable[[], bool], improve: Callable[[], object]) -> None:
-    """Call `improve`, beside other work, once something `has_run` for long."""
+    """Call `improve` in the background once `has_run()` is true."""
     _WATCH.add(has_run, improve)

@@ -141,7 +141,7 @@ def _complex_form(t, z, rotations):
         jnp.where(begins, jnp.concatenate([imag, nothing]), 0.0)
         - jnp.where(ends, jnp.concatenate([nothing, imag]), 0.0),
     )
-    after = jnp.concatenate([other, nothing])  # of a block's second column in its first
+    after = jnp.concatenate([other, nothing])  # second column's part in the first
     before = -jnp.concatenate([nothing, other])
 
     def columns(part_real, part_imag):

@@ -111,7 +111,7 @@ def singular_values(matrix: Float[Any, "*lanes m n"]) -> Float[Any, "*lanes k"]:
 def singular_system(matrix: Float[Any, "*lanes m n"]) -> Singular:
     """Return U, s, V of A = U diag(s) V^T, with s in descending order.
 
-    Traced matrices are left to XLA, whose result is differentiable.
+    Traced matrices are left to XLA, which can differentiate the result.
     """
     if is_small(matrix) and (library_of(matrix) is HOST or printing()):
         return of_many(_singular_system, (2,), matrix)
@@ -140,8 +140,8 @@ def symmetric_system(
 ) -> tuple[Float[Any, "*lanes n"], Float[Any, "*lanes n n"]]:
     """Return the eigenvalues of symmetric matrices, ascending, and unit eigenvectors.
 
-    The lower triangles are used. Traced matrices are left to XLA, whose result is
-    differentiable.
+    The lower triangles are used. Traced matrices are left to XLA, which can
+    differentiate the result.
     """
     if is_small(matrix) and (library_of(matrix) is HOST or printing()):
         return of_many(_symmetric_system, (2,), matrix)

@@ -2,9 +2,8 @@ r"""Real Schur form of one small matrix, in scalar operations for kernels.
 
 Householder reflections reduce $A$ to Hessenberg form, and implicit QR steps with
 Francis's double shift to real Schur form $A = Z T Z^T$ with 1 x 1 and 2 x 2 blocks.
-Loops run over the whole matrix; outside of the active block the reflections are
-identities. So the program's length is fixed, and the lanes of a vector may be at
-different blocks.
+Loops run over the whole matrix; outside of the active block reflections are identities.
+So the program's length is fixed, and the lanes of a vector may be at different blocks.
 
 **Source:** Golub and Van Loan, *Matrix Computations* (2013), sections 7.4.2 and 7.5.
 """

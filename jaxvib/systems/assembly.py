@@ -83,9 +83,8 @@ class Assembled(Linear):
     def strain_rows(self) -> tuple[Float[Array, " s"], Float[Array, "s n"]] | None:
         r"""Return weights $w$ and rows $R$ with $C = R^T \mathrm{diag}(w) R$.
 
-        The rows keep digits that C loses to rounding, so that low frequencies are
-        accurate. `None` if a module is standing (inverted), whose weights may be
-        negative.
+        The rows keep digits that C loses to rounding: low frequencies are accurate.
+        `None` if a module is standing (inverted); its weights may be negative.
         """
         if not all(module.semidefinite for module in self.modules):
             return None
@@ -94,16 +93,15 @@ class Assembled(Linear):
     def square_rows(self, part: str) -> tuple:
         """Return the quadratic forms of all modules' energies: weights, rows, owners.
 
-        `part` is `"potential"`, `"kinetic"` or `"dissipation"`; `owners`, shape
-        (squares,), are positions in `modules`; weights of standing bodies may be
-        negative.
+        `part` is `"potential"`, `"kinetic"` or `"dissipation"`; `owners`, (squares,),
+        are positions in `modules`. Weights of standing bodies may be negative.
         """
         weights, place, coefficients, owners = self._squares(part)
         shape = (len(owners), len(self.names) + 1)
         return weights, on_device(_scattered(place, coefficients, shape)[:, 1:]), owners
 
     def sparse_strains(self) -> tuple | None:
-        """Return `strain_rows` with the rows as a scipy sparse array."""
+        """Return `strain_rows` with the rows as a SciPy sparse array."""
         from scipy.sparse import coo_array
 
         if not all(module.semidefinite for module in self.modules):

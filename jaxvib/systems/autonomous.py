@@ -87,8 +87,7 @@ def autonomous_system(
     name, or pytrees of them such as a network, see `forced_system`.
 
     **Raises:** `ValueError` for a parameter that is not real or not finite, a name with
-    a dot, or a field whose value has another shape, or that captures a value that is
-    being differentiated.
+    a dot, or a field of another shape or that captures a value under differentiation.
 
     >>> oscillator = jv.autonomous_system(
     ...     lambda x, p: [x[1], p["mu"] * (1 - x[0] ** 2) * x[1] - x[0]],

@@ -30,9 +30,8 @@ def rigid_body_on_beam(
 
     The body translates and rotates: z = (displacement of its mass centre, rotation),
     with `mass` (kg), `inertia` about the mass centre (kg m^2), and the mass centre
-    above
-    x = `centre` (m) of the beam. **Arguments:** `stiffness` (N/m) and `damping` (N s/m) of
-    the links, shape (links,). **Raises:** `ValueError` as `BeamWithBodies`.
+    above x = `centre` (m) of the beam. **Arguments:** `stiffness` (N/m) and `damping`
+    (N s/m) of the links, shape (links,). **Raises:** `ValueError` as `BeamWithBodies`.
 
     >>> block = jv.rigid_body_on_beam(
     ...     beam, [0.4, 0.6], centre=0.5, mass=0.2, inertia=1e-3, stiffness=[1e3, 1e3]

@@ -26,7 +26,7 @@ class HertzContact(Printed):
     $$F(z) = K \max(z, 0)^{3/2}, \qquad U(z) = \tfrac{2}{5} K \max(z, 0)^{5/2}.$$
 
     $F$ is $C^1$; its second derivative grows without bound as $z \to 0^+$ and is taken
-    as 0 for $z \le 0$. Arrays of any shape are mapped element by element.
+    as 0 for $z \le 0$. Arrays of any shape are mapped elementwise.
 
     **Fields:** `stiffness`: $K > 0$, in N/m^1.5, a scalar.
 
@@ -110,7 +110,7 @@ class LinearContact(Printed):
     $$F(z) = k \max(z, 0), \qquad U(z) = \tfrac12 k \max(z, 0)^2.$$
 
     $F$ has a kink at $z = 0$, where its slope is taken as 0. Arrays of any shape are
-    mapped element by element. **Fields:** `stiffness`: $k > 0$, in N/m, a scalar.
+    mapped elementwise. **Fields:** `stiffness`: $k > 0$, in N/m, a scalar.
     **Raises:** `ValueError` if `stiffness` is not a positive number.
 
     >>> float(jv.LinearContact(stiffness=1e6).force(1e-3))
@@ -146,8 +146,7 @@ class RestitutionContact(Printed):
     (`engine="event"`). `force` and `energy`, functions of a penetration, are 0.
     **Fields:** `restitution`: $e \in [0, 1]$, a scalar: 1 is elastic, 0 perfectly
     inelastic. **Raises:** `ValueError` if it is out of its range. **Source:**
-    Brogliato,
-    *Nonsmooth Mechanics* (2016), section 4.3.
+    Brogliato, *Nonsmooth Mechanics* (2016), section 4.3.
 
     >>> stop = jv.Contact([0.0, 1.0], gap=0.01, law=jv.RestitutionContact(0.7))
     >>> float(stop.law.restitution)

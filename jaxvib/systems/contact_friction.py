@@ -20,7 +20,7 @@ class ContactFriction(Printed):
     $$R = \mu N\,\mathrm{sgn}\,w \text{ where } w \ne 0, \qquad
       |R| \le \mu_s N \text{ with } w = 0 \text{ while that can hold}:$$
 
-    it is zero while the contact is open. With the Stribeck velocity $v_s$ the
+    R is 0 while the contact is open. With the Stribeck velocity $v_s$ the
     coefficient of sliding is $\mu + (\mu_s - \mu) / (1 + |w|/v_s)$.
 
     **Fields:** `direction` $n$, shape (n,), tangential: 1 at the degree of freedom that
@@ -33,8 +33,7 @@ class ContactFriction(Printed):
     engine (`engine="event"`). **Raises:** `ValueError` for a field out of its range, a
     direction of zeros and, when the system is built, a missing contact or a hard stop,
     whose normal force is an impulse. **Source:** Leine and Nijmeijer, *Dynamics and
-    Bifurcations
-    of Non-Smooth Mechanical Systems* (2004), section 3.2.
+    Bifurcations of Non-Smooth Mechanical Systems* (2004), section 3.2.
 
     >>> floor = jv.Contact([0.0, 1.0], gap=0.0, law=jv.HertzContact(1e8), name="floor")
     >>> sole = jv.ContactFriction([1.0, 0.0], "floor", 0.3, static=0.4, name="sole")

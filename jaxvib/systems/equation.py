@@ -21,9 +21,8 @@ class Equation(eqx.Module):
     For contacts, implement all of `penetrations`, `closing_rates`, `contact_forces`,
     `contact_motion` and `contact_reach`; for damped contacts, `lost_powers` and
     `damped_contacts`; for states with velocities, `displacements` and `displaced`.
-    Properties of the field are declared by `divergence`, `contraction`,
-    `hard_contacts`, `may_pulse`, `may_jump`, `next_break`, `repeats_in` and
-    `largest_step`.
+    Field properties are declared by `divergence`, `contraction`, `hard_contacts`,
+    `may_pulse`, `may_jump`, `next_break`, `repeats_in` and `largest_step`.
     """
 
     largest_step = None  # in periods, if set by a user

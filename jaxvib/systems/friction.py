@@ -59,8 +59,7 @@ class CoulombFriction(Printed):
     lost: optional, requires `static`. Requires the event-driven engine
     (`engine="event"`). **Raises:** `ValueError` for a field out of its range or a
     direction of zeros. **Source:** Leine and Nijmeijer, *Dynamics and Bifurcations of
-    Non-Smooth
-    Mechanical Systems* (2004), section 3.2.
+    Non-Smooth Mechanical Systems* (2004), section 3.2.
 
     >>> pad = jv.CoulombFriction([1.0, 0.0], force=2.0, static=3.0, name="pad")
     >>> rubbing = jv.ImpactSystem(tower, loads=stopped.loads, frictions=(pad,))
@@ -114,7 +113,7 @@ def sticking_limit(friction: Friction) -> Float[Array, ""]:
 
 
 def sliding_share(friction: Friction, speed) -> Float[Array, ""]:
-    """Return the sliding friction at a velocity, in the units of `Friction.kinetic`."""
+    """Return the sliding friction at a speed, in the units of `Friction.kinetic`."""
     if friction.stribeck is None:
         return friction.kinetic
     excess = sticking_limit(friction) - friction.kinetic
@@ -124,9 +123,8 @@ def sliding_share(friction: Friction, speed) -> Float[Array, ""]:
 def friction_forces(frictions, responses, pressed, velocity, acceleration) -> list:
     """Return the force R of each friction, N, from frictionless accelerations.
 
-    `pressed`: the normal force of each, N; 1 if it is constant. Frictions that stick
-    keep w = 0 together: projected Gauss-Seidel iterations find their forces within
-    their limits.
+    `pressed`: the normal force of each, N; 1 if it is constant. For frictions that
+    stick (w = 0), projected Gauss-Seidel iterations find forces within their limits.
     """
     sliding = [friction.direction @ velocity - friction.speed for friction in frictions]
     forces = [

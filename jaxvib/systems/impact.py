@@ -24,8 +24,8 @@ from .system import Mechanical
 class LinearSystem(Linear):
     """A linear system of mass, damping and stiffness matrices, (n, n), in SI units.
 
-    **Raises:** `ValueError` for shapes that differ, or a mass matrix that is not
-    symmetric positive definite.
+    **Raises:** `ValueError` for unequal shapes, or a mass that is not positive
+    definite.
 
     >>> jv.natural_frequencies(jv.LinearSystem([[2.0]], [[0.1]], [[8.0]])).tolist()
     [2]
@@ -284,10 +284,9 @@ class ImpactSystem(Mechanical, Linear):
     **Fields:** `linear`: a `LinearSystem` or an assembled one; `contacts`; `loads`;
     `frictions`: each a `CoulombFriction` or a `ContactFriction`; `springs`: each a
     `NonlinearSpring`. States are (q, dq/dt) at t = 0, relative to the unstrained
-    position (static equilibrium without constant loads), which gaps refer to as well.
-    **Raises:** `ValueError` for directions of another length than the system's, a
-    friction whose contact is missing or a hard stop, or periodic loads without a common
-    period.
+    position (static equilibrium without constant loads), as are gaps. **Raises:**
+    `ValueError` for directions of another length than the system's, a friction whose
+    contact is missing or a hard stop, or periodic loads without a common period.
 
     >>> jv.ImpactSystem(tower, contacts=stopped.contacts).contacts[0].name
     'stop'

@@ -33,8 +33,8 @@ def parameters(system: object) -> dict[str, Parameter]:
 
     A path joins field names from the system down by dots; elements of a tuple are named
     by their `name` if they have one (followed by `-2`, `-3` ... if it is repeated),
-    otherwise by position. Parameters of a `forced_system` have the user's names; for a
-    pytree, its keys, positions and fields follow the name, as in
+    otherwise by position. Parameters of a `forced_system` have the user's names,
+    followed by the keys, positions and fields of a pytree, as in
     `network.layers.0.weight`.
 
     >>> len(jv.parameters(system))
@@ -69,9 +69,8 @@ def replace(system: System, values: Mapping[str, object]) -> System:
     optimised.
 
     **Raises:** `ValueError` for an unknown path (with a suggestion), a value out of its
-    range or of another shape, a parameter defined by a formula (`derived`), and
-    whatever the checks of the changed parts and their owners raise. Traced values are
-    not checked.
+    range or of another shape, a parameter defined by a formula (`derived`), and what
+    checks of the changed parts and their owners raise. Traced values are not checked.
 
     >>> float(jv.replace(system, {"load.amplitude": 400.0}).load.amplitude)
     400.0

@@ -60,8 +60,7 @@ def period_of_loads(loads) -> Float[Array, ""]:
 def period_of(system) -> Float[Array, ""]:
     """Return a system's period, s, or NaN if it has none.
 
-    Loads may have no common period; a user's field or load may not have the period that
-    it declares.
+    Loads may have no common period, and users' fields or loads not the declared one.
     """
     period = jnp.asarray(system.period(), float)
     return jnp.where(_repeats(system, jax.lax.stop_gradient(period)), period, jnp.nan)

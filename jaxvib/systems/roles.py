@@ -19,7 +19,7 @@ class ElasticLaw(Protocol):
     To add one, write an `equinox.Module` with these two methods, its numbers declared
     by `quantity`; arrays of any shape are mapped elementwise. Set `jumps = False` if
     the force is continuous; otherwise orbits and derivatives are rejected if a jump is
-    detected. Time-stepping engines accept any law; "event" those with a form in
+    detected. Time-stepping engines accept any law, "event" only certain ones, see
     `dynamics.events.motion`.
     """
 
@@ -68,8 +68,7 @@ class LoadLaw(Protocol):
     """A periodic force that depends on time alone.
 
     To add one, write an `equinox.Module` with these two methods, its numbers declared
-    by `quantity`. Time-stepping engines accept any such law; other engines need a
-    `Load`.
+    by `quantity`. Time-stepping engines accept any such law, others need a `Load`.
     """
 
     def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:

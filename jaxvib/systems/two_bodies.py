@@ -130,7 +130,7 @@ def two_body_impact(
     contact: ContactLaw | None = None,
     load: LoadLaw | None = None,
 ) -> TwoBodyImpact:
-    """Build the two-body vibro-impact system; defaults are those of the source.
+    """Build the two-body vibro-impact system, with default parameters.
 
     Masses in kg, angular frequencies in rad/s, gap in m; the contact is steel on steel
     and the load 500 N at 5.8 rad/s unless given. **Raises:** `ValueError` naming an

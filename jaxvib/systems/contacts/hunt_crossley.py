@@ -13,8 +13,7 @@ from .power import PowerContact
 _HERTZ = 1.5  # the exponent of two smooth bodies
 # Below it x - log(1 + x) is evaluated as a series, to avoid cancellation.
 _SMALL, _TERMS = 0.2, 30
-# Three to five steps reach rounding, for c v from 1e-8 to 1e6 and e from 1e-6 to 1 -
-# 1e-6.
+# Three to five steps reach rounding: c v from 1e-8 to 1e6, e from 1e-6 to 1 - 1e-6.
 _NEWTON_STEPS = 12
 
 
@@ -32,8 +31,7 @@ class HuntCrossleyContact(Printed):
     **Fields:** `stiffness`: $K > 0$, in N/m^n; `damping`: $c \ge 0$, in s/m; `exponent`:
     $n \ge 1$, all scalars. An exponent of 1.5, given as a plain number, is Hertz's: it
     is stored as None and is not a parameter, and the motion is smooth in $\sqrt z$, as
-    required by `engine="event"`. **Raises:** `ValueError` naming a field out of its
-    range.
+    `engine="event"` requires. **Raises:** `ValueError` naming a field out of its range.
 
     **Source:** Hunt and Crossley, *J. Applied Mechanics* 42 (1975) 440.
 
@@ -71,11 +69,10 @@ class HuntCrossleyContact(Printed):
     ) -> "HuntCrossleyContact":
         r"""Build the law from a coefficient of restitution $e$ at an impact speed $v$.
 
-        `rule`: "exact", the root $c$ of the equation in `restitution`; or
-        approximations: "flores", $c = 8 (1 - e) / (5 e v)$, which is good for soft
-        bodies too, and "lankarani_nikravesh", $c = 3 (1 - e^2) / (4 v)$, good for $e$
-        near 1. **Raises:** `ValueError` for a number out of its range or an unknown
-        rule.
+        `rule`: "exact", the root $c$ of the equation in `restitution`; or approximate:
+        "flores", $c = 8 (1 - e) / (5 e v)$, good for soft bodies too, and
+        "lankarani_nikravesh", $c = 3 (1 - e^2) / (4 v)$, good for $e$ near 1.
+        **Raises:** `ValueError` for a number out of its range or an unknown rule.
 
         **Source:** Flores, Machado, Silva and Martins, *Multibody System Dynamics* 25
         (2011) 357; Lankarani and Nikravesh, *J. Mechanical Design* 112 (1990) 369.

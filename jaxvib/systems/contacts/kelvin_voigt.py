@@ -16,8 +16,8 @@ class KelvinVoigtContact(Printed):
     though the stop is still compressed; the energy stored then, $k z^2 / 2$, is lost.
     Arrays of any shape are mapped elementwise. **Fields:** `stiffness`: $k > 0$, in
     N/m; `damping`: $c \ge 0$, in N s/m; scalars. **Raises:** `ValueError` naming a
-    field out of its range.
-    **Source:** Brogliato, *Nonsmooth Mechanics* (2016), section 2.1.
+    field out of its range. **Source:** Brogliato, *Nonsmooth Mechanics* (2016), section
+    2.1.
 
     >>> float(jv.KelvinVoigtContact(1e6, damping=10.0).force(1e-3, 0.2))
     1002.0

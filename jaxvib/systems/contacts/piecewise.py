@@ -19,8 +19,7 @@ class PiecewiseLinearContact(Printed):
     a force with slope $k_i$ between $b_i$ and $b_{i+1}$. Arrays of any shape are mapped
     elementwise. **Fields:** `stiffness`: all $k_i \ge 0$, in N/m, shape (m,); `depths`:
     $b_1, b_2, \dots$, in m, shape (m - 1,), ascending and above 0. **Raises:**
-    `ValueError` naming a field out of its range, for depths that do not ascend, or for
-    inconsistent shapes.
+    `ValueError` for fields out of range, not ascending, or of inconsistent shapes.
 
     >>> bump = jv.PiecewiseLinearContact([1e4, 1e5], depths=[1e-3])
     >>> float(bump.force(2e-3))

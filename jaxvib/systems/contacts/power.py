@@ -12,8 +12,8 @@ class PowerContact(Printed):
 
     $$F(z) = K \max(z, 0)^n, \qquad U(z) = \frac{K}{n + 1} \max(z, 0)^{n + 1}.$$
 
-    Arrays of any shape are mapped elementwise. **Fields:** `stiffness`: $K > 0$,
-    in N/m^n; `exponent`: $n \ge 1$; scalars. **Raises:** `ValueError` naming a field out
+    Arrays of any shape are mapped elementwise. **Fields:** `stiffness`: $K > 0$, in
+    N/m^n; `exponent`: $n \ge 1$; scalars. **Raises:** `ValueError` naming a field out
     of its range.
 
     >>> float(jv.PowerContact(1e6, exponent=2.0).force(1e-2))

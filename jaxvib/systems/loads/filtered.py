@@ -31,8 +31,8 @@ class FilteredNoise(Printed):
     density: Float[Array, ""] = quantity(
         "density", "N^2 s/rad", "one-sided density of the white noise", at_least=0.0
     )
-    numerator: Float[Array, " b"] = quantity("numerator", "", "of the filter")
-    denominator: Float[Array, " a"] = quantity("denominator", "", "of the filter")
+    numerator: Float[Array, " b"] = quantity("numerator", "", "filter numerator")
+    denominator: Float[Array, " a"] = quantity("denominator", "", "filter denominator")
 
     def __check_init__(self):
         above, below = jnp.shape(self.numerator), jnp.shape(self.denominator)

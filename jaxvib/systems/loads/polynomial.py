@@ -15,7 +15,7 @@ class PolynomialLoad(Load):
     """
 
     centre: Float[Array, ""] = quantity("centre", "s", "centre of the expansion")
-    coefficients: Float[Array, " m"] = quantity("coefficients", "N", "of its powers")
+    coefficients: Float[Array, " m"] = quantity("coefficients", "N", "of each power")
     size: Float[Array, ""] = quantity("size", "N", "order of the largest force")
     highest: Float[Array, ""] = quantity("highest", "rad/s", "highest frequency")
 

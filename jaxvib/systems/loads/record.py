@@ -29,9 +29,8 @@ class RecordLoad(Load):
     `periodic`; `interpolation`: "linear" or "cubic"; `scale`: a factor of all values,
     such as the intensity of an earthquake or the stiffness under a road. **Raises:**
     `ValueError` for shapes that differ, times that do not ascend, a periodic record
-    that does not end with its first value, or another interpolation. **Source:** de
-    Boor, *A Practical Guide to Splines* (2001), chapter IV (cubic Bessel
-    interpolation).
+    with unequal ends, or another interpolation. **Source:** de Boor, *A Practical Guide
+    to Splines* (2001), chapter IV (cubic Bessel interpolation).
 
     >>> record = jv.RecordLoad(times=[0.0, 1.0, 2.0], values=[0.0, 4.0, 0.0])
     >>> float(record.force(0.5))

@@ -13,9 +13,8 @@ from .module import ROTATION, TRANSLATION, Link, body_freedom, quantity
 class PlaneFrameModule(Link):
     r"""A uniform straight beam in a plane, with extension and bending.
 
-    Degrees of freedom are `x`, `y` and `angle` of both bodies, the angle from x to y.
-    With $u$ the axial and $v$ the lateral displacements and $p, q$ the angles at its
-    ends,
+    Degrees of freedom are `x`, `y` and `angle` (from x to y) of both bodies. With $u$
+    the axial and $v$ the lateral displacements and $p, q$ the angles at its ends,
 
     $$V = \tfrac12 \frac{EA}{l} (u_2 - u_1)^2
         + \tfrac12 \frac{12 EJ}{l^3} \Bigl(v_2 - v_1 - l \frac{p + q}{2}\Bigr)^2

@@ -11,8 +11,8 @@ from .module import ROTATION, TRANSLATION, Module, body_freedom, quantity
 class SpinningDisc(Module):
     r"""A rigid disc or shaft segment spinning about z, with gyroscopic coupling.
 
-    Degrees of freedom are `x`, `y`, `angle_x`, `angle_y` of the body, small. With the
-    spin $\Omega$,
+    Degrees of freedom are `x`, `y`, `angle_x`, `angle_y`, small. With the spin
+    $\Omega$,
 
     $$T = \tfrac12 m (\dot x^2 + \dot y^2)
         + \tfrac12 J_d (\dot\varphi_x^2 + \dot\varphi_y^2), \qquad

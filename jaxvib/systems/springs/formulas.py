@@ -13,9 +13,8 @@ def formula_law(text: str) -> tuple[FunctionLaw, dict[str, str]]:
 
     In the formula, `elongation`, m, and `rate`, m/s, are the motion; other names are
     those of variables or paths of parameters, as in `derived`. For each of them the law
-    has a parameter, initially 1, whose name is the path with `-` for each dot; it is
-    returned with its formula for `derived`. **Raises:** `ValueError` for an invalid
-    formula.
+    has a parameter, initially 1, named by the path with `-` for each dot, and returned
+    with its formula for `derived`. **Raises:** `ValueError` for an invalid formula.
 
     >>> law, follows = jaxvib.systems.springs.formula_law("moment * sin(elongation)")
     >>> follows
