@@ -24,8 +24,8 @@ from .system import Mechanical
 class LinearSystem(Linear):
     """A linear system of mass, damping and stiffness matrices, (n, n), in SI units.
 
-    **Raises:** `ValueError` for unequal shapes, or a mass that is not positive
-    definite.
+    **Raises:** `ValueError` for unequal shapes, or a mass that is not symmetric and
+    positive definite.
 
     >>> jv.natural_frequencies(jv.LinearSystem([[2.0]], [[0.1]], [[8.0]])).tolist()
     [2]

@@ -129,7 +129,7 @@ class RodOnRod(Module):
     r"""A rod (mass $m_2$, length $l_2$) hinged on the end of a rod of length $l_1$.
 
     The first rod is hinged on a carrier that translates by $x$, and is a separate
-    `TranslationRotation`; this module adds, with spring $k$ and damper $d$ between them,
+    `TranslationRotation`; this module adds, with spring $k$ and damper $d$ between,
 
     $$T = \tfrac12 m_2 (\dot x + l_1 \dot\varphi_1 + \tfrac{l_2}{2} \dot\varphi_2)^2
           + \tfrac12 J_C \dot\varphi_2^2, \qquad

@@ -98,7 +98,7 @@ def test_a_number_replaces_a_formula(config):
         ),
         ("loads.road.law.amplitude=m ** ", "is not a formula"),
         ("loads.road.law.frequency=-w", r"loads.road.law.frequency = -5"),
-        ("variables.w=w", "form a cycle"),
+        ("variables.w=w", "follow from each other"),
         ("variables.X=1e200**2", "has no value"),
         (f"variables.X=0x{'f' * 100_000}", "variables.X is an integer of more than"),
         ("loads.third.harmonic=2.5", r"harmonic = 2.5; allowed: whole numbers in \[1, 64"),
