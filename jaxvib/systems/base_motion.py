@@ -45,7 +45,7 @@ class BaseMotion(Printed):
     """
 
     direction: Float[Array, " n"] = quantity(
-        "direction", "", "how each degree of freedom moves with the support"
+        "direction", "", "displacement for a unit motion of the support"
     )
     motion: Load
     given: str = eqx.field(static=True, default="acceleration")

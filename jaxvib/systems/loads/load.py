@@ -91,7 +91,7 @@ class Load(Printed):
         )
 
     def next_break(self, time) -> Float[Array, ""]:
-        """Return the next break after a time, s."""
+        """Return the next break, s, after a time that is not a break itself."""
         return jnp.asarray(jnp.inf)
 
 
