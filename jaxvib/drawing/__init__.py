@@ -1,4 +1,4 @@
-"""Charts and their drawing by matplotlib: of results in Python, and of reports' files."""
+"""Chart descriptions and their rendering with matplotlib, for results and reports."""
 
 from .animation import animation as animation
 from .axes import draw as draw

@@ -1,4 +1,4 @@
-"""Motions that play: every body as a mark that moves on a row of its own."""
+"""Animations of time histories: each body is a marker that moves along its row."""
 
 from collections.abc import Sequence
 
@@ -16,10 +16,10 @@ def animation(
     units: Sequence[str],
     duration: float,
 ):
-    """Return a `matplotlib.animation.FuncAnimation` of places (times, bodies) at times (s).
+    """Return a `matplotlib.animation.FuncAnimation` of positions (times, bodies) over time.
 
-    It takes `duration` seconds at 25 frames a second, evenly spread over the times; each
-    body leaves a trace of where it has been.
+    `times` is in seconds. The animation lasts `duration` seconds at 25 frames per second,
+    evenly spaced over `times`; each body leaves a short trace.
     """
     from matplotlib import animation, pyplot
 

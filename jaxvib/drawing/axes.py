@@ -1,4 +1,4 @@
-"""Charts drawn on axes of matplotlib, which is imported when something is drawn."""
+"""Rendering of charts on matplotlib axes; matplotlib is imported on first use."""
 
 import numpy as np
 
@@ -6,13 +6,13 @@ from . import colours
 from .chart import Axis, Cells, Chart, Classes, Followers, Line, Notes, Points, Scale
 
 _INK = "#1b2127"
-_FEW = 30.0  # times the lowest value: up to there powers of ten are one or two
+_FEW = 30.0  # ratio high/low of a log axis that has only one or two powers of ten
 
 
 def draw(chart: Chart, ax=None, *, classes: bool = True):
-    """Draw a chart on axes, new ones unless they are given, and return them.
+    """Draw a chart on the given or new axes and return them.
 
-    `classes`: whether the legend names the colours of classes as well.
+    `classes`: whether the legend includes the colours of classes.
     """
     axes = new_axes() if ax is None else ax
     for layer in chart.layers:
@@ -33,19 +33,19 @@ def draw(chart: Chart, ax=None, *, classes: bool = True):
 
 
 def new_axes():
-    """Return axes of a new figure of pyplot, so that a notebook or a window shows it."""
+    """Return axes of a new pyplot figure, which a notebook or window displays."""
     from matplotlib import pyplot
 
     return pyplot.subplots(layout="constrained")[1]
 
 
 def plain(text: str) -> str:
-    """Return a text as matplotlib shows it as it is: it reads $...$ as a formula."""
+    """Escape `$`, which matplotlib would read as a formula."""
     return text.replace("$", r"\$")
 
 
 def patch(colour: str, name: str, hatch: str = ""):
-    """Return the line of a legend that names a colour and its hatch."""
+    """Return the legend entry of a colour and its hatch."""
     from matplotlib.patches import Patch
 
     return Patch(
@@ -68,7 +68,7 @@ def _patches(chart: Chart) -> list:
 def _cells(figure, axes, layer: Cells) -> None:
     colouring = _colouring(layer.paint)
     values = np.ma.masked_invalid(layer.values)
-    # Cells are pixels inside the SVG too: as 4096 paths each map would take 1 MB.
+    # Rasterized even in SVG: 4096 vector paths would take 1 MB per map.
     mesh = axes.pcolormesh(
         layer.x, layer.y, values, shading="nearest", rasterized=True, **colouring
     )
@@ -83,14 +83,14 @@ def _cells(figure, axes, layer: Cells) -> None:
 
 
 def _hatched(corners: np.ndarray, own: np.ndarray, hatch: str, ink: str):
-    """Return the hatching of the cells `own`, between the corners (rows, columns, 2)."""
+    """Return a hatched patch over the cells `own`, with corners (rows, columns, 2)."""
     from matplotlib import patches, path
 
     around = (corners[:-1, :-1], corners[:-1, 1:], corners[1:, 1:], corners[1:, :-1])
     rings = np.stack([each[own] for each in (*around, around[0])], axis=1)
     step = path.Path
     codes = [step.MOVETO, step.LINETO, step.LINETO, step.LINETO, step.CLOSEPOLY]
-    # One path of all: each path of its own is a millisecond, of a map a second.
+    # A single compound path: separate paths take 1 ms each, about 1 s per map.
     cells = path.Path(rings.reshape(-1, 2), codes * len(rings))
     return patches.PathPatch(
         cells, hatch=hatch, facecolor="none", edgecolor=ink, linewidth=0, rasterized=True
@@ -98,7 +98,7 @@ def _hatched(corners: np.ndarray, own: np.ndarray, hatch: str, ink: str):
 
 
 def _ink_on(colour: str) -> str:
-    """Return what is seen on a colour."""
+    """Return an ink colour that contrasts with the given colour."""
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     dark = 0.3 * red + 0.59 * green + 0.11 * blue < 90
     return "#ffffffaa" if dark else "#00000077"
@@ -186,7 +186,7 @@ def _label(axis, set_limits, set_scale, words: Axis) -> None:
 
 
 def _plain_ticks(axis) -> None:
-    """Let a logarithmic axis of few decades say 0.4, 0.6, 1, 2, not powers of ten."""
+    """Label a short logarithmic axis with 0.4, 0.6, 1, 2 instead of powers of ten."""
     low, high = axis.get_view_interval()
     if low > 0 and high < _FEW * low:
         axis.set_major_formatter(lambda value, _: f"{value:g}")

@@ -1,4 +1,4 @@
-"""What a chart is: layers of numbers on one pair of axes, not how to draw it."""
+"""Data model of charts: layers of data on one pair of axes, independent of rendering."""
 
 import dataclasses
 
@@ -7,9 +7,9 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """One axis: its label with unit, and the parameter path that it shows, if any.
+    """One axis: its label with unit, and the path of the parameter it shows, if any.
 
-    With `ticks` the places 0, 1, 2, ... have these names.
+    `ticks` are the labels of the positions 0, 1, 2, ...
     """
 
     label: str
@@ -22,7 +22,7 @@ class Axis:
 
 @dataclasses.dataclass(frozen=True)
 class Scale:
-    """Colour by number, from `low` to `high`; `colours` is a name of `SCALES`."""
+    """A continuous colour scale from `low` to `high`; `colours` is a key of `SCALES`."""
 
     label: str
     colours: str
@@ -34,10 +34,10 @@ class Scale:
 
 @dataclasses.dataclass(frozen=True)
 class Classes:
-    r"""Colour by class: values are positions in `names` and `colours`.
+    r"""Categorical colours: values are indices into `names` and `colours`.
 
-    `hatches`: what each is hatched with besides, "/", "\", "x" or "" for nothing; none of
-    them where there are none.
+    `hatches`: the hatch of each class, "/", "\", "x" or "" for none; empty if no class is
+    hatched.
     """
 
     names: tuple[str, ...]
@@ -45,7 +45,7 @@ class Classes:
     hatches: tuple[str, ...] = ()
 
     def hatch(self, place: int) -> str:
-        """Return what the class at a place is hatched with."""
+        """Return the hatch of the class at an index."""
         return self.hatches[place] if self.hatches else ""
 
 
@@ -53,9 +53,9 @@ class Classes:
 class Cells:
     """A field over a rectangular grid: values (ny, nx) at x (nx,) and y (ny,).
 
-    NaN leaves a cell open for another layer. `samples` (ny, nx) are sample numbers of
-    `run`, compared with the same ones of the run `versus`, if given; a layer with an
-    `option` is seen only while the picture's slider is there.
+    NaN cells are transparent. `samples` (ny, nx) are sample indices of `run`, compared
+    with the same samples of the run `versus`, if given; a layer with an `option` is
+    visible only at that position of the picture's slider.
     """
 
     x: np.ndarray
@@ -70,7 +70,7 @@ class Cells:
 
 @dataclasses.dataclass(frozen=True)
 class Points:
-    """Marks at x (p,), y (p,), coloured by values (p,); otherwise like `Cells`."""
+    """Markers at x (p,), y (p,), coloured by values (p,); otherwise like `Cells`."""
 
     x: np.ndarray
     y: np.ndarray
@@ -84,10 +84,10 @@ class Points:
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """A line through x (p,), y (p,), broken at NaN; `colour` counts the line colours.
+    """A line through x (p,), y (p,), broken at NaN; `colour` indexes the line colours.
 
-    `marks` shows the points themselves; lines of samples always do. A `rim` of the paper's
-    colour lets it be seen on a map.
+    `marks` shows the points; lines with `samples` always do. A `rim` in the background
+    colour keeps the line visible on a map.
     """
 
     x: np.ndarray
@@ -105,7 +105,7 @@ class Line:
 
 @dataclasses.dataclass(frozen=True)
 class Notes:
-    """Marked points with a word each, at x (p,) and y (p,)."""
+    """Annotated points at x (p,) and y (p,)."""
 
     x: np.ndarray
     y: np.ndarray
@@ -117,10 +117,10 @@ class Notes:
 
 @dataclasses.dataclass(frozen=True)
 class Followers:
-    """Marks that follow the pointer along the lines of a run that have `marks`.
+    """Markers that follow the pointer along those lines of a run that have `marks`.
 
-    While it is at their point i, or was last, the marks are at x[i], y[i]; both have
-    shape (p, marks). The first point to be shown is `first`.
+    While the pointer is at point i, or left it last, the markers are at x[i], y[i]; both
+    have shape (p, markers). The initial point is `first`.
     """
 
     x: np.ndarray
@@ -132,10 +132,9 @@ class Followers:
 
 @dataclasses.dataclass(frozen=True)
 class Chart:
-    """One pair of axes and the layers on it, drawn in their order.
+    """One pair of axes and its layers, drawn in order.
 
-    `equal`: whether one unit is as long on both axes; `legend`: whether its layers are
-    named beside it.
+    `equal`: equal aspect ratio; `legend`: whether the chart has a legend.
     """
 
     x: Axis

@@ -1,4 +1,4 @@
-"""Charts in the units that a reader chooses, from those that their labels say."""
+"""Conversion of charts to chosen units, based on the units in their labels."""
 
 import dataclasses
 import re
@@ -14,10 +14,10 @@ _LABEL = re.compile(r"(.*) \(([^()]*)\)")
 
 
 def in_chosen_units(chart: Chart, chosen: Sequence[str]) -> Chart:
-    """Return a chart whose axes and colours are in the first chosen units that fit them.
+    """Return a chart with axes and colours in the first chosen unit of equal dimension.
 
-    What an axis is in stands in brackets at the end of its label; one whose unit has the
-    dimension of none of the chosen, or none at all, stays as it is.
+    The unit of an axis is in parentheses at the end of its label. Axes without a unit, or
+    with a dimension that no chosen unit has, are unchanged.
     """
     x, across = _axis(chart.x, chosen)
     y, up = _axis(chart.y, chosen)
@@ -26,13 +26,13 @@ def in_chosen_units(chart: Chart, chosen: Sequence[str]) -> Chart:
 
 
 def chosen_unit(unit: str, chosen: Sequence[str]) -> tuple[str, float]:
-    """Return the first chosen unit that fits, and how many of it one of `unit` is.
+    """Return the first chosen unit of equal dimension and the conversion factor to it.
 
-    Where none fits that is the unit itself, and 1.
+    If there is none, return `unit` and 1.
     """
     try:
         own = parsed(unit)
-    except ValueError:  # none, or words
+    except ValueError:  # empty, or not a unit
         return unit, 1.0
     for other in chosen:
         wanted = parsed(other)
@@ -65,7 +65,7 @@ def _layer(layer, across: float, up: float, chosen: Sequence[str]):
 
 
 def _relabelled(label: str, chosen: Sequence[str]) -> tuple[str, float]:
-    """Return a label with a chosen unit, and how many of that one of its own is."""
+    """Return the label with a chosen unit, and the conversion factor."""
     found = _LABEL.fullmatch(label)
     if found is None:
         return label, 1.0

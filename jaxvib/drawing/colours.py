@@ -1,10 +1,10 @@
-"""Colours of all pictures: named classes, number scales, lines; safe for the colour-blind.
+"""Colour-blind safe colours of all pictures: classes, continuous scales and lines.
 
-The class colours keep a distance of 9 or more (in OKLab, times 100; 2 is just seen) from
-each other for normal eyes and for simulated protan, deutan and tritan ones.
+The class colours have pairwise distances of at least 9 (OKLab, times 100; 2 is just
+visible) for normal vision and for simulated protan, deutan and tritan deficiency.
 """
 
-# Lightness falls with the contacts per orbit and the hue tells the period.
+# The hue encodes the period; lightness decreases with the contacts per orbit.
 _PERIODIC = {
     1: ("#bed5ea", "#80b8ff", "#458ff6", "#186acc", "#13324d"),  # 0, 1, 2, 3, more
     2: ("#faba70", "#f28932", "#94650f", "#5c2605"),  # up to 1, 2, 3, more
@@ -30,10 +30,10 @@ _WITHOUT_PERIOD = {
     "LONGER_PERIOD": LONGER,
 }
 
-# Motions without a period are hatched too: by slashes, backslashes or crosses.
+# Motions without a period are also hatched.
 HATCHES = {"QUASI_PERIODIC": "\\", "CHAOTIC": "/", "LONGER_PERIOD": "\\"}
 
-# Lines of the pictures on a light and on a dark page, in the order of use.
+# Line colours for light and dark pages, in order of use.
 LINES = {
     "light": ("#1a6fc4", "#c65a00", "#00795c", "#8a3fa8", "#7a5c00", "#b0305c", "#111417",
               "#0091ad"),
@@ -41,8 +41,8 @@ LINES = {
              "#8d93ff"),
 }  # fmt: skip
 
-# Number scales, eleven stops each: matplotlib's viridis without its yellow, which is the
-# colour of quasi-periodic motions; cividis; RdBu reversed.
+# Continuous scales with eleven stops: matplotlib's viridis without its yellow (the colour
+# of quasi-periodic motions), cividis, and reversed RdBu.
 SCALES = {
     "sea": (
         "#440154", "#481d6f", "#453781", "#3c4f8a", "#32648e", "#2a788e",
@@ -65,7 +65,7 @@ def regime_colour(periods: int, contacts: int) -> str:
 
 
 def regime_class(periods: int, contacts: int) -> tuple[str, str]:
-    """Return the colour of a regime, and what all of this colour are called together."""
+    """Return the colour of a regime and the name of the class of this colour."""
     if periods not in _PERIODIC:
         return LONGER, f"period {max(_PERIODIC) + 1} or more"
     shades, first = _PERIODIC[periods], _FIRST_SHADE[periods]
@@ -77,18 +77,18 @@ def regime_class(periods: int, contacts: int) -> tuple[str, str]:
 
 
 def period_colour(periods: int) -> str:
-    """Return the colour of all motions of period n, whatever their contacts."""
+    """Return the colour of period-n motions with any number of contacts."""
     shades = _PERIODIC.get(periods, (LONGER,))
     return shades[len(shades) // 2]
 
 
 def motion_colour(name: str) -> str:
-    """Return the colour of what has no period, by its reason's name."""
+    """Return the colour of a motion without a period, given its status name."""
     return _WITHOUT_PERIOD.get(name, UNDECIDED)
 
 
 def class_colours() -> dict[str, str]:
-    """Return every colour that a class of a regime map may have, by its name."""
+    """Return all class colours of regime maps by class name."""
     colours = {
         f"period {n}, shade {i}": colour
         for n, shades in _PERIODIC.items()

@@ -1,30 +1,29 @@
-"""What a notebook shows of a result: a table of what it prints, and its picture."""
+"""HTML representation of results in notebooks: a table and a picture."""
 
 import base64
 import html
 import io
 import re
 
-# A picture of 460 by 290 dots, as high as some dozen lines of the table above it.
+# 460 x 290 pixels, about as high as a dozen table rows.
 _INCHES, _DOTS = (4.6, 2.9), 100
 _STYLE = "font-family:monospace;padding:1px 10px 1px 0;text-align:left;vertical-align:top"
 
 
 class Drawn:
-    """A result that notebooks show as a table with its picture beside it.
+    """A result that notebooks show as a table with a picture below it.
 
-    A class that says in `__repr__` what it is, in a line, and its numbers in lines of a
-    name, two blanks or more and a value, is shown like that; where `drawable` says that
-    there is one to be drawn, what its `plot` draws stands underneath.
+    The table is parsed from `__repr__`: a title line, then lines with a name, two or more
+    blanks and a value. The picture is drawn by `plot` if `drawable` is True.
     """
 
     @property
     def drawable(self) -> bool:
-        """Whether there is one result here that `plot` can draw."""
+        """Whether this is a single result that `plot` can draw."""
         return False
 
     def plot(self, *, ax=None):
-        """Draw it on axes of matplotlib, new ones unless given, and return them."""
+        """Draw the result on the given or new matplotlib axes and return them."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:

@@ -1,14 +1,14 @@
-"""What the components of a state are called and measured in."""
+"""Names and units of state components."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 
 class Labels(NamedTuple):
-    """Names and units of a state's components, and of its displacements alone.
+    """Names and units of a state's components and of its degrees of freedom.
 
-    Without any, components are numbered and have no unit. `freedoms` are as many as
-    there are displacements; of a state twice as long the others are their rates.
+    If empty, components are numbered and have no unit. `freedoms` names the
+    displacements; in a state twice as long the remaining components are their rates.
     """
 
     names: tuple[str, ...] = ()
@@ -17,11 +17,11 @@ class Labels(NamedTuple):
     freedom_units: tuple[str, ...] = ()
 
     def name(self, component: int) -> str:
-        """Return what a component of the state is called."""
+        """Return the name of a state component."""
         return self.names[component] if self.names else f"component {component}"
 
     def named(self, component: int) -> str:
-        """Return a component's name with its unit, as an axis says it."""
+        """Return a component's name with its unit, for axis labels."""
         return with_unit(self.name(component), self.unit(component))
 
     def unit(self, component: int) -> str:
@@ -29,7 +29,7 @@ class Labels(NamedTuple):
         return self.units[component] if self.units else ""
 
     def amplitudes(self, values: Iterable[float]) -> str:
-        """Return numbers, one for each degree of freedom, with the units that they have."""
+        """Format one number per degree of freedom, with units."""
         values = list(values)
         units = self.freedom_units or ("",) * len(values)
         if len(set(units)) == 1:
@@ -38,7 +38,7 @@ class Labels(NamedTuple):
         return ", ".join(f"{value:.4g} {unit}".rstrip() for value, unit in pairs)
 
     def shown(self, values: Iterable[float]) -> str:
-        """Return a state in words: numbers, with a unit after the last that has it."""
+        """Format a state; each unit follows the last of its consecutive components."""
         values = list(values)
         units = self.units or ("",) * len(values)
         words = []
@@ -49,10 +49,10 @@ class Labels(NamedTuple):
 
 
 def with_unit(name: str, unit: str) -> str:
-    """Return `gap (m)`, or `gap` alone where there is no unit."""
+    """Return `gap (m)`, or `gap` if the unit is empty."""
     return f"{name} ({unit})" if unit else name
 
 
 def shared(name: str, units: Sequence[str]) -> str:
-    """Return the label of an axis that numbers of several units share."""
+    """Return the label of an axis shared by quantities of several units."""
     return with_unit(name, ", ".join(dict.fromkeys(filter(None, units))))

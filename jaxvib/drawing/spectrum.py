@@ -1,4 +1,4 @@
-"""Eigenvalues in the complex plane."""
+"""Chart of eigenvalues in the complex plane."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from .labels import with_unit
 
 
 def spectrum_chart(values, unit: str, title: str = "") -> Chart:
-    r"""Return eigenvalues $\lambda$ in the plane; damped ones lie left of the axis."""
+    r"""Return a chart of eigenvalues $\lambda$; damped ones lie left of the axis."""
     values = np.ravel(np.asarray(values))
     values = values[np.isfinite(values)]
     low, high = min(0.0, *values.imag), max(0.0, *values.imag)
