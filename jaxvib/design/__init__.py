@@ -1,4 +1,4 @@
-"""Objectives on the results of the floors below, and their gradient-based design."""
+"""Gradient-based design optimisation, model fitting and sensitivity analysis."""
 
 from .beam_measures import beam_measure as beam_measure
 from .beam_measures import placement_measure as placement_measure

@@ -1,4 +1,4 @@
-"""Measures of a beam with bodies: where its eigenvalues lie and how they are damped."""
+"""Measures of a beam with bodies: eigenvalue locations and damping."""
 
 import dataclasses
 
@@ -20,11 +20,11 @@ class BeamAnalysis:
     start_compiled = False
 
     def start(self, system) -> tuple:
-        """Return no memory."""
+        """Return an empty memory."""
         return ()
 
     def __call__(self, system, memory) -> Outcome:
-        """Return the eigenvalues; they fail where the certificate does."""
+        """Return the eigenvalues; the outcome fails if the certificate fails."""
         modes = beam_eigenvalues(system, count=self.count)
         certified = jax.lax.stop_gradient(modes.certified)
         code = jnp.where(certified, Reason.SUCCESS, Reason.NOT_CERTIFIED)
@@ -51,14 +51,15 @@ def beam_measure(
     *,
     below: float | None = None,
 ) -> Measure:
-    r"""Return the measure of eigenvalues $\lambda$ by their positions.
+    r"""Return a measure of the eigenvalues $\lambda$ with indices `values`.
 
     "damping_ratio" $-\mathrm{Re}\lambda/|\lambda|$, "decay" $-\mathrm{Re}\lambda$ (1/s),
     "frequency" $\mathrm{Im}\lambda$ and "modulus" (rad/s), or "gap": the difference of
-    the moduli of neighbours in `values` (rad/s). Positions count by modulus, so that
-    values that change places change names. With `below` (rad/s), damping ratios of
-    larger moduli count as 1: the least of the others is that of every mode in a range.
-    **Raises:** `ValueError` for another field, or `below` with one that is no ratio.
+    the moduli of neighbours in `values` (rad/s). Eigenvalues are sorted by modulus, so
+    modes that cross swap indices. With `below` (rad/s), damping ratios of eigenvalues of
+    larger modulus are replaced by 1, so that the smallest ratio is that of the modes in
+    the range. **Raises:** `ValueError` for an unknown field, or `below` with a field
+    other than "damping_ratio".
 
     >>> jv.design.beam_measure("decay", (0, 1)).unit
     '1/s'
@@ -66,7 +67,7 @@ def beam_measure(
     if field not in _FIELDS:
         raise ValueError(f"field = {field!r}; allowed: {', '.join(_FIELDS)}")
     if below is not None and field != "damping_ratio":
-        raise ValueError(f"below goes with field = 'damping_ratio', not {field!r}")
+        raise ValueError(f"below requires field = 'damping_ratio', not {field!r}")
     places = tuple(values)
     analysis = BeamAnalysis(count or max(places) + 1)
     words = f"{field} of eigenvalues {', '.join(map(str, places))}"
@@ -74,10 +75,10 @@ def beam_measure(
 
 
 def placement_measure(targets: tuple[complex, ...], count: int) -> Measure:
-    r"""Return the measure of how far eigenvalues are from where they are asked to be.
+    r"""Return a measure of the distance of eigenvalues from target values.
 
-    Of each target $\mu$ the real and imaginary part of $(\lambda - \mu)/|\mu|$, $\lambda$
-    being the nearest of the first `count` eigenvalues: to be combined by "squares".
+    For each target $\mu$, the real and imaginary part of $(\lambda - \mu)/|\mu|$, where
+    $\lambda$ is the nearest of the first `count` eigenvalues; use `combine="squares"`.
 
     >>> jv.design.placement_measure((-1 + 20j,), count=3).description
     'misplacement'

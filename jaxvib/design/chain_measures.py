@@ -1,4 +1,4 @@
-"""Measures of chains in motion: where the energy of waves and kicks ends up."""
+"""Measures of chains in motion: energy shares of wave packets and random motions."""
 
 import dataclasses
 
@@ -14,11 +14,11 @@ from .measure import Direct, Measure
 
 @dataclasses.dataclass(frozen=True)
 class Packet:
-    """A wave packet that runs along a chain, and where its energy is looked for.
+    """A wave packet that travels along a chain, with its reflected energy share.
 
     **Fields:** `centre`, `width` (bodies) and `wave_number` (rad/body) of the packet,
-    on the `upper` branch or the lower one; `duration` (s); `body`: the energy before
-    it counts as reflected, from it on as transmitted.
+    on the `upper` or the lower branch; `duration` (s); `body`: energy at bodies below
+    this index counts as reflected, the rest as transmitted.
 
     >>> jv.design.Packet(centre=8, width=3.0, wave_number=0.9, duration=20.0, body=16).body
     16
@@ -32,7 +32,7 @@ class Packet:
     upper: bool = False
 
     def __call__(self, chain: BeamChain):
-        """Return the shares of energy before and from the body on, at the end."""
+        """Return the final shares of energy below and from the body on."""
         plain = BeamChain(
             chain.bodies, chain.gamma, chain.ends, mass=chain.mass, length=chain.length,
             bending_stiffness=chain.bending_stiffness,
@@ -47,7 +47,7 @@ class Packet:
 
 
 def packet_measure(share: str, packet: Packet) -> Measure:
-    """Return the measure of the "reflected" or "transmitted" share of a packet.
+    """Return a measure of the "reflected" or "transmitted" energy share of a packet.
 
     >>> packet = jv.design.Packet(
     ...     centre=8, width=3.0, wave_number=0.9, duration=20.0, body=16
@@ -63,9 +63,9 @@ def packet_measure(share: str, packet: Packet) -> Measure:
 
 @dataclasses.dataclass(frozen=True)
 class RandomSplit:
-    """A chain after random velocities: how its kinetic energy is shared out.
+    """Distribution of energy in a chain started with random velocities.
 
-    **Fields:** `duration` (s), `rotational`: the share given to rotation at the start;
+    **Fields:** `duration` (s); `rotational`: the initial share of rotational energy;
     `seed` of the velocities.
 
     >>> jv.design.RandomSplit(duration=10.0, rotational=0.5).rotational
@@ -77,9 +77,9 @@ class RandomSplit:
     seed: int = 0
 
     def __call__(self, chain: BeamChain):
-        """Return the shares of translation, rotation and strain of the energy."""
+        """Return the translational, rotational and strain shares of the energy."""
         drawn = jax.random.normal(jax.random.key(self.seed), (2, chain.bodies))
-        # Roots of the shares apart from those of the inertias: a share of 0 has no slope.
+        # Roots of the shares by NumPy: at a share of 0 they have no derivative.
         roots = np.sqrt(2 * np.array([1 - self.rotational, self.rotational]))
         rates = roots[:, None] * drawn / jnp.sqrt(jnp.stack([chain.masses, chain.inertias]))
         if chain.ends == "hinged":
@@ -91,7 +91,7 @@ class RandomSplit:
 
 
 def energy_share_measure(kind: str, split: RandomSplit) -> Measure:
-    """Return the measure of a share: "translational", "rotational", "potential".
+    """Return a measure of the "translational", "rotational" or "potential" share.
 
     >>> split = jv.design.RandomSplit(duration=10.0)
     >>> jv.design.energy_share_measure("rotational", split).description
@@ -104,7 +104,7 @@ def energy_share_measure(kind: str, split: RandomSplit) -> Measure:
 
 
 def _moved(chain, start, duration):
-    """Return the state at the end, by symplectic steps: differentiable in the chain."""
+    """Return the final state by symplectic steps, differentiable in the chain."""
     waves = chain.bands(jnp.linspace(0.0, jnp.pi, 33))
     steps = jnp.ceil(duration * 2 * jnp.max(waves.upper) / FINE)
     return step_chain(chain, start, duration, steps, order=4)

@@ -1,4 +1,4 @@
-"""One problem evaluated point after point, each from the memory of the one before."""
+"""Sequential evaluation of a problem, each point warm-started from the previous one."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -14,10 +14,11 @@ from .smoothness import Notice, noticed
 
 
 class Evaluation(NamedTuple):
-    """A problem at one point: numbers, derivatives, and how it went.
+    """A problem evaluated at one point: values, derivatives and status.
 
-    `slopes`, `limit_slopes`: by the normalised variables (None without them);
-    `goals`: the numbers of each objective, before an aim makes `numbers` of them.
+    `slopes`, `limit_slopes`: derivatives with respect to the normalised variables (None
+    if not computed); `goals`: the numbers of each objective, before an `Aim` combines
+    them into `numbers`.
     """
 
     normalised: np.ndarray
@@ -32,51 +33,52 @@ class Evaluation(NamedTuple):
 
 
 class Aim(NamedTuple):
-    """Which numbers of several objectives are to become small: rows of (all) numbers.
+    """An affine scalarisation of several objectives.
 
-    $n = R g + s$, with $g$ the numbers of all objectives one after the other.
+    $n = R g + s$, where $g$ are the concatenated numbers of all objectives and $n$ the
+    numbers to be minimised.
     """
 
     rows: np.ndarray
     shift: np.ndarray
 
     def numbers(self, goals) -> np.ndarray:
-        """Return the numbers of those of each objective."""
+        """Return the scalarised numbers from those of each objective."""
         return self.rows @ np.concatenate(goals) + self.shift
 
     def slopes(self, goals) -> np.ndarray:
-        """Return their derivatives from those of each objective's, (numbers, variables)."""
+        """Return their derivatives from those of each objective, (numbers, variables)."""
         return self.rows @ np.concatenate(goals)
 
 
 @runtime_checkable
 class Remember(Protocol):
-    """Where results of long calculations are kept, to go on from after a stop."""
+    """A store of intermediate results, from which an interrupted search resumes."""
 
     def get(self, key: str) -> list[np.ndarray] | None:
-        """Return what is kept under a key."""
+        """Return the arrays stored under a key, or None."""
 
     def put(self, key: str, arrays: list[np.ndarray]) -> None:
-        """Keep arrays under a key."""
+        """Store arrays under a key."""
 
 
 class Nothing:
-    """Keeps nothing."""
+    """A store that keeps nothing."""
 
     def get(self, key: str) -> None:
-        """Return that there is nothing."""
+        """Return None."""
 
     def put(self, key: str, arrays: list[np.ndarray]) -> None:
         """Do nothing."""
 
 
 class Evaluator:
-    """Evaluates a problem and keeps all evaluations, in their order, as `history`.
+    """Evaluates a problem and appends each evaluation to `history`.
 
-    A motion that is lost is looked for once more from the start. What `remember` holds
-    under the same number and variables is taken from there, to the bit. `aim`: of several
-    objectives; `after`: an evaluator from whose last motion this one goes on.
-    **Raises:** `LostError` where there is no motion to begin with.
+    If a motion is lost, it is searched again from the start. Evaluations stored in
+    `remember` under the same index and variables are reused bit for bit. `aim`: the
+    scalarisation of several objectives; `after`: an evaluator whose last motion
+    warm-starts this one. **Raises:** `LostError` if there is no initial motion.
     """
 
     def __init__(
@@ -101,7 +103,7 @@ class Evaluator:
         self._contacts: np.ndarray | None = None if after is None else after._contacts
 
     def __call__(self, normalised: np.ndarray, slopes: bool = True) -> Evaluation:
-        """Return the evaluation at normalised variables, with derivatives or without."""
+        """Return the evaluation at normalised variables, optionally with derivatives."""
         normalised = np.array(normalised, float)
         for seen in self.history[-2:]:
             same = np.array_equal(seen.normalised, normalised)
@@ -149,7 +151,7 @@ class Evaluator:
         by = rest[number : 2 * number] if slopes else None
         after = rest[(2 if slopes else 1) * number :]
         if self._memories is None and after:
-            # the structure alone is taken from a start that is not needed otherwise
+            # all evaluations were stored: a start is needed only for the tree structure
             self._memories = form.start(self._system)
         tree = jax.tree.structure(self._memories)
         self._memories = jax.tree.unflatten(tree, [jnp.asarray(leaf) for leaf in after])

@@ -1,4 +1,4 @@
-"""Steps of optax, for one start or for thousands of starts at once."""
+"""First-order optimisation with optax, for one start or thousands of starts at once."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from .problem import Problem
 from .smoothness import noticed
 from .variables import normalised_of
 
-_INSIDE = 1e-6  # a start on a bound would never move: u is infinite there
+_INSIDE = 1e-6  # distance of starts from a bound, where u is infinite and never moves
 
 
 def descend(
@@ -28,11 +28,11 @@ def descend(
     name: str = "",
     progress: Callable[[int], None] | None = None,
 ) -> tuple[list[Evaluation], int, list[int], np.ndarray, np.ndarray]:
-    """Move the free numbers of all starts, (starts, variables), down their gradients.
+    """Minimise over the unbounded variables of all starts, (starts, variables).
 
-    **Returns:** the history of the best start and its last step, the codes of all
-    starts, and the normalised variables and the objective at which each was best. A start
-    whose motion is lost stays where it is.
+    **Returns:** the history of the best start and its best step, the codes of all
+    starts, and the normalised variables and the objective at each start's best step. A
+    start whose motion is lost is frozen.
     """
     form = problem.form
     remember = Nothing() if remember is None else remember
@@ -76,7 +76,7 @@ def descend(
 
 
 def _moving(optimiser) -> Callable:
-    """Return a step of an optimiser as one program, not one for each of its operations."""
+    """Return an optimiser step compiled as a whole."""
 
     def move(pull, held, free):
         updates, held = optimiser.update(pull, held, free)
@@ -86,10 +86,10 @@ def _moving(optimiser) -> Callable:
 
 
 def _evaluating(form) -> Callable:
-    """Return what a step needs to know of all starts at once."""
+    """Return the evaluation of all starts at once."""
 
     def one(system, free, memories):
-        # by the free numbers; those by the normalised variables follow from s' = s (1 - s)
+        # w.r.t. the unbounded u; those w.r.t. the normalised s follow from s' = s (1 - s)
         by_free, (read, beside) = form.slopes(system, free, memories, normalised_of)
         normalised = normalised_of(free)
         slopes = tuple(each / (normalised * (1 - normalised))[None, :] for each in by_free)
@@ -117,13 +117,13 @@ def _one_by_one(form) -> Callable:
 
 
 def _structure(form, memories):
-    """Return the structure of what a step needs to know."""
+    """Return the tree structure of an evaluation."""
     each = (0,) * len(form.measures)
     return jax.tree.structure((each, each, 0, 0, memories, 0, 0, 0))
 
 
 def _started(problem, normalised):
-    """Return the memories of all starts, and the reason codes of those without one."""
+    """Return the memories of all starts, and the reason codes of the failed ones."""
     found, never = [], np.zeros(len(normalised), int)
     why = None
     for place, row in enumerate(normalised):
@@ -133,7 +133,7 @@ def _started(problem, normalised):
             found.append(None)
             never[place], why = lost.code, why or lost
         if found[-1] is not None and not jax.tree.leaves(found[-1]):
-            # Motions have memories, formulas have none.
+            # Only motions have memories; an empty one is the same for all starts.
             found = found[-1:] * len(normalised)
             break
     some = next((each for each in found if each is not None), None)

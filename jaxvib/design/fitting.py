@@ -1,11 +1,11 @@
-r"""Parameters from measurements: least squares with confidence intervals.
+r"""Parameter estimation from measurements: least squares with confidence intervals.
 
 $$\min_p \sum_k \Bigl(\frac{f_k(p) - d_k}{\sigma_k}\Bigr)^2, \qquad
   \mathrm{cov}(p) = s^2 (J^T J)^{-1},$$
 
-$J$ the exact derivatives of the residuals at the best $p$, and $s^2$ the sum of squares
-over its degrees of freedom where the deviations $\sigma_k$ are not known (1 where they
-are). Intervals are those of the linearised problem, by Student's t.
+where $J$ is the exact Jacobian of the residuals at the best $p$. If the deviations
+$\sigma_k$ are unknown, $s^2$ is the sum of squares over its degrees of freedom; otherwise
+1. Intervals are those of the linearised problem, by Student's t.
 
 **Source:** Seber and Wild, *Nonlinear Regression* (1989), section 2.1.
 """
@@ -28,15 +28,15 @@ from .problem import Problem
 from .settings import SearchSettings
 from .variables import Bounds
 
-# Errors and intervals are those of the very best parameters.
+# Tight, because errors and intervals are linearised at the optimum.
 _CLOSER = SearchSettings(tolerance=1e-12)
 
 
 class Fit(Shown):
-    """Parameters that a measurement leads to, and how well it tells them.
+    """Fitted parameters with standard errors and confidence intervals.
 
-    `values`, `standard_errors`, `intervals` (95 %): by path. Where a parameter ended on
-    its bound, or the data do not tell parameters apart, errors are NaN.
+    `values`, `standard_errors`, `intervals` (95 %): by path. Errors are NaN if a
+    parameter ended on its bound or if the parameters are not identifiable.
 
     >>> both = jv.design.natural_frequency_measure((0, 1))
     >>> bounds = {"modules.first-roof.stiffness": (100.0, 600.0)}
@@ -75,12 +75,12 @@ def fit(
     settings: SearchSettings = _CLOSER,
     remember: Remember | None = None,
 ) -> Fit:
-    """Return the parameters within bounds whose measure comes nearest to the data.
+    """Fit parameters within bounds to data by least squares.
 
-    **Arguments:** `measure`: as many numbers as there are `data`, in their order and
-    unit; `deviations`: standard deviations of the data, where they are known.
-    **Raises:** `ValueError` for data that are not more than the parameters, that are
-    not finite, or not as many as the measure has numbers.
+    **Arguments:** `measure`: gives one number per datum, in the order and unit of
+    `data`; `deviations`: standard deviations of the data, if known.
+    **Raises:** `ValueError` if there are not more data than parameters, if data are not
+    finite, or if the measure gives a different number of values.
 
     >>> both = jv.design.natural_frequency_measure((0, 1))
     >>> bounds = {"modules.first-roof.stiffness": (100.0, 600.0)}
@@ -124,7 +124,7 @@ def _judged(problem, design: Design, measured, sizes, known: bool) -> Fit:
     jacobian = np.asarray(seen.slopes) / turned
     freedom = len(measured) - len(variables)
     variance = 1.0 if known else float(np.sum(seen.numbers**2)) / freedom
-    # In units of the parameters' ranges, which makes columns alike.
+    # Scaled by the parameters' ranges, so that columns have similar magnitude.
     scaled = jacobian * np.array([one.high - one.low for one in variables])
     inner = np.any((normalised <= 1e-9) | (normalised >= 1 - 1e-9))
     told = np.linalg.cond(scaled) < 1e12 and not inner
@@ -155,5 +155,5 @@ def _judged(problem, design: Design, measured, sizes, known: bool) -> Fit:
 
 
 def _size(measured) -> float:
-    """Return the size of data, so that residuals are about 1."""
+    """Return a scale of the data, so that residuals are of order 1."""
     return float(np.max(np.abs(measured))) or 1.0

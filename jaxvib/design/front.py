@@ -1,14 +1,15 @@
-r"""Pareto fronts: designs of which no objective becomes better without another worse.
+r"""Pareto fronts of several objectives.
 
-Ends first: each objective alone, then with the others at a weight that vanishes, which
-takes an end that is not one point to the best of its points. With $a_i$ the best and
-$b_i$ the worst value at the ends, $\bar f_i = (f_i - a_i)/(b_i - a_i)$. Then points in
-between, each from one of evenly spread points $r$ of the plane through the ends:
+The ends are found first: each objective is optimised alone, then with the others at a
+small weight, which selects the best point of an end that is not unique. With $a_i$ the
+best and $b_i$ the worst value at the ends, $\bar f_i = (f_i - a_i)/(b_i - a_i)$. Each
+point in between belongs to one of evenly spaced reference points $r$ on the plane
+through the ends:
 
 $$\min_{p, t} t, \qquad \bar f_i(p) - r_i + 10^{-6} \sum_j \bar f_j(p) \le t,$$
 
-which finds hollow parts of a front too, as sums of weighted objectives do not, and is
-feasible wherever the constraints are; the sum keeps a point from being weakly best only.
+Unlike weighted sums, this also finds non-convex parts of a front. It is feasible wherever
+the constraints are; the sum excludes points that are only weakly Pareto optimal.
 
 **Source:** Das and Dennis, *SIAM J. Optim.* 8 (1998), the plane; Pascoletti and
 Serafini, *J. Optim. Theory Appl.* 42 (1984), the inequalities; Wierzbicki (1980), the
@@ -33,17 +34,17 @@ from .problem import Problem
 from .scipy_methods import CONSTRAINED
 from .settings import USUAL, SearchSettings
 
-_SAME = 1e-8  # of the range of an objective: as good
-_BETTER = 1e-6  # of the range of an objective: better
+_SAME = 1e-8  # difference, relative to an objective's range, that counts as equal
+_BETTER = 1e-6  # improvement, relative to an objective's range, that counts as better
 
 
 class Front(Shown):
     """Designs along a Pareto front.
 
-    `objectives`, `variables`, `limits` (how far inside, negative where violated): by
-    name or path, one number for each point. Of two objectives, points go from the best
-    of the first to the best of the second; of more, `weights` tells between which ends a
-    point was sought. A point that another one dominates is kept and flagged. `ends`: the
+    `objectives`, `variables`, `limits` (slack, negative if violated): by name or path,
+    one number per point. For two objectives, points are ordered from the best of the
+    first to the best of the second; for more, `weights` gives the position of the
+    reference point between the ends. Dominated points are kept and flagged. `ends`: the
     reason code of each objective's own search.
 
     >>> first = jv.design.natural_frequency_measure((0,))
@@ -61,22 +62,22 @@ class Front(Shown):
     variables: dict[str, Float[Array, " points"]]
     limits: dict[str, Float[Array, " points"]]
     weights: Float[Array, "points goals"] = reported(
-        "share of each end in where a point was sought from", "", ("point", "goal")
+        "weight of each end in the reference point", "", ("point", "goal")
     )
     dominated: Int[Array, " points"] = reported(
-        "1 where another point is as good in all and better in one", "", ("point",)
+        "1 if another point dominates this one", "", ("point",)
     )
     optimality: Float[Array, " points"] = reported(
-        "relative gradient that nothing holds", "", ("point",)
+        "relative gradient, less active limits", "", ("point",)
     )
     result: Int[Array, " points"] = reported("reason code", "", ("point",))
     ends: dict[str, Int[Array, ""]]
-    evaluations: Int[Array, ""] = reported("evaluations in all")
+    evaluations: Int[Array, ""] = reported("total number of evaluations")
 
     def __repr__(self) -> str:
         good = (np.asarray(self.result) == 0) & (np.asarray(self.dominated) == 0)
         lines = [
-            f"Front: {len(good)} points, {int(good.sum())} of them found and not "
+            f"Front: {len(good)} points, {int(good.sum())} of them converged and not "
             f"dominated; {int(self.evaluations)} evaluations"
         ]
         for name, values in (*self.objectives.items(), *list(self.variables.items())[:4]):
@@ -99,16 +100,16 @@ def pareto_front(
 ) -> Front:
     """Find points of the Pareto front of a problem with several `Goal`s.
 
-    Each point is sought from a neighbour and its motion; one that did not end well, or
-    whose aim another point meets better, is sought again from there. An end that is not
-    found from any start is sought from the other ends; where it is not found then
-    either, the front goes as far as feasible points were seen.
+    Each search starts from a neighbouring point and its motion. Points that fail, or
+    whose aim another point meets better, are searched again from the better point. An
+    end that is not found from any start is searched from the other ends; if that also
+    fails, the front extends to the best feasible point that was evaluated.
 
-    **Arguments:** `method`: "slsqp" or "trust_constr"; `points`: as many of two
-    objectives, of more the finest even net of at most so many; `settings`: `starts` are
-    those of each end; the others as in `optimise`. **Raises:** `ValueError` for one
-    objective alone, a method that knows no constraints, fewer points than objectives, or
-    if no start has objectives or no feasible point is found.
+    **Arguments:** `method`: "slsqp" or "trust_constr"; `points`: the number of points
+    for two objectives, the maximum size of the uniform grid of weights for more;
+    `settings`: `starts` applies to each end; the others as in `optimise`. **Raises:**
+    `ValueError` for a single objective, a method without constraints, fewer points than
+    objectives, or if no start has objectives or no feasible point is found.
 
     >>> first = jv.design.natural_frequency_measure((0,))
     >>> mass = jv.design.parameter_measure("modules.first-roof.mass")
@@ -164,16 +165,17 @@ def _front_of(problem, found: list[Found], weights, ends: dict, evaluations: int
 
 
 def dominated(values: np.ndarray, usable) -> np.ndarray:
-    """Return which points, (points, objectives), others are as good as and better than.
+    """Return which of the points (points, objectives) are dominated.
 
-    Only usable points dominate. Smaller is better; by parts of each objective's range.
+    Only usable points dominate. Smaller is better; tolerances are relative to each
+    objective's range.
     """
     usable = np.asarray(usable, bool)
     if not usable.any():
         return np.zeros(len(values), bool)
     spread = np.ptp(values[usable], axis=0)
     scaled = values / np.where(spread > 0, spread, 1.0)
-    less = scaled[None] - scaled[:, None]  # of each other point, beside each point
+    less = scaled[None] - scaled[:, None]  # [i, j]: point j minus point i
     as_good = np.all(less <= _SAME, axis=2)
     better = np.any(less < -_BETTER, axis=2)
     return np.any(as_good & better & usable[None], axis=1)

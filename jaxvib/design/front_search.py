@@ -1,4 +1,4 @@
-"""The searches that make a Pareto front: its ends, and the points in between."""
+"""Searches for the ends and interior points of a Pareto front."""
 
 import dataclasses
 import itertools
@@ -14,16 +14,16 @@ from .optimise import searched
 from .problem import Problem
 from .settings import SearchSettings
 
-_SUMS = (1e-3, 1e-6)  # weight of all objectives' sum: of an end, then of every point
-_AHEAD = 1e-8  # of the range of an objective: an aim is met better
-_ROUGH = 1e-8  # tolerance of an end that is sought once more
-_TOGETHER = 1e-4  # of the range of all objectives: one point found twice
-_MOST_ROWS = 500  # of combinations of numbers that count together
-_ROUNDS = 3  # of points sought again from those that do better
+_SUMS = (1e-3, 1e-6)  # weight of the sum of objectives: first for ends, then for all
+_AHEAD = 1e-8  # improvement of an aim, relative to the range, that triggers a new search
+_ROUGH = 1e-8  # tolerance of an end that is refined later
+_TOGETHER = 1e-4  # distance, relative to the ranges, below which points coincide
+_MOST_ROWS = 500  # largest number of combinations of numbers
+_ROUNDS = 3  # of repeated searches from better points
 
 
 class Found(NamedTuple):
-    """What a search came to: its design, where it began, its code and its evaluator."""
+    """The result of a search: final and first evaluation, reason code and evaluator."""
 
     final: Evaluation
     first: Evaluation
@@ -36,12 +36,12 @@ class Found(NamedTuple):
 
 
 def worst_numbers(evaluation: Evaluation) -> np.ndarray:
-    """Return each objective's number that is to become small, (objectives,)."""
+    """Return the largest number of each objective, which is minimised, (objectives,)."""
     return np.array([np.max(numbers) for numbers in evaluation.goals])
 
 
 class FrontSearch:
-    """The searches for one front; keeps what they came by. `how`: method and settings."""
+    """The searches for one front, with all evaluators. `how`: method and settings."""
 
     def __init__(
         self,
@@ -57,18 +57,18 @@ class FrontSearch:
 
     @property
     def evaluations(self) -> int:
-        """The evaluations of all searches."""
+        """The number of evaluations of all searches."""
         return sum(len(each.history) for each in self._evaluators)
 
     def ends(self, rows: np.ndarray) -> list[Found]:
-        """Return the best design by each objective, sought from points (starts, variables).
+        """Return the best design for each objective, from starts (starts, variables).
 
         **Raises:** `LostError` if no start has objectives, or no design is feasible.
         """
         begun = self._begun(rows)
         goals = range(len(self._form.goals))
         ends = [self._best(i, [self._alone(i, one) for one in begun]) for i in goals]
-        for i in goals:  # from where the other objectives' searches came to
+        for i in goals:  # retry from the ends of the other objectives
             if not ends[i].usable(self._form):
                 others = [one for one in ends if one.usable(self._form)]
                 ends[i] = self._best(i, [ends[i], *(self._alone(i, one) for one in others)])
@@ -84,7 +84,7 @@ class FrontSearch:
         return ends
 
     def between(self, ends: list[Found], number: int) -> tuple[np.ndarray, list[Found]]:
-        """Return weights of the ends, (points, objectives), and the points sought so."""
+        """Return the weights of the ends, (points, objectives), and the points."""
         best, spread = _ranges(ends)
         corners = (np.stack([worst_numbers(one.final) for one in ends]) - best) / spread
         weights = net(len(ends), number)
@@ -99,9 +99,9 @@ class FrontSearch:
         return weights, self._again(points, aims)
 
     def _apart(self, found: list[Found], aims, weights, ends) -> list[Found]:
-        """Return the points, those that fell together sought again from between the ends.
+        """Repeat the search of coinciding points from interpolated starts.
 
-        A search can be stuck where all derivatives along a front vanish.
+        A search can get stuck where all derivatives along a front vanish.
         """
         _, spread = _ranges(ends)
         corners = np.stack([one.final.normalised for one in ends])
@@ -117,7 +117,7 @@ class FrontSearch:
         return found
 
     def _again(self, found: list[Found], aims: list[Aim]) -> list[Found]:
-        """Return the points, sought again where another point meets their aim better."""
+        """Repeat the search of points whose aim another point meets better."""
         for _ in range(_ROUNDS):
             reached = np.full((len(found),) * 2, np.inf)
             for (p, aim), (q, one) in itertools.product(enumerate(aims), enumerate(found)):
@@ -147,17 +147,17 @@ class FrontSearch:
             else:
                 found.append(Found(one, one, 0, evaluator))
         if not found:
-            which = "the system as it is has" if len(rows) == 1 else "no start has"
-            words = f"{which} objectives to begin with: {why}"
+            which = "the initial system has no" if len(rows) == 1 else "no start has"
+            words = f"{which} objectives: {why}"
             raise LostError(Reason.BAD_PARAMETER, words)
         return found
 
     def _alone(self, goal: int, begun: Found) -> Found:
-        """Return what becomes of one objective alone, in parts of what it has to go."""
+        """Optimise one objective alone, scaled by its value and largest derivative."""
         value, own = worst_numbers(begun.final), begun.final
         size = np.abs(value)
         places = np.cumsum([0, *map(len, own.goals)])
-        # A start has the slopes of all objectives.
+        # Only the slopes of a start cover all objectives.
         if own.slopes is not None and len(own.slopes) == places[-1]:
             steep = np.abs(own.slopes[places[goal] : places[goal + 1]]).max()
             size = np.maximum(size, steep)
@@ -166,12 +166,12 @@ class FrontSearch:
         return self._searched(aim, begun, roughly=True)
 
     def _best(self, goal: int, tried: list[Found]) -> Found:
-        """Return the feasible one in which an objective is best, else the first."""
+        """Return the feasible result with the best objective, or the first result."""
         usable = [one for one in tried if one.usable(self._form)]
         return min(usable, key=lambda one: worst_numbers(one.final)[goal], default=tried[0])
 
     def _or_seen(self, goal: int, found: Found) -> Found:
-        """Return what was found, or the best that any search came by, with its code."""
+        """Return `found` if usable, otherwise the best evaluation of any search."""
         if found.usable(self._form):
             return found
         seen = [
@@ -181,12 +181,12 @@ class FrontSearch:
         ]
         best = self._best(goal, seen)
         if not best.usable(self._form):
-            words = f"no design holds all limits: {reason(found.code)}"
+            words = f"no design satisfies all limits: {reason(found.code)}"
             raise LostError(found.code, words)
         return best
 
     def _searched(self, aim: Aim, near: Found, normalised=None, roughly=False) -> Found:
-        """Return the search for an aim from a design nearby, or a point, and its motion."""
+        """Minimise an aim from a nearby design (or a point) and its motion."""
         normalised = near.final.normalised if normalised is None else normalised
         evaluator = self._evaluator(normalised, aim, near.evaluator)
         method, settings = self._how
@@ -206,11 +206,11 @@ class FrontSearch:
         return made
 
     def _aim(self, best, spread, reference, weight: float, chosen=None) -> Aim:
-        r"""Return the numbers $\bar f_i - r_i + s \sum \bar f_j + 2$, of one goal or all.
+        r"""Return the aim $\bar f_i - r_i + s \sum \bar f_j + 2$ for one goal or all.
 
-        The 2 keeps a method that divides by the number at its start from dividing by 0.
-        Of one goal the largest of its numbers counts with the largest of each other one,
-        all combinations of them; of all goals the means of the others are enough.
+        The 2 avoids a division by 0 in methods that divide by the initial value. For one
+        goal, the sum takes all combinations of its numbers with those of the other goals
+        (the largest counts); for all goals, the means of the others suffice.
         """
         counts = self._counts()
         sizes = np.repeat(1 / spread, counts)
@@ -231,23 +231,23 @@ class FrontSearch:
         return Aim(rows, np.full(len(rows), offsets[chosen]))
 
     def _counts(self) -> np.ndarray:
-        """Return of how many numbers each objective is made, (objectives,)."""
+        """Return the number of values of each objective, (objectives,)."""
         first = next(each.history[0] for each in self._evaluators if each.history)
         return np.array([len(numbers) for numbers in first.goals])
 
 
 def _ranges(ends: list[Found]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the best of each objective at the ends, and how far it is to the worst."""
+    """Return the best value of each objective at the ends, and its range."""
     corners = np.stack([worst_numbers(one.final) for one in ends])
     size = np.abs(corners).max(axis=0)
     spread = np.ptp(corners, axis=0)
-    # objectives that do not conflict have no range: their points fall together
+    # objectives that do not conflict have no range: their points coincide
     spread = np.where(spread > 1e-9 * size, spread, np.where(size > 0, size, 1.0))
     return corners.min(axis=0), spread
 
 
 def net(goals: int, number: int) -> np.ndarray:
-    """Return the finest even net of at most so many weights, (points, objectives).
+    """Return the finest uniform grid of at most `number` weights, (points, objectives).
 
     >>> jv.design.net(2, 3).tolist()
     [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]
@@ -264,7 +264,7 @@ def net(goals: int, number: int) -> np.ndarray:
 
 
 def _order(weights: np.ndarray) -> list[tuple[int, int]]:
-    """Return each point after the nearest of those before it; the ends have none, -1."""
+    """Return pairs (point, nearest earlier point) in search order; -1 for the ends."""
     apart = np.sum((weights[:, None] - weights[None]) ** 2, axis=2)
     order = [(int(i), -1) for i in np.flatnonzero(weights.max(axis=1) == 1.0)]
     there = [i for i, _ in order]

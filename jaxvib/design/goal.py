@@ -1,4 +1,4 @@
-"""What becomes best: a measure's numbers made one, to be small or to be great."""
+"""Goals: the combination of a measure's numbers that is minimised or maximised."""
 
 import dataclasses
 from collections.abc import Callable
@@ -27,11 +27,11 @@ COMBINATIONS = tuple(_COMBINED)
 
 @dataclasses.dataclass(frozen=True)
 class Goal:
-    """One of several objectives: a measure (or any function), and what best means of it.
+    """One of several objectives: a measure (or any function) and its direction.
 
-    `goal`: "minimise" or "maximise"; `combine`: how several numbers become one, and
-    `weight` of their deviation, as `Problem` has them. **Raises:** `ValueError` for an
-    unknown goal or combination, or a negative weight.
+    `goal`: "minimise" or "maximise"; `combine`, `weight`: the combination of several
+    numbers, as in `Problem`. **Raises:** `ValueError` for an unknown goal or
+    combination, or a negative weight.
 
     >>> jv.design.Goal(jv.design.natural_frequency_measure((0,)), goal="maximise").goal
     'maximise'
@@ -48,17 +48,17 @@ class Goal:
 
     @property
     def sign(self) -> float:
-        """-1 of what becomes great, 1 of what becomes small."""
+        """-1 for "maximise", 1 for "minimise"."""
         return -1.0 if self.goal == "maximise" else 1.0
 
     def pushed(self) -> Measure:
-        """Return the measure of numbers whose largest is to become small."""
+        """Return a measure whose largest number is to be minimised."""
         own = as_measure(self.measure)
         return dataclasses.replace(own, read=_Pushed(self, own.read))
 
 
 def check_goal(goal: str, combine: str, weight: float) -> None:
-    """Raise `ValueError` for what is no goal, no combination or no weight."""
+    """Validate the goal, the combination and the weight."""
     if goal not in GOALS:
         raise ValueError(unknown_key("goal", goal, GOALS))
     if combine not in COMBINATIONS:
@@ -67,12 +67,12 @@ def check_goal(goal: str, combine: str, weight: float) -> None:
 
 
 def combined(combine: str, numbers, weight: float):
-    """Return the one number that a combination makes of several."""
+    """Return the combination of several numbers."""
     return _COMBINED[combine](numbers, weight)
 
 
 def worst_counts(combine: str, goal: str) -> bool:
-    """Return whether the worst of several numbers is to become better."""
+    """Return whether the worst of several numbers is optimised (min-max)."""
     return (combine, goal) in (("largest", "minimise"), ("smallest", "maximise"))
 
 

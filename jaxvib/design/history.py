@@ -1,4 +1,4 @@
-"""The history of a design: what was tried, step by step, and what came out."""
+"""Designs and the histories of their evaluations."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -13,11 +13,11 @@ from .evaluation import Evaluation
 from .problem import Problem, slopes_of_objective
 from .smoothness import Notice, notice
 
-_ACTIVE = 1e-5  # part of its scale within which a bound or a limit holds
+_ACTIVE = 1e-5  # relative slack below which a bound or a limit is active
 
 
 class Starts(eqx.Module):
-    """Where each of several starts ended."""
+    """The results of several starts."""
 
     variables: dict[str, Float[Array, " starts"]]
     objective: Float[Array, " starts"] = reported("objective", "", ("start",))
@@ -25,15 +25,14 @@ class Starts(eqx.Module):
 
 
 class Design(Shown):
-    """A design that was found, and the history of the evaluations that led to it.
+    """An optimised design and the history of its evaluations.
 
     Arrays over steps have one entry for each evaluation of the best start. `variables`,
     `gradients`: by path, in the parameters' units (NaN for searches without gradients);
-    `limits`: by the name of a constraint, how far its worst number lies inside,
-    negative where it is violated; `best`: the step of the design; `evaluations`: of all
-    starts; `optimality`: what is left of the gradient there beside what bounds and
-    limits hold, relative to the objective at the start and for the whole range of a
-    variable (NaN without gradients).
+    `limits`: by the name of a constraint, the slack of its worst number, negative if
+    violated; `best`: the step of the design; `evaluations`: of all starts; `optimality`:
+    the part of the gradient not balanced by active bounds and limits, relative to the
+    initial objective and for the whole range of a variable (NaN without gradients).
 
     >>> first = jv.design.natural_frequency_measure((0,))
     >>> bounds = {"modules.ground-first.stiffness": (300.0, 900.0)}
@@ -49,10 +48,10 @@ class Design(Shown):
     )
     gradients: dict[str, Float[Array, " steps"]]
     limits: dict[str, Float[Array, " steps"]]
-    notices: Int[Array, " steps"] = reported("what derivatives mean there", "", ("step",))
+    notices: Int[Array, " steps"] = reported("validity of derivatives", "", ("step",))
     best: Int[Array, ""] = reported("step of the design")
     evaluations: Int[Array, ""] = reported("evaluations of all starts")
-    optimality: Float[Array, ""] = reported("relative gradient that nothing holds")
+    optimality: Float[Array, ""] = reported("relative gradient, less active limits")
     starts: Starts
     system: eqx.Module
     result: Int[Array, ""] = reported("reason code")
@@ -72,14 +71,14 @@ class Design(Shown):
         return "\n".join(lines)
 
     def value(self, path: str) -> float:
-        """Return a parameter of the design."""
+        """Return the value of a parameter in the best design."""
         return float(self.variables[path][int(self.best)])
 
 
 def design_of(
     problem: Problem, histories: list[list[Evaluation]], ends: list[int], codes: list[int]
 ) -> Design:
-    """Return the design of the best of several histories, which end at given steps."""
+    """Return the best design of several histories with given final steps."""
     form = problem.form
     finals = [history[end] for history, end in zip(histories, ends, strict=True)]
     ranks = [
@@ -126,7 +125,7 @@ def design_of(
 
 
 def worst_violation(form, evaluation) -> float:
-    """Return by how much the worst limit is violated, per its size; 0 if none is."""
+    """Return the largest violation of a limit relative to its size, or 0."""
     worst = 0.0
     for limit, numbers in zip(form.limits.values(), evaluation.limits, strict=True):
         least = np.min(inside(limit, numbers)) / size_of(limit)
@@ -136,15 +135,15 @@ def worst_violation(form, evaluation) -> float:
 
 
 def size_of(limit) -> float:
-    """Return the size in which a limit's slack is told: its larger finite bound, or 1."""
+    """Return the scale of a limit's slack: its larger finite bound, or 1."""
     bounds = [abs(b) for b in (limit.at_least, limit.at_most) if np.isfinite(b)]
     return max(bounds) or 1.0
 
 
 def optimality(form, evaluation, first) -> float:
-    """Return the length of the gradient that no bound or limit balances.
+    """Return the norm of the gradient that no active bound or limit balances.
 
-    Multipliers of all that holds, none negative, are found by least squares.
+    Nonnegative multipliers of the active ones are found by least squares.
     """
     if evaluation.slopes is None or evaluation.code:
         return np.nan
@@ -182,7 +181,7 @@ def optimality(form, evaluation, first) -> float:
 
 
 def slopes(form, evaluation) -> np.ndarray:
-    """Return the objective's derivatives by the normalised variables."""
+    """Return the objective's gradient with respect to the normalised variables."""
     return slopes_of_objective(form, evaluation.numbers, evaluation.slopes)
 
 
@@ -198,7 +197,7 @@ def _gradient(form, evaluation, nothing) -> np.ndarray:
 
 
 def inside(limit, numbers) -> np.ndarray:
-    """Return how far inside a limit numbers are, negative where they violate it."""
+    """Return the slack of numbers with respect to a limit, negative if violated."""
     if limit.equality:
         return -np.abs(numbers - limit.at_least)
     return limit.slacks(numbers)

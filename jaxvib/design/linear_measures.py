@@ -1,4 +1,4 @@
-"""Measures of linear systems: responses to harmonic and random forces, frequencies."""
+"""Measures of linear systems: harmonic and random response, natural frequencies."""
 
 import dataclasses
 
@@ -12,15 +12,15 @@ from ..modes import frequency_response, natural_frequencies
 from ..systems.linear_part import linear_part
 from .measure import Direct, Measure
 
-_GRID = 801  # frequencies of the band: peaks closer than two of its steps are seen as one
-_STEPS = 6  # of Newton's method from there, none longer than a step of the grid
+_GRID = 801  # frequencies in the band: peaks closer than two grid steps are merged
+_STEPS = 6  # Newton steps from a grid point, each limited to one grid step
 
 
 def response_measure(force, at, frequencies) -> Measure:
     r"""Return the measure $|x(\omega)|$ per unit force at angular `frequencies` (rad/s).
 
-    `force` and `at` are places as `frequency_response` takes them; one number a
-    frequency. Contacts of the system do not act.
+    It gives one number per frequency. `force` and `at` as in `frequency_response`.
+    Contacts of the system are ignored.
 
     >>> jv.design.response_measure("first", "roof", [8.0, 12.0]).unit
     'm/N'
@@ -31,13 +31,13 @@ def response_measure(force, at, frequencies) -> Measure:
 
 
 def peaks_measure(force, at, low: float, high: float, count: int) -> Measure:
-    r"""Return the measure of the `count` highest peaks of $|x(\omega)|$ per unit force.
+    r"""Return a measure of the `count` highest peaks of $|x(\omega)|$ per unit force.
 
-    Peaks within (`low`, `high`) rad/s: found on a grid and sharpened by Newton's method
-    to $d|x|^2/d\omega = 0$, so that the largest is the exact $H_\infty$ norm. Where
-    there are fewer, the highest stands for the missing ones (the larger end of the
-    band, where there is none): the largest of them is continuous, other combinations
-    jump where a peak comes or goes.
+    Peaks within (`low`, `high`) rad/s are located on a grid and refined by Newton's
+    method to $d|x|^2/d\omega = 0$, so that the largest is the exact $H_\infty$ norm.
+    Missing peaks are replaced by the highest one, or by the larger end of the band if
+    there is none. The largest peak is therefore continuous; other combinations jump
+    where a peak appears or vanishes.
 
     >>> jv.design.peaks_measure("first", "roof", low=5.0, high=30.0, count=2).unit
     'm/N'
@@ -47,7 +47,7 @@ def peaks_measure(force, at, low: float, high: float, count: int) -> Measure:
 
 
 def white_noise_measure(force, at) -> Measure:
-    r"""Return the measure of the variance of a displacement under white noise.
+    r"""Return a measure of the variance of a displacement under white noise.
 
     A force whose two-sided spectral density is 1 N^2 s/rad gives
     $\sigma^2 = \int |x(\omega)|^2 d\omega$ (m^2), the $H_2$ norm squared times $2\pi$,
@@ -65,7 +65,7 @@ def white_noise_measure(force, at) -> Measure:
 
 
 def natural_frequency_measure(modes: tuple[int, ...]) -> Measure:
-    """Return the measure of natural frequencies (rad/s) by their positions.
+    """Return a measure of natural frequencies (rad/s) by mode index.
 
     >>> jv.design.natural_frequency_measure((0, 1)).unit
     'rad/s'
@@ -76,10 +76,10 @@ def natural_frequency_measure(modes: tuple[int, ...]) -> Measure:
 
 
 def white_noise_variance(system, force, at) -> Float[Array, ""]:
-    """Return the variance that `white_noise_measure` measures.
+    """Return the variance of `white_noise_measure`.
 
-    NaN where free motions do not die out: noise then drives the displacement without
-    bound, while Lyapunov's equation still has a solution.
+    NaN if the system is not asymptotically stable: the variance is then unbounded,
+    although Lyapunov's equation still has a solution.
     """
     linear = linear_part(system)
     mass, damping, stiffness = linear.matrices()
@@ -102,14 +102,14 @@ def white_noise_variance(system, force, at) -> Float[Array, ""]:
 
 
 def response_peaks(system, force, at, low, high, count: int) -> Float[Array, " count"]:
-    """Return the peaks that `peaks_measure` measures, highest first."""
+    """Return the peaks of `peaks_measure`, highest first."""
     places = {"force": force, "at": at}
 
     def height(system, frequency):
         response = frequency_response(system, frequency[None], **places)[0]
         return response.real**2 + response.imag**2
 
-    # The place of a peak moves its height to second order only: it has no derivatives.
+    # Peak frequencies are not differentiated: they change the height to second order only.
     frozen = frozen_tree(system)
     slope = jax.grad(height, 1)
     bend = jax.grad(slope, 1)
@@ -130,7 +130,7 @@ def response_peaks(system, force, at, low, high, count: int) -> Float[Array, " c
 
     tops = jax.vmap(sharpened)(grid[highest_first + 1])
     peaks = jnp.sqrt(jax.vmap(lambda frequency: height(system, frequency))(tops))
-    # without any peak in the band, its higher end is the largest there
+    # without a peak in the band, the larger end is the maximum
     end = jnp.where(values[0] > values[-1], grid[0], grid[-1])
     best = jnp.where(turns[highest_first[0]], peaks[0], jnp.sqrt(height(system, end)))
     return jnp.where(turns[highest_first], peaks, best)

@@ -1,4 +1,4 @@
-"""What is measured of a system: an analysis, and numbers read off its result."""
+"""Measures of a system: an analysis and numbers extracted from its result."""
 
 import dataclasses
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from .variables import entry_at
 
 
 class LostError(ValueError):
-    """There is no motion to begin with, or no gradient where one is needed.
+    """Raised if there is no initial motion, or no gradient where one is required.
 
     **Fields:** `code`: the reason code.
 
@@ -30,11 +30,11 @@ class LostError(ValueError):
 
 
 class Outcome(NamedTuple):
-    """What an analysis gives: its result, and what the next one nearby starts from.
+    """The result of an analysis and the memory that warm-starts the next one.
 
-    `memory`: any pytree; `code`: a reason code; `margin`: how near the motion is to
-    grazing, |penetration| at its nearest turn per amplitude (infinite without contacts);
-    `contacts`: their number.
+    `memory`: any pytree; `code`: a reason code; `margin`: the distance to grazing,
+    |penetration| at its nearest extremum relative to the amplitude (infinite without
+    contacts); `contacts`: the number of contacts.
     """
 
     result: Any
@@ -46,22 +46,22 @@ class Outcome(NamedTuple):
 
 @runtime_checkable
 class Analysis(Protocol):
-    """From a system to a result, with a memory that makes the next one cheaper.
+    """A function from a system to a result, with a memory for warm starts.
 
-    **Fields:** `compiled`, `start_compiled`: whether it works under `jit` and `vmap`,
-    and whether its start does.
+    **Fields:** `compiled`, `start_compiled`: whether the call and `start` work under
+    `jit` and `vmap`.
     """
 
     @property
     def compiled(self) -> bool:
-        """Whether it works under `jit` and `vmap`."""
+        """Whether the call works under `jit` and `vmap`."""
 
     @property
     def start_compiled(self) -> bool:
         """Whether `start` works under `jit` and `vmap`."""
 
     def start(self, system: eqx.Module) -> Any:
-        """Return the memory to begin with. **Raises:** `LostError` where there is none."""
+        """Return the initial memory. **Raises:** `LostError` if there is none."""
 
     def __call__(self, system: eqx.Module, memory: Any) -> Outcome:
         """Return the outcome, differentiable with respect to the system."""
@@ -69,10 +69,10 @@ class Analysis(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Measure:
-    """Numbers read off the result of an analysis, in a unit.
+    """Numbers extracted from the result of an analysis, with a unit.
 
-    Measures whose analyses are equal share one result. **Fields:** `read`: from the
-    result to a number or an array of them.
+    Measures with equal analyses share one result. **Fields:** `read`: maps the result
+    to a number or an array.
 
     >>> jv.design.natural_frequency_measure((0,)).unit
     'rad/s'
@@ -86,27 +86,27 @@ class Measure:
 
 @dataclasses.dataclass(frozen=True)
 class Direct:
-    """A function of the system alone as an analysis: what a user writes."""
+    """An analysis that is a plain function of the system, without memory."""
 
     function: Callable[[Any], Any]
     compiled: bool = True
     start_compiled = True
 
     def start(self, system) -> tuple:
-        """Return no memory."""
+        """Return an empty memory."""
         return ()
 
     def __call__(self, system, memory) -> Outcome:
-        """Return what the function gives."""
+        """Return the value of the function."""
         return plain(self.function(system))
 
 
 @dataclasses.dataclass(frozen=True)
 class Scenarios:
-    """An analysis of many variants of the system at once: uncertain or swept parameters.
+    """An analysis of many variants of the system: uncertain or swept parameters.
 
-    **Fields:** `samples`: pairs of a path and its values, all of one length; each
-    variant takes the values at one position. Results get a leading axis `scenario`.
+    **Fields:** `samples`: pairs of a path and its values, all of equal length; variant i
+    takes the i-th values. Results get a leading axis `scenario`.
     """
 
     analysis: Analysis
@@ -119,7 +119,7 @@ class Scenarios:
 
     @property
     def compiled(self) -> bool:
-        """Whether it works under `jit` and `vmap`."""
+        """Whether the call works under `jit` and `vmap`."""
         return self.analysis.compiled
 
     @property
@@ -154,14 +154,14 @@ class Scenarios:
 
 
 def plain(result, code=0) -> Outcome:
-    """Return the outcome of an analysis that needs no memory and knows no contacts."""
+    """Return the outcome of an analysis without memory and contacts."""
     nothing = jnp.asarray(0, jnp.int32)
     code = jnp.asarray(code, jnp.int32)
     return Outcome(result, (), code, jnp.asarray(jnp.inf), nothing)
 
 
 def over(measure: Measure, samples: dict[str, Any]) -> Measure:
-    """Return a measure over scenarios, by path; its numbers get a leading axis.
+    """Return a measure over scenarios given by path; its numbers get a leading axis.
 
     >>> first = jv.design.natural_frequency_measure((0,))
     >>> spread = jv.design.over(first, {"modules.first-roof.mass": np.array([0.9, 1.1])})
@@ -178,7 +178,7 @@ def over(measure: Measure, samples: dict[str, Any]) -> Measure:
 
 @dataclasses.dataclass(frozen=True)
 class _Each:
-    """A reading of every scenario."""
+    """Applies `read` to every scenario."""
 
     read: Callable
 
@@ -187,7 +187,7 @@ class _Each:
 
 
 def parameter_measure(*paths: str) -> Measure:
-    """Return the measure of a parameter itself, or of the sum of several.
+    """Return a measure of a parameter, or of the sum of several.
 
     >>> jv.design.parameter_measure("attached.mass", "main.mass").description
     'attached.mass + main.mass'
@@ -196,10 +196,10 @@ def parameter_measure(*paths: str) -> Measure:
 
 
 def change_measure(system: eqx.Module, bounds: dict[str, tuple[float, float]]) -> Measure:
-    r"""Return the measure of how far parameters are from those of a system.
+    r"""Return a measure of the distance of parameters from those of a system.
 
-    $\sum_i ((p_i - p_{0,i}) / (h_i - l_i))^2$ with the bounds $(l_i, h_i)$ by path: the
-    smallest change that meets the constraints is the design sought.
+    $\sum_i ((p_i - p_{0,i}) / (h_i - l_i))^2$ with the bounds $(l_i, h_i)$ by path, for
+    the smallest change that satisfies the constraints.
 
     >>> jv.design.change_measure(tower, {"modules.first-roof.mass": (0.5, 2.0)}).unit
     ''
@@ -228,7 +228,7 @@ class _Change:
 
 
 def as_measure(given: Measure | Callable) -> Measure:
-    """Return a measure, of a function from a system to numbers say."""
+    """Return `given` as a measure, wrapping a function from a system to numbers."""
     if isinstance(given, Measure):
         return given
     return Measure(Direct(given), _itself, description=getattr(given, "__name__", ""))

@@ -1,4 +1,4 @@
-"""Objectives: one number of an orbit that a design makes small."""
+"""Objectives: scalar fields of a periodic orbit."""
 
 import dataclasses
 import difflib
@@ -13,10 +13,10 @@ _DIFFERENTIABLE = ("state", "amplitude", "largest_multiplier", "max_contact_forc
 
 
 class ResultObjective(eqx.Module):
-    """A field of the periodic orbit, one component of it where it has several.
+    """A field of the periodic orbit, or one component of it.
 
     **Fields:** `field`: `"amplitude"`, `"largest_multiplier"`, `"max_contact_force"`
-    or `"state"`; `component`: which one, ignored for a scalar. **Raises:** `ValueError`
+    or `"state"`; `component`: its index, ignored for a scalar. **Raises:** `ValueError`
     for a field that is not differentiable or unknown.
 
     >>> objective = jv.design.ResultObjective("max_contact_force")
@@ -37,12 +37,12 @@ class ResultObjective(eqx.Module):
 
     @property
     def unit(self) -> str:
-        """The unit of the number."""
+        """The unit of the field."""
         for field in dataclasses.fields(PeriodicOrbit):
             if field.name == self.field:
                 return field.metadata["unit"]
         return ""
 
     def __call__(self, orbit: PeriodicOrbit) -> Float[Array, ""]:
-        """Return the number of an orbit."""
+        """Return the objective of an orbit."""
         return jnp.atleast_1d(getattr(orbit, self.field))[self.component]

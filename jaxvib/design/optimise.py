@@ -1,4 +1,4 @@
-"""One verb for every optimiser: a problem in, a design with its history out."""
+"""Design optimisation by SciPy or optax methods."""
 
 import dataclasses
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from .smoothness import Notice
 
 ADAM = "adam"
 ALL_METHODS = (ADAM, *METHODS)
-_RATE = 0.2  # of Adam, in the free numbers: of a range's middle a step goes a 20th of it
+_RATE = 0.2  # of Adam, in u: a step from mid-range moves by about 1/20 of the range
 
 
 def optimise(
@@ -38,17 +38,17 @@ def optimise(
     """Find the best design of a problem.
 
     **Arguments:** `method`: "slsqp" (sequential quadratic programming) or
-    "trust_constr" (interior points), which know constraints and min-max problems;
+    "trust_constr" (interior point), which support constraints and min-max problems;
     "quasi_newton" (L-BFGS-B); "least_squares" for `combine="squares"`; "adam", or any
-    optimiser of optax, which takes all starts at once by `vmap`; "nelder_mead" and
-    "evolution" (differential evolution), which need no gradients. `settings`: where from,
-    how far and how closely. `remember`: keeps evaluations, so that a stopped search goes
-    on to the same bits.
-    A start whose motion, bifurcation or objective is not found ends with its reason, and
-    the others go on; `throw`: whether it is an error if none has an objective.
+    optax optimiser, which runs all starts at once by `vmap`; "nelder_mead" and
+    "evolution" (differential evolution), which are gradient-free. `settings`: starts,
+    steps and tolerance. `remember`: stores evaluations, so that an interrupted search
+    resumes with identical results.
+    A start without a motion, bifurcation or objective ends with a reason code while the
+    others continue; `throw`: whether to raise if none has an objective.
 
-    **Raises:** `ValueError` for an unknown method, one that does not know constraints
-    where there are some, several objectives, or if no start has an objective.
+    **Raises:** `ValueError` for an unknown method, constraints with a method that does
+    not support them, several objectives, or if no start has an objective.
 
     >>> first = jv.design.natural_frequency_measure((0,))
     >>> aim = lambda system: (jv.natural_frequencies(system)[0] - 11.0) ** 2
@@ -79,7 +79,7 @@ def optimise(
 
 
 class Searched(NamedTuple):
-    """The history of one search, the step of its design, how it ended, and why so."""
+    """The history of one search, the step of its design, its reason code and message."""
 
     history: list[Evaluation]
     end: int
@@ -90,12 +90,12 @@ class Searched(NamedTuple):
 def searched(
     evaluator: Evaluator, normalised, method: str, settings: SearchSettings
 ) -> Searched:
-    """Return the search from one start; what is lost ends it with its reason."""
+    """Search from one start; a lost motion ends the search with its reason code."""
     problem, history = evaluator.problem, evaluator.history
     try:
         how = settings.steps, settings.tolerance, settings.seed
         code = METHODS[method](evaluator, normalised, *how)
-        # What a search that did not end well came to may be worse than its way.
+        # The last point of a failed search may be worse than earlier ones.
         good = code == Reason.SUCCESS
         end = len(history) - 1 if good else _best_of(problem, history)
         return Searched(history, end, code, reason(code))
@@ -105,7 +105,7 @@ def searched(
 
 
 def _nothing(problem: Problem, normalised, code: int) -> Evaluation:
-    """Return the evaluation of a start at which there was nothing to evaluate."""
+    """Return a placeholder evaluation for a start that could not be evaluated."""
     form, number = problem.form, np.array([np.nan])
     slopes = np.full((1, len(normalised)), np.nan)
     return Evaluation(
@@ -117,7 +117,7 @@ def _nothing(problem: Problem, normalised, code: int) -> Evaluation:
 def evaluated(
     problem: Problem, *, remember: Remember | None = None, name: str = ""
 ) -> Design:
-    """Return the system as it is as a design: one evaluation, nothing is sought.
+    """Evaluate the initial system as a design, without optimisation.
 
     >>> first = jv.design.natural_frequency_measure((0,))
     >>> bounds = {"modules.ground-first.stiffness": (300.0, 900.0)}
@@ -138,7 +138,7 @@ def evaluated(
 
 
 def starting_points(problem: Problem, settings: SearchSettings) -> np.ndarray:
-    """Return where all starts begin, normalised: the system's own, then Sobol points."""
+    """Return the normalised starts: the system's own values, then Sobol points."""
     own = problem.normalised[None]
     others = settings.starts - 1
     if not others:
@@ -179,8 +179,8 @@ def _first_order(
 
 def _not_begun(why: str, starts: int) -> str:
     if starts == 1:
-        return f"the system as it is has no objective to begin with: {why}"
-    return f"none of {starts} starts has an objective to begin with: {why}"
+        return f"the initial system has no objective: {why}"
+    return f"none of {starts} starts has an objective: {why}"
 
 
 def _with(design: Design, starts: Starts, evaluations: int, code) -> Design:
@@ -212,7 +212,8 @@ def _check_method(problem: Problem, method) -> None:
         raise ValueError(unknown_key("method", method, ALL_METHODS))
     if problem.form.limits and method not in CONSTRAINED:
         raise ValueError(
-            f"method = {method!r} knows no constraints; allowed: {', '.join(CONSTRAINED)}"
+            f"method = {method!r} supports no constraints; allowed: "
+            f"{', '.join(CONSTRAINED)}"
         )
     if method == "least_squares" and problem.form.combine != "squares":
         raise ValueError(

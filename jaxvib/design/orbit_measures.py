@@ -1,4 +1,4 @@
-"""Measures of periodic motions, and of the points where they change their kind."""
+"""Measures of periodic orbits and of their bifurcation points."""
 
 import dataclasses
 import functools
@@ -21,13 +21,13 @@ from .measure import LostError, Measure, Outcome
 from .objective import ResultObjective
 from .variables import entry_at
 
-# A design needs no second look at each of its orbits, but all the digits of one.
+# Tight, because a design uses the orbit without further error estimates.
 _RTOL = 1e-10
 
 
 @dataclasses.dataclass(frozen=True)
 class OrbitAnalysis:
-    """The periodic motion that a transient leads to, followed from design to design."""
+    """The periodic orbit reached by a transient, tracked from design to design."""
 
     periods: int = 1
     rtol: float = _RTOL
@@ -35,11 +35,11 @@ class OrbitAnalysis:
     start_compiled = True
 
     def start(self, system):
-        """Return the state that a transient leads to."""
+        """Return the state after a transient."""
         return _after_transient(system)
 
     def __call__(self, system, memory) -> Outcome:
-        """Return the motion near the one before."""
+        """Return the orbit near the previous one."""
         orbit = periodic_orbit(
             system, memory, self.periods, rtol=self.rtol, evidence="quick", throw=False
         )
@@ -55,7 +55,7 @@ def _after_transient(system):
 def orbit_measure(
     field: str, component: int = 0, *, periods: int = 1, rtol: float = 1e-8
 ) -> Measure:
-    """Return the measure of a field of the periodic motion.
+    """Return a measure of a field of the periodic orbit.
 
     "amplitude" (m), "largest_multiplier", "max_contact_force" (N), "state" or
     "stability_margin", which is 1 - |largest multiplier|. **Raises:** `ValueError` for a
@@ -72,9 +72,9 @@ def orbit_measure(
 
 
 def contact_impulse(contact: int = 0, *, periods: int = 1) -> Measure:
-    r"""Return the measure of a contact's impulse $\int F_c dt$ over the motion, N s.
+    r"""Return a measure of a contact's impulse $\int F_c dt$ over one period, N s.
 
-    Taken over one period of the motion, as one more state of its flow.
+    The impulse is integrated as an additional state.
 
     >>> jv.design.contact_impulse().unit
     'N s'
@@ -85,18 +85,18 @@ def contact_impulse(contact: int = 0, *, periods: int = 1) -> Measure:
 
 @dataclasses.dataclass(frozen=True)
 class ImpulseAnalysis:
-    """The impulses of all contacts over a periodic motion."""
+    """The impulses of all contacts over a periodic orbit."""
 
     orbit: OrbitAnalysis
     compiled = True
     start_compiled = True
 
     def start(self, system):
-        """Return the state that a transient leads to."""
+        """Return the state after a transient."""
         return self.orbit.start(system)
 
     def __call__(self, system, memory) -> Outcome:
-        """Return the impulses, N s, of the motion near the one before."""
+        """Return the impulses, N s, of the orbit near the previous one."""
         found = self.orbit(system, memory)
         orbit = found.result
         counted = _Counted(system)
@@ -107,7 +107,7 @@ class ImpulseAnalysis:
 
 
 class _Counted(System):
-    """A system whose states go on with the impulses of its contacts."""
+    """A system augmented with the impulses of its contacts as states."""
 
     system: Any
     has_contacts = True
@@ -161,11 +161,11 @@ def _margin(orbit: PeriodicOrbit):
 
 @dataclasses.dataclass(frozen=True)
 class BifurcationAnalysis:
-    """Where a periodic motion changes its kind along a parameter.
+    """The bifurcation point of a periodic orbit along a parameter.
 
-    Begun on the branch from the system's own motion within `bounds`, where multipliers
-    or contacts first say that the kind occurs between two of its orbits; followed from
-    point to point afterwards.
+    The start traces the branch of the system's own orbit within `bounds` and takes the
+    detected bifurcation nearest to the system's parameter; afterwards the point is
+    tracked from design to design.
     """
 
     kind: str
@@ -180,7 +180,7 @@ class BifurcationAnalysis:
             raise ValueError(unknown_key("kind of bifurcation", self.kind, _SIDES))
 
     def start(self, system):
-        """Return an orbit near the point, and its value of the parameter.
+        """Return an orbit near the bifurcation and its parameter value.
 
         **Raises:** `LostError` if the branch has no such point.
         """
@@ -207,7 +207,7 @@ class BifurcationAnalysis:
         return orbit, jnp.asarray(values[near])
 
     def __call__(self, system, memory) -> Outcome:
-        """Return the point near the one before."""
+        """Return the bifurcation point near the previous one."""
         orbit, value = memory
         there = replace(system, {self.path: value})
         orbit = eqx.tree_at(
@@ -222,11 +222,11 @@ class BifurcationAnalysis:
 def bifurcation_measure(
     kind: str, path: str, bounds: tuple[float, float], *, periods: int = 1, unit: str = ""
 ) -> Measure:
-    """Return the measure of the parameter at which a motion changes its kind.
+    """Return a measure of the parameter value of a bifurcation.
 
     **Arguments:** `kind`: "fold", "period_doubling", "neimark_sacker" or "grazing";
-    `bounds`: of the parameter at `path`, between which a branch is searched. **Raises:**
-    `ValueError` for an unknown kind.
+    `bounds`: the range of the parameter at `path` in which the branch is traced.
+    **Raises:** `ValueError` for an unknown kind.
 
     >>> flip = jv.design.bifurcation_measure(
     ...     "fold", "load.amplitude", (100.0, 500.0), unit="N"
@@ -243,7 +243,7 @@ def _parameter(point):
 
 
 def _changes(kind: str, branch) -> np.ndarray:
-    """Return between which neighbours of a branch a kind of change lies."""
+    """Return a mask of the branch segments on which a bifurcation is detected."""
     return np.diff(_SIDES[kind](branch)) != 0
 
 
@@ -258,7 +258,7 @@ def _side_of(multiplier: float, branch) -> np.ndarray:
     return np.sign(np.prod(others, axis=1).real)
 
 
-# what changes from one side of a bifurcation to the other, at each point of a branch
+# test functions at each point of a branch: they change across a bifurcation
 _SIDES = {
     "fold": functools.partial(_side_of, 1.0),
     "period_doubling": functools.partial(_side_of, -1.0),

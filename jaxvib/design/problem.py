@@ -1,4 +1,4 @@
-"""A design problem as data: what becomes small, what moves, and what must hold."""
+"""Design problems: objective, variables and constraints."""
 
 import dataclasses
 import functools
@@ -20,10 +20,10 @@ from .variables import Bounds, Variable, values_at, variables_of
 
 @dataclasses.dataclass(frozen=True)
 class Limit:
-    """A constraint: every number of a measure lies between two bounds, in its unit.
+    """A constraint: bounds on every number of a measure, in its unit.
 
-    Equal bounds ask for equality. **Raises:** `ValueError` for bounds that do not
-    ascend, or none.
+    Equal bounds give an equality constraint. **Raises:** `ValueError` for bounds that do
+    not ascend, or without a finite bound.
 
     >>> mass = jv.design.parameter_measure("modules.first-roof.mass")
     >>> jv.design.Limit(mass, at_most=2.0).at_most
@@ -41,7 +41,7 @@ class Limit:
             raise ValueError(f"limit = {bounds}; allowed: ascending bounds, one finite")
 
     def slacks(self, numbers, xp: Any = np):
-        """Return how far inside the bounds numbers are, negative outside."""
+        """Return the slacks of numbers, negative outside the bounds."""
         parts = []
         if self.at_least > -np.inf:
             parts.append(numbers - self.at_least)
@@ -51,29 +51,29 @@ class Limit:
 
     @property
     def equality(self) -> bool:
-        """Whether both bounds are the same number."""
+        """Whether both bounds are equal."""
         return self.at_least == self.at_most
 
 
 class Problem:
-    r"""Find the parameters, each within its bounds, of the best objective.
+    r"""A design problem: optimise an objective over bounded parameters.
 
     $$\min_{p} c\bigl(f_1(p), \dots, f_k(p)\bigr), \qquad l \le p \le h, \qquad
       a_j \le g_j(p) \le b_j.$$
 
     **Arguments:** `objective`: a `Measure`, or any function from the system to a number
     or an array $f$ of numbers; `variables`: bounds by dotted path, `(low, high)` or
-    `(low, high, "log")`, the system's own value inside; `constraints`: a `Limit` by
-    name. `combine`: the function c: "value" (one number), "sum", "mean", "largest",
-    "smallest", "squares" (half their sum: least squares), "variance" or
+    `(low, high, "log")`, which enclose the system's own value; `constraints`: a `Limit`
+    by name. `combine`: the function c: "value" (a single number), "sum", "mean",
+    "largest", "smallest", "squares" (half their sum: least squares), "variance" or
     "mean_and_deviation" (mean + `weight` standard deviations). `goal`: "minimise" or
-    "maximise". Minimising the largest and maximising the smallest number are smooth
-    problems to constrained methods (a bound on all numbers is moved), so that a worst
-    case or a min-max is found exactly. Two objectives or more are `Goal`s by name, each
-    with its own `goal` and `combine`: such a problem is one for `pareto_front`.
+    "maximise". Constrained methods solve min-max and max-min problems in epigraph form
+    (a bound on all numbers is optimised), which is smooth and exact. Two or more
+    objectives are `Goal`s by name, each with its own `goal` and `combine`; solve such a
+    problem with `pareto_front`.
 
     **Raises:** `ValueError` for an unknown path, goal or combination, bounds that do
-    not enclose the system's values, one `Goal` alone, or `goal` beside several.
+    not enclose the system's values, a single `Goal`, or `goal` together with several.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Problem:
         self.system, self.form, self.normalised = system, form, normalised
 
     def at(self, system: eqx.Module) -> "Problem":
-        """Return the same problem of another system, which shares its compiled form."""
+        """Return the same problem for another system, sharing compiled functions."""
         bounds = {one.path: one for one in self.form.variables}
         _, normalised = variables_of(system, bounds)
         other = Problem.__new__(Problem)
@@ -124,10 +124,10 @@ class Problem:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Form:
-    """What of a problem does not depend on the system's numbers.
+    """The part of a problem that does not depend on the system's values.
 
-    Of several objectives, `goals` by name, `objective` and `others` are the numbers
-    that are to become small.
+    With several objectives (`goals`, by name), `objective` and `others` are the numbers
+    to be minimised.
     """
 
     variables: tuple[Variable, ...]
@@ -145,12 +145,12 @@ class _Form:
 
     @property
     def min_max(self) -> bool:
-        """Whether the worst of several numbers is to become better."""
+        """Whether the worst of several numbers is optimised (min-max)."""
         return worst_counts(self.combine, self.goal)
 
     @functools.cached_property
     def analyses(self) -> tuple:
-        """The analyses of all measures, equal ones once."""
+        """The distinct analyses of all measures."""
         found = []
         for measure in self.measures:
             if not any(measure.analysis == each for each in found):
@@ -167,15 +167,15 @@ class _Form:
         return all(analysis.compiled for analysis in self.analyses)
 
     def start(self, system) -> tuple:
-        """Return the memories of all analyses."""
+        """Return the initial memories of all analyses."""
         return tuple(analysis.start(system) for analysis in self.analyses)
 
     def combined(self, numbers):
-        """Return the objective of its numbers."""
+        """Return the objective from its numbers."""
         return combined(self.combine, numbers, self.weight)
 
     def numbers(self, system, normalised, memories):
-        """Return the numbers of each measure, and what the analyses say beside them."""
+        """Return the numbers of each measure, and (memories, codes, margin, contacts)."""
         here = replace(system, values_at(self.variables, normalised))
         outcomes = [
             analysis(here, memory)
@@ -198,12 +198,12 @@ class _Form:
 
     @functools.cached_property
     def evaluate(self) -> Callable:
-        """The numbers and what stands beside them, of (system, normalised, memories)."""
+        """`numbers`, compiled if possible."""
         return self._perhaps_jitted(self.numbers)
 
     @functools.cached_property
     def evaluate_with_slopes(self) -> Callable:
-        """The same with derivatives by the normalised variables, (numbers, variables)."""
+        """`numbers` with derivatives by the normalised variables, (numbers, variables)."""
 
         def looked(system, normalised, memories):
             slopes, (read, beside) = self.slopes(system, normalised, memories, _itself)
@@ -212,7 +212,10 @@ class _Form:
         return self._perhaps_jitted(looked)
 
     def slopes(self, system, here, memories, normalised_of: Callable):
-        """Return derivatives by what `normalised_of` is a function of, and `numbers`."""
+        """Return derivatives with respect to `here`, and `numbers`.
+
+        `normalised_of` maps `here` to the normalised variables.
+        """
 
         def numbers(here):
             return self.numbers(system, normalised_of(here), memories)
@@ -227,7 +230,7 @@ class _Form:
 
     @functools.cached_property
     def pull(self) -> Callable:
-        """The objective of numbers, and its derivatives by them."""
+        """The objective and its gradient with respect to the numbers."""
         return jax.jit(jax.value_and_grad(self.combined))
 
     def _perhaps_jitted(self, function):
@@ -242,12 +245,12 @@ def _check_goals(goals: Mapping[str, Goal], beside: tuple) -> None:
     if len(goals) < 2 or not all(isinstance(one, Goal) for one in goals.values()):
         raise ValueError(f"objectives = {list(goals)}; allowed: two Goals or more, by name")
     if beside != ("minimise", "value", 1.0):
-        raise ValueError("goal, combine and weight go with each Goal of several")
+        raise ValueError("several objectives take goal, combine and weight in each Goal")
 
 
 def slopes_of_objective(
     form: _Form, numbers: Float[ArrayLike, " k"], slopes: Float[ArrayLike, "k n"]
 ) -> Float[np.ndarray, " n"]:
-    """Return the objective's derivatives from those of its numbers."""
+    """Return the objective's gradient from the derivatives of its numbers."""
     _, by_numbers = form.pull(np.asarray(numbers))
     return np.asarray(by_numbers) @ np.asarray(slopes)

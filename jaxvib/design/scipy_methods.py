@@ -1,4 +1,4 @@
-"""Optimisers of scipy, fed with exact gradients and Jacobians."""
+"""SciPy optimisers with exact gradients and Jacobians."""
 
 import warnings
 from collections.abc import Callable
@@ -11,8 +11,8 @@ from .evaluation import Evaluation, Evaluator
 from .history import optimality, size_of, slopes, worst_violation
 from .measure import LostError
 
-_OPTIMAL = 1e-5  # optimality that counts as found, whatever the method says
-_BAD = 10.0  # the objective where there is none, times that of the start
+_OPTIMAL = 1e-5  # optimality that counts as success, whatever the method reports
+_BAD = 10.0  # replaces a missing objective, relative to that of the start
 
 
 def _seen(evaluator: Evaluator, normalised) -> Evaluation:
@@ -23,10 +23,10 @@ def _seen(evaluator: Evaluator, normalised) -> Evaluation:
 
 
 def constrained(method: str, options: Callable) -> Callable:
-    """Return a search for a point where no constraint and no bound lets go on.
+    """Return a search function for a constrained SciPy method.
 
-    The worst of several numbers becomes better as a bound t on all of them, one more
-    variable and as many constraints: smooth, and exact at its corner.
+    Min-max problems use the epigraph form: a bound t on all numbers is an additional
+    variable, and each number gives a constraint. It is smooth, and exact at the corner.
     """
 
     def search(evaluator: Evaluator, start, steps: int, tolerance: float, seed: int) -> int:
@@ -42,8 +42,8 @@ def constrained(method: str, options: Callable) -> Callable:
         def evaluate(x) -> Evaluation:
             return _seen(evaluator, x[:n])
 
-        # Where a motion is lost a step is far too bad, and the search takes a shorter
-        # one; only a point that it goes on from must have derivatives.
+        # A lost motion gets a very bad value, so that the method shortens its step; only
+        # accepted points need derivatives.
         def value(x) -> float:
             found = tried(x)
             if found.code:
@@ -88,7 +88,7 @@ def constrained(method: str, options: Callable) -> Callable:
 def quasi_newton(
     evaluator: Evaluator, start, steps: int, tolerance: float, seed: int
 ) -> int:
-    """Search by L-BFGS-B within the bounds."""
+    """Minimise by L-BFGS-B within the bounds."""
     form = evaluator.problem.form
     first = _seen(evaluator, start)
     scale = form.sign / (abs(first.objective) or 1.0)
@@ -105,9 +105,9 @@ def quasi_newton(
 
 
 def least_squares(evaluator: Evaluator, start, steps: int, tolerance: float, seed) -> int:
-    """Search by Gauss and Newton's steps within a trust region and the bounds."""
+    """Minimise by Gauss-Newton steps within a trust region and the bounds."""
     first = _seen(evaluator, start)
-    inside = np.clip(start, 1e-9, 1 - 1e-9)  # the method moves in the open box
+    inside = np.clip(start, 1e-9, 1 - 1e-9)  # the method needs strictly interior points
     found = scipy.optimize.least_squares(
         lambda x: _seen(evaluator, x).numbers,
         inside,
@@ -125,8 +125,8 @@ def least_squares(evaluator: Evaluator, start, steps: int, tolerance: float, see
 def nelder_mead(
     evaluator: Evaluator, start, steps: int, tolerance: float, seed: int
 ) -> int:
-    """Search with a simplex and no gradients."""
-    with np.errstate(invalid="ignore"):  # of corners without an objective, infinite
+    """Minimise by the gradient-free Nelder-Mead simplex."""
+    with np.errstate(invalid="ignore"):  # vertices without an objective are infinite
         found = scipy.optimize.minimize(
             _without_slopes(evaluator), start, method="Nelder-Mead",
             bounds=[(0.0, 1.0)] * len(start),
@@ -136,7 +136,7 @@ def nelder_mead(
 
 
 def evolution(evaluator: Evaluator, start, steps: int, tolerance: float, seed: int) -> int:
-    """Search by differential evolution, with no gradients."""
+    """Minimise by gradient-free differential evolution."""
     found = scipy.optimize.differential_evolution(
         _without_slopes(evaluator), [(0.0, 1.0)] * len(start), x0=start, maxiter=steps,
         tol=0.0, atol=tolerance, polish=False, rng=seed,
@@ -192,7 +192,7 @@ def _ended(evaluator: Evaluator, final, first, success: bool) -> int:
     form = evaluator.problem.form
     here = _seen(evaluator, final)
     _place_last(evaluator, here)
-    # scipy also stops where rounding lets it go no further, and calls that no success.
+    # SciPy reports no success if rounding errors stop it at the optimum.
     good = success or optimality(form, here, first) < _OPTIMAL
     if worst_violation(form, here):
         return int(Reason.LIMIT_VIOLATED)
@@ -208,7 +208,7 @@ def _last(evaluator: Evaluator, final, success: bool) -> int:
 
 
 def _place_last(evaluator: Evaluator, here: Evaluation) -> None:
-    """Put the design at the end of its history, where it is looked for."""
+    """Append the design to the history unless it is the last entry."""
     if not np.array_equal(evaluator.history[-1].normalised, here.normalised):
         evaluator.history.append(here)
 

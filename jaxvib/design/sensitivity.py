@@ -1,9 +1,9 @@
-r"""Which parameters matter: derivatives here, and shares of variance over ranges.
+r"""Local sensitivities and global Sobol indices.
 
-Local: $(p_i / f)\, \partial f/\partial p_i$, per cent of the result for one per cent of
-the parameter, by exact derivatives. Global: with every parameter uniform on its range,
-Sobol's indices $S_i = V[E(f | p_i)] / V[f]$ (alone) and $T_i = E[V(f | p_{\sim i})] /
-V[f]$ (with all that it does together with others).
+Local: the relative sensitivity $(p_i / f)\, \partial f/\partial p_i$ by exact
+derivatives. Global: for parameters uniform on their ranges, the Sobol indices
+$S_i = V[E(f | p_i)] / V[f]$ (first order) and $T_i = E[V(f | p_{\sim i})] / V[f]$
+(total order, which includes interactions).
 
 **Source:** Saltelli et al. (2010), by `scipy.stats.sobol_indices`.
 """
@@ -28,12 +28,12 @@ from .measure import Direct, Measure, as_measure
 from .problem import Problem
 from .variables import Bounds, values_at, variables_of
 
-_LEVEL = 0.95  # of the confidence intervals: the customary one
-_RESAMPLES = 99  # of which the level leaves out two or three on either side
+_LEVEL = 0.95  # confidence level
+_RESAMPLES = 99  # bootstrap resamples: two or three lie outside on either side
 
 
 class LocalSensitivity(Reported):
-    """Derivatives of numbers by parameters, (numbers, parameters), at one system.
+    """Derivatives of numbers with respect to parameters, (numbers, parameters).
 
     >>> first = jv.design.natural_frequency_measure((0,))
     >>> bounds = {"modules.ground-first.stiffness": (300.0, 900.0)}
@@ -44,17 +44,17 @@ class LocalSensitivity(Reported):
     paths: tuple[str, ...] = eqx.field(static=True)
     values: Float[Array, " numbers"] = reported("value", "", ("number",))
     derivatives: Float[Array, "numbers parameters"] = reported(
-        "derivative by the parameter", "", ("number", "parameter")
+        "derivative with respect to the parameter", "", ("number", "parameter")
     )
     normalised: Float[Array, "numbers parameters"] = reported(
         "relative change per relative change of the parameter", "", ("number", "parameter")
     )
-    notice: Int[Array, ""] = reported("what derivatives mean here")
+    notice: Int[Array, ""] = reported("validity of derivatives")
     result: Int[Array, ""] = reported("reason code")
 
 
 class SobolIndices(Reported):
-    """Shares of the variance of numbers, (numbers, parameters), and their 95 % bounds.
+    """Sobol indices (numbers, parameters) and their 95 % confidence intervals.
 
     >>> first = jv.design.natural_frequency_measure((0,))
     >>> bounds = {
@@ -71,16 +71,16 @@ class SobolIndices(Reported):
     mean: Float[Array, " numbers"] = reported("mean", "", ("number",))
     variance: Float[Array, " numbers"] = reported("variance", "", ("number",))
     first_order: Float[Array, "numbers parameters"] = reported(
-        "share of the variance, alone", "", ("number", "parameter")
+        "first-order share of the variance", "", ("number", "parameter")
     )
     total_order: Float[Array, "numbers parameters"] = reported(
-        "share of the variance, with all others", "", ("number", "parameter")
+        "total-order share of the variance", "", ("number", "parameter")
     )
     first_order_bounds: Float[Array, "numbers parameters 2"] = reported(
-        "95 % interval of the share alone", "", ("number", "parameter", "bound")
+        "95 % interval of the first-order share", "", ("number", "parameter", "bound")
     )
     total_order_bounds: Float[Array, "numbers parameters 2"] = reported(
-        "95 % interval of the share with all others", "", ("number", "parameter", "bound")
+        "95 % interval of the total-order share", "", ("number", "parameter", "bound")
     )
     lost: Int[Array, ""] = reported("samples without a result")
     result: Int[Array, ""] = reported("reason code")
@@ -89,10 +89,10 @@ class SobolIndices(Reported):
 def local_sensitivity(
     measure: Measure | Callable, system: eqx.Module, bounds: Mapping[str, Bounds]
 ) -> LocalSensitivity:
-    """Return exact derivatives of a measure by the parameters that have bounds.
+    """Return exact derivatives of a measure with respect to the parameters in `bounds`.
 
-    A parameter or a number that is 0 has no relative change: NaN. **Raises:**
-    `ValueError` as `Problem` does.
+    Relative sensitivities are NaN for a parameter or a number that is 0. **Raises:**
+    `ValueError` as in `Problem`.
 
     >>> first = jv.design.natural_frequency_measure((0,))
     >>> bounds = {"modules.ground-first.stiffness": (300.0, 900.0)}
@@ -130,12 +130,12 @@ def sobol_indices(
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> SobolIndices:
-    """Return Sobol's indices of a measure, the parameters uniform within their bounds.
+    """Return the Sobol indices of a measure for parameters uniform within their bounds.
 
-    The measure is taken `samples` (a power of 2) times (parameters + 2). A variable on
-    a log scale is uniform in its logarithm. Where a sample has no result, there are no
-    indices: they are NaN, and `lost` counts. **Raises:** `ValueError` for a number of
-    samples that is no power of 2.
+    The measure is evaluated `samples` (a power of 2) x (parameters + 2) times. A variable
+    on a log scale is uniform in its logarithm. If any sample has no result, all indices
+    are NaN, and `lost` is the number of such samples. **Raises:** `ValueError` for a
+    number of samples that is not a power of 2.
 
     >>> first = jv.design.natural_frequency_measure((0,))
     >>> bounds = {
@@ -154,7 +154,7 @@ def sobol_indices(
     number = len(variables)
     drawn = qmc.Sobol(2 * number, rng=np.random.default_rng(seed)).random(samples)
     first, second = drawn[:, :number], drawn[:, number:]
-    mixed = np.tile(first, (number, 1, 1))  # one column each from the second
+    mixed = np.tile(first, (number, 1, 1))  # with one column each from `second`
     for place in range(number):
         mixed[place, :, place] = second[:, place]
     normalised = np.concatenate([first, second, *mixed])
@@ -165,8 +165,8 @@ def sobol_indices(
         return _without_indices(paths, numbers.shape[1], lost)
     parts = numbers.T.reshape(-1, number + 2, samples)
     first_order, total_order = shares_of_variance(parts)
-    # Not by `scipy.stats.sobol_indices`, which knows no single parameter, and whose
-    # bootstrap draws from a generator that nobody has seeded.
+    # Not `scipy.stats.sobol_indices`: it does not support a single parameter, and its
+    # bootstrap uses an unseeded generator.
     spread = scipy.stats.bootstrap(
         [np.arange(samples)],
         lambda chosen: shares_of_variance(parts[..., chosen]),
@@ -211,7 +211,7 @@ def _without_indices(paths, numbers: int, lost: int) -> SobolIndices:
 
 
 def _evaluating(measure: Measure, system, variables, progress) -> Callable:
-    """Return the measure's numbers of normalised variables, (samples, variables)."""
+    """Return a function from normalised variables (samples, variables) to numbers."""
     analysis = measure.analysis
 
     def one(normalised):
@@ -224,7 +224,7 @@ def _evaluating(measure: Measure, system, variables, progress) -> Callable:
         return jnp.where(lost, jnp.nan, numbers)
 
     if analysis.compiled and analysis.start_compiled:
-        # Motions wait for the longest of their chunk; functions are done all alike.
+        # Small chunks for motions, which wait for the slowest lane of their chunk.
         chunk = 512 if isinstance(analysis, Direct) else 64
         return functools.partial(map_samples, one, chunk=chunk, progress=progress)
 

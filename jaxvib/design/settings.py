@@ -1,4 +1,4 @@
-"""How designs are searched for: where from, how far, and how closely."""
+"""Settings of design searches."""
 
 import dataclasses
 
@@ -7,14 +7,15 @@ from .._quantity import Range, check_range
 
 @dataclasses.dataclass(frozen=True)
 class SearchSettings:
-    """How the verbs of design search.
+    """Settings of `optimise`, `pareto_front` and `fit`.
 
         several = jv.design.SearchSettings(starts=8, steps=100)
         jv.design.optimise(problem, settings=several)
 
-    **Fields:** `starts`: the system's own values, then Sobol points within the bounds,
-    drawn by `seed`; `steps`: of the optimiser, for each start; `tolerance`: relative, on
-    objective and variables. **Raises:** `ValueError` for a number out of its range.
+    **Fields:** `starts`: number of starts, the system's own values, then Sobol points
+    within the bounds (seeded by `seed`); `steps`: optimiser steps per start; `tolerance`:
+    relative, on objective and variables. **Raises:** `ValueError` for a number out of its
+    range.
 
     >>> jv.design.SearchSettings(starts=4, steps=50).starts
     4

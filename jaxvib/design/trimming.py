@@ -1,4 +1,4 @@
-"""Functions without what is not used of them, before they are differentiated."""
+"""Dead code elimination before differentiation."""
 
 from collections.abc import Callable
 
@@ -8,11 +8,11 @@ from jax.interpreters import partial_eval
 
 
 def trimmed(function: Callable, *arguments) -> Callable:
-    """Return a function of the same arrays that computes its outputs and nothing else.
+    """Return the function after dead code elimination, for arguments of the same shape.
 
-    `jit` leaves out of the compiled program what is not used; but derivatives are traced
-    before, of every field of an orbit where one is read. Traced once without them, and
-    differentiated then, a design's gradient takes two thirds of the time to trace.
+    XLA eliminates dead code only after derivatives of every field of an orbit are traced,
+    even if one field is used. Eliminating it first reduces the tracing time of a design's
+    gradient to two thirds.
     """
     traced, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
     wanted = [True] * len(traced.jaxpr.outvars)

@@ -1,4 +1,4 @@
-r"""Optimal damped absorbers on an undamped main body, in closed form.
+r"""Closed-form optimal tuned mass dampers on an undamped main body.
 
 Frequency ratio $f = \omega_a/\omega_m$ and damping ratio $\zeta$ of the attached body on
 its own spring, for a mass ratio $\mu$.
@@ -14,23 +14,23 @@ from .._quantity import Range, check_range
 
 
 class Absorber(NamedTuple):
-    """The ratios of an absorber."""
+    """The frequency and damping ratio of an absorber."""
 
     frequency_ratio: Float[Array, "..."]
     damping_ratio: Float[Array, "..."]
 
 
 def optimal_absorber(criterion: str, mass_ratio: Real[ArrayLike, "..."]) -> Absorber:
-    r"""Return the absorber that a criterion asks for.
+    r"""Return the optimal absorber for a criterion.
 
-    - `"h2"`: least variance of the main body under a white-noise force (Crandall and
+    - `"h2"`: minimum variance of the main body under a white-noise force (Crandall and
       Mark): $f = \sqrt{1 + \mu/2}/(1 + \mu)$, $\zeta = \sqrt{\mu (1 + 3\mu/4) / (4 (1 +
       \mu)(1 + \mu/2))}$;
-    - `"h_infinity"`: least highest amplitude of the main body under a harmonic force,
+    - `"h_infinity"`: minimum peak amplitude of the main body under a harmonic force,
       exact (Nishihara and Asami, 2002);
-    - `"den_hartog"`: the fixed points' amplitudes level, and the mean of both dampings
-      that have their peak at one of them (Brock): $f = 1/(1+\mu)$, $\zeta = \sqrt{3\mu /
-      (8 (1 + \mu))}$, an approximation of the former.
+    - `"den_hartog"`: equal amplitudes at the fixed points, and the mean of the two
+      dampings that have their peak at one of them (Brock): $f = 1/(1+\mu)$,
+      $\zeta = \sqrt{3\mu / (8 (1 + \mu))}$, an approximation of the former.
 
     **Raises:** `ValueError` for an unknown criterion or a mass ratio that is not
     positive.

@@ -1,4 +1,4 @@
-"""Tuning: parameters moved down the gradient of a periodic orbit's objective."""
+"""Tuning: gradient descent on an objective of a periodic orbit."""
 
 from collections.abc import Callable, Mapping
 
@@ -28,17 +28,17 @@ def tune(
     periods: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> Design:
-    r"""Move parameters within bounds so that an orbit's objective becomes small.
+    r"""Minimise an objective of a periodic orbit over parameters within bounds.
 
-    Each parameter is $p = p_{low} + (p_{high} - p_{low}) / (1 + e^{-u})$ with a free
-    variable u, which `optimiser` (optax; Adam with rate 0.2 unless given) moves along
-    the exact gradient: through the converged orbit by the implicit function theorem,
-    through its peaks by the flow to their times. The first orbit is the one that a
-    transient leads to; each following one starts from the one before. The history has
-    `steps` + 1 entries, the start first. `optimise` does the same for any `Problem`.
+    Each parameter is $p = p_{low} + (p_{high} - p_{low}) / (1 + e^{-u})$ with an
+    unbounded variable u, which `optimiser` (optax; default: Adam with rate 0.2) updates
+    by the exact gradient: through the converged orbit by the implicit function theorem,
+    through its peaks by the flow to their times. The first orbit follows from a
+    transient; each later one is warm-started from the previous one. The history has
+    `steps` + 1 entries including the start. `optimise` does the same for any `Problem`.
 
     **Raises:** `ValueError` for an unknown path, bounds that do not enclose the value,
-    or a first orbit that was not found.
+    or if the first orbit is not found.
 
     >>> objective = jv.design.ResultObjective("amplitude")
     >>> design = jv.design.tune(

@@ -1,4 +1,4 @@
-"""Design variables: parameters by their paths, moved within bounds on a scale."""
+"""Design variables: parameters by path, with bounds and a linear or log scale."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -17,11 +17,11 @@ SCALES = ("linear", "log")
 
 @dataclasses.dataclass(frozen=True)
 class Variable:
-    r"""One parameter that a design moves, by a normalised value $s \in [0, 1]$.
+    r"""A design variable, parametrised by a normalised value $s \in [0, 1]$.
 
-    On the `scale` "linear" its value is $p = l + (h - l) s$, on "log"
-    $p = l\,(h/l)^s$, which takes a positive parameter through decades in equal steps.
-    An optimiser without bounds moves the free number $u$ of $s = 1 / (1 + e^{-u})$.
+    The `scale` "linear" gives $p = l + (h - l) s$, "log" gives $p = l\,(h/l)^s$ for a
+    positive parameter that spans decades. Unbounded optimisers use the variable $u$ with
+    $s = 1 / (1 + e^{-u})$.
 
     **Raises:** `ValueError` for bounds that do not ascend, that are not positive on a
     log scale, or an unknown scale.
@@ -50,13 +50,13 @@ class Variable:
         return self.low + (self.high - self.low) * normalised
 
     def normalised(self, value: float) -> float:
-        """Return the normalised value, the part of the range below a value."""
+        """Return the normalised value of a parameter value."""
         if self.scale == "log":
             return float(np.log(value / self.low) / np.log(self.high / self.low))
         return (value - self.low) / (self.high - self.low)
 
     def slope(self, normalised: float) -> float:
-        """Return the derivative of the parameter with respect to the normalised one."""
+        """Return the derivative of the parameter with respect to its normalised value."""
         if self.scale == "log":
             return float(self.value(normalised) * np.log(self.high / self.low))
         return self.high - self.low
@@ -71,13 +71,13 @@ Bounds = Variable | tuple[float, float] | tuple[float, float, str]
 def variables_of(
     system: eqx.Module, bounds: Mapping[str, Bounds]
 ) -> tuple[tuple[Variable, ...], Float[np.ndarray, " variables"]]:
-    """Return the variables that bounds by path declare, and the system's, normalised.
+    """Return the variables declared by bounds, and the system's normalised values.
 
-    **Raises:** `ValueError` for no path, an unknown one, bounds that its parameter may
-    not have or that do not enclose the system's own value.
+    **Raises:** `ValueError` if there is no path, for an unknown path, or for bounds that
+    the parameter does not allow or that do not enclose the system's own value.
     """
     if not bounds:
-        raise ValueError("bounds = {} names no parameter; allowed: one or more")
+        raise ValueError("bounds = {} contains no parameter; allowed: one or more")
     found, normalised = [], []
     for path, given in bounds.items():
         entry = entry_at(system, path)
@@ -96,9 +96,9 @@ def variables_of(
 
 
 def entry_at(system: object, path: str) -> Parameter:
-    """Return a parameter by its path, which may name one entry of an array.
+    """Return a parameter by path; the path may address one entry of an array.
 
-    **Raises:** `ValueError` for an unknown path, or a path that is a whole array.
+    **Raises:** `ValueError` for an unknown path, or the path of a whole array.
 
     >>> jv.design.entry_at(system, "gap").unit
     'm'
@@ -117,5 +117,5 @@ def values_at(variables: tuple[Variable, ...], normalised) -> dict:
 
 
 def normalised_of(free):
-    """Return the normalised variables of free numbers."""
+    """Return the normalised variables s of unbounded variables u."""
     return jax.nn.sigmoid(free)

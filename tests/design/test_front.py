@@ -268,18 +268,18 @@ EMPTY = {"none": Limit(lambda p: p.x**2, at_most=-1.0)}
         (lambda: Goal(near, "max"), "'max"),
         (lambda: Goal(near, combine="avg"), "'avg'"),
         (lambda: Problem(Point(0, 0), BOX, {"one": Goal(near)}), "two Goals or more"),
-        (lambda: Problem(Point(0, 0), BOX, BOTH, goal="maximise"), "go with each Goal"),
+        (lambda: Problem(Point(0, 0), BOX, BOTH, goal="maximise"), "in each Goal"),
         (lambda: optimise(Problem(Point(0, 0), BOX, BOTH)), "allowed: one, or pareto"),
         (lambda: pareto_front(Problem(Point(0, 0), BOX, near)), "two Goals or more"),
         (lambda: pareto_front(Problem(Point(0, 0), BOX, BOTH), "adam"), "'adam'"),
         (lambda: pareto_front(Problem(Point(0, 0), BOX, BOTH), points=1), "points = 1"),
-        (lambda: pareto_front(Problem(Point(0, 0), BOX, NEVER)), "to begin with"),
+        (lambda: pareto_front(Problem(Point(0, 0), BOX, NEVER)), "has no objectives"),
         (
             lambda: pareto_front(
                 Problem(Point(0.1, 0), BOX, BOTH, constraints=EMPTY),
                 settings=SearchSettings(steps=20),
             ),
-            "no design holds all limits",
+            "no design satisfies all limits",
         ),
     ],
 )

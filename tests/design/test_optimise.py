@@ -264,7 +264,7 @@ def test_methods_without_constraints_refuse_them():
         constraints={"x": Limit(lambda p: p.x, at_most=0.5)},
     )  # fmt: skip
     for method in set(ALL_METHODS) - {"slsqp", "trust_constr"}:
-        with pytest.raises(ValueError, match="knows no constraints"):
+        with pytest.raises(ValueError, match="supports no constraints"):
             optimise(problem, method)
 
 
@@ -279,7 +279,7 @@ def test_a_lost_objective_ends_the_course_with_a_reason():
     design = optimise(problem, "quasi_newton", settings=SearchSettings(steps=20))
     assert jv.Reason(int(design.result)).failed
     assert design.value("x") <= 0.5
-    with pytest.raises(ValueError, match="no objective to begin with"):
+    with pytest.raises(ValueError, match="no objective"):
         optimise(Problem(Point(1.0, 0.5), {"x": (-2.0, 2.0)}, fails))
     worst = Problem(Point(0.0, 0.5), {"x": (-2.0, 2.0)}, fails, combine="largest")
     assert optimise(worst, settings=SearchSettings(steps=20)).value("x") == pytest.approx(

@@ -54,7 +54,7 @@ def test_twenty_steps_come_near_what_a_search_without_gradients_finds(tuned):
     ("call", "message"),
     [
         (lambda: ResultObjective("amplitud"), "did you mean 'amplitude'"),
-        (lambda: tune(ResultObjective("amplitude"), apart, {}), "names no parameter"),
+        (lambda: tune(ResultObjective("amplitude"), apart, {}), "contains no parameter"),
         (
             lambda: tune(ResultObjective("amplitude"), apart, {"gap": (0.0, 1.0)}),
             r"bounds = \(0, 1\) of gap do not enclose its value 50",
