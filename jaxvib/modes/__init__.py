@@ -1,4 +1,4 @@
-"""Frequency: eigenvalues, modes and responses."""
+"""Eigenvalues, modes and frequency responses."""
 
 from .beams.modes import BeamModes as BeamModes
 from .beams.modes import beam_eigenvalues as beam_eigenvalues

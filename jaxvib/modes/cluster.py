@@ -1,4 +1,4 @@
-"""Derivatives of natural frequencies, of those that repeat as a cluster."""
+"""Derivatives of natural frequencies, including repeated ones."""
 
 import itertools
 from collections.abc import Sequence
@@ -12,25 +12,25 @@ from ..systems.parameters import parameters, replace
 from ..systems.roles import Linear
 from .modal import natural_modes
 
-# Frequencies this close, per largest, have modes that rounding mixes.
+# Relative to the largest: modes of closer frequencies are mixed by rounding errors.
 _CLOSE = 1e-8
 
 
 def frequency_derivatives(system: Linear, paths: Sequence[str]) -> Float[Array, "path n"]:
-    r"""Return the slopes of the natural frequencies along parameters, per path's unit.
+    r"""Return the derivatives of the natural frequencies with respect to parameters.
 
-    Values closer than 1e-8 times the largest one are a cluster with a basis
-    $\Phi$ of modes. Along one parameter it splits into the eigenvalues of
+    Values closer than 1e-8 times the largest one are a cluster with a basis $\Phi$ of
+    modes. Along one parameter, the derivatives are the eigenvalues of
 
     $$\frac{1}{2 \omega} \Phi^T \Bigl(\frac{\partial C}{\partial p} - \omega^2
       \frac{\partial M}{\partial p}\Bigr) \Phi,$$
 
-    listed in ascending order. The slopes of a cluster along different paths do not add
-    up; only their sum over the cluster does. Motions without strain have slope 0 where
-    they stay so, and NaN where the parameter stiffens them (their frequency grows as a
-    root), as motions that fall over have. On the host. **Raises:** `ValueError` for an
-    unknown path, one that is not a scalar, matrices that are not symmetric, or a
-    parameter that makes them so where values repeat.
+    in ascending order. For different paths, only the sum of the derivatives over the
+    cluster is additive. Rigid-body modes have derivative 0 if the parameter does not
+    strain them, otherwise NaN (the frequency grows as a square root), as do statically
+    unstable modes. Computed on the host. **Raises:** `ValueError` for an unknown path, a
+    parameter that is not a scalar, matrices that are not symmetric, or a parameter that
+    makes them unsymmetric if values repeat.
 
     >>> jv.modes.frequency_derivatives(tower, ["modules.first-roof.mass"]).round(3).tolist()
     [[-4.082, -4.082]]
@@ -73,12 +73,12 @@ def _check_split(within, path: str) -> None:
     apart = np.abs(within - within.T).max()
     if apart > 1e-6 * np.abs(within).max():
         raise ValueError(
-            f"{path} changes the matrices by what is not symmetric: frequencies that "
-            "repeat have no slopes along it"
+            f"{path} makes the matrices unsymmetric: repeated frequencies have no "
+            "derivatives along it"
         )
 
 
 def _clusters(frequencies, width) -> list[tuple[int, int]]:
-    breaks = np.flatnonzero(~(np.diff(frequencies) <= width)) + 1  # NaN is alone
+    breaks = np.flatnonzero(~(np.diff(frequencies) <= width)) + 1  # each NaN is separate
     edges = [0, *breaks.tolist(), len(frequencies)]
     return list(itertools.pairwise(edges))

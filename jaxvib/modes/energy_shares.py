@@ -1,4 +1,4 @@
-"""Where the energy of a mode sits: in which modules, on which degrees of freedom."""
+"""Distribution of a mode's energy over modules and degrees of freedom."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -12,11 +12,11 @@ from ..systems.linear_part import linear_part
 from ..systems.roles import Linear
 from .modal import natural_modes
 
-_NAMED = 2  # modules and degrees of freedom in a mode's line
+_NAMED = 2  # modules and degrees of freedom listed in `describe`
 
 
 class EnergyShares(Reported):
-    """Shares of each mode's energy, columns that add up to 1 (0 without strain).
+    """Shares of each mode's energy; columns add up to 1 (0 for modes without strain).
 
     >>> jv.modes.energy_shares(tower).module_names
     ('ground-first', 'first-roof')
@@ -33,7 +33,7 @@ class EnergyShares(Reported):
     )
 
     def describe(self, mode: int) -> str:
-        """Return a line that names where a mode's energy sits, largest shares first."""
+        """Return a line with the largest energy shares of a mode."""
         parts = []
         for names, shares in (
             (self.module_names, self.potential),
@@ -48,12 +48,12 @@ class EnergyShares(Reported):
 
 
 def energy_shares(system: Linear) -> EnergyShares:
-    r"""Return which modules are strained and which degrees of freedom move in each mode.
+    r"""Return the shares of modules and degrees of freedom in the energy of each mode.
 
     A module's share is $\tfrac12 \varphi^T c \varphi$ over the mode's potential energy
     $\omega^2/2$, a degree of freedom's is $\tfrac12 \varphi_i (M \varphi)_i$ over the
-    kinetic energy. Works under `jit` and `vmap`. **Raises:** `ValueError` for a system that
-    is not made of modules.
+    kinetic energy. Works under `jit` and `vmap`. **Raises:** `ValueError` for a system
+    that is not an assembly of modules.
 
     >>> shares = jv.modes.energy_shares(tower)
     >>> shares.potential.round(3).tolist()

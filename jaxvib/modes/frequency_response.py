@@ -1,4 +1,4 @@
-"""Frequency response: the steady motion under a unit harmonic force."""
+"""Frequency response: the steady state under a unit harmonic force."""
 
 from collections.abc import Mapping, Sequence
 
@@ -25,13 +25,13 @@ def frequency_response(
     $$x = (C - \omega^2 M + i \omega D)^{-1} r, \qquad q(t) = \mathrm{Re}(x e^{i \omega
       t}) \text{ under } f(t) = r \cos \omega t.$$
 
-    **Arguments:** `force`: where the force (or moment) acts, a degree of freedom's name,
-    its position, a mapping from names to coefficients, or a direction of shape (n,); `at`:
-    where the displacement is taken, likewise; every degree of freedom along a last axis if
-    `None`. An undamped system answers with infinities or NaN on its own frequencies.
-    Contacts, frictions and loads are left out, springs of other laws count by their slopes
-    where nothing is strained. **Raises:** `ValueError` for a place that the system does not
-    have, or springs without such a slope.
+    **Arguments:** `force`: direction of the force (or moment): the name or index of a
+    degree of freedom, a mapping from names to coefficients, or a vector of shape (n,);
+    `at`: direction of the displacement, likewise; all degrees of freedom along a last axis
+    if `None`. An undamped system gives infinities or NaN at its natural frequencies.
+    Contacts, friction elements and loads are ignored, nonlinear springs are linearised at
+    the unstrained position. **Raises:** `ValueError` for an unknown degree of freedom, or
+    springs that cannot be linearised.
 
     >>> response = jv.frequency_response(tower, [8.0, 12.0], force="first", at="roof")
     >>> abs(response).round(5).tolist()

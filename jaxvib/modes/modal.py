@@ -1,4 +1,4 @@
-"""Natural frequencies and modes of assembled systems (M, D, C)."""
+"""Natural frequencies and modes of linear systems (M, D, C)."""
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ from ..systems.roles import Linear
 from .natural import check_natural, check_not_gyroscopic, nan_unless_natural
 from .pictures import shapes_chart
 
-# Components of a shape that differ by less are equal: more than rounding makes of them.
+# Relative difference below which components of a shape are equal, well above rounding.
 _ALIKE = 1e-9
 
 
@@ -34,14 +34,14 @@ class NaturalModes(Drawn, Reported):
         return np.ndim(self.frequencies) == 1
 
     def plot(self, *, ax=None):
-        """Draw the lowest modes' shapes on axes, new ones unless given; return them."""
+        """Draw the lowest mode shapes on the given or new axes and return them."""
         return draw(shapes_chart(self), ax)
 
 
 class DampedModes(Drawn, Reported):
-    r"""Modes of $(\lambda^2 M + \lambda D + C) x = 0$, NaN where there are fewer.
+    r"""Modes of $(\lambda^2 M + \lambda D + C) x = 0$, padded with NaN.
 
-    One of each conjugate pair (Im >= 0) and every real value, ascending in modulus.
+    One of each conjugate pair (Im >= 0) and all real values, ascending in modulus.
     """
 
     values: Complex[Array, " mode"] = reported("eigenvalue", "1/s", ("mode",))
@@ -56,28 +56,27 @@ class DampedModes(Drawn, Reported):
         return np.ndim(self.values) == 1
 
     def plot(self, *, ax=None):
-        """Draw the eigenvalues on axes, new ones unless given, and return them."""
+        """Draw the eigenvalues on the given or new axes and return them."""
         return draw(spectrum_chart(self.values, "1/s"), ax)
 
 
 def natural_frequencies(system: Linear) -> Float[Array, " n"]:
     r"""Return the undamped natural frequencies, rad/s, ascending.
 
-    There is one for each degree of freedom. Repeated values are listed as often as they
-    occur, motions without strain as 0, and motions that fall over (negative stiffness) as
-    NaN, which come first. Frequencies of systems whose potential energy is a sum of squares
-    are singular values of
-    $\mathrm{diag}(w)^{1/2} R L^{-T}$, $M = L L^T$, and so exact to rounding in the largest
-    one; those of a uniform periodic chain are in closed form. Of a system with more than
-    matrices they are those of its linear part: contacts, frictions and loads are left out,
-    springs of other laws count by their slopes where nothing is strained.
+    There is one per degree of freedom. Values are repeated by multiplicity; rigid-body
+    modes have 0, and statically unstable modes (negative stiffness) have NaN and come
+    first. If the potential energy is a sum of squares, the frequencies are singular values
+    of $\mathrm{diag}(w)^{1/2} R L^{-T}$, $M = L L^T$, and so exact to rounding relative to
+    the largest one; for a uniform periodic chain they are in closed form. A nonlinear
+    system is replaced by its linear part: contacts, friction elements and loads are
+    ignored, nonlinear springs are linearised at the unstrained position.
 
-    Works under `jit`, `vmap` and differentiation, forward and reverse. Derivatives of
-    values that repeat belong to their sum; see `frequency_derivatives` for each.
+    Works under `jit`, `vmap` and forward- and reverse-mode differentiation. Derivatives
+    are valid for the sum of repeated values; see `frequency_derivatives` for each.
 
-    **Raises:** `ValueError` for matrices that are not symmetric: such motions may flutter,
-    or a spin turns them, see `damped_modes`; for springs that have no slope there, or that
-    constant loads strain. Under `jit` and `vmap`, where they cannot be looked at, NaN.
+    **Raises:** `ValueError` for matrices that are not symmetric (flutter or gyroscopic
+    motions, see `damped_modes`), for springs that cannot be linearised there, or that
+    constant loads strain. NaN instead under `jit` and `vmap`.
 
     >>> jv.natural_frequencies(tower).round(4).tolist()
     [12.2474, 24.4949]
@@ -101,13 +100,12 @@ def natural_frequencies(system: Linear) -> Float[Array, " n"]:
 def natural_modes(system: Linear) -> NaturalModes:
     r"""Return the undamped modes with unit modal mass, $\Phi^T M \Phi = I$.
 
-    The damping ratio of a mode is $\varphi^T D \varphi / (2 \omega)$ (exact where the
-    damping is proportional; NaN for motions without strain); `damped_modes` gives the
-    exact ones of any damping. The largest component of a shape is positive, of components
-    that are equal to $10^{-9}$ the first. Which shapes modes of equal frequencies have is
-    not determined, but that they are orthogonal.
+    The damping ratio of a mode is $\varphi^T D \varphi / (2 \omega)$ (exact for
+    proportional damping; NaN for rigid-body modes); `damped_modes` gives exact values for
+    any damping. The largest component of a shape is positive (the first of those equal to
+    $10^{-9}$). Shapes of repeated frequencies are an arbitrary orthogonal basis.
 
-    **Raises:** `ValueError` for matrices that are not symmetric, as `natural_frequencies`.
+    **Raises:** `ValueError` as `natural_frequencies`.
 
     >>> jv.natural_modes(tower).damping_ratios.round(4).tolist()
     [0.0204, 0.0408]
@@ -135,9 +133,9 @@ def natural_modes(system: Linear) -> NaturalModes:
 def damped_modes(system: Linear) -> DampedModes:
     """Return the complex modes of a damped system, computed on the host.
 
-    The smallest modulus comes first, of equal ones the largest real part, see
-    `linalg.order_of`. The largest component of a shape is 1, of components that are equal
-    to 1e-9 the first. Up to 8 degrees of freedom the bits are the same on every processor.
+    Sorted by ascending modulus, then by descending real part, see `linalg.order_of`. The
+    largest component of a shape is 1 (the first of those equal to 1e-9). For up to 8
+    degrees of freedom, results are bit-identical on every processor.
 
     **Raises:** `ValueError` for a system without matrices, or values that are not finite.
 
@@ -177,7 +175,7 @@ def _by_strains(strains, mass, stiffness):
 
 @_by_strains.defjvp
 def _by_strains_derivative(primals, tangents):
-    # Through (M, C): the roots of the weights have no slope where a weight is 0.
+    # Through (M, C): square roots of the weights have no derivative at a weight of 0.
     strains, mass, stiffness = primals
     _, mass_change, stiffness_change = tangents
     frequencies = _by_strains(strains, mass, stiffness)
@@ -211,7 +209,7 @@ def _eigenvectors(mass, stiffness):
 
 
 def _largest_component(shapes):
-    """Return the largest component of each column, of those that are equal the first."""
+    """Return the largest component of each column, the first of equal ones."""
     xp = library_of(shapes)
     sizes = xp.abs(shapes)
     alike = sizes >= (1 - _ALIKE) * xp.max(sizes, axis=0)[None]
@@ -232,5 +230,5 @@ def _without_noise(values):
 def _signed_root(values):
     xp = library_of(values)
     still = values == 0
-    with np.errstate(invalid="ignore"):  # NaN is what falls over
+    with np.errstate(invalid="ignore"):  # NaN for statically unstable modes
         return xp.where(still, 0.0, xp.sqrt(xp.where(still, 1.0, values)))

@@ -1,4 +1,4 @@
-"""All that is told of a system's modes at once: frequencies, damping, shapes, energies."""
+"""Tables of modes: frequencies, damping, shapes and energy shares."""
 
 import equinox as eqx
 import jax
@@ -15,9 +15,9 @@ from .modal import damped_modes, natural_modes
 
 
 class ModeTable(eqx.Module):
-    """Undamped modes, where their energy sits, and the eigenvalues with damping.
+    """Undamped modes with energy shares, and the damped eigenvalues.
 
-    Of the eigenvalues one of each conjugate pair is listed, ascending in modulus.
+    One eigenvalue of each conjugate pair is listed, ascending in modulus.
     """
 
     frequencies: Float[Array, " mode"] = reported("natural frequency", "rad/s", ("mode",))
@@ -34,19 +34,19 @@ class ModeTable(eqx.Module):
         "share of the kinetic energy", "", ("freedom", "mode")
     )
     decays: Float[Array, " eigenvalue"] = reported(
-        "decay rate with damping, -Re of the eigenvalue", "1/s", ("eigenvalue",)
+        "decay rate, -Re of the damped eigenvalue", "1/s", ("eigenvalue",)
     )
     damped_frequencies: Float[Array, " eigenvalue"] = reported(
-        "frequency with damping, Im of the eigenvalue", "rad/s", ("eigenvalue",)
+        "damped frequency, Im of the eigenvalue", "rad/s", ("eigenvalue",)
     )
     rotations: Int[Array, " freedom"] = reported(
-        "1 where a degree of freedom is a rotation", "", ("freedom",)
+        "1 if a degree of freedom is a rotation", "", ("freedom",)
     )
     result: Int[Array, ""] = reported("reason code")
 
 
 class Undamped(eqx.Module):
-    """What of the modes can be computed for many samples at once."""
+    """The part of a mode table that works under `vmap`."""
 
     matrices: tuple
     modes: eqx.Module
@@ -54,14 +54,14 @@ class Undamped(eqx.Module):
 
 
 def undamped(system: Assembled) -> Undamped:
-    """Return matrices, undamped modes and their energies; works under `vmap`."""
+    """Return matrices, undamped modes and energy shares; works under `vmap`."""
     return Undamped(system.matrices(), natural_modes(system), energy_shares(system))
 
 
 def mode_table(system: Assembled, found: Undamped | None = None) -> ModeTable:
-    """Return the modes of an assembled system, `found` being its undamped ones if known.
+    """Return the mode table of an assembled system; `found`: its undamped part, if known.
 
-    The eigenvalues with damping come from LAPACK on the host.
+    The damped eigenvalues are computed by LAPACK on the host.
     """
     found = jax.tree.map(jnp.asarray, undamped(system) if found is None else found)
     finite = all(np.isfinite(matrix).all() for matrix in found.matrices)

@@ -1,4 +1,4 @@
-"""Which linear systems have natural modes: those in which nothing flutters or spins."""
+"""Checks that a linear system has natural modes: symmetric and not gyroscopic."""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +6,7 @@ from scipy.sparse import issparse
 
 from ..systems.symmetry import check_mass, check_symmetric, lopsided
 
-_ROUNDING = 1e-12  # of sums of many terms
+_ROUNDING = 1e-12  # relative, for sums of many terms
 _ADVICE = "; it has no natural modes, but may have those of `damped_modes`"
 
 
@@ -17,9 +17,9 @@ def check_natural(mass, stiffness) -> None:
 
 
 def check_not_gyroscopic(damping, mass) -> None:
-    """Raise `ValueError` for what turns motions without damping them: a spin, say.
+    """Raise `ValueError` for a skew-symmetric damping part, e.g. of a spinning rotor.
 
-    Frequencies of M and C alone would be those of a rotor that stands still.
+    Frequencies of M and C alone would be those of the rotor at rest.
     """
     what = "damping has a gyroscopic part"
     if issparse(damping):
@@ -31,7 +31,7 @@ def check_not_gyroscopic(damping, mass) -> None:
 
 
 def nan_unless_natural(mass, damping, stiffness, values):
-    """Return values, or NaN where traced matrices are not symmetric."""
+    """Return values, replaced by NaN if traced matrices are not symmetric."""
     matrices = mass, damping, stiffness
     if not any(isinstance(m, jax.core.Tracer) for m in matrices):
         return values

@@ -1,10 +1,11 @@
-r"""Eigenvalues of large sparse symmetric pencils $(C, M)$, none of them missed.
+r"""Spectrum slicing for large sparse symmetric pencils $(C, M)$.
 
-Those around a shift $\sigma$ come from block Krylov spaces of $(C - \sigma M)^{-1} M$, each
-beside what was found before, so that values that repeat come as often as they occur. How
-many there are below a number says Sylvester's law of inertia: as many as there are negative
-pivots in $C - \sigma M = L D L^T$. **Source:** Parlett, *The Symmetric Eigenvalue Problem*,
-chapters 3 and 13; Grimes, Lewis and Simon, *SIAM J. Matrix Anal. Appl.* 15 (1994) 228.
+Eigenvalues around a shift $\sigma$ come from block Krylov spaces of
+$(C - \sigma M)^{-1} M$, each orthogonal to the vectors found before, so that multiple
+eigenvalues are complete. By Sylvester's law of inertia, the number of eigenvalues below
+$\sigma$ is the number of negative pivots in $C - \sigma M = L D L^T$.
+**Source:** Parlett, *The Symmetric Eigenvalue Problem*, chapters 3 and 13; Grimes, Lewis
+and Simon, *SIAM J. Matrix Anal. Appl.* 15 (1994) 228.
 """
 
 from typing import Any, NamedTuple
@@ -15,21 +16,20 @@ from scipy.sparse.linalg import splu
 
 from ..ensemble.blas import one_blas_thread
 
-_BLOCK = 8  # vectors; values that repeat more often take another round
-_LEAST_BASIS = 120  # vectors: 15 blocks before it begins again from its best ones
-# Each finds one eigenvalue or more, or begins again with a better block: only against a
-# pencil that never converges.
+_BLOCK = 8  # vectors; higher multiplicities take another round
+_LEAST_BASIS = 120  # vectors: 15 blocks before a restart from the best ones
+# Safeguard against pencils that never converge: each round finds at least one eigenvalue
+# or restarts with a better block.
 _ROUNDS = 300
-_CONVERGED = 1e-10  # residual of 1/(value - shift), relative: values have its square
-_SPAN = 1e-5  # of 1/(value - shift): smaller ones lose digits beside the largest
-_CLEAR = 50.0  # times that a pivot's rounding is below the distance to an eigenvalue
-# Shifts that are tried around the first: a bad pivot is met where a leading minor has an
-# eigenvalue, and in a gap there is room beside it.
+_CONVERGED = 1e-10  # relative residual of 1/(value - shift); error of values: its square
+_SPAN = 1e-5  # relative 1/(value - shift) below which digits are lost to the largest
+_CLEAR = 50.0  # required ratio of the distance to an eigenvalue and a pivot's rounding
+# Shifts tried around the first one: a pivot is bad near an eigenvalue of a leading minor.
 _TRIES = 12
 
 
 class Slice(NamedTuple):
-    """Eigenvalues from a floor on, ascending, their vectors, and how many are below."""
+    """Ascending eigenvalues above a floor, their vectors, and the number below it."""
 
     values: np.ndarray
     vectors: np.ndarray
@@ -37,7 +37,7 @@ class Slice(NamedTuple):
 
 
 class _Factor(NamedTuple):
-    """C - shift M in factors: how many eigenvalues are below the shift."""
+    """Factors of C - shift M and the number of eigenvalues below the shift."""
 
     lu: Any
     shift: float
@@ -47,10 +47,10 @@ class _Factor(NamedTuple):
 def lowest_from(stiffness, mass, floor: float, count: int) -> Slice:
     """Return the `count` lowest eigenvalues of (C, M) that are not below a floor.
 
-    Fewer where there are no more. The mass matrix has a unit diagonal. **Raises:**
-    `RuntimeError` where they cannot be told apart from rounding.
+    Fewer if there are no more. The mass matrix has a unit diagonal. **Raises:**
+    `RuntimeError` if rounding errors make the count ambiguous.
     """
-    with one_blas_thread():  # matrices this slim are not worth a second one
+    with one_blas_thread():  # a second thread does not pay for matrices this narrow
         return _lowest_from(stiffness, mass, floor, count)
 
 
@@ -60,7 +60,7 @@ def _lowest_from(stiffness, mass, floor: float, count: int) -> Slice:
     step = 1e-8 * largest + 1e-7 * abs(floor)
     base = _factor(stiffness, mass, floor - step, -step, step)
     near, sought = base, count
-    rng = np.random.default_rng(0)  # the same call gives the same bits
+    rng = np.random.default_rng(0)  # fixed seed: reproducible results
     values, vectors = np.zeros(0), np.zeros((size, 0))
     for _ in range(_ROUNDS):
         above = np.sort(values[values > base.shift])
@@ -82,15 +82,15 @@ def _lowest_from(stiffness, mass, floor: float, count: int) -> Slice:
 
 
 def _slice(stiffness, vectors, below: int) -> Slice:
-    """Return eigenpairs by Rayleigh and Ritz: values have the vectors' error squared."""
+    """Return Rayleigh-Ritz pairs: errors of values are those of vectors squared."""
     values, turn = np.linalg.eigh(vectors.T @ (stiffness @ vectors))
     return Slice(values, vectors @ turn, below)
 
 
 def _missing(stiffness, mass, base: _Factor, above, wanted: int) -> int:
-    """Return how many eigenvalues were passed over below the last one that is wanted.
+    """Return the number of eigenvalues missed below the last wanted one.
 
-    Counted in the last gap before it: of copies of its own there are enough already.
+    Counted in the last gap below it; copies of a multiple eigenvalue are not needed.
     """
     if wanted == mass.shape[0] - base.below:
         return 0  # there are no more
@@ -111,12 +111,12 @@ def _missing(stiffness, mass, base: _Factor, above, wanted: int) -> int:
 
 
 def _factor(stiffness, mass, shift: float, step: float, distance: float) -> _Factor:
-    """Return factors at a shift, moved on by `step` while they are not good enough.
+    """Return factors at a shift, which is moved by `step` until they are stable.
 
-    Their rounding has to stay far below the `distance` to the next eigenvalue.
+    Their rounding error must be far below the `distance` to the next eigenvalue.
     """
     for number in range(_TRIES):
-        # There and back in a gap, ever farther below the floor.
+        # Alternating within a gap; downwards below the floor.
         here = shift + step * (number if step < 0 else (-1) ** number * ((number + 1) // 2))
         try:
             lu = splu(
@@ -126,8 +126,8 @@ def _factor(stiffness, mass, shift: float, step: float, distance: float) -> _Fac
                 options={"SymmetricMode": True, "Equil": False},
             )
         except RuntimeError:
-            continue  # singular: an eigenvalue
-        # Rows and columns in the same order: only then are these the pivots of L D L^T.
+            continue  # singular: the shift is an eigenvalue
+        # These are the pivots of L D L^T only if rows and columns have the same order.
         if not np.array_equal(lu.perm_r, lu.perm_c):
             continue
         grown = (abs(lu.L) @ (abs(lu.U) @ np.ones(mass.shape[0]))).max()
@@ -137,7 +137,7 @@ def _factor(stiffness, mass, shift: float, step: float, distance: float) -> _Fac
 
 
 def _nearer(stiffness, mass, base: _Factor, count: int, step: float) -> _Factor:
-    """Return factors at a shift among the `count` first eigenvalues above another one."""
+    """Return factors at a shift among the first `count` eigenvalues above `base`."""
 
     def at(shift):
         return _factor(stiffness, mass, shift, 1e-6 * step, step)
@@ -155,9 +155,9 @@ def _nearer(stiffness, mass, base: _Factor, count: int, step: float) -> _Factor:
 
 
 def _leading(factor: _Factor, mass, known, wanted: int, rng):
-    """Return eigenvalues around a shift and their vectors beside those that are known.
+    """Return new eigenvalues around a shift and vectors orthogonal to the known ones.
 
-    `wanted` of them above the shift, if that many converge in one space: at least one.
+    At least one, and `wanted` of them above the shift if that many converge in one space.
     """
     size = mass.shape[0]
     free = size - known.shape[1]
@@ -182,7 +182,7 @@ def _leading(factor: _Factor, mass, known, wanted: int, rng):
             size_of = np.abs(inverses)
             fine = (left <= _CONVERGED * size_of) & (size_of > _SPAN * size_of[0])
             good = len(fine) if fine.all() else int(np.argmin(fine))
-            if not rest.shape[1]:  # nothing leads out of this space
+            if not rest.shape[1]:  # invariant subspace
                 rest, _ = _beside(
                     rng.standard_normal((size, width)), mass, known, basis[:, :used]
                 )
@@ -198,17 +198,17 @@ def _leading(factor: _Factor, mass, known, wanted: int, rng):
 
 
 def _sharpened(factor: _Factor, mass, vectors):
-    """Return vectors after a step of inverse iteration, of the same length.
+    """Return normalised vectors after a step of inverse iteration.
 
-    What is left in them of values farther from the shift would grow again in what is
-    looked for beside them.
+    It removes components of eigenvalues farther from the shift, which would grow again in
+    the later searches orthogonal to these vectors.
     """
     nearer = factor.lu.solve(mass @ vectors)
     return nearer / np.sqrt(np.sum(nearer * (mass @ nearer), 0))
 
 
 def _beside(block, mass, *others):
-    """Return an M-orthonormal basis of a block beside others, and the block in it."""
+    """Return an M-orthonormal basis orthogonal to `others`, and the block's coordinates."""
     longest = np.sqrt(np.max(np.sum(block * (mass @ block), 0), initial=0.0))
     for _ in range(2):
         for other in others:
@@ -221,7 +221,7 @@ def _beside(block, mass, *others):
     for column in range(width):
         vector = block[:, column]
         for again in range(2):
-            # What little is left of a vector may lie among the others once more.
+            # A small remainder may have components along the others again.
             small = again and np.linalg.norm(vector) < 0.1 * norms[column]
             for other in others if small else ():
                 vector = vector - other @ (other.T @ (mass @ vector))
@@ -230,7 +230,7 @@ def _beside(block, mass, *others):
             weights[:used, column] += share
         image = mass @ vector
         norm = np.sqrt(vector @ image)
-        if norm > 1e-14 * longest:  # else it leads nowhere new
+        if norm > 1e-14 * longest:  # otherwise linearly dependent
             basis[:, used], images[:, used] = vector / norm, image / norm
             weights[used, column] = norm
             used += 1

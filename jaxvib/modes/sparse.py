@@ -1,4 +1,4 @@
-"""The lowest natural frequencies of large assemblies, from sparse matrices."""
+"""Lowest natural frequencies of large assemblies from sparse matrices."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,8 +13,8 @@ from .modal import natural_frequencies
 from .natural import check_natural, check_not_gyroscopic
 from .slicing import lowest_from
 
-_DENSE = 500  # degrees of freedom; up to here LAPACK is as fast
-_SAME = 1e-12  # a frequency this near below a shift is at it: a thousand roundings
+_DENSE = 500  # degrees of freedom up to which dense LAPACK is as fast
+_SAME = 1e-12  # relative tolerance of `shift`
 
 
 def lowest_frequencies(
@@ -22,14 +22,14 @@ def lowest_frequencies(
 ) -> Float[Array, " count"]:
     r"""Return the natural frequencies nearest above `shift` (rad/s), ascending.
 
-    Those of `natural_frequencies` that are not below `shift`, for many thousands of degrees
-    of freedom: from sparse factors of $C - \sigma M$, whose pivots count how many there are
-    (`modes.slicing`), so that none is missed, however often it repeats. Motions without
-    strain are 0; those that fall over are NaN and come first where `shift` is 0. NaN also
-    ends the list where there are fewer above `shift`. On the host.
+    The values of `natural_frequencies` that are not below `shift`, for many thousands of
+    degrees of freedom. The pivots of sparse factors of $C - \sigma M$ count the eigenvalues
+    (`modes.slicing`), so that none is missed, including repeated ones. Rigid-body modes
+    are 0; statically unstable modes are NaN and come first if `shift` is 0. The list is
+    padded with NaN if there are fewer above `shift`. Computed on the host.
 
     **Raises:** `ValueError` for a count that is not in [1, n], a shift below 0, or matrices
-    that are not symmetric; `RuntimeError` where rounding leaves the count open.
+    that are not symmetric; `RuntimeError` if rounding errors make the count ambiguous.
 
     >>> jv.modes.lowest_frequencies(tower, 1).round(4).tolist()
     [12.2474]
@@ -60,7 +60,7 @@ def _by_counting(system, count: int, shift: float) -> np.ndarray:
         mass, damping, stiffness = (np.asarray(matrix) for matrix in system.matrices())
         check_natural(mass, stiffness)
     check_not_gyroscopic(damping, mass)
-    # Scaled by the masses, so that light bodies and heavy ones count alike.
+    # Scaled to a unit mass diagonal.
     scale = diags_array(1 / np.sqrt(mass.diagonal()))
     mass, stiffness = (csc_array(scale @ csc_array(m) @ scale) for m in (mass, stiffness))
     noise = 1e-13 * abs(stiffness).sum(0).max()
@@ -71,8 +71,8 @@ def _by_counting(system, count: int, shift: float) -> np.ndarray:
     still = np.abs(found.values) <= noise
     frequencies = np.sqrt(np.where(still, 0.0, found.values))
     if strains is not None:
-        # Strains keep what the stiffness matrix has lost to rounding: slow motions of
-        # long assemblies come from them in full.
+        # Strains keep digits that the stiffness matrix loses to rounding, which matter for
+        # slow modes of long assemblies.
         weights, rows = strains
         strained = rows @ (scale @ found.vectors[:, ~still])
         speeds = np.linalg.svd(np.sqrt(weights)[:, None] * strained, compute_uv=False)

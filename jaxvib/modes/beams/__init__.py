@@ -1,1 +1,1 @@
-"""Beams with bodies: certified eigenvalues, modes, responses and motions."""
+"""Beams with bodies: certified eigenvalues, modes, responses and time histories."""

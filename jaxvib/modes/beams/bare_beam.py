@@ -1,4 +1,4 @@
-r"""Modes of a beam that carries nothing: the basis that starting values are built on.
+r"""Modes of a bare beam, the basis of starting values.
 
 In units of the beam's length, mass and stiffness: $\phi'''' = \kappa^4 \phi$,
 $\int_0^1 \phi^2 = 1$, frequency $\kappa^2$. Ends are clamped, hinged, sliding or free.
@@ -19,8 +19,8 @@ _CONDITIONS = {"clamped": (0, 1), "hinged": (0, 2), "sliding": (1, 3), "free": (
 class BareModes(eqx.Module):
     """The first modes of a bare beam, rigid ones first.
 
-    V = sum of four coefficients times cos(kappa x), sin(kappa x), e^(-kappa x) and
-    e^(-kappa (1 - x)); rigid modes are 1 and x instead, and have kappa = 0.
+    V is a combination of cos(kappa x), sin(kappa x), e^(-kappa x) and
+    e^(-kappa (1 - x)); rigid modes are combinations of 1 and x with kappa = 0.
     """
 
     wave_numbers: Float[np.ndarray, " modes"]
@@ -28,9 +28,9 @@ class BareModes(eqx.Module):
     rigid: int = eqx.field(static=True)
 
     def at(self, x, slopes, xp=jnp):
-        """Return the modes at points x, or their slopes where `slopes`.
+        """Return the modes at points x, or their slopes where `slopes` is true.
 
-        `xp` is the array library, numpy on the host.
+        `xp` is the array namespace.
         """
         x = xp.asarray(x)[..., None]
         kappa = self.wave_numbers
@@ -49,9 +49,9 @@ class BareModes(eqx.Module):
 
 
 def bare_end(end) -> str:
-    """Return the kind of bare end that an end of a beam is built on.
+    """Return the boundary condition of the bare beam for an end.
 
-    Elastic supports are built on the free end, their springs count as links.
+    An elastic support is a free end whose springs are treated as links.
     """
     for kind, name in ((Clamped, "clamped"), (Hinged, "hinged"), (Sliding, "sliding")):
         if isinstance(end, kind):
@@ -61,7 +61,7 @@ def bare_end(end) -> str:
 
 @functools.lru_cache(maxsize=64)
 def bare_modes(ends: tuple[str, str], number: int) -> BareModes:
-    """Return the first modes of a bare beam, `number` in all."""
+    """Return the first `number` modes of a bare beam."""
     rigid = _rigid_modes(ends)[:number]
     elastic = wave_numbers(ends, max(0, number - len(rigid)))
     still = np.array(rigid).reshape(len(rigid), 4)
@@ -73,7 +73,7 @@ def bare_modes(ends: tuple[str, str], number: int) -> BareModes:
 
 
 def wave_numbers(ends: tuple[str, str], number: int) -> Float[np.ndarray, " number"]:
-    """Return the first positive roots kappa of the bare beam's equation.
+    """Return the first positive roots kappa of the bare beam's characteristic equation.
 
     cos kappa = +- 1 / cosh kappa, tan kappa = +- tanh kappa, or sin, cos kappa = 0.
     """
@@ -121,10 +121,10 @@ def _rigid_modes(ends) -> list:
 
 
 def _shapes(ends, kappa) -> Float[np.ndarray, "modes 4"]:
-    """Return the coefficients of modes, each with the integral of its square equal to 1.
+    """Return the coefficients of modes, normalised so that the integral of V^2 is 1.
 
     The integral is a quarter of the change, from 0 to 1, of (3 V V3 - V1 V2) / kappa
-    + x (V^2 - 2 V1 V3 + V2^2), where Vn is the n-th derivative by kappa^n.
+    + x (V^2 - 2 V1 V3 + V2^2), where Vn is the n-th derivative divided by kappa^n.
     """
     at_ends = [_derivatives(kappa, x) for x in (0.0, 1.0)]
     rows = [
@@ -141,7 +141,7 @@ def _shapes(ends, kappa) -> Float[np.ndarray, "modes 4"]:
 
 
 def _derivatives(kappa, x) -> Float[np.ndarray, "modes 4 4"]:
-    """Return the four functions and their derivatives by powers of kappa at x."""
+    """Return the four functions and their derivatives over powers of kappa at x."""
     left, right = np.exp(-kappa * x), np.exp(-kappa * (1 - x))
     rows = []
     for order in range(4):

@@ -1,10 +1,10 @@
-r"""The certificate that no root is missing, by the argument principle.
+r"""Certification by the argument principle that no root is missing.
 
 With all known roots divided out, $g = f / \prod_j (\lambda - z_j)$ has as many roots in
-a circle as its argument turns round on the way along it. g is real on the real axis, so
-half the circle is enough. A phase known at nodes only may alias: a step is accepted if
-the phase jump is below $\pi/2$, its rate (free, from f'/f) times the step is below 1.2
-and both agree within 0.4; others are halved, and all are halved once more at the end.
+a circle as its argument winds around along it. g is real on the real axis, so half the
+circle suffices. To exclude aliasing between nodes, a step is accepted if the phase jump
+is below $\pi/2$, the phase rate (free, from f'/f) times the step is below 1.2 and both
+agree within 0.4; other steps are halved, and all are halved once more at the end.
 """
 
 import numpy as np
@@ -12,25 +12,25 @@ import numpy as np
 from .characteristic import Dimensionless
 from .roots import coefficients, evaluate
 
-# Half of the jump from which on a phase known to 2 pi only may be taken for another one.
+# Half of the smallest jump that can alias.
 _LARGEST_JUMP = np.pi / 2
-# Turns this small are told by the mean of both ends' rates: a jump that aliases is 2 pi off
-# and would have to agree with it to 0.4, or one of the phases is not what it seems.
+# The largest phase change per step, predicted by the mean of both ends' rates, and its
+# tolerance: an aliased jump is off by 2 pi.
 _LARGEST_TURN, _AGREEMENT = 1.2, 0.4
-# A sum of jumps is a whole number but for rounding: farther off, the digits are gone.
+# The largest deviation of the winding number from an integer.
 _INTEGER = 0.05
-# Steps of the half circle to begin with: those too long are halved.
+# Initial steps of the half circle; too long ones are halved.
 _FIRST_STEPS = 16
-# Nodes of a circle: sums err by the 64th power of a root's distance over its radius.
+# Nodes of a small circle: the error is the 64th power of a root's distance over the radius.
 _NODES = 64
 
 
 def missing_roots(system: Dimensionless, radius: float, known):
-    """Return how many roots within |lambda| < radius are not among the known ones.
+    """Return the number of roots within |lambda| < radius that are not known.
 
-    **Arguments:** `known`: all known roots, both half planes; those outside the circle
-    make the phase smooth and need no digits. **Returns:** the number (negative if
-    something known is no root), or None if the phase could not be followed.
+    **Arguments:** `known`: all known roots, in both half planes; those outside the circle
+    only smooth the phase and need not be accurate. **Returns:** the number (negative if
+    a known value is not a root), or None if the phase cannot be resolved.
     """
     known = np.asarray(known)
     angles = np.linspace(0.0, np.pi, _FIRST_STEPS + 1)
@@ -67,7 +67,7 @@ def _phase_and_turn(system, radius, angles, known):
 
 
 def _judge(angles, phases, turns):
-    """Return each step's phase jump and whether it can be trusted."""
+    """Return each step's phase jump and whether it is accepted."""
     steps = np.diff(angles)
     jumps = np.angle(np.exp(1j * np.diff(phases)))
     expected = steps * (turns[1:] + turns[:-1]) / 2
@@ -78,7 +78,7 @@ def _judge(angles, phases, turns):
 
 
 def roots_near(system: Dimensionless, centre: complex, radius: float):
-    """Return the number of roots in a small circle and their mean, by its moments."""
+    """Return the number of roots in a small circle and their mean, by moments of f'/f."""
     circle = radius * np.exp(2j * np.pi * (np.arange(_NODES) + 0.5) / _NODES)
     rates = evaluate(system, centre + circle).rate
     number = np.mean(circle * rates)
@@ -88,7 +88,7 @@ def roots_near(system: Dimensionless, centre: complex, radius: float):
 
 
 def estimate_missing(system: Dimensionless, radius: float, known, number: int):
-    """Return estimates of the roots missing in a circle, from the moments of g'/g."""
+    """Return estimates of the missing roots in a circle, by moments of g'/g."""
     nodes = radius * np.exp(2j * np.pi * (np.arange(512) + 0.5) / 512)
     rates = evaluate(system, nodes).rate
     rates = rates - np.sum(1 / (nodes[:, None] - np.asarray(known)), axis=1)

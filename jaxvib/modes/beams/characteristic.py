@@ -1,18 +1,20 @@
 r"""The characteristic function of a beam with bodies: entire, scaled, differentiable.
 
 Lengths are in units of the beam's length l, times in $l^2 \sqrt{k/b}$, masses in k l.
-With $z = Z e^{\lambda t}$ and $u = V(x) e^{\lambda t}$ the unknowns are four waves of
-the beam, the forces F of the m links and the motions Z of the n bodies; they fulfil
-$M(\lambda)\,(c, F, Z) = 0$ with 4 rows for the ends, m for the links, n for the bodies.
+With $z = Z e^{\lambda t}$ and $u = V(x) e^{\lambda t}$ the unknowns are the coefficients
+of four waves of the beam, the forces F of the m links and the motions Z of the n bodies;
+they satisfy $M(\lambda)\,(c, F, Z) = 0$ with 4 rows for the ends, m for the links and n
+for the bodies.
 
 $V = \sum_k c_k \phi_k + \sum_i F_i g(x - a_i)$. With $\beta = \sqrt{-i \lambda}$ on
 $\mathrm{Im} \lambda \ge 0$ (other values are mirrored) $\mathrm{Re} \beta \ge
 |\mathrm{Im} \beta|$, and with $\gamma = \pm i \beta$ so that $\mathrm{Re} \gamma \le 0$
-no wave $e^{-\beta x}, e^{-\beta (1 - x)}, e^{\gamma x}, e^{\gamma (1 - x)}$ ever grows.
-For $|\beta| < 2$, where these four coincide, the waves are Krylov's functions by their
-Taylor series. $f = \det M / w$ with $w = -16 \beta^5 \gamma e^{\gamma - \beta}$ for the
-waves and 1 for the series is one entire function, real on the real axis: $\det M$ has
-no poles, since forces are unknowns of their own, and w is the waves' Wronskian.
+none of the waves $e^{-\beta x}, e^{-\beta (1 - x)}, e^{\gamma x}, e^{\gamma (1 - x)}$
+grows. For $|\beta| < 2$, where these four nearly coincide, the waves are Krylov functions
+by their Taylor series. $f = \det M / w$ with $w = -16 \beta^5 \gamma e^{\gamma - \beta}$
+for the waves and 1 for the series is one entire function, real on the real axis:
+$\det M$ has no poles, since forces are separate unknowns, and w is the Wronskian of the
+waves.
 """
 
 import functools
@@ -28,17 +30,17 @@ from ..._environment import require_float64
 from ...systems.beam import BeamWithBodies, ElasticSupport
 from .bare_beam import bare_end
 
-# |beta| below which the waves are series: above it, sinh - sin and their like lose less
-# than a digit to cancellation.
+# |beta| below which the waves are series: above it, cancellation in sinh - sin etc. costs
+# less than a digit.
 _SERIES_BELOW = 2.0
-Numbers = Array | np.ndarray  # on the host nothing is to be compiled
+Numbers = Array | np.ndarray  # NumPy on the host avoids compilation
 _TERMS = 7  # of the series in beta^4: the next one is 2^28 / 28! = 9e-22 of the first
 
 
 def mixing(function):
-    """Let real parameters meet complex eigenvalues in a function, and vectors matrices.
+    """Allow mixed types (real, complex) and ranks in a function.
 
-    Here that is the rule, also where JAX is set to refuse mixed types and ranks.
+    Needed if JAX is configured to reject type and rank promotion.
     """
 
     @functools.wraps(function)
@@ -50,7 +52,7 @@ def mixing(function):
 
 
 class Dimensionless(eqx.Module):
-    """A beam with bodies in the beam's own units; `time` is the unit of time, s."""
+    """A beam with bodies in dimensionless form; `time` is the unit of time, s."""
 
     conditions: tuple[Float[Numbers, "2 4"], Float[Numbers, "2 4"]]
     positions: Float[Numbers, " m"]
@@ -78,7 +80,7 @@ class Dimensionless(eqx.Module):
 def dimensionless(system: BeamWithBodies) -> Dimensionless:
     """Return a beam with bodies in units of the beam's length, mass and stiffness.
 
-    Numbers stay on the host, where a system of another size has nothing to compile.
+    Concrete values stay NumPy arrays, so that a new size needs no compilation.
     """
     require_float64()
     traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(system))
@@ -88,7 +90,7 @@ def dimensionless(system: BeamWithBodies) -> Dimensionless:
     left, right = beam.ends
     time = length**2 * xp.sqrt(beam.mass_per_length / stiffness)
     scales = (stiffness / length**3, stiffness / length)
-    # a slope is a displacement over l, a moment a force times l
+    # units: slope = displacement / l, moment = force * l
     lever = xp.where(np.array(system.turns, bool), length, 1.0)
     link = lever**-2 * length**3 / stiffness
     body = length**3 / stiffness
@@ -123,7 +125,7 @@ def dimensionless(system: BeamWithBodies) -> Dimensionless:
 
 
 class Reach(eqx.Module):
-    """What two waves and Krylov's four functions have come to over some distances.
+    """Two waves and the four Krylov functions at some distances d.
 
     `first` is e^{-beta d}, `second` e^{gamma d}; `krylov` has K_0 to K_3 at d.
     """
@@ -133,12 +135,12 @@ class Reach(eqx.Module):
     krylov: tuple[Complex[Array, "*distances"], ...]
 
     def at(self, index) -> "Reach":
-        """Return what it is at some of the distances."""
+        """Return the values at some of the distances."""
         return jax.tree.map(lambda whole: whole[index], self)
 
 
 class Waves(eqx.Module):
-    """The waves of a beam at one wave number: beta, gamma, and which basis is used."""
+    """The waves of a beam at one eigenvalue: beta, gamma, and the basis in use."""
 
     beta: Complex[Array, ""]
     gamma: Complex[Array, ""]
@@ -146,20 +148,20 @@ class Waves(eqx.Module):
     near_zero: Array
 
     def log_wronskian(self) -> Complex[Array, ""]:
-        """Return log w, by which f differs from the determinant."""
+        """Return log w, with f = det M / w."""
         beta, gamma = self.beta, self.gamma
         waves = jnp.log(-16 * beta**4) + jnp.log(beta) + jnp.log(gamma) + gamma - beta
         return jnp.where(self.near_zero, 0.0, waves)
 
     def reach(self, distance: Float[Numbers, "*distances"]) -> Reach:
-        r"""Return what waves and Krylov functions are over some distances d.
+        r"""Return the waves and Krylov functions at distances d.
 
-        $K_j(d) = \sum_n \beta^{4 n} d^{4 n + j} / (4 n + j)!$, of seven terms.
+        $K_j(d) = \sum_n \beta^{4 n} d^{4 n + j} / (4 n + j)!$ with seven terms.
         """
         powers = [jnp.ones_like(self.quartic)]
         for _ in range(_TERMS - 1):
             powers.append(powers[-1] * self.quartic)
-        # real numbers that no eigenvalue changes
+        # real and independent of the eigenvalue
         terms = [
             [distance ** (4 * n + j) * (1 / math.factorial(4 * n + j))
              for n in range(_TERMS)] for j in range(4)
@@ -176,8 +178,8 @@ class Waves(eqx.Module):
             ]
             return None, (jnp.exp(rate * distance), *krylov)
 
-        # a loop, so that XLA keeps what it gives: fused into each of its many users
-        # sines and cosines would be computed again for each number of the matrix
+        # a scan prevents XLA from fusing this into its many consumers, which would
+        # recompute sines and cosines for each matrix entry
         whole = jnp.stack([jnp.stack(each) for each in terms])
         given = jnp.stack([-self.beta, self.gamma]), whole.reshape(2, 2, *whole.shape[1:])
         _, (waves, even, odd) = jax.lax.scan(half, None, given)
@@ -186,7 +188,7 @@ class Waves(eqx.Module):
     def basis(self, near: Reach, far: Reach) -> list[Complex[Array, "*points 4"]]:
         """Return the four waves at points, and their first three derivatives.
 
-        **Arguments:** what the waves are over x and over 1 - x.
+        **Arguments:** the reach of x and of 1 - x.
         """
         waves = jnp.stack([near.first, far.first, near.second, far.second], axis=-1)
         derivatives = []
@@ -197,10 +199,10 @@ class Waves(eqx.Module):
         return derivatives
 
     def green(self, over: Reach, number: int) -> list[Complex[Array, "*points"]]:
-        """Return g and its first derivatives, `number` in all, over distances x - a >= 0.
+        """Return g and its first `number` - 1 derivatives at distances x - a >= 0.
 
-        g is the response to a unit force: its fourth derivative + lambda^2 g = delta.
-        It is even; its odd derivatives change sign with x - a.
+        g is the response to a unit force: g'''' + lambda^2 g = delta. It is even; its odd
+        derivatives change sign with x - a.
         """
         first, second = self._falling(over)
         derivatives = []
@@ -211,14 +213,14 @@ class Waves(eqx.Module):
         return derivatives
 
     def at_end(self, conditions, side: int, near: Reach, far: Reach, over: Reach, turns):
-        """Return what an end's conditions make of the waves and of the links' forces.
+        """Return the matrix rows of an end's conditions, for waves and link forces.
 
         **Arguments:** `conditions` (2, 4) on V to V'''; `side`: -1 at the left end, 1 at
-        the right one; what the waves are over x, over 1 - x and over the ways to the
-        links; `turns`: which of these give moments. **Returns:** (2, 4 + m).
+        the right one; the reach of x, of 1 - x and of the distances to the links;
+        `turns`: which links give moments. **Returns:** (2, 4 + m).
         """
         rates = self.rates()
-        # each derivative of a wave multiplies it by its rate: a condition is a polynomial
+        # a derivative multiplies a wave by its rate, so conditions are polynomials
         weights = sum(conditions[:, k, None] * rates**k for k in range(4))
         waves = jnp.stack([near.first, far.first, near.second, far.second])
         first, second = self._falling(over)
@@ -242,16 +244,16 @@ class Waves(eqx.Module):
         return jnp.where(self.near_zero, sum(series), falling)
 
     def rates(self) -> Complex[Array, " 4"]:
-        """Return by what a derivative multiplies each wave."""
+        """Return the factor by which differentiation multiplies each wave."""
         return jnp.stack([-self.beta, self.beta, self.gamma, -self.gamma])
 
     def _falling(self, over: Reach):
-        """Return the two parts of g away from zero."""
+        """Return the two wave parts of g, for |beta| above the series' range."""
         first = over.first * (-1 / (4 * self.beta**3))
         return first, over.second * (self.gamma / (4 * self.beta**4))
 
     def _slopes(self, krylov, order: int):
-        """Return the derivatives of some order of K_0 to K_3."""
+        """Return the derivatives of K_0 to K_3 of the given order."""
         return [
             krylov[j - order] if j >= order else self.quartic * krylov[j - order]
             for j in range(4)
@@ -261,7 +263,7 @@ class Waves(eqx.Module):
 def waves_at(eigenvalue: Complex[Array, ""]) -> Waves:
     """Return the waves at a dimensionless eigenvalue with Im >= 0."""
     near_zero = jnp.abs(eigenvalue) < _SERIES_BELOW**2
-    # both branches are evaluated: the one not taken gets a harmless value
+    # both branches are evaluated: the unused one gets a harmless value
     beta = jnp.sqrt(-1j * jnp.where(near_zero, 1j * _SERIES_BELOW**2, eigenvalue))
     gamma = jnp.where(beta.imag >= 0, 1j, -1j) * beta
     return Waves(beta, gamma, jnp.where(near_zero, -(eigenvalue**2), 0.0), near_zero)
@@ -278,15 +280,15 @@ def matrix(system: Dimensionless, eigenvalue: Complex[Array, ""]) -> Complex[Arr
     balance = np.concatenate([np.zeros((links, 4)), np.eye(links)], axis=1)
     of_links = link[:, None] * at_links + balance
     of_bodies = jnp.concatenate([jnp.zeros((bodies, 4)), system.link_map.T], axis=1) + 0j
-    # only what the coupling has beyond D^T diag(q): forces of stiff links then meet
-    # the bodies without cancellation
+    # only the coupling in excess of D^T diag(q), which avoids cancellation of the forces
+    # of stiff links
     excess = None if system.excess_stiffness is None else system.excess_stiffness + 0j
     if system.excess_damping is not None:
         damping = eigenvalue * system.excess_damping
         excess = damping if excess is None else excess + damping
     if excess is not None:
-        # it acts by the link's stretch; of a stiff link that is the force by the stiffness,
-        # which is that link's row taken to the bodies' rows: the determinant stays
+        # it acts on the link's stretch; for a stiff link the stretch is expressed as force
+        # over stiffness, a row operation that leaves the determinant unchanged
         stiff = jnp.abs(link) > 1
         by_force = jnp.where(stiff, excess / jnp.where(stiff, link, 1.0), 0.0)
         by_stretch = jnp.where(stiff, 0.0, excess)
@@ -300,19 +302,19 @@ def matrix(system: Dimensionless, eigenvalue: Complex[Array, ""]) -> Complex[Arr
 
 
 def _waves_and_forces(waves: Waves, system: Dimensionless):
-    """Return what waves and unit link forces give at the ends and at the links.
+    """Return the contributions of waves and unit link forces at the ends and links.
 
-    The conditions of each end, (2, 4 + m), and what each link holds, (m, 4 + m).
+    The conditions of each end, (2, 4 + m), and the beam's motion at the links, (m, 4 + m).
     """
     positions, turns = system.positions, np.array(system.turns, bool)
     links = len(turns)
     i, j = np.triu_indices(links, 1)
     pairs = jnp.abs(positions[i] - positions[j])
-    # each distance once: 0 and 1, from the ends to the links, from link to link
+    # all distances: 0 and 1, from the ends to the links, between links
     reach = waves.reach(jnp.concatenate([np.arange(2.0), positions, 1 - positions, pairs]))
     none, whole = reach.at(0), reach.at(1)
     left, right = (reach.at(slice(2 + s, 2 + s + links)) for s in (0, links))
-    # a load at an end acts just inside it, so the left end is on its left
+    # a load at an end acts just inside it: the left end is to the left of the load
     at_ends = [
         waves.at_end(system.conditions[0], -1, none, whole, left, turns),
         waves.at_end(system.conditions[1], 1, whole, none, right, turns),
@@ -328,7 +330,7 @@ def _waves_and_forces(waves: Waves, system: Dimensionless):
         return at_ends, jnp.concatenate([values, between[0]], axis=1)
     side = jnp.where(positions[:, None] < positions, -1.0, 1.0)
     rows, columns = turns[:, None], turns[None, :]
-    # a moment is a dipole of forces: minus the derivative with respect to its place
+    # a moment is a force dipole: minus the derivative with respect to its position
     slope = jnp.where(rows, side * between[1], -side * between[1])
     both = jnp.where(rows & columns, -between[2], between[0])
     at_links = jnp.where(rows, slopes, values)
@@ -338,7 +340,7 @@ def _waves_and_forces(waves: Waves, system: Dimensionless):
 
 
 def equilibrated(m: Complex[Array, "N N"]):
-    """Return m with rows and columns scaled to maxima of 1, and both scales."""
+    """Return m with rows and columns scaled to maxima of 1, and both scalings."""
     rows = _row_scales(m)
     magnitude = _magnitudes(m) * rows[:, None]
     columns = _inverse(jnp.max(magnitude, axis=0))
@@ -354,12 +356,12 @@ def _row_scales(m):
 
 
 def _inverse(size):
-    """Return 1 / size, and 1 for a row or column of zeros."""
+    """Return 1 / size, or 1 for a row or column of zeros."""
     return jnp.where(size > 0, 1.0 / jnp.where(size > 0, size, 1.0), 1.0)
 
 
 class Probe(eqx.Module):
-    """What is known of the characteristic function at one eigenvalue.
+    """The characteristic function evaluated at one lambda.
 
     arg f, f'/f, the equilibrated M and its derivative in lambda, and M's column scales.
     """
@@ -372,7 +374,7 @@ class Probe(eqx.Module):
 
 
 def probe(system: Dimensionless, eigenvalue: Complex[Array, ""]) -> Probe:
-    """Return what is known of the characteristic function at any eigenvalue.
+    """Evaluate the characteristic function at any dimensionless lambda.
 
     Values below the real axis are mirrored; `matrix` and `slope` are those above it.
     """
@@ -384,15 +386,15 @@ def probe(system: Dimensionless, eigenvalue: Complex[Array, ""]) -> Probe:
 
 
 def phase_and_rate(system: Dimensionless, eigenvalue: Complex[Array, ""]):
-    """Return arg f and f'/f at any dimensionless eigenvalue."""
+    """Return arg f and f'/f at any dimensionless lambda."""
     upper, plain, change = _with_slope(system, eigenvalue)
-    # columns of any scale leave the pivots where they are
+    # column scaling does not affect pivoting
     rows = _row_scales(plain)[:, None]
     return _eliminated(upper, plain * rows, change * rows, eigenvalue.imag < 0)
 
 
 def _with_slope(system: Dimensionless, eigenvalue):
-    """Return the value mirrored above the real axis, M and its derivative there."""
+    """Return lambda mirrored to the upper half plane, M and its derivative there."""
     upper = jnp.where(eigenvalue.imag < 0, jnp.conj(eigenvalue), eigenvalue)
     one = jnp.ones_like(upper)
     return upper, *jax.jvp(lambda value: matrix(system, value), (upper,), (one,))

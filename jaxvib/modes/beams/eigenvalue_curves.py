@@ -1,8 +1,8 @@
-"""Eigenvalues of neighbouring designs joined to curves; where curves cross and veer.
+"""Tracking of eigenvalues over neighbouring designs: curves, crossings and veerings.
 
-A list of eigenvalues, sorted by modulus, does not say which of them is which in the next
-list. Their derivatives do: from one design to the next a value moves by the mean of
-both ends' slopes times the step, to third order in the step.
+Eigenvalues sorted by modulus are matched between neighbouring designs by their
+derivatives: a value changes by the mean slope of both designs times the step, with a
+third-order error.
 """
 
 import dataclasses
@@ -11,25 +11,25 @@ import numpy as np
 from jaxtyping import Complex, Float, Int
 from scipy.optimize import linear_sum_assignment
 
-_LOOSE = 0.5  # of a step's length: a value further from its prediction is another one
-_NEAR = 1e-3  # of the modulus: too near to be told from no step at all
-_SURE = 0.1  # of the way by which two curves part within a step
-_NARROW = 0.2  # of the modulus: wider gaps are not called veerings
-# Curves are smooth: of two ways to join values that fit alike, the one with less change of
-# slope. It counts little, since where curves bend for good the fit must decide.
-_TURN = 1e-3  # of a change of slope: what a pair of values that has one gives way by
-_TIE = 1e-6  # of a change of slope: far below it, so that equal fits are equal by rounding
-# A gap that is half as wide again on both sides has a bottom; one of parallel curves that
-# differs from point to point by the curves' own bend has none.
+_LOOSE = 0.5  # largest prediction error of a match, relative to the step's length
+_NEAR = 1e-3  # prediction error, relative to the modulus, that is always accepted
+_SURE = 0.1  # largest doubt of a crossing, relative to the change of the distance
+_NARROW = 0.2  # largest gap of a veering, relative to the modulus
+# Curves are smooth: among equally good matches, the smaller change of slope wins. The
+# penalty is small, since curves may bend and then the fit must decide.
+_TURN = 1e-3  # penalty of a match, relative to the change of slope
+_TIE = 1e-6  # relative to the change of slope: fits closer than this are equal by rounding
+# A minimum counts if the gap widens by this factor on both sides; the gap of parallel
+# curves fluctuates less.
 _OPENS = 1.5  # times the narrowest gap
 
 
 @dataclasses.dataclass(frozen=True)
 class Meeting:
-    """Two curves that cross, veer, or come too close to say which.
+    """A crossing or veering of two curves, or an undecided encounter.
 
     **Fields:** `kind`: `"crossing"`, `"veering"` or `"undecided"`; `curves`: their
-    numbers; `place`: between which points, as a number from 0; `modulus` there; `apart`:
+    indices; `place`: fractional index of the point, from 0; `modulus` there; `apart`:
     their distance in the complex plane there.
     """
 
@@ -42,9 +42,9 @@ class Meeting:
 
 @dataclasses.dataclass(frozen=True)
 class Curves:
-    """Values of each curve at each point, NaN where it is not among the found ones.
+    """Values of each curve at each point, NaN where the curve has no computed value.
 
-    `doubts` (curve, point): distance of a value from what its neighbour predicts.
+    `doubts` (curve, point): distance of a value from its neighbour's prediction.
     """
 
     values: Complex[np.ndarray, "curve point"]
@@ -56,14 +56,14 @@ def eigenvalue_curves(
     values: Complex[np.ndarray, "point value"],
     slopes: Complex[np.ndarray, "path point value"],
 ) -> Curves:
-    """Return curves through the eigenvalues of a row of designs.
+    """Return curves through the eigenvalues of a sequence of designs.
 
     **Arguments:** `steps`: changes of each swept parameter from point to point;
-    `slopes`: derivatives with respect to each, NaN where there are none.
+    `slopes`: derivatives with respect to each, NaN if undefined.
     """
     points, count = values.shape
     curves, doubts = [values[0].copy()], [np.zeros(count)]
-    last = np.arange(count)  # the curve that each value of the last point is on
+    last = np.arange(count)  # curve index of each value of the previous point
     for point in range(1, points):
         step = steps[:, point - 1]
         before = np.einsum("p,pv->v", step, slopes[:, point - 1])
@@ -92,10 +92,10 @@ def eigenvalue_curves(
 
 
 def _partners(old, new, before, after):
-    """Return which new value each old one becomes, -1 for none, and by how much off.
+    """Return the index of each old value's match (-1: none) and its prediction error.
 
-    Infinitely, where to turn back at another value fits better than to pass it, but only
-    with a sudden change of slope: a narrow veering, or a crossing, within one step.
+    The error is infinite if another match fits better, but only with a sudden change of
+    slope: a narrow veering, or a crossing, within one step.
     """
     usable = np.isfinite(old)[:, None] & np.isfinite(new)
     known = np.stack([np.broadcast_to(before[:, None], usable.shape),
@@ -103,7 +103,7 @@ def _partners(old, new, before, after):
     number = np.isfinite(known).sum(0)
     moved = np.where(np.isfinite(known), known, 0.0).sum(0) / np.maximum(number, 1)
     off = np.where(usable, np.abs(new - old[:, None] - moved), 1e300)
-    # where two curves cross midway, to turn back at each other fits as well
+    # if two curves cross midway, swapping them fits equally well
     turned = np.where(number == 2, np.abs(known[1] - known[0]), 0.0)
     rows, columns = linear_sum_assignment(off + _TURN * turned)
     nearest = linear_sum_assignment(off)[1]
@@ -118,10 +118,10 @@ def _partners(old, new, before, after):
 
 
 def meetings(curves: Curves) -> list[Meeting]:
-    """Return where the moduli of two curves cross, or veer away from each other.
+    """Return the crossings and veerings of the moduli of all pairs of curves.
 
-    A crossing counts as one where both curves are known far better than the way by
-    which they part; a veering where a gap closes and opens again without one.
+    A crossing is certain if the doubts of both curves are far below the change of their
+    distance; a veering is a gap that narrows and widens without a crossing.
     """
     moduli = np.abs(curves.values)
     found = []
@@ -183,18 +183,18 @@ def _meeting(kind, curves, place, values) -> Meeting:
 
 
 def order_of(curves: Curves) -> Int[np.ndarray, " curve"]:
-    """Return the curves' numbers by the modulus at which each begins."""
+    """Return the curve indices sorted by first point, then by modulus there."""
     first = np.argmax(np.isfinite(curves.values), axis=1)
     return np.lexsort((np.abs(curves.values[np.arange(len(first)), first]), first))
 
 
 def rows_of_curves(columns, grid, values, slopes):
-    """Return each row of neighbouring samples, and the curves along it.
+    """Return each row of neighbouring samples and the curves along it.
 
-    **Arguments:** `columns`: path to its value in each sample; `grid`: path to number
-    of values, whose longest one gives the rows, or `None` for samples that are one row;
+    **Arguments:** `columns`: path to its value in each sample; `grid`: path to number of
+    values, whose longest axis gives the rows, or `None` if the samples are a single row;
     `values` (sample, value); `slopes`: path to derivatives, like `values`.
-    **Returns:** pairs of sample numbers and `Curves`.
+    **Returns:** pairs of sample indices and `Curves`.
     """
     numbers = np.arange(len(values))
     rows = numbers[None]

@@ -1,9 +1,9 @@
-r"""The first roots of thousands of beams with bodies at once: one program, no host.
+r"""First roots of thousands of beams with bodies in one batched program, without host.
 
 Starts from a symmetric eigenproblem, a few simultaneous sweeps, and the certificate at
-a fixed number of nodes. Whatever this is not enough for (strong damping
-that couples modes, gyroscopic or active bodies, roots too close to part) is marked as
-not certified, so nobody waits for the slowest lane.
+a fixed number of nodes. Harder cases (strong damping that couples modes, gyroscopic or
+active bodies, roots too close to separate) are marked as not certified, so that the
+batch does not wait for the slowest lane.
 """
 
 import functools
@@ -16,38 +16,38 @@ from .characteristic import Dimensionless, equilibrated, matrix, phase_and_rate
 from .ritz import fast_starts, ritz_problem
 from .roots import AT_ZERO, SMALL_CIRCLE, deflated_step
 
-# Roots beyond the wanted ones that are polished too: the certifying circle passes between
-# the last wanted one and the next, and these two may change places on the way.
+# Additional roots that are polished: the certifying circle passes between the last wanted
+# root and the next, which may swap their order.
 _SPARE = 2
-# Steps converge with the third power: three from a good start. What takes more than this is
-# left to the search for one design at a time.
+# Convergence is cubic: three steps from a good start. Slower designs are left to the
+# single-design search.
 _SWEEPS = 8
-# Steps of the certifying half circle. With all known roots divided out the phase hardly
-# turns: what turns by more than 0.3 in one of them is left to that search as well.
+# Steps of the certifying half circle. With all known roots divided out the phase is almost
+# constant; changes above 0.3 per step are left to the single-design search.
 _NODES = 6
-# Nodes about 0, mirrored by the lower half: of 12 in all, sums are exact to the 12th power
+# Nodes about 0, mirrored by the lower half: 12 in all. The error of sums is the 12th power
 # of the circle's radius over the next root's modulus.
 _SMALL_UNIT = np.exp(1j * np.pi * (np.arange(6) + 0.5) / 6)
-_SLOW = 1e-3  # in the beam's own unit: from here on `zeros_at_origin` looks for gaps
-ROUNDED = 1e-9  # a last step below this leaves an error near rounding
+_SLOW = 1e-3  # dimensionless; the smallest modulus in the gaps of `zeros_at_origin`
+ROUNDED = 1e-9  # relative step after which the error is at rounding level
 
 
 def first_starts(system: Dimensionless, count: int):
-    """Return starts of the first roots and some more, and what is beyond them."""
+    """Return starts of the first roots and a few more, and starts beyond them."""
     return split(fast_starts(ritz_problem(system, count + 6)), count, jnp)
 
 
 def split(starts, count: int, xp):
-    """Return as many starts as are polished, and those beyond, infinite ones far away."""
+    """Return the starts to be polished and those beyond; infinite ones become 1e30."""
     wanted = count + _SPARE
     beyond = starts[..., wanted : wanted + 2 * count]
     return starts[..., :wanted], xp.where(xp.isfinite(beyond), beyond, 1e30 + 0j)
 
 
 def sweep(system: Dimensionless, roots, passive):
-    """Return all roots one simultaneous step on, and the steps' relative sizes.
+    """Return all roots after one simultaneous step, and the relative step sizes.
 
-    Real ones stay real, and those at 0 stay there.
+    Real roots stay real, and roots at 0 are fixed.
     """
     still, real = roots == 0, roots.imag == 0
     rates = jax.vmap(lambda root: phase_and_rate(system, root))(jnp.where(still, 1j, roots))
@@ -60,15 +60,15 @@ def sweep(system: Dimensionless, roots, passive):
 
 
 def unconverged(size, count: int):
-    """Return whether a sweep moved any of the first roots by more than rounding."""
+    """Return whether the last step of any of the first roots exceeds rounding."""
     return jnp.any(size[:count] > ROUNDED)
 
 
 def judged(system: Dimensionless, roots, size, passive, count: int, zeros: bool = True):
-    """Return roots and last steps by modulus, whether certified, and within what radius.
+    """Return roots and last steps by modulus, the certificate and its radius.
 
-    Roots at 0 have not moved: with `zeros` it is looked whether they are there, without
-    they leave a list uncertified.
+    Roots at 0 are fixed during sweeps: with `zeros` they are verified, otherwise they
+    leave a design uncertified.
     """
     order = jnp.argsort(jnp.abs(roots))
     roots, size = roots[order], size[order]
@@ -79,7 +79,7 @@ def judged(system: Dimensionless, roots, size, passive, count: int, zeros: bool 
     still = roots == 0
     outer = radius * np.exp(1j * np.linspace(0.0, np.pi, _NODES + 1))
     inner = _SMALL_UNIT * _small_radius(roots, still) if zeros else jnp.zeros(0, complex)
-    # all in one: two batched solves side by side can wait for each other for ever
+    # one call: two concurrent batched solves can deadlock
     nodes = jnp.concatenate([outer, inner])
     phases, rates = jax.vmap(lambda node: phase_and_rate(system, node))(nodes)
     on_outer = outer, phases[: len(outer)], rates[: len(outer)]
@@ -89,13 +89,13 @@ def judged(system: Dimensionless, roots, size, passive, count: int, zeros: bool 
     certified = agrees & apart & converged & _distinct(roots[:count])
     there = _at_zero(inner * rates[len(outer) :], still) if zeros else jnp.asarray(False)
     certified &= there | ~jnp.any(still)
-    # the search for one design tells a slow motion from one at 0 that rounding has moved
+    # the single-design search distinguishes slow roots from roots at 0 moved by rounding
     certified &= ~jnp.any(~still & (jnp.abs(roots) < _SLOW))
     return roots, size, certified, radius
 
 
 def step_of(system: Dimensionless, roots, passive, place):
-    """Return one of the roots one step on and the step's relative size; see `sweep`."""
+    """Return one root after a step, and the relative step size; see `sweep`."""
     real = roots.imag == 0
     root = roots[place]
     others = jax.lax.dynamic_index_in_dim(_others(real, passive.imag == 0), place)
@@ -109,7 +109,7 @@ def step_of(system: Dimensionless, roots, passive, place):
 
 
 def solved(system: Dimensionless, roots, passive, count: int):
-    """Return what `judged` does after as many sweeps as it takes."""
+    """Sweep until converged and return the result of `judged`."""
 
     def body(state):
         return *sweep(system, state[0], passive), state[2] + 1
@@ -122,7 +122,7 @@ def solved(system: Dimensionless, roots, passive, count: int):
 
 
 def fast_spectrum(system: Dimensionless, count: int):
-    """Return what `certified_spectrum` does, in one program: see there."""
+    """Traceable version of `certified_spectrum` for a count."""
     roots, passive = first_starts(system, count)
     roots, _, certified, radius = solved(system, roots, passive, count)
     roots = roots[:count]
@@ -136,7 +136,7 @@ def _with_mirrored(roots, passive):
 
 
 def _others(real, passive_real):
-    """Return which known roots, mirrored ones included, are others than each row's own."""
+    """Return a mask of the known roots (with mirror images) other than each row's own."""
     count, more = real.shape[0], passive_real.shape[0]
     own = jnp.concatenate([1.0 - jnp.eye(count), jnp.ones((count, more))], axis=1)
     # a real root is its own mirror image
@@ -145,7 +145,7 @@ def _others(real, passive_real):
 
 
 def _none_missing(nodes, phases, rates, roots, real, passive):
-    """Return whether the phase of f over all known roots turns nowhere on a half circle."""
+    """Return whether f over all known roots has winding number 0 on a half circle."""
     known = _with_mirrored(roots, passive)
     twice = jnp.where(jnp.concatenate([real, passive.imag == 0]), 0.0, 1.0)
     counted = jnp.concatenate([jnp.ones_like(twice), twice])
@@ -168,22 +168,22 @@ def _small_radius(roots, still):
 
 
 def _at_zero(turns, still):
-    """Return whether as many roots are at 0 as are said to be; see `zeros_at_origin`."""
-    # the lower half mirrors the upper one: means of real parts
+    """Return whether the number of roots at 0 is confirmed; see `zeros_at_origin`."""
+    # the lower half mirrors the upper one: real parts suffice
     number, first, second = (jnp.mean((_SMALL_UNIT**k * turns).real) for k in range(3))
     apart = jnp.maximum(jnp.abs(first), jnp.abs(second))
     return (jnp.abs(number - jnp.sum(still)) < 1e-3) & (apart < AT_ZERO)
 
 
 def _distinct(roots):
-    """Return whether all roots but those at 0 are clearly apart."""
+    """Return whether all roots except those at 0 are well separated."""
     gaps = jnp.abs(roots[:, None] - roots) + jnp.eye(len(roots)) * 1e30
     near = gaps < 1e-7 * jnp.abs(roots)
     return ~jnp.any(near)
 
 
 def _null_vector(system, root):
-    """Return the null vector of M by inverse iteration, its backward error, condition."""
+    """Return the null vector of M by inverse iteration, backward error and condition."""
     m, rows, columns = equilibrated(matrix(system, root))
     slope = jax.jvp(lambda value: matrix(system, value), (root,), (jnp.ones_like(root),))[1]
     slope = slope * rows[:, None] * columns
@@ -196,7 +196,7 @@ def _null_vector(system, root):
 def null_vectors(m):
     """Return the right and the left null vector of a matrix, by inverse iteration."""
     size = m.shape[0]
-    # a shift of a rounding: M itself may be singular to the last bit
+    # shifted by rounding level, since M may be exactly singular
     factors, _, order = jax.lax.linalg.lu(m + 1e-15 * jnp.eye(size))
     back = jnp.argsort(order)
     solve = functools.partial(jax.lax.linalg.triangular_solve, factors, left_side=True)
@@ -209,7 +209,7 @@ def null_vectors(m):
     for _ in range(2):
         right = solve(right[order], lower=True, unit_diagonal=True)
         right = unit(solve(right, lower=False))
-    # one after the other, see `fast_starts`
+    # sequentially, see `fast_starts`
     left, right = jax.lax.optimization_barrier((left, right))
     for _ in range(2):
         left = solve(left, lower=False, transpose_a=True)

@@ -24,7 +24,7 @@ from .spectrum import certified_spectrum
 
 
 class BeamModes(Drawn, Reported):
-    r"""Eigenvalues $\lambda$ of a beam with bodies, and what vouches for them.
+    r"""Eigenvalues $\lambda$ of a beam with bodies, with error measures.
 
     $z = Z e^{\lambda t}$, $u = V e^{\lambda t}$. Values in the closed upper half plane,
     by modulus, repeated by multiplicity.
@@ -42,7 +42,7 @@ class BeamModes(Drawn, Reported):
         "conditions: relative change of a value by relative change of M", "", ("value",)
     )
     multiplicities: Float[Array, " value"] = reported("multiplicities", "", ("value",))
-    certified: Array = reported("the argument principle counts as many as were found")
+    certified: Array = reported("the argument principle confirms the number of values")
     radius: Float[Array, ""] = reported("radius of the certified circle", "rad/s")
     vectors: Complex[Array, "value N"] = reported(
         "waves, link forces and motions of the modes, not normalised", "", ("value", "row")
@@ -55,22 +55,22 @@ class BeamModes(Drawn, Reported):
         return np.ndim(self.values) == 1
 
     def plot(self, *, ax=None):
-        """Draw the eigenvalues on axes, new ones unless given, and return them."""
+        """Draw the eigenvalues on the given or new axes and return them."""
         return draw(spectrum_chart(self.values, "rad/s"), ax)
 
     @property
     @mixing
     def bodies(self) -> Complex[Array, "value n"]:
-        """Motions Z of the bodies, where the largest |V| over the beam is 1."""
+        """Motions Z of the bodies, normalised so that max |V| over the beam is 1."""
         motions = self.vectors[:, 4 + len(self.system.turns) :]
         return motions / self._scales()[:, None]
 
     @mixing
     def shape(self, x) -> Complex[Array, "value ..."]:
-        """Return the modes' shapes V at points x (m) of the beam.
+        """Return the mode shapes V at points x (m) of the beam.
 
-        The largest |V| over the beam is 1, and V is real and positive there; where V
-        vanishes everywhere the same holds of the largest |Z|.
+        The largest |V| over the beam is 1, and V is real and positive there; if V
+        vanishes everywhere, the largest |Z| is normalised instead.
         """
         x = jnp.asarray(x, float) / self.system.length
         shapes = _shapes(self.system, self._roots(), self.vectors, jnp.ravel(x))
@@ -90,13 +90,13 @@ def beam_eigenvalues(
 ) -> BeamModes:
     """Return the first `count` eigenvalues, or all with |lambda| < `radius` (rad/s).
 
-    All roots of the entire characteristic function from Ritz starts at once; the count
-    by the argument principle certifies that none is missing and none is listed twice,
-    and what it misses is searched for. Derivatives are implicit ones, through the same
+    All roots of the entire characteristic function are found simultaneously from Ritz
+    starts. The argument principle certifies that none is missing and none is listed
+    twice; missing roots are searched. Derivatives are implicit, through the same
     function; those of a repeated value are NaN, except that rigid motions stay at 0.
-    Under `jit` and `vmap` (and then for `count` only) a quicker way is taken, which
-    finds and certifies lightly and moderately damped symmetric systems and marks
-    others: `beam_spectra` does these again.
+    Under `jit` and `vmap` (with `count` only) a faster method is used, which certifies
+    lightly and moderately damped symmetric systems and marks others as not certified;
+    `beam_spectra` recomputes these.
 
     **Raises:** `ValueError` for a `count` below 1 or a `radius` that is not positive.
 
@@ -127,7 +127,7 @@ def beam_eigenvalues(
 def _spectrum(system: Dimensionless, count, radius):
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(system)):
         if radius is not None:
-            raise ValueError("radius needs numbers; under jit and vmap give a count")
+            raise ValueError("radius needs concrete values; use count under jit and vmap")
         return fast_spectrum(system, count)
     scaled = None if radius is None else radius * float(system.time)
     found = certified_spectrum(system, count, scaled)
@@ -158,7 +158,7 @@ def _follow_all(system, change, roots, vectors, multiplicities):
 
 
 def _follow(system, root, vector, multiplicity, moved):
-    """Return how a root and its vector follow when M x moves by `moved`.
+    """Return the tangents of a root and its vector for a tangent `moved` of M x.
 
     M dx + M' x dlambda = -moved, with dx orthogonal to x in the equilibrated unknowns.
     """
@@ -177,7 +177,7 @@ def _follow(system, root, vector, multiplicity, moved):
 
 
 def deflection(system: Dimensionless, root, vector, x):
-    """Return V, V' and V'' at one dimensionless point x of a beam, from its unknowns."""
+    """Return V, V' and V'' at a dimensionless point x, from the unknowns `vector`."""
     waves = waves_at(root)
     turns = np.array(system.turns, bool)
     near = waves.basis(waves.reach(x), waves.reach(1 - x))[:3]
@@ -203,7 +203,7 @@ def _shapes(system, roots, vectors, points):
 
 @jax.jit
 def _largest(system, roots, vectors):
-    """Return per mode the value of V (or of Z) whose modulus is largest."""
+    """Return per mode the value of V (or of Z) with the largest modulus."""
     grid = jnp.linspace(0.0, 1.0, 16 * len(roots) + 65)
     step = grid[1]
     first = 4 + len(system.turns)
@@ -222,8 +222,8 @@ def _largest(system, roots, vectors):
             return jnp.clip(x - slope / jax.lax.stop_gradient(bend), low, high)
 
         x = jax.lax.fori_loop(0, 5, lambda _, x: nearer(still, x), x)
-        # the last step alone is differentiated: it carries how the place moves, and with
-        # it the phase there
+        # only the last step is differentiated: it gives the tangent of the position, and
+        # so of the phase there
         x = nearer((system, root, vector), x)
         largest = deflection(system, root, vector, x)[0]
         motions = vector[first:]

@@ -1,13 +1,14 @@
-r"""Motion of a beam with bodies in time, under any force on one point: a sum over modes.
+r"""Time history of a beam with bodies under a force at one point, by modal superposition.
 
 Each eigenvalue is a pole of the response to a force, with the residue
 
 $$R_k = \frac{(c\,x_k)(y_k\,r)}{y_k\,M'(\lambda_k)\,x_k},\qquad M x_k = 0,\ y_k M = 0,$$
 
-c what is looked at, r where the force acts. So $u(t) = 2\,\mathrm{Re} \sum_k R_k q_k(t)$
-(once where the value is real) with $\dot q_k = \lambda_k q_k + F(t)$; what the modes left
-out add is taken as static. **Source:** Adhikari, *Structural Dynamic Analysis with
-Generalized Damping Models* (2014), chapter 5, for matrices.
+where c selects the output and r the point of the force. So
+$u(t) = 2\,\mathrm{Re} \sum_k R_k q_k(t)$ (without the factor 2 for real values) with
+$\dot q_k = \lambda_k q_k + F(t)$; the omitted modes contribute statically.
+**Source:** Adhikari, *Structural Dynamic Analysis with Generalized Damping Models*
+(2014), chapter 5, for matrices.
 """
 
 import jax
@@ -32,18 +33,18 @@ def beam_motion(
     at=(),
     count: int = 20,
 ) -> tuple[Float[Array, "time point"], Float[Array, "time n"]]:
-    """Return how the beam and its bodies move from rest under a force on one point.
+    """Return the motion of the beam and its bodies from rest under a force at one point.
 
-    The force runs straight from each time to the next; for such a force the motion of
-    each of the first `count` modes is exact.
+    The force is piecewise linear between the times; for such a force the motion of each
+    of the first `count` modes is exact.
 
     **Arguments:** `times` (s), ascending; `force` (N) at these times; `force_at`: a
-    point of the beam (m), or `force_on`: the number of a body's degree of freedom; `at`:
+    point of the beam (m), or `force_on`: the index of a body's degree of freedom; `at`:
     points of the beam (m). **Returns:** displacements of the beam at `at` and of the
     bodies, m.
     Differentiable. **Raises:** `ValueError` for times that do not ascend, a force of
-    another shape, unless one of `force_at` and `force_on` is given, and for a repeated
-    eigenvalue (rigid motions are one), whose motion is no sum of single modes.
+    another shape, unless exactly one of `force_at` and `force_on` is given, and for a
+    repeated eigenvalue (e.g. rigid motions), for which superposition does not hold.
 
     >>> bare = jv.BeamWithBodies(beam)
     >>> times = np.linspace(0.0, 0.1, 11)
@@ -75,18 +76,18 @@ def beam_motion(
 
 @jax.jit
 def _sum_of_modes(scaled, row, points, flexibility, values, vectors, pushed):
-    """Return the motions (time, points and bodies) that a force in a row of M causes.
+    """Return the motions (time, points and bodies) caused by a force in a row of M.
 
-    `pushed`: the times and the force at them.
+    `pushed`: the times and the force at these times.
     """
     times, force = pushed
     roots = values * scaled.time
     if vectors.shape[1] < scaled.size:
-        # the idle link at the force moves with the beam, and holds nothing
+        # the idle link at the force moves with the beam and transmits no force
         links = 4 + len(scaled.turns)
         vectors = jnp.insert(vectors, links - 1, 0.0, axis=1)
     residues = flexibility / scaled.time * _residues(scaled, roots, vectors, row, points)
-    # real values stand for themselves, others for a pair
+    # complex values represent conjugate pairs
     weight = jnp.where(jnp.abs(roots.imag) > 1e-12 * jnp.abs(roots), 2.0, 1.0)
     residues = weight[:, None] * residues
     still = response_to_row(scaled, row, points, flexibility, jnp.zeros(1))
@@ -96,7 +97,7 @@ def _sum_of_modes(scaled, row, points, flexibility, values, vectors, pushed):
 
 
 def _residues(scaled, roots, vectors, row, points):
-    """Return the residues (value, points and bodies), in the beam's own units."""
+    """Return the dimensionless residues (value, points and bodies)."""
     first = 4 + len(scaled.turns)
 
     def of_one(root, vector):
@@ -120,13 +121,13 @@ def _residues(scaled, roots, vectors, row, points):
 
 
 def _driven(values, times, force):
-    """Return q (time, value) of q' = value q + F, from rest, F straight in between."""
+    """Return q (time, value) of q' = value q + F from rest, F piecewise linear."""
 
     def step(q, piece):
         length, begin, end = piece
         z = values * length
         grown = jnp.exp(z)
-        # phi_1 and phi_2 of exponential integrators, by their series near 0
+        # phi_1 and phi_2 of exponential integrators, by series near 0
         small = jnp.abs(z) < 1e-2
         safe = jnp.where(small, 1.0, z)
         one = jnp.where(small, 1 + z / 2 + z**2 / 6 + z**3 / 24, (grown - 1) / safe)

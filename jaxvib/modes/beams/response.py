@@ -1,8 +1,8 @@
-r"""Steady motion of a beam with bodies under a harmonic force, at one frequency or many.
+r"""Frequency response of a beam with bodies under a harmonic force.
 
-No sum over modes: the same rows as the characteristic function's, with the force on the
-right-hand side, $M(i \omega)\,(c, F, Z) = r$, so the answer is exact at any frequency
-that is not an undamped eigenvalue's.
+Without modal superposition: the equations of the characteristic function with the force
+on the right-hand side, $M(i \omega)\,(c, F, Z) = r$, so the response is exact at any
+frequency that is not an undamped eigenvalue.
 """
 
 import dataclasses
@@ -20,10 +20,10 @@ from .modes import deflection
 def beam_response(
     system: BeamWithBodies, frequencies, *, force_at=None, force_on=None, at=()
 ) -> tuple[Complex[Array, "frequency point"], Complex[Array, "frequency n"]]:
-    """Return what a unit harmonic force moves: the beam at some points, and the bodies.
+    """Return the response of the beam and its bodies to a unit harmonic force.
 
     **Arguments:** `frequencies` (rad/s); `force_at`: a point of the beam (m), or
-    `force_on`: the number of a body's degree of freedom; `at`: points of the beam (m).
+    `force_on`: the index of a body's degree of freedom; `at`: points of the beam (m).
     **Returns:** complex displacements per unit force (m/N), of the beam at `at` and of
     the bodies. Differentiable in every parameter and in both positions. **Raises:**
     `ValueError` unless exactly one of `force_at` and `force_on` is given.
@@ -42,11 +42,11 @@ def beam_response(
 
 @jax.jit
 def response_to_row(scaled: Dimensionless, row, points, flexibility, frequencies):
-    """Return what a unit force in a row of M moves: points of the beam, and the bodies.
+    """Return the response of the beam and its bodies to a unit force in a row of M.
 
-    **Arguments:** `row`: its number; `points`, in units of the beam's length;
-    `flexibility` (m/N): displacement by force in the beam's own units; `frequencies`
-    (rad/s). **Returns:** as `beam_response`.
+    **Arguments:** `row`: its index; `points`, in units of the beam's length;
+    `flexibility` (m/N): the unit of displacement per force; `frequencies` (rad/s).
+    **Returns:** as `beam_response`.
     """
     first = 4 + len(scaled.turns)
 
@@ -62,10 +62,10 @@ def response_to_row(scaled: Dimensionless, row, points, flexibility, frequencies
 
 
 def applied_force(system: BeamWithBodies, force_at, force_on):
-    """Return a system with a row for the force that acts on it, and that row's number.
+    """Return a system with a row for the applied force, and the index of that row.
 
-    On the beam it is the row of a link that holds nothing: its force is the one that is
-    applied. **Raises:** `ValueError` unless exactly one of the places is given.
+    A force on the beam is applied in the row of an additional link without stiffness.
+    **Raises:** `ValueError` unless exactly one of the positions is given.
     """
     if (force_at is None) == (force_on is None):
         raise ValueError(

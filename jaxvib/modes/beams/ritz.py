@@ -1,8 +1,8 @@
-r"""Starting values: the beam with bodies in a small basis, a quadratic eigenproblem.
+r"""Starting values: a quadratic eigenproblem in a small Ritz basis.
 
-The basis is the first modes of the bare beam, one residual shape for each link (what
-the modes left out add to the static response to that link's force), and the bodies.
-With residual shapes a start is good to a few digits whatever the links' stiffness.
+The basis is the first modes of the bare beam, one residual shape per link (the static
+response of the omitted modes to the link's force), and the bodies. Residual shapes make
+starts accurate to a few digits for any link stiffness.
 """
 
 import functools
@@ -17,13 +17,13 @@ from ... import linalg
 from .bare_beam import bare_modes
 from .characteristic import Dimensionless, Numbers
 
-# Residual shapes have length 1. What is left of two that differ by an overlap below this
-# would be multiplied by 3e4 to have it too, and its rounding with it.
+# Smallest eigenvalue of the overlap of unit residual shapes: normalising a smaller one
+# would multiply it and its rounding errors by more than 3e4.
 _COINCIDENT = 1e-9
-# Times that damping between modes is allowed for in quick starts: each puts the values so
-# far into a sum that is of second order in the coupling, so that the second changes little.
+# Fixed-point iterations for modal coupling by damping in `fast_starts`: each evaluates the
+# second-order correction at the current values; the second changes little.
 _COUPLED = 2
-_SMALL = 1.0  # of a value's square: more than what second order may change
+_SMALL = 1.0  # largest second-order correction, relative to the value's square
 
 
 class RitzProblem(eqx.Module):
@@ -35,9 +35,9 @@ class RitzProblem(eqx.Module):
 
 
 def ritz_problem(system: Dimensionless, modes: int, xp=jnp) -> RitzProblem:
-    """Return the eigenproblem in the basis of the first `modes` bare modes and more.
+    """Return the eigenproblem in the basis of `modes` bare modes, residuals and bodies.
 
-    `xp` is the array library: numpy on the host, where nothing is to be compiled.
+    `xp` is the array namespace: NumPy on the host avoids compilation.
     """
     bare = bare_modes(system.ends, 2 * modes + 40)
     held, supports = _held_values(system, bare, xp)
@@ -52,12 +52,12 @@ def ritz_problem(system: Dimensionless, modes: int, xp=jnp) -> RitzProblem:
     residual = (turn * scale).T @ residual
     held = xp.concatenate([low, high @ residual.T], axis=1)
     stiff = (residual * frequencies[modes:] ** 2) @ residual.T
-    # a shape that was there already gets a stiffness out of the way
+    # linearly dependent shapes get a large stiffness
     stiff = stiff + xp.diag(xp.where(distinct, 0.0, frequencies[-1] ** 2))
     shapes, bodies, links = held.shape[1], system.mass.shape[0], len(system.turns)
     stretch = xp.concatenate([held[:links], -system.link_map], axis=1)
 
-    # What overflows here has no starts, and is told as such by who looks for them.
+    # Systems that overflow here have no starts; callers report that.
     @np.errstate(over="ignore", invalid="ignore")
     def overlay(of_beam, of_links, of_bodies, excess):
         total = (stretch.T * of_links) @ stretch
@@ -81,7 +81,7 @@ def ritz_problem(system: Dimensionless, modes: int, xp=jnp) -> RitzProblem:
 
 
 def _held_values(system: Dimensionless, bare, xp):
-    """Return what links and elastic supports hold of each mode, and supports' springs."""
+    """Return each mode at the links and elastic supports, and the support stiffnesses."""
     places = [system.positions]
     slopes = list(system.turns)
     stiffnesses = []
@@ -96,10 +96,10 @@ def _held_values(system: Dimensionless, bare, xp):
 
 
 def all_starts(problem: RitzProblem, shift: float = 1.0) -> Complex[np.ndarray, " roots"]:
-    """Return every finite eigenvalue of a Ritz problem, on the host, by modulus.
+    """Return all finite eigenvalues of a Ritz problem by modulus, on the host.
 
-    Eigenvalues of 1/(lambda - shift): small ones keep their digits next to links of
-    any stiffness, and a singular mass matrix is allowed. None where numbers overflow.
+    The eigenproblem for 1/(lambda - shift) keeps small values accurate for any link
+    stiffness and allows a singular mass matrix. Empty if numbers overflow.
     """
     mass, damping, stiffness = (
         np.asarray(part) for part in (problem.mass, problem.damping, problem.stiffness)
@@ -122,14 +122,14 @@ def all_starts(problem: RitzProblem, shift: float = 1.0) -> Complex[np.ndarray, 
 def fast_starts(problem: RitzProblem) -> Complex[Array, " starts"]:
     """Return eigenvalues of a lightly damped symmetric Ritz problem, by modulus.
 
-    Undamped modes by a symmetric eigenproblem, then each with its own damping alone:
-    roots of lambda^2 + d lambda + omega^2 with Im >= 0, where an overdamped one takes
-    two places and the other modes leave one empty (infinite, at the end). What damping
-    makes of one mode through another comes after that, to second order. Vectorised,
-    differentiable and the same on every device, where a nonsymmetric one is not.
+    Undamped modes by a symmetric eigenproblem, then each with its modal damping: roots of
+    lambda^2 + d lambda + omega^2 with Im >= 0. An overdamped mode has two entries, the
+    other modes one and an infinite one at the end. Coupling by damping is included to
+    second order. Unlike a nonsymmetric eigenproblem, this is vectorised, differentiable
+    and equal on every device.
     """
-    # Each step needs the one before it: two batched solves side by side can wait for
-    # each other for ever in the pool of threads that XLA has on two cores.
+    # Each step depends on the previous one: two concurrent batched solves can deadlock in
+    # XLA's thread pool on two cores.
     factor = jnp.linalg.cholesky(problem.mass)
     below = functools.partial(jax.scipy.linalg.solve_triangular, factor, lower=True)
     symmetric = below(below(problem.stiffness).T)
@@ -137,7 +137,7 @@ def fast_starts(problem: RitzProblem) -> Complex[Array, " starts"]:
     shapes = below(modes, trans="T")
     coupling = shapes.T @ (problem.damping @ shapes)
     damping = jnp.diagonal(coupling) / 2
-    # a motion that nothing dampens or holds has exact zeros
+    # modes without damping or stiffness get exact zeros
     least = 1e-13 * jnp.max(jnp.abs(problem.damping))
     damping = jnp.where(jnp.abs(damping) < least, 0.0, damping)
     noise = 1e-14 * jnp.max(squares)
@@ -156,10 +156,10 @@ def fast_starts(problem: RitzProblem) -> Complex[Array, " starts"]:
 
 
 def _coupled(values, squares, damping, coupling):
-    """Return values of modes that feel each other through the damping.
+    """Return eigenvalues corrected for modal coupling by damping.
 
     lambda^2 + d_ii lambda + omega_i^2 - sum_j (d_ij lambda)^2 / (lambda^2 + d_jj lambda
-    + omega_j^2) = 0, the sum at the value so far.
+    + omega_j^2) = 0, with the sum evaluated at the current value.
     """
     size = len(squares)
     others = coupling**2 * (1 - np.eye(size))

@@ -1,11 +1,11 @@
-r"""All roots of the characteristic function at once, by Ehrlich's and Aberth's method.
+r"""Simultaneous computation of roots by the Ehrlich-Aberth method.
 
 $$z_i \leftarrow z_i - \Big[\frac{f'(z_i)}{f(z_i)} - \sum_{j \ne i}
   \frac{1}{z_i - z_j}\Big]^{-1}.$$
 
-Newton's method on f divided by all other known roots: no two approximations meet in one
-simple root, and double, defective and nearly coincident ones fall out without further
-care. **Sources:** Ehrlich (1967), Aberth (1973).
+Newton's method on f with all other known roots divided out: no two approximations
+converge to the same simple root; double, defective and nearly coincident roots need no
+special treatment. **Sources:** Ehrlich (1967), Aberth (1973).
 """
 
 import jax
@@ -14,30 +14,30 @@ from jaxtyping import Complex
 
 from .characteristic import Dimensionless, Probe, probe
 
-# A step is half of the modulus at most: as many lead over 18 powers of ten.
+# A step is at most half of the modulus: 60 steps cover 18 powers of ten.
 _SWEEPS = 60
-_PATIENCE = 3  # sweeps without a smaller step after which a multiple root rests
-# Probes of one call: for the roots of a spectrum, and for the nodes of a long circle. Each
-# width is a compilation.
+_PATIENCE = 3  # sweeps without a smaller step after which a multiple root is accepted
+# Batch sizes of `evaluate`: for the roots of a spectrum, and for the nodes of a long
+# circle. Each size is compiled once.
 _WIDTHS = (32, 512)
-AT_ZERO = 1e-9  # sums of roots and of their squares, over the circle's radius
-_PRESENT = 1e-8  # a coefficient, the roots in units of the circle's radius
-_INTEGER = 1e-6  # a count this near to an integer is not spoiled by rounding
-_SPOILED = 1e-3  # a count this far from one tells nothing
-_GAP = 2.0  # between moduli of starts that a circle about 0 passes through
-# About 0, in units of the next root and of the beam's own unit: of 12 nodes, 0.03^12 of the
-# next root's share is left, and that is below rounding.
+AT_ZERO = 1e-9  # bound of power sums of roots at 0, relative to the circle's radius
+_PRESENT = 1e-8  # smallest nonzero coefficient, with roots relative to the circle's radius
+_INTEGER = 1e-6  # deviation from an integer of a reliable count
+_SPOILED = 1e-3  # deviation from an integer of a useless count
+_GAP = 2.0  # smallest ratio of moduli of starts for a circle about 0
+# Radius of the circle about 0, relative to the next root and to the dimensionless unit:
+# with 12 nodes the next root contributes 0.03^12, below rounding.
 SMALL_CIRCLE = 0.03
 
 
 def deflated_step(roots, rates, known, others):
     """Return the step of each root, with the known roots flagged by `others` divided out.
 
-    **Arguments:** `roots` (r,); `rates` f'/f there; `known` (k,); `others` (r, k): 1
-    where a known root is another one than the row's own, 0 where it is not.
+    **Arguments:** `roots` (r,); `rates` f'/f there; `known` (k,); `others` (r, k): 0 for
+    the row's own root, otherwise 1.
     """
     apart = roots[:, None] - known + (1.0 - others)
-    # in real numbers: a complex division costs ten times as much
+    # in real arithmetic: complex division is ten times as expensive
     share = others / (apart.real**2 + apart.imag**2)
     real, imaginary = (share * apart.real).sum(axis=1), (share * apart.imag).sum(axis=1)
     return 1.0 / (rates - (real - 1j * imaginary))
@@ -47,9 +47,9 @@ _probe_all = jax.jit(jax.vmap(probe, (None, 0)))
 
 
 def evaluate(system: Dimensionless, values) -> Probe:
-    """Return the probes at many values, as numpy arrays.
+    """Return the probes at many values, as NumPy arrays.
 
-    Values go in chunks of two widths only, so that little is ever compiled.
+    Chunks have only two sizes, to limit compilations.
     """
     values = np.asarray(values, complex)
     width = _WIDTHS[len(values) > 4 * _WIDTHS[0]]
@@ -67,10 +67,10 @@ def polish(
     starts: Complex[np.ndarray, " active"],
     passive: Complex[np.ndarray, " passive"],
 ) -> Complex[np.ndarray, " active"]:
-    """Return the roots that starts over the whole plane lead to, all at once.
+    """Return the roots found simultaneously from starts in the whole plane.
 
-    `passive` values are divided out but not moved. A root rests when its step is down
-    to rounding, or small and no longer shrinking (a multiple one).
+    `passive` values are divided out but not moved. A root is accepted if its step is at
+    rounding level, or small and no longer decreasing (a multiple root).
     """
     roots = starts.astype(complex)
     known_others = np.ones((len(roots), len(roots) + len(passive)))
@@ -85,7 +85,7 @@ def polish(
         known = np.concatenate([roots, passive])
         with np.errstate(all="ignore"):
             steps = deflated_step(roots[index], rates, known, known_others[index])
-        # an infinite rate: the determinant is exactly 0 here
+        # an infinite rate: the determinant is exactly 0
         steps = np.where(np.isfinite(steps), steps, 0.0)
         limit = 0.5 * np.abs(roots[index]) + 1e-3
         steps = steps * np.minimum(1.0, limit / np.maximum(np.abs(steps), 1e-300))
@@ -99,7 +99,7 @@ def polish(
 
 
 def unsymmetric(starts):
-    """Move starts near the real axis off it, so that pairs can form and part."""
+    """Move starts near the real axis off it, so that conjugate pairs can form or split."""
     near_axis = np.abs(starts.imag) < 1e-2 * np.abs(starts)
     shift = 1e-5 * np.exp(2.4j * np.arange(len(starts))) * np.abs(starts)
     return np.where(near_axis, starts + shift, starts).astype(complex)
@@ -108,8 +108,8 @@ def unsymmetric(starts):
 def vectors(system: Dimensionless, roots):
     """Return per root its null vector, backward error, condition and singular values.
 
-    Backward error: smallest singular value of the equilibrated M by its largest one.
-    Condition: relative change of lambda by relative change of M.
+    Backward error: smallest over largest singular value of the equilibrated M.
+    Condition: relative change of lambda per relative change of M.
     """
     found = evaluate(system, np.where(roots.imag < 0, roots.conj(), roots))
     left, singular, right = np.linalg.svd(found.matrix)
@@ -122,7 +122,7 @@ def vectors(system: Dimensionless, roots):
 
 
 def clusters(roots, errors):
-    """Return lists of positions of roots that their errors cannot tell apart."""
+    """Return groups of indices of roots that are equal within their errors."""
     apart = np.abs(roots[:, None] - roots)
     near = (apart <= 30 * np.maximum(errors[:, None], errors)).tolist()
     groups: list[list[int]] = []
@@ -137,22 +137,21 @@ def clusters(roots, errors):
 
 
 def zeros_at_origin(system: Dimensionless, starts) -> tuple[int, bool]:
-    """Return how many roots are exactly 0 (rigid motions mostly), and if that is sure.
+    """Return the number of roots that are exactly 0 (rigid motions), and its reliability.
 
-    If M(0) is singular to rounding, the roots in a circle that parts the starting values
-    near 0 from the others are counted and their power sums taken. The
-    polynomial with these roots has as many vanishing coefficients at its end as there
-    are zeros among them; the others move slowly. Rounding is judged by how far the
-    count is from an integer.
+    If M(0) is singular to rounding, the roots in a circle that separates the starts near 0
+    from the others are counted and their power sums computed. The polynomial with these
+    roots has one vanishing trailing coefficient per zero root; the others are slow
+    motions. Rounding errors are estimated by the count's deviation from an integer.
     """
     m = evaluate(system, np.zeros(1)).matrix[0]
     singular = np.linalg.svd(m, compute_uv=False)
     if singular[-1] > 1e-13 * singular[0]:
         return 0, True
-    # the innermost gap between starts, where f is not all rounding: in a wide circle
-    # two slow motions and a zero look like two zeros
+    # the innermost gap between starts where rounding errors allow it: in a wide circle two
+    # slow motions and a zero look like two zeros
     moduli = np.concatenate([[1e-3], np.clip(np.sort(np.abs(starts)), 1e-3, 10.0), [10.0]])
-    # of 64 nodes, half of which mirror the others
+    # the upper half of 64 nodes
     unit = np.exp(1j * np.pi * (np.arange(32) + 0.5) / 32)
     least, sums = np.inf, []
     for gap in np.flatnonzero(moduli[1:] > _GAP * moduli[:-1]):
@@ -171,9 +170,9 @@ def zeros_at_origin(system: Dimensionless, starts) -> tuple[int, bool]:
 
 
 def coefficients(sums):
-    """Return 1 and the other coefficients of the polynomial with some power sums.
+    """Return the coefficients of the monic polynomial with given power sums of roots.
 
-    Newton's identities, highest power first.
+    By Newton's identities, highest power first.
     """
     found = [1.0 + 0j]
     for k in range(1, len(sums) + 1):

@@ -1,4 +1,4 @@
-r"""How the eigenvalues of many designs follow their parameters, all in one program.
+r"""Derivatives of eigenvalues with respect to parameters, batched over designs.
 
 With null vectors $y^T M = 0$ and $M x = 0$ of the characteristic matrix
 
@@ -20,8 +20,8 @@ from ...systems.beam import BeamWithBodies
 from .characteristic import dimensionless, equilibrated, matrix, mixing
 from .fast_spectrum import null_vectors
 
-_CHUNK = 56  # designs at once: with `SPARE` lanes behind them 64, a whole number of vectors
-_TOGETHER = 1e-9  # values nearer than this have no derivatives of their own
+_CHUNK = 56  # designs per chunk: with `SPARE` lanes 64, a multiple of the vector width
+_TOGETHER = 1e-9  # relative distance below which values count as repeated
 
 
 @mixing
@@ -32,9 +32,9 @@ def beam_slopes(
 ) -> dict[str, Complex[np.ndarray, "sample value"]]:
     """Return the derivatives of eigenvalues with respect to each swept number.
 
-    **Arguments:** `system`, `samples`: as `beam_spectra` takes them, single numbers
-    only; `values`: the eigenvalues that it found. **Returns:** for each name of the
-    samples its derivatives; NaN for repeated values, which have none of their own.
+    **Arguments:** `system`, `samples`: as for `beam_spectra`, scalars only; `values`: the
+    eigenvalues found by it. **Returns:** derivatives by name of the samples; NaN for
+    repeated values.
     """
     slopes = _slopes(system)
     number = len(values)

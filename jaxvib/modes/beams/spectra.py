@@ -1,4 +1,4 @@
-"""Certified eigenvalues of thousands of designs of a beam with bodies, in one call."""
+"""Certified eigenvalues of beams with bodies, batched over designs."""
 
 import functools
 from collections.abc import Callable
@@ -19,14 +19,14 @@ from .fast_spectrum import ROUNDED, first_starts, judged, split, step_of, sweep
 from .ritz import all_starts, ritz_problem
 from .spectrum import certified_spectrum
 
-_CHUNK = 120  # designs at once: with `SPARE` lanes behind them 128
-# Steps of all roots, and at most of those that go on: two of the third order take starts of
-# three digits to rounding; what takes more than eight is begun again from better ones.
+_CHUNK = 120  # designs per chunk: with `SPARE` lanes 128
+# Steps of all roots, and further steps of unconverged ones: two third-order steps take
+# starts with three digits to rounding; after eight, better starts are computed.
 _TOGETHER, _SWEEPS = 2, 8
 
 
 class BeamSpectra(Reported):
-    """First eigenvalues of many designs, with Im >= 0 and by modulus in each of them.
+    """First eigenvalues of many designs, with Im >= 0, sorted by modulus.
 
     >>> spectra = jv.modes.beam_spectra(
     ...     lambda sample: jv.oscillators_on_beam(beam, [0.5], [0.1], sample["k"]),
@@ -45,13 +45,13 @@ class BeamSpectra(Reported):
         ("sample", "value"),
     )  # fmt: skip
     certified: Bool[np.ndarray, " sample"] = reported(
-        "the argument principle counts as many as were found", "", ("sample",)
+        "the argument principle confirms the number of values", "", ("sample",)
     )
     radius: Float[np.ndarray, " sample"] = reported(
         "radius of the certified circle", "rad/s", ("sample",)
     )
     repeated: Bool[np.ndarray, " sample"] = reported(
-        "not certified among the others, and recomputed alone", "", ("sample",)
+        "not certified in the batch, and recomputed alone", "", ("sample",)
     )
     result: Int[np.ndarray, " sample"] = reported("reason code", "", ("sample",))
 
@@ -66,16 +66,16 @@ def beam_spectra(
 ) -> BeamSpectra:
     """Return the first `count` eigenvalues of many designs.
 
-    **Arguments:** `system`: from one sample, a dictionary like `samples` without its
-    leading axis, to a beam with bodies, jittable; keep the same function between calls
-    and its compiled form is kept too. `samples`: arrays with one leading axis.
-    Designs go in chunks through one program: starts and two steps of all roots. The few
-    roots that have not converged then go on in chunks of their own, and all designs are
-    judged; those whose starts were too rough begin again with better
-    ones. What is left without certificate is recomputed one by one, and what then has
-    none is marked in `certified` and `result`; so is, as `BAD_PARAMETER`, a design whose
-    matrices are not finite. `progress` is called with the number of
-    designs done.
+    **Arguments:** `system`: a jittable function from one sample (a dictionary like
+    `samples` without its leading axis) to a beam with bodies; pass the same function in
+    later calls to reuse its compiled form. `samples`: arrays with one leading axis.
+    `progress` is called with the number of designs done.
+
+    Chunks of designs are computed by one compiled program: starts and two steps of all
+    roots. The remaining unconverged roots are iterated in chunks of their own, then all
+    designs are certified; those with poor starts are repeated with better ones. Designs
+    that are still not certified are recomputed one by one; failures are marked in
+    `certified` and `result`, as are designs with non-finite matrices (`BAD_PARAMETER`).
 
     >>> spectra = jv.modes.beam_spectra(
     ...     lambda sample: jv.oscillators_on_beam(beam, [0.5], [0.1], sample["k"]),
@@ -106,7 +106,7 @@ def beam_spectra(
         _put(found, rough, _in_chunks(programs.judge, np.arange(len(rough)), *reached))
     repeated = ~found.certified
     time = systems.time
-    with np.errstate(invalid="ignore"):  # infinite ones of designs that overflow
+    with np.errstate(invalid="ignore"):  # infinite roots of designs that overflow
         values = found.roots[:, :count] / time[:, None]
     residuals, certified = found.sizes[:, :count].copy(), found.certified.copy()
     radius = found.radius / time
@@ -128,7 +128,7 @@ def beam_spectra(
 
 
 class _Converged(NamedTuple):
-    """Dimensionless roots of designs after their steps, more than are wanted."""
+    """Dimensionless roots of designs, including spare ones, with their certificate."""
 
     roots: Numbers
     sizes: Numbers
@@ -166,7 +166,7 @@ def _programs(system, count) -> _Programs:
 
 
 def _settle(program, count: int, systems, roots, sizes, passive) -> None:
-    """Let the roots that still move, among the first ones, go on each for itself."""
+    """Iterate the unconverged ones of the first roots individually, in place."""
     for _ in range(_SWEEPS):
         order = np.argsort(np.abs(roots), axis=1)[:, :count]
         moving = np.take_along_axis(sizes, order, axis=1) > ROUNDED
@@ -185,10 +185,10 @@ def _some(tree, rows):
 
 
 def _in_chunks(program, rows, *given, progress=None):
-    """Return what a program gives for some rows of what it is given.
+    """Apply a program to some rows of its arguments, chunk by chunk.
 
-    One chunk at a time: two concurrent runs of the same linear algebra can block each
-    other in the pool of threads that XLA has on two cores.
+    Chunks run sequentially: two concurrent runs of the same linear algebra can deadlock
+    in XLA's thread pool on two cores.
     """
     parts = []
     for start in range(0, len(rows), _CHUNK):
@@ -208,7 +208,7 @@ def _put(whole, rows, found) -> None:
 
 
 def _better_starts(system: Dimensionless, count: int):
-    """Return starts that know how damping couples the modes, from the host."""
+    """Return starts that include modal coupling by damping, computed on the host."""
     starts = all_starts(ritz_problem(system, count + 6, np))
     starts = starts[starts.imag >= 0]
     most = 4 * count + 4

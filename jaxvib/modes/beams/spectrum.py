@@ -1,7 +1,7 @@
-"""The certified spectrum of one beam with bodies, worked out on the host.
+"""The certified spectrum of a single beam with bodies, computed on the host.
 
-Ritz starts, all roots at once, multiple ones told from close ones, the certificate, and
-what is missing searched for until the certificate agrees.
+Ritz starts, simultaneous roots, separation of multiple and close roots, certification,
+and a search for missing roots until the certificate holds.
 """
 
 import dataclasses
@@ -16,11 +16,11 @@ from .characteristic import Dimensionless, mixing
 from .ritz import all_starts, ritz_problem
 from .roots import clusters, polish, unsymmetric, vectors, zeros_at_origin
 
-# Each takes twice the modes, or the roots that the certificate says are missing.
+# Each attempt doubles the modes, or adds estimates of the missing roots.
 _ATTEMPTS = 4
 _MULTIPLE = 4  # numbers of links and bodies are padded to multiples of this
-_LOST = 1e-2  # relative error of a root by rounding that no certificate is given for
-_GAP = 1e-3  # relative gap between moduli that a certifying circle passes through
+_LOST = 1e-2  # relative rounding error of a root above which it is not certified
+_GAP = 1e-3  # smallest relative gap between moduli for a certifying circle
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +68,7 @@ def certified_spectrum(
         active = starts[np.abs(starts) <= bound * (1.02 if radius is None else 1.2)]
         passive = starts[np.abs(starts) > bound * (1.02 if radius is None else 1.2)]
         passive = passive[np.abs(passive) < 4 * bound + 100]
-        # good starts keep their symmetry; where it was wrong, it has to be broken
+        # the first attempt keeps the symmetry of the starts, later ones break it
         active = unsymmetric(active) if attempt else active
         roots = polish(system, active, np.concatenate([passive, np.zeros(zeros)]))
         spectrum, missing, circle, known = _judge(
@@ -86,11 +86,11 @@ def certified_spectrum(
 
 
 def padded(system: Dimensionless) -> Dimensionless:
-    """Return a system with links that hold nothing and bodies at rest added to it.
+    """Return a system padded with links without stiffness and fixed bodies.
 
-    They leave every root where it is, and systems of many sizes share one compiled
-    form; so they do by having the links that turn behind the others, and by forgetting
-    the ends' names, which only starts need.
+    Padding leaves all roots unchanged and lets systems of many sizes share compiled code;
+    for the same reason rotational links come last, and the ends' names, needed for starts
+    only, are dropped.
     """
     links, bodies = system.link_map.shape
     place, turns = _slots(system)
@@ -127,7 +127,7 @@ def padded(system: Dimensionless) -> Dimensionless:
 
 
 def _slots(system: Dimensionless):
-    """Return each link's place in the padded system, and which links turn there."""
+    """Return each link's index in the padded system, and its rotational links."""
     turning = np.array(system.turns, bool)
     straight, turned = (
         -(-int(np.sum(each)) // _MULTIPLE) * _MULTIPLE for each in (~turning, turning)
@@ -139,7 +139,7 @@ def _slots(system: Dimensionless):
 
 
 def _stripped(system: Dimensionless, vectors):
-    """Return null vectors without what `padded` added."""
+    """Return null vectors without the entries added by `padded`."""
     place, turns = _slots(system)
     bodies = system.link_map.shape[1]
     kept = np.r_[:4, 4 + place, 4 + len(turns) + np.arange(bodies)]
@@ -158,7 +158,7 @@ def _modes_needed(system: Dimensionless, count, radius) -> int:
 
 
 def _judge(system, roots, passive, zeros, count, radius):
-    """Return the spectrum of polished roots, and how many the certificate misses."""
+    """Return the spectrum of polished roots, and the number of missing roots."""
     roots = np.concatenate([np.zeros(zeros), roots])
     null, backward, condition, singular = vectors(system, roots)
     with np.errstate(invalid="ignore"):
@@ -185,9 +185,9 @@ def _judge(system, roots, passive, zeros, count, radius):
     missing = missing_roots(system, circle, known) if circle else None
     kept = order[: within if count is None else count]
     inside = order[:within]
-    # where M changes steeply, the roundings of a root alone keep M from being singular
+    # if M changes steeply, the rounding of a root alone keeps M from being singular
     unsure = backward * np.minimum(condition, 1.0)
-    # no digit is known of a simple root that rounding moves by as much as its size
+    # a simple root has no correct digit if rounding moves it by its own size
     lost = (condition * np.finfo(float).eps > _LOST) & (multiplicities == 1) & (values != 0)
     sound &= not np.any(lost[inside]) and np.all(unsure[inside] < 1e-11)
     certified = bool(sound and missing == 0 and len(kept) > 0)
@@ -208,7 +208,7 @@ def _judge(system, roots, passive, zeros, count, radius):
 
 
 def _centre(system, roots, group):
-    """Return a cluster's mean, which is far better known than its members."""
+    """Return a cluster's mean, which is far more accurate than its members."""
     mean = np.mean(roots[group])
     others = np.delete(roots, group)
     spread = np.max(np.abs(roots[group] - mean))
@@ -251,11 +251,11 @@ def _circle(moduli, count, radius):
 
 
 def _rank_within(values, kept, singular):
-    """Return which null vector each value takes: equal values take different ones."""
+    """Return the index of each value's null vector; equal values get different ones."""
     ranks = []
     for position, index in enumerate(kept):
         rank = sum(values[other] == values[index] for other in kept[:position])
-        # a defective value has one shape only: the next singular value is not small
+        # a defective value has a single shape: the next singular value is not small
         while rank and singular[index, rank] > 1e-7 * singular[index, -1]:
             rank -= 1
         ranks.append(rank)
