@@ -1,4 +1,4 @@
-"""Responses to what does not repeat: peaks, mean squares, passages, spectra, fragility."""
+"""Transient responses: peaks, mean squares, first passages, shock spectra, fragility."""
 
 from .ensemble import Statistics as Statistics
 from .ensemble import responses as responses

@@ -1,4 +1,4 @@
-"""Responses from event to event: long loads a piece at a time."""
+"""Event-driven computation of responses; long loads are integrated piece by piece."""
 
 import functools
 
@@ -13,25 +13,25 @@ from ..kernels.library import library_kernel
 from ..systems.impact import EquationOfMotion
 from .pieces import pieces_of
 
-# More pieces than any load of a sensible duration has.
+# Safeguard: more pieces than any load of reasonable duration.
 _MOST_TURNS = 10_000_000
 
 
 def squares(equation, state):
-    """Return displacements from rest, their squares and those of velocities."""
+    """Return displacements from rest, their squares and the squares of velocities."""
     position, velocity = jnp.split(state, 2)
     position = position - equation.offset
     return jnp.concatenate([position, position**2, velocity**2])
 
 
 def _summed(system) -> Integrand:
-    """Return `squares` as what is integrated along motions."""
+    """Return `squares` as an integrand along motions."""
     equation = system.equation()
     return Integrand(lambda time, state, borne: squares(equation, state))
 
 
 def watch_by_events(equation, state, t0, t1, rtol):
-    """Return a motion's end, what was watched, the integral of `squares`, a reason code."""
+    """Return the final state, observables, the integral of `squares` and a reason code."""
     at = _pieces_at(equation, t1)
     go = _piece_kernel(_parts(at(t0)[0])[1])
 
@@ -49,10 +49,9 @@ def watch_by_events(equation, state, t0, t1, rtol):
 
 
 def states_by_events(equation, state, t0, t1, rtol, stops):
-    """Return states at ascending times `stops`, at the end, and the integral of `squares`.
+    """Return the states at `stops`, the final state, and the integral of `squares`.
 
-    Differentiable forward. States at stops that do not lie ahead of `t0` and up to `t1` are
-    those at the start.
+    Forward-mode differentiable. Stops outside of (`t0`, `t1`] give the initial state.
     """
     at = _pieces_at(equation, t1)
     static = _parts(at(t0)[0])[1]
@@ -77,7 +76,7 @@ def states_by_events(equation, state, t0, t1, rtol, stops):
 
 
 class _Ready(eqx.Module):
-    """A system that is its equation."""
+    """A system that wraps a prepared equation of motion."""
 
     ready: EquationOfMotion
 
@@ -91,7 +90,7 @@ def _parts(equation):
 
 
 def _pieces_at(equation, t1):
-    """Return what gives the equation as it is from a time on, and until when."""
+    """Return a function from time to the equation with current pieces, and their end."""
     tables = [pieces_of(load.law) for load in equation.loads]
 
     def at(time):
@@ -107,7 +106,7 @@ def _pieces_at(equation, t1):
 
 
 def _turned(turn, start, t0, t1):
-    """Return what turns from a start at `t0` to `t1` end with, and a reason code."""
+    """Iterate `turn` from `t0` to `t1`; return the final values and a reason code."""
 
     def unfinished(lane):
         time, _, result, turns = lane
@@ -125,7 +124,7 @@ def _turned(turn, start, t0, t1):
 
 @functools.lru_cache(maxsize=64)
 def _piece_kernel(static):
-    """Return the kernel of a motion while every load is one analytic law."""
+    """Return the kernel of a motion on which every load is a single analytic law."""
 
     def piece(state, arrays, t0, t1, rtol, watched):
         equation = eqx.combine(arrays, static)

@@ -1,4 +1,4 @@
-"""Responses step by step, of any laws."""
+"""Computation of responses by time stepping, for any laws."""
 
 import functools
 
@@ -19,12 +19,12 @@ from ..systems.impact import EquationOfMotion
 from ..systems.system import System
 from .limits import with_limits
 
-# Gauss's nodes and weights on a step, on which a path is a polynomial of order 5.
+# Gauss nodes and weights on a step, where a path is a polynomial of order 5.
 _NODES, _WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(6))
 
 
 class _Limited(System):
-    """A system whose equation has the thresholds of limits beside its contacts."""
+    """A system whose equation has limits as thresholds in addition to its contacts."""
 
     system: System
     limits: tuple
@@ -52,7 +52,7 @@ class _Limited(System):
 
 
 def watch_by_steps(system, limits, state, t0, t1, rtol, engine: str):
-    """Return a motion's end, what was watched, the integral of `squares`, a reason code."""
+    """Return the final state, observables, the integral of `squares` and a reason code."""
     chosen = ENGINES[engine]
     assert isinstance(chosen, SteppedEngine)
     watching = system.has_contacts or bool(limits)
@@ -84,7 +84,7 @@ def _watch_kernel(engine: SteppedEngine, static) -> Kernel:
 
 
 def states_by_steps(system, state, t0, t1, rtol, stops, engine: str):
-    """Return what `states_by_events` does; the integral is not known to derivatives."""
+    """Like `states_by_events`, but the integral is NaN, as it has no derivatives."""
     order = jnp.argsort(stops)
     times = jnp.clip(stops[order], t0, t1)
 

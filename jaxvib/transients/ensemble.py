@@ -1,4 +1,4 @@
-"""Responses to thousands of samples of a load at once."""
+"""Batched responses to thousands of samples of a load."""
 
 import functools
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from ..systems.system import System
 from .limits import Limit, check_limits
 from .response import Response, chosen_engine, respond
 
-_CHUNK = 256  # lanes: what surrounds a piece's kernel costs as much for one as for these
+_CHUNK = 256  # lanes: the overhead around a piece's kernel equals that of a single lane
 
 
 def responses(
@@ -33,12 +33,12 @@ def responses(
 ) -> Response:
     """Return the `response` from rest to each of many laws of one load.
 
-    **Arguments:** `load`: its name or its place among the loads; `laws`: of one kind and
-    length, as a list, or as one law whose arrays have the samples as a leading axis
-    (`FilteredNoise.loads`); `duration`: of each motion, s; the rest as of
-    `response` and `map_samples`. **Returns:** the responses with a leading axis, as numpy
-    arrays; a motion that fails has NaN and its reason code and spoils no other.
-    **Raises:** `ValueError` as `response`, or for laws that do not go together.
+    **Arguments:** `load`: its name or index; `laws`: of one kind and length, as a list,
+    or as one law whose arrays have the samples as a leading axis (`FilteredNoise.loads`);
+    `duration`: of each motion, s; the others as in `response` and `map_samples`.
+    **Returns:** the responses with a leading axis, as NumPy arrays; a failed motion has
+    NaN and its reason code and does not affect the others.
+    **Raises:** `ValueError` as `response`, or for incompatible laws.
 
     >>> noise = jv.FilteredNoise.low_pass(0.5, 20.0, 0.6)
     >>> law = noise.load(highest=60.0, duration=10.0, seed=1)
@@ -72,9 +72,9 @@ def responses(
 
 
 def load_place(system, load: str | int) -> int:
-    """Return the place of a load that is given by it or by its name.
+    """Return the index of a load given by its index or name.
 
-    **Raises:** `ValueError` for a load that the system does not have.
+    **Raises:** `ValueError` for an unknown load.
     """
     count = len(system.loads)
     if isinstance(load, int):
@@ -90,9 +90,9 @@ def load_place(system, load: str | int) -> int:
 
 
 def scaled(law: Load, factors: Float[Array, " samples"]) -> Load:
-    """Return laws with a leading axis, each times a factor.
+    """Return laws with a leading axis, each multiplied by a factor.
 
-    **Raises:** `ValueError` for a law that is neither a series nor a record.
+    **Raises:** `ValueError` for a law that is neither a Fourier series nor a record.
     """
     if isinstance(law, FourierLoad):
         parts = ("cosine", "sine", "mean")
@@ -130,7 +130,7 @@ def _stacked(laws: Sequence[Load]) -> Load:
         found = ", ".join(sorted({type(law).__name__ for law in laws}))
         raise ValueError(
             f"laws are of {found} and {len(shapes)} different lengths; allowed: laws of "
-            "one kind and one length"
+            "the same kind and length"
         )
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *laws)
 
@@ -143,7 +143,7 @@ def _each(tree, number: int):
 
 
 class Statistics(eqx.Module):
-    """What is known of an ensemble from its samples, with standard errors."""
+    """Statistics of an ensemble of responses, with standard errors."""
 
     mean_peak: Float[Array, " freedom"] = reported("mean of the peaks", "m", ("freedom",))
     mean_peak_error: Float[Array, " freedom"] = reported(
@@ -167,7 +167,7 @@ class Statistics(eqx.Module):
     )
     passed_error: Float[Array, " limit"] = reported("its standard error", "", ("limit",))
     good: Int[Array, ""] = reported("number of samples that did not fail")
-    failed: Int[Array, ""] = reported("number of samples that failed, left out")
+    failed: Int[Array, ""] = reported("number of failed samples, excluded")
 
 
 def statistics(found: Response) -> Statistics:
@@ -175,8 +175,8 @@ def statistics(found: Response) -> Statistics:
 
     The standard error of a mean is $s/\sqrt{N}$, of a root mean square that of its square
     over twice the root, of a variance $\sqrt{(m_4 - s^4)/N}$, of a share
-    $\sqrt{p (1 - p)/N}$. Samples that failed are left out, and counted. **Raises:**
-    `ValueError` for fewer than two that did not.
+    $\sqrt{p (1 - p)/N}$. Failed samples are excluded and counted. **Raises:**
+    `ValueError` for fewer than two successful samples.
     """
     good = np.asarray(found.result) == 0
     number = int(np.sum(good))

@@ -1,4 +1,4 @@
-"""Fragility: how likely a limit is reached, by how strong a load is."""
+"""Fragility curves: the probability of reaching a limit over the intensity of a load."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,9 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 from .._quantity import Range, check_range, reported
 from ..ensemble import Reason
 
-_TURNS = 100  # of Newton's method, none longer than 2: data span a few of these
-_SETTLED = 1e-9  # what Newton's last step leaves, per size of the parameters
-_STEEPEST = 1e3  # of a curve that has no end, per width of the data
+_TURNS = 100  # Newton steps, limited to 2 in units of the data's width
+_SETTLED = 1e-9  # relative size of the last Newton step
+_STEEPEST = 1e3  # slope, per width of the data, above which the fit diverges
 
 
 class Fragility(eqx.Module):
@@ -27,7 +27,7 @@ class Fragility(eqx.Module):
         "covariance of ln(theta) and beta", "", ("parameter", "other")
     )
     log_likelihood: Float[Array, ""] = reported("logarithm of the likelihood")
-    result: Int[Array, ""] = reported("reason code: singular if the data tell no curve")
+    result: Int[Array, ""] = reported("reason code: singular if no curve fits")
 
     def probability(self, intensity: Real[ArrayLike, "*n"]) -> Float[Array, "*n"]:
         """Return the probability that the limit is reached at an intensity."""
@@ -36,13 +36,13 @@ class Fragility(eqx.Module):
     def band(
         self, intensity: Real[ArrayLike, "*n"], errors: float = 1.959964
     ) -> tuple[Float[Array, "*n"], Float[Array, "*n"]]:
-        """Return the curve's band at an intensity, that many standard errors wide.
+        """Return the confidence band at an intensity, +- `errors` standard errors.
 
-        The place on the normal curve is taken for normal, with the variance that those of
-        the two parameters make, to first order.
+        The normal quantile is assumed normally distributed, with the variance of the two
+        parameters propagated to first order.
         """
         place = self._place(intensity)
-        # By ln(theta) and by beta.
+        # Derivatives with respect to ln(theta) and beta.
         slopes = -jnp.stack([jnp.ones_like(place), place]) / self.dispersion
         spread = jnp.einsum("i...,ij,j...->...", slopes, self.covariance, slopes)
         width = errors * jnp.sqrt(spread)
@@ -60,17 +60,18 @@ def fragility_curve(
 ) -> Fragility:
     r"""Fit a lognormal fragility curve to failures at several intensities.
 
-    Of the `trials` $n_i$ at the intensity $x_i$, $z_i$ `failures` reached the limit: the
+    At the intensity $x_i$, $z_i$ `failures` of $n_i$ `trials` reach the limit. The
     parameters maximise the binomial likelihood
 
     $$\ln L = \sum_i z_i \ln P(x_i) + (n_i - z_i) \ln(1 - P(x_i)),$$
 
     which is concave in $1/\beta$ and $\ln\theta/\beta$; their covariance is the inverse of
-    Fisher's information. Works under `jit` and `vmap`. Data that no curve fits best (all
-    failures above all others, or a share that falls) have NaN and the code SINGULAR.
+    the Fisher information. Works under `jit` and `vmap`. Data without a maximum (failures
+    and successes are separable, or the share of failures decreases) give NaN and the code
+    SINGULAR.
 
-    **Raises:** `ValueError` for intensities that are not above 0, or failures that are not
-    from 0 to the trials. **Source:** Baker, *Earthquake Spectra* 31 (2015) 579.
+    **Raises:** `ValueError` for intensities that are not above 0, or failures outside of
+    0 to the trials. **Source:** Baker, *Earthquake Spectra* 31 (2015) 579.
 
     >>> curve = jv.fragility_curve([1.0, 2.0, 3.0], [2, 10, 18], [20, 20, 20])
     >>> print(curve.median, curve.median_error)
@@ -81,7 +82,7 @@ def fragility_curve(
     check_range("failures", failures, "", Range(at_least=0.0))
     known = not any(isinstance(x, jax.core.Tracer) for x in (failures, trials))
     if known and np.any(np.asarray(failures) > np.asarray(trials)):
-        raise ValueError("failures are more than trials; allowed: as many at most")
+        raise ValueError("failures exceed trials; allowed: at most as many")
     given = [jnp.asarray(x, float) for x in (intensities, failures, trials)]
     if len({x.shape for x in given}) != 1 or given[0].ndim != 1:
         raise ValueError(
@@ -94,10 +95,10 @@ def fragility_curve(
 def fragility_of_capacities(
     capacities: Real[ArrayLike, " sample"] | Sequence,
 ) -> Fragility:
-    r"""Fit a lognormal curve to the intensities at which each sample reaches its limit.
+    r"""Fit a lognormal curve to the intensities at which samples reach the limit.
 
-    $\ln\theta$ and $\beta$ are their mean and standard deviation in logarithms, with the
-    standard errors $\beta/\sqrt{N}$ and $\beta/\sqrt{2 (N - 1)}$ of a normal sample.
+    $\ln\theta$ and $\beta$ are the mean and standard deviation of their logarithms, with
+    the standard errors $\beta/\sqrt{N}$ and $\beta/\sqrt{2 (N - 1)}$ of a normal sample.
     **Raises:** `ValueError` for capacities that are not above 0, or fewer than 2.
     """
     check_range("capacities", capacities, "", Range(above=0.0))
@@ -129,7 +130,7 @@ def _fitted(intensities, failures, trials) -> Fragility:
         return jnp.sum(failures * above + (trials - failures) * below)
 
     def information(line):
-        """Return Fisher's information, that of the expected failures."""
+        """Return the Fisher information (expected, not observed)."""
         place = line[0] + line[1] * x
         log_density = jax.scipy.stats.norm.logpdf(place)
         logs = jax.scipy.stats.norm.logcdf(place), jax.scipy.stats.norm.logcdf(-place)
@@ -140,7 +141,7 @@ def _fitted(intensities, failures, trials) -> Fragility:
 
     def turn(_, line):
         step = jnp.linalg.solve(information(line), slope(line))
-        # Far from the data a step may be as long as it likes.
+        # Limit the step, which is unbounded far from the data.
         return line + step * jnp.minimum(
             1.0, 2.0 / jnp.maximum(jnp.max(jnp.abs(step)), 2.0)
         )

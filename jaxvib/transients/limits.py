@@ -1,4 +1,4 @@
-"""Levels that a response is not to pass."""
+"""Limits of a response and their first passages."""
 
 from collections.abc import Sequence
 
@@ -15,14 +15,14 @@ from ..systems.printed import Printed
 
 
 class Limit(Printed):
-    r"""A level $a$ that $|n^T q|$ is not to reach, or $n^T q$ where it is not `both`.
+    r"""An upper limit $a$ of $|n^T q|$, or of $n^T q$ if not `both`.
 
     **Fields:** `direction` $n$, shape (n,); `level` $a > 0$ (m), from rest; `both`: on
     both sides. **Raises:** `ValueError` for a level out of its range, or a direction of
     zeros.
     """
 
-    direction: Float[Array, " n"] = quantity("direction", "", "what is not to reach it")
+    direction: Float[Array, " n"] = quantity("direction", "", "direction of the limit")
     level: Float[Array, ""] = quantity("level", "m", "level of the limit", above=0.0)
     both: bool = eqx.field(static=True, default=True)
 
@@ -36,7 +36,7 @@ class Limit(Printed):
 
 
 def check_limits(limits: Sequence[Limit], size: int) -> None:
-    """Raise `ValueError` for a limit of more or fewer components than the system."""
+    """Raise `ValueError` for a limit whose direction has the wrong shape."""
     for place, limit in enumerate(limits):
         if jnp.shape(limit.direction) != (size,):
             raise ValueError(
@@ -46,7 +46,7 @@ def check_limits(limits: Sequence[Limit], size: int) -> None:
 
 
 def with_limits(equation: EquationOfMotion, limits: Sequence[Limit]) -> EquationOfMotion:
-    """Return an equation with two thresholds for each limit after its own contacts."""
+    """Return an equation with two thresholds per limit appended to its contacts."""
     added = [
         Contact(sign * limit.direction, limit.level, Threshold())
         for limit in limits
@@ -64,9 +64,9 @@ def with_limits(equation: EquationOfMotion, limits: Sequence[Limit]) -> Equation
 
 
 def extremes_and_passages(limits: Sequence[Limit], depths, touches):
-    """Return how far each limit's quantity goes, m, and when it first reaches it, s.
+    """Return the extreme (m) and the first passage (s) of each limit.
 
-    `depths` (m), `touches` (s): of the thresholds, two for each limit.
+    `depths` (m), `touches` (s): of the thresholds, two per limit.
     """
     if not limits:
         return jnp.zeros(0), jnp.zeros(0)

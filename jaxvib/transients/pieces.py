@@ -1,4 +1,4 @@
-"""Long loads as tables of polynomials, of which a motion needs one at a time."""
+"""Piecewise polynomial tables of long loads."""
 
 import abc
 import math
@@ -11,26 +11,26 @@ from jaxtyping import Array, Float
 
 from ..systems.loads import FourierLoad, PolynomialLoad, RecordLoad
 
-# Series of more terms than these are tabled: their cost in each step would be theirs.
+# Series with more terms are tabulated: evaluating all terms in each step is too expensive.
 FEW_TERMS = 8
-# Orders of a piece, and half its length times the highest frequency: the first order left
-# out, relative to the sum of all amplitudes, is 2^17/17! = 4e-10, and mostly far less.
+# Orders of a piece, and half its length times the highest frequency: the first omitted
+# order, relative to the sum of all amplitudes, is at most 2^17/17! = 4e-10.
 _ORDERS, _HALF_TURN = 17, 2.0
 
 
 class Pieces(eqx.Module):
-    """A load, piece by piece."""
+    """A piecewise polynomial load."""
 
     @abc.abstractmethod
     def at(self, time) -> tuple[PolynomialLoad, Array]:
-        """Return the piece that begins at a time or holds it, and when it ends, s."""
+        """Return the piece that starts at or contains a time, and its end, s."""
 
 
 class FourierPieces(Pieces):
-    r"""A Fourier series as Taylor polynomials about the middles of equal pieces.
+    r"""A Fourier series as Taylor polynomials about the midpoints of equal pieces.
 
-    The coefficients of all pieces are found at once, by one Fourier transform for each
-    order k of the derivative:
+    The coefficients of all pieces follow from one Fourier transform for each order k of
+    the derivative:
     $c_k(t_b) = \mathrm{Re} \sum_j (i j \omega)^k (a_j - i b_j) e^{i j \omega t_b} / k!$.
     """
 
@@ -43,7 +43,7 @@ class FourierPieces(Pieces):
         terms = law.cosine.shape[0]
         count = math.ceil(math.pi * terms / _HALF_TURN)
         orders = jnp.arange(1.0, terms + 1)
-        # To the middle of the first piece.
+        # Shift to the midpoint of the first piece.
         turned = np.exp(1j * math.pi * np.arange(1, terms + 1) / count)
         amplitudes = jax.lax.complex(law.cosine, -law.sine) * turned
         nothing = jnp.zeros(count, amplitudes.dtype)
@@ -59,8 +59,8 @@ class FourierPieces(Pieces):
         self.size, self.highest = law.largest(), law.fastest()
 
     def at(self, time) -> tuple[PolynomialLoad, Array]:
-        """Return the piece that begins at a time or holds it, and when it ends, s."""
-        # The rounding of a piece's end is no piece.
+        """Return the piece that starts at or contains a time, and its end, s."""
+        # Rounding of a piece's end must not select that piece again.
         place = jnp.floor(time / self.length + 1e-9)
         row = self.coefficients[place.astype(int) % self.coefficients.shape[0]]
         centre = (place + 0.5) * self.length
@@ -70,12 +70,12 @@ class FourierPieces(Pieces):
 
 
 class RecordPieces(Pieces):
-    """A record, whose pieces are linear or cubic."""
+    """A record with linear or cubic pieces."""
 
     law: RecordLoad
 
     def at(self, time) -> tuple[PolynomialLoad, Array]:
-        """Return the piece that begins at a time or holds it, and when it ends, s."""
+        """Return the piece that starts at or contains a time, and its end, s."""
         end = self.law.next_break(time)
         middle = (time + jnp.minimum(end, time + 1.0)) / 2
         row = jnp.stack(self.law.series(middle, middle, 4))
@@ -84,7 +84,7 @@ class RecordPieces(Pieces):
 
 
 def pieces_of(law) -> Pieces | None:
-    """Return the pieces of a long load, None of one that needs none."""
+    """Return the pieces of a long load, None for other loads."""
     if isinstance(law, FourierLoad) and law.cosine.shape[0] > FEW_TERMS:
         return FourierPieces(law)
     if isinstance(law, RecordLoad):

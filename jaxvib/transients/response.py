@@ -1,4 +1,4 @@
-"""The response of a system to loads that need not repeat: peaks, mean squares, passages."""
+"""The response of a system to arbitrary loads: peaks, mean squares, first passages."""
 
 from collections.abc import Sequence
 
@@ -20,17 +20,17 @@ from .by_steps import states_by_steps, watch_by_steps
 from .limits import Limit, check_limits, extremes_and_passages, with_limits
 from .slopes import at_stops, stops_of, with_slopes
 
-# The tolerance of the second run, whose difference from the first is the error.
+# Tolerance factor of the second run; the error is the difference of both runs.
 COARSER = 100.0
 
 
 class Response(eqx.Module):
-    """What a motion came to from its start to its end; displacements are from rest."""
+    """Extremes, means and final state of a motion; displacements are from rest."""
 
     highest: Float[Array, " freedom"] = reported("highest displacement", "m", ("freedom",))
     lowest: Float[Array, " freedom"] = reported("lowest displacement", "m", ("freedom",))
     peak: Float[Array, " freedom"] = reported(
-        "largest displacement, whatever its sign", "m", ("freedom",)
+        "largest magnitude of the displacement", "m", ("freedom",)
     )
     peak_time: Float[Array, " freedom"] = reported("its time", "s", ("freedom",))
     peak_error: Float[Array, " freedom"] = reported(
@@ -54,7 +54,7 @@ class Response(eqx.Module):
         "largest contact force", "N", ("contact",)
     )
     extreme: Float[Array, " limit"] = reported(
-        "how far each limit's quantity goes", "m", ("limit",)
+        "extreme of each limit's quantity", "m", ("limit",)
     )
     first_passage: Float[Array, " limit"] = reported(
         "time at which each limit is first reached, inf if never", "s", ("limit",)
@@ -85,24 +85,24 @@ def response(
     engine: str = "auto",
     throw: bool = True,
 ) -> Response:
-    r"""Return how a system responds to its loads for a `duration` (s), from rest.
+    r"""Return the response of a system to its loads over a `duration` (s), from rest.
 
-    Its peaks and contact forces are true extremes between steps; mean squares are
-    integrals along the motion; passages of limits are events. All is computed twice, the
-    second time at a hundred times the tolerance: the difference is the error of the
-    coarser run, no less than the tolerance, and stands beside the results, which are of
-    the finer one. Works under `jit`, `vmap` and differentiation, forward and reverse: by
-    events derivatives are exact for the steps taken, but for those of errors, which are 0;
-    other engines have none of means and mean squares (NaN).
+    Peaks and contact forces are extremes of the dense output; mean squares are integrals
+    along the motion; first passages are events. The motion is computed twice, the second
+    time at a hundred times the tolerance: the reported error is the difference, an error
+    estimate of the coarser run and at least the tolerance; results are those of the finer
+    run. Works under `jit`, `vmap` and forward- and reverse-mode differentiation. With the
+    event-driven engine, derivatives are exact for the steps taken, except that those of
+    errors are 0; with other engines, derivatives of means and mean squares are NaN.
 
-    **Arguments:** `state`: at the `start` (s), rest unless given; `limits`: levels whose
-    first passages are looked for; `engine`: as of `flow`, "auto" goes from event to event
-    where it can; a load of many harmonics, or a record, is then taken a piece at a time,
-    so that its length costs nothing.
+    **Arguments:** `state`: at the `start` (s), default: rest; `limits`: levels whose
+    first passages are computed; `engine`: as in `flow`; "auto" is event-driven where
+    possible, and then a load with many harmonics, or a record, is integrated piece by
+    piece, at a cost independent of its length.
 
     **Raises:** `ValueError` for an argument out of its range or a system without
-    displacements; `RuntimeError` with the reason where a single motion fails, unless
-    `throw=False`: then it has NaN, and its reason code.
+    displacements; `RuntimeError` with the reason if a single motion fails, unless
+    `throw=False`: the result then has NaN and the reason code.
 
     >>> noise = jv.FilteredNoise.low_pass(0.5, 20.0, 0.6)
     >>> law = noise.load(highest=60.0, duration=10.0, seed=1)
@@ -116,7 +116,7 @@ def response(
     check_range("start", start, "s", Range())
     if is_known(start, duration) and not start + duration > start:
         raise ValueError(
-            f"duration = {duration:g} s is lost in rounding beside start = {start:g} s; "
+            f"duration = {duration:g} s is lost to rounding at start = {start:g} s; "
             "allowed: a longer one"
         )
     check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-4))
@@ -130,7 +130,7 @@ def response(
 
 
 def chosen_engine(system, engine: str) -> str:
-    """Return the name of the engine that responses of a system are computed by.
+    """Return the name of the engine that computes responses of a system.
 
     **Raises:** `ValueError` for a system without displacements or an unknown engine.
     """
@@ -145,8 +145,8 @@ def chosen_engine(system, engine: str) -> str:
 
 @eqx.filter_jit
 def respond(system, state, t0, t1, rtol, limits, engine: str) -> Response:
-    """Return `response`, of a motion from `t0` to `t1`, by a chosen engine."""
-    # The tolerance too is given, not closed over: lanes may have each its own.
+    """Return the `response` from `t0` to `t1` by a chosen engine."""
+    # The tolerance is an argument, not a closure variable: it may differ between lanes.
     given = system, state, t0, t1, limits, rtol
     arrays, static = eqx.partition(given, eqx.is_inexact_array)
 
@@ -160,7 +160,7 @@ def respond(system, state, t0, t1, rtol, limits, engine: str) -> Response:
 
 
 def _found(system, state, t0, t1, limits, rtol, engine: str):
-    """Return the response without derivatives, and the times of what has some."""
+    """Return the response without derivatives, and the times of differentiable extremes."""
     equation = system.equation()
     own = len(equation.contacts)
     whole = with_limits(equation, limits)
@@ -171,7 +171,7 @@ def _found(system, state, t0, t1, limits, rtol, engine: str):
         return watch_by_steps(system, limits, state, t0, t1, rtol, engine)
 
     end, watched, total, result = run(rtol)
-    # Of times that are none a motion has no turn, and nothing fails in it.
+    # With invalid times a motion takes no step, so nothing else fails.
     result = jnp.where((t0 < t1) & jnp.isfinite(t1 - t0), result, Reason.BAD_PARAMETER)
     result = result.astype(jnp.int32)
     rest, _ = jnp.split(system.rest(), 2)
@@ -211,7 +211,7 @@ def _found(system, state, t0, t1, limits, rtol, engine: str):
 
 
 def _smooth(system, state, t0, t1, limits, rtol, engine: str, stops) -> dict[str, Array]:
-    """Return the fields of a response that have derivatives, by name."""
+    """Return the differentiable fields of a response, by name."""
     equation, rtol = system.equation(), jax.lax.stop_gradient(rtol)
     own = len(equation.contacts)
     whole = with_limits(equation, limits)

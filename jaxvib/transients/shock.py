@@ -1,4 +1,4 @@
-"""Shock response spectra: the extremes of oscillators on a base that is shaken."""
+"""Shock response spectra: extremes of oscillators under base acceleration."""
 
 import functools
 import itertools
@@ -16,20 +16,20 @@ from .._quantity import Range, check_range, reported
 from ..dynamics.step_polynomial import step_polynomial
 from ..systems.loads import Load, RecordLoad
 
-# Between two looks an oscillator turns by half a radian at most: the quintic between them
-# is wrong by (1/2)^6/46080, 3e-7 of the extreme.
+# Largest phase, rad, of an oscillator between two samples: the error of the quintic is
+# (1/2)^6/46080, 3e-7 of the extreme.
 _LOOK = 0.5
-_FREE = 16  # looks at one turn of the free motion that is left
-_MOST_PIECES = 1_000_000  # of a law: against breaks without end
-_LONG_AGO = 1e15  # s: before any law begins
-# A wave turns by this much, rad, from point to point at most: a line between them is wrong
-# by (1/4)^2/8 of it, and what half the points change tells of the rest.
+_FREE = 16  # samples of one period of the residual free motion
+_MOST_PIECES = 1_000_000  # of a law: safeguard against unlimited breaks
+_LONG_AGO = 1e15  # s: before the start of any law
+# Largest phase, rad, of a wave between two points: the error of linear interpolation is
+# (1/4)^2/8; a run with half the points estimates the rest.
 _TURN = 0.25
-_MOST_POINTS = 10_000_000  # of a law: an array of them is 80 MB
+_MOST_POINTS = 10_000_000  # of a law: an array of 80 MB
 
 
 class ShockSpectrum(eqx.Module):
-    """Extremes of oscillators by their natural frequency, during a shock and after it."""
+    """Extremes of oscillators over natural frequency, during and after a shock."""
 
     frequencies: Float[Array, " frequency"] = reported(
         "natural frequency", "rad/s", ("frequency",)
@@ -41,10 +41,10 @@ class ShockSpectrum(eqx.Module):
         "lowest absolute acceleration", "m/s^2", ("frequency",)
     )
     maximax: Float[Array, " frequency"] = reported(
-        "largest absolute acceleration, whatever its sign", "m/s^2", ("frequency",)
+        "largest magnitude of the absolute acceleration", "m/s^2", ("frequency",)
     )
     residual: Float[Array, " frequency"] = reported(
-        "the same after the shock alone", "m/s^2", ("frequency",)
+        "the same after the shock only", "m/s^2", ("frequency",)
     )
     displacement: Float[Array, " frequency"] = reported(
         "largest displacement relative to the base", "m", ("frequency",)
@@ -71,20 +71,20 @@ def shock_spectrum(
 
     An oscillator on the base moves relative to it by $\ddot z + 2 \zeta \omega \dot z +
     \omega^2 z = -a(t)$; its absolute acceleration is $-2 \zeta \omega \dot z - \omega^2 z$.
-    The acceleration of the base is linear between its points and the motion is exact
-    there (the ramp-invariant method), also between them: extremes are true ones, of the
-    shock and of the free motion after it. Works under `jit`, `vmap` and differentiation
-    by what is no time.
+    The base acceleration is interpolated linearly between its points and the motion is
+    exact for it (ramp-invariant method), also between the points. Extremes are those of
+    the shock and of the free motion after it. Works under `jit`, `vmap` and
+    differentiation, except with respect to times.
 
-    **Arguments:** `law`: of the acceleration, from 0 on, or from its first break where it
-    begins before; a linear record's points are its own, of another law there are so many
-    `points` of each piece between two breaks, or more where its waves ask for them;
-    `duration`: the time up to which the shock lasts (s), its last break unless given, after
-    which nothing may be left of it; `frequencies`: natural ones, rad/s, shape (n,),
-    known numbers; `damping_ratio`: $\zeta$ in [0, 1). **Raises:** `ValueError` for an
-    argument out of its range, or a shock whose end is not known; what traced numbers hide
-    of that is NaN. **Source:** ISO 18431-4 (2007); Smallwood, *Shock and Vibration
-    Bulletin* 51 (1981) 279.
+    **Arguments:** `law`: of the acceleration, from 0 on, or from its first break if that
+    is earlier; a linear record is sampled at its own points, another law at `points` per
+    piece between two breaks, or more if its highest frequency requires it; `duration`:
+    the end of the shock (s), default: its last break, after which it must be 0;
+    `frequencies`: natural frequencies, rad/s, shape (n,), concrete values;
+    `damping_ratio`: $\zeta$ in [0, 1). **Raises:** `ValueError` for an argument out of
+    its range, or a shock whose end is not known; NaN instead for traced values.
+    **Source:** ISO 18431-4 (2007); Smallwood, *Shock and Vibration Bulletin* 51 (1981)
+    279.
 
     >>> shock = jv.PulseLoad("half_sine", amplitude=490.5, start=0.0, duration=0.011)
     >>> print(jv.shock_spectrum(shock, [460.0], damping_ratio=0.05).maximax)
@@ -96,11 +96,11 @@ def shock_spectrum(
     if duration is not None:
         check_range("duration", duration, "s", Range(above=0.0))
     if isinstance(frequencies, jax.core.Tracer):
-        raise ValueError("frequencies are traced; allowed: known numbers, rad/s")
+        raise ValueError("frequencies are traced; allowed: concrete values, rad/s")
     frequencies = np.asarray(frequencies, float)
     if frequencies.ndim != 1 or not frequencies.size:
         raise ValueError(f"frequencies have shape {frequencies.shape}; allowed: (n,)")
-    with jax.ensure_compile_time_eval():  # times are known numbers, under `jit` too
+    with jax.ensure_compile_time_eval():  # times are concrete, also under `jit`
         ends, ended = shock_ends(law, duration)
         record = isinstance(law, RecordLoad) and law.interpolation == "linear"
         points, enough = (1, jnp.asarray(True)) if record else _points(law, ends, points)
@@ -109,7 +109,7 @@ def shock_spectrum(
     looks = max(1, math.ceil(fastest * float(np.max(np.diff(times))) / _LOOK))
     ratio = jnp.asarray(damping_ratio, float)
     found = _spectrum(law, times, middles, frequencies, ratio, looks)
-    if record:  # of which nothing is left out but what the quintics leave
+    if record:  # its points are exact: only the quintics have an error
         other = _spectrum(law, times, middles, frequencies, ratio, 2 * looks)
     else:
         coarse = _times(ends, max(1, points // 2))
@@ -121,22 +121,22 @@ def shock_spectrum(
 
 
 def shock_ends(law: Load, duration: float | None) -> tuple[np.ndarray, Bool[Array, ""]]:
-    """Return the ends of a shock's pieces, s, and whether nothing is left of it after them.
+    """Return the ends of a shock's pieces, s, and whether it is 0 after them.
 
-    **Raises:** `ValueError` where it is known that something is.
+    **Raises:** `ValueError` if it is not 0 and this is known (not traced).
     """
     ends = _ends(law, duration)
     return ends, _ended(law, ends) if duration is None else jnp.asarray(True)
 
 
 def _ends(law: Load, duration: float | None) -> np.ndarray:
-    """Return the breaks of a law, and 0, from where it begins to the shock's end."""
+    """Return the breaks of a law, and 0, from its start to the shock's end."""
     breaks = []
     time = -1e-12 if law.repeats else -_LONG_AGO
     while len(breaks) < _MOST_PIECES:
         found = law.next_break(jnp.asarray(time))
         if isinstance(found, jax.core.Tracer):
-            raise ValueError("times of the law are traced; allowed: known numbers, s")
+            raise ValueError("times of the law are traced; allowed: concrete values, s")
         time = float(found)
         if not np.isfinite(time) or (duration is not None and time >= duration):
             break
@@ -153,24 +153,24 @@ def _ends(law: Load, duration: float | None) -> np.ndarray:
 
 
 def _ended(law: Load, ends: np.ndarray) -> Bool[Array, ""]:
-    """Return whether nothing is left of a law after its last break.
+    """Return whether a law is 0 after its last break.
 
-    **Raises:** `ValueError` where it is known that something is.
+    **Raises:** `ValueError` if it is not 0 and this is known (not traced).
     """
     left = law.force(jnp.asarray(ends[-1] + (ends[-1] - ends[0])))
     if is_known(left) and left != 0:
         raise ValueError(
-            f"{float(left):g} m/s^2 of {type(law).__name__} is left after its last break: "
+            f"{float(left):g} m/s^2 of {type(law).__name__} remain after its last break: "
             "the end of the shock is not known; allowed: a duration"
         )
     return left == 0
 
 
 def _points(law: Load, ends: np.ndarray, points: int) -> tuple[int, Bool[Array, ""]]:
-    """Return how many steps a piece of a law is to have, and whether they are enough.
+    """Return the number of steps per piece of a law, and whether they are enough.
 
-    They are as many as its waves ask for, unless those are traced. **Raises:**
-    `ValueError` for more of them than there is memory for.
+    The number follows from its highest frequency, unless that is traced. **Raises:**
+    `ValueError` for more steps than fit into memory.
     """
     fastest = law.fastest()
     if fastest is None:
@@ -180,15 +180,15 @@ def _points(law: Load, ends: np.ndarray, points: int) -> tuple[int, Bool[Array, 
         asked = float(fastest) * longest / _TURN
         if asked * ends.size > _MOST_POINTS:
             raise ValueError(
-                f"waves of {float(fastest):g} rad/s over {longest:g} s ask for {asked:.2g} "
-                f"points; allowed: {_MOST_POINTS:.2g} in all, a shorter duration"
+                f"waves of {float(fastest):g} rad/s over {longest:g} s need {asked:.2g} "
+                f"points; allowed: {_MOST_POINTS:.2g} in total; choose a shorter duration"
             )
         points = max(points, math.ceil(asked))
     return points, fastest * (longest / points) <= 1.001 * _TURN
 
 
 def _times(ends: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return times with so many steps in each piece, and a time inside of each step."""
+    """Return times with `points` steps per piece, and the midpoint of each step."""
     parts = [np.linspace(a, b, points + 1)[:-1] for a, b in itertools.pairwise(ends)]
     times = np.concatenate([*parts, ends[-1:]])
     return times, (times[1:] + times[:-1]) / 2
@@ -222,7 +222,7 @@ def _extremes(frequency, ratio, base, looks: int):
     """Return highest and lowest acceleration, the residual and the displacement."""
 
     def extremes(seen, length, slope, sides):
-        """Return what is known after a look from one (z, v, a) to the next."""
+        """Return the extremes updated by the step between two samples (z, v, a)."""
         acceleration, place = (
             step_polynomial(length, *(of(frequency, ratio, slope, *side) for side in sides))
             for of in (_acceleration, _displacement)
@@ -291,10 +291,10 @@ def _range(path):
 
 
 def _transition(frequency, ratio, length):
-    r"""Return the exact motion over a step of a base acceleration $a + s t$.
+    r"""Return the exact motion over a step for a base acceleration $a + s t$.
 
-    A particular solution is $z_p = -(a + s t)/\omega^2 + 2 \zeta s/\omega^3$; what is left
-    decays freely.
+    A particular solution is $z_p = -(a + s t)/\omega^2 + 2 \zeta s/\omega^3$; the
+    remainder is a free motion.
     """
     damped = frequency * jnp.sqrt(1 - ratio**2)
     decay = jnp.exp(-ratio * frequency * length)

@@ -1,4 +1,4 @@
-"""Derivatives of responses: those of the states where their extremes were seen."""
+"""Derivatives of responses, from those of the states at their extremes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,10 +15,10 @@ from ..dynamics.sensitivities import MOST_SENSITIVITIES, basis_of, contracted
 
 
 def with_slopes(found: Callable, smooth: Callable, arrays: Any):
-    """Return `found(arrays)`, a result and its `stops`, with derivatives by the arrays.
+    """Return `found(arrays)`, a result and its `stops`, with a custom JVP rule.
 
-    `smooth(arrays, stops)`: the fields of the result that have some, by name, with
-    derivatives forward, which are all that is taken of it. Works forward and in reverse.
+    `smooth(arrays, stops)`: the differentiable fields of the result, by name; only its
+    forward-mode tangents are used. Works in forward and reverse mode.
     """
 
     @jax.custom_jvp
@@ -65,7 +65,7 @@ def _still(leaf):
 
 
 def stops_of(equation, watched) -> Array:
-    """Return when a response's extremes and passages were, s, see `at_stops`."""
+    """Return the times of a response's extremes and passages, s, see `at_stops`."""
     parts = [watched.highest_time, watched.lowest_time]
     parts += [times_of_largest_forces(equation, watched), watched.first_touch]
     return jnp.concatenate(parts)
@@ -74,12 +74,12 @@ def stops_of(equation, watched) -> Array:
 def at_stops(equation, states, stops, t0, t1):
     """Return extremes and passages as functions of the states at their times.
 
-    **Returns:** highest and lowest displacement of each degree of freedom, the time of
-    each, depth, force and first touch of each contact, thresholds among them.
+    **Returns:** highest and lowest displacement of each degree of freedom with times,
+    and depth, force and first touch of each contact, including thresholds.
     """
     size, count = states.shape[1] // 2, len(equation.contacts)
     rates = jax.vmap(equation.vector_field)(stops, states)
-    # At an end of the motion an extreme has a speed.
+    # An extreme at an end of the motion has nonzero velocity.
     inside = (stops > t0) & (stops < t1)
     sides = []
     for side in range(2):
@@ -115,7 +115,7 @@ def at_stops(equation, states, stops, t0, t1):
 
 
 def _moved(value, rate):
-    """Return 0, with the derivative of how much later a value passes where it was."""
+    """Return 0, with the derivative of minus the time at which a value is passed."""
     known = rate != 0
     pace = jax.lax.stop_gradient(jnp.where(known, rate, 1.0))
     return jnp.where(known, (value - jax.lax.stop_gradient(value)) / pace, 0.0)

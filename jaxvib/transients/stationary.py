@@ -1,4 +1,4 @@
-"""The linear response to filtered noise, by its Lyapunov equation."""
+"""Covariance of the linear response to filtered noise, by a Lyapunov equation."""
 
 import functools
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ from ..systems.linear_part import linear_part
 from ..systems.loads import FilteredNoise
 from ..systems.roles import Linear
 
-# The first step is 5e-20 of the time: its series converge where rates are below 1e18 of
-# that time's. What is doubled is exp(A h) - 1, whose slow parts keep their digits.
+# The first step is 5e-20 of the time: its series converge for rates below 1e18 over the
+# time. exp(A h) - 1 is doubled instead of exp(A h), which keeps the digits of slow parts.
 _DOUBLINGS = 64
-_TERMS = 18  # of a step in which rates times it are below 1: 1/18! is 2e-16
+_TERMS = 18  # of the series, for rates times step below 1: 1/18! is 2e-16
 
 
 def response_covariance(
@@ -28,20 +28,20 @@ def response_covariance(
 ) -> Float[Array, "state state"]:
     r"""Return the covariance of the state $(q, \dot q)$ of a linear system under noise.
 
-    With the filter's states $z$ beside the system's, $\dot y = A y + b w$, it is the part
-    of the system in the solution $P$ of
+    For the system's state augmented by the filter's, $\dot y = A y + b w$, it is the
+    system's block of the solution $P$ of
 
     $$A P + P A^T + \pi S_0 b b^T = 0,$$
 
     or, at a `time` (s) after rest, that of $P - e^{At} P_0 e^{A^T t}$, where $P_0$ differs
-    from $P$ by the noise alone, which is stationary from the start on. Works under `jit`,
+    from $P$ only by the noise, which is stationary from the start. Works under `jit`,
     `vmap` and differentiation.
 
-    **Arguments:** `direction`: of the forces that the noise is a factor of, N, shape (n,):
-    that of an `AppliedLoad`, `-mass @ direction` of a `BaseMotion`. Contacts, frictions
-    and other loads are left out, springs of other laws count by their slopes at rest.
+    **Arguments:** `direction`: force per unit noise, N, shape (n,): that of an
+    `AppliedLoad`, `-mass @ direction` of a `BaseMotion`. Contacts, friction elements and
+    other loads are ignored, nonlinear springs are linearised at rest.
     **Raises:** `ValueError` for a direction of another shape, a time that is not above 0,
-    or a system that is not damped and has no stationary state (traced it is NaN).
+    or an undamped system, which has no stationary state (NaN if traced).
 
     >>> noise = jv.FilteredNoise.low_pass(0.5, 20.0, 0.6)
     >>> covariance = jv.response_covariance(tower, noise, [0.0, 1.0])
@@ -70,7 +70,7 @@ def response_covariance(
 
 @eqx.filter_jit
 def _with_filter(system, noise, direction):
-    """Return A and pi S_0 b b^T of the system's state and the filter's after it."""
+    """Return A and pi S_0 b b^T of the system's state followed by the filter's."""
     mass, damping, stiffness = system.matrices()
     size = mass.shape[0]
     acting = jnp.concatenate([stiffness, damping, direction[:, None]], 1)
@@ -97,7 +97,7 @@ def _stationary(matrix, source):
 
 @jax.jit
 def _decays(matrix) -> Bool[Array, ""]:
-    """Return whether all free motions decay: of them A P + P A^T + 1 = 0 has a P > 0."""
+    """Return whether all free motions decay: A P + P A^T + 1 = 0 then has P > 0."""
     matrix = jax.lax.stop_gradient(matrix)
     found = _stationary(matrix, jnp.eye(matrix.shape[0]))
     return jnp.all(jnp.isfinite(jnp.linalg.cholesky(found)))
@@ -107,9 +107,9 @@ def _decays(matrix) -> Bool[Array, ""]:
 def _later(matrix, source, time, known: int):
     r"""Return the first rows and columns of P(t) of dP/dt = A P + P A^T + Q.
 
-    It starts from 0 in the `known` states and from the stationary P in the others. Over a
+    The initial value is 0 in the `known` states and the stationary P in the others. For a
     short time h, $e^{Ah} - 1$ and the integral of $e^{As} Q e^{A^T s}$ are power series;
-    then the time is doubled.
+    then the time is doubled repeatedly.
     """
     inner = _stationary(matrix[known:, known:], source[known:, known:])
     start = jnp.zeros_like(matrix).at[known:, known:].set(inner)
@@ -122,7 +122,7 @@ def _later(matrix, source, time, known: int):
         grown, added = grown + power, added + term
 
     def moved(grown, covariance):
-        """Return what a covariance has become."""
+        """Return a covariance after the current time."""
         once = covariance + grown @ covariance
         return once + once @ grown.T
 

@@ -218,7 +218,7 @@ def test_derivatives_by_steps_are_those_by_events():
     [
         ({"duration": 0.0}, "duration = 0 s"),
         ({"start": np.nan}, "start = nan s"),
-        ({"start": 1e20}, "duration = 1 s is lost in rounding beside start = 1e.20 s"),
+        ({"start": 1e20}, "duration = 1 s is lost to rounding at start = 1e.20 s"),
         ({"rtol": 0.1}, "rtol = 0.1"),
         ({"engine": "evnet"}, "did you mean 'event'"),
         ({"state": [0.0]}, r"state has shape \(1,\)"),

@@ -144,11 +144,11 @@ def test_it_can_be_differentiated_by_the_record_and_mapped():
         ({"damping_ratio": 1.0}, "damping_ratio = 1"),
         ({"points": 1}, "points = 1"),
         ({"law": jv.HarmonicLoad(1.0, 5.0)}, "end of a shock of HarmonicLoad"),
-        ({"law": jv.StepLoad(3.0, start=1.0)}, "3 m/s.2 of StepLoad is left"),
-        ({"law": jv.RampLoad(3.0, 0.0, 0.1)}, "3 m/s.2 of RampLoad is left"),
+        ({"law": jv.StepLoad(3.0, start=1.0)}, "3 m/s.2 of StepLoad remain"),
+        ({"law": jv.RampLoad(3.0, 0.0, 0.1)}, "3 m/s.2 of RampLoad remain"),
         ({"duration": np.nan}, "duration = nan s"),
         ({"frequencies": []}, r"frequencies have shape \(0,\)"),
-        ({"law": jv.HarmonicLoad(1.0, 1e9), "duration": 1.0}, "ask for 4e.09 points"),
+        ({"law": jv.HarmonicLoad(1.0, 1e9), "duration": 1.0}, "need 4e.09 points"),
     ],
 )
 def test_bad_input_is_named(arguments, message):

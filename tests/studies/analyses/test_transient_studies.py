@@ -58,7 +58,7 @@ LATE_MISTAKES = {
         "shock_spectrum",
         "half_sine_acceleration",
         "ramp_acceleration",
-        "490.5 m/s.2 of RampLoad is left after its last break",
+        "490.5 m/s.2 of RampLoad remain after its last break",
     ),
     "an unknown load": ("shock_spectrum", '"shock"', '"shack"', "did you mean 'shock'"),
 }
