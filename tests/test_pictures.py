@@ -158,7 +158,7 @@ def test_axes_that_are_given_are_drawn_on(orbit):
 
 def test_a_branch_is_drawn_over_its_parameter(branch):
     axes = branch.plot()
-    assert labels(axes) == ("load.frequency (rad/s)", "amplitude, half peak to peak")
+    assert labels(axes) == ("load.frequency (rad/s)", "amplitude, (max - min)/2")
     stable, unstable = axes.get_lines()[:2]
     assert stable.get_linestyle(), unstable.get_linestyle() == ("-", "--")
     np.testing.assert_array_equal(stable.get_xdata(), branch.parameter)

@@ -1,4 +1,4 @@
-"""Branches of periodic motions: continuation, bifurcations, curves in two parameters."""
+"""Continuation of periodic orbits and equilibria; bifurcations in one or two parameters."""
 
 from .bifurcation import bifurcation_point as bifurcation_point
 from .branch import Branch as Branch

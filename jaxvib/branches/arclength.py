@@ -1,10 +1,10 @@
-"""Pseudo-arclength continuation: steps along many branches at once, round their folds.
+"""Pseudo-arclength continuation, batched over branches.
 
-Each branch is traced from one orbit both ways, by two tracers with a step and an end of
-their own (`branches.tracer`); all that still go on are corrected together
-(`branches.corrector`). A problem is what a corrector has to know of a branch or of a
-curve (`branches.curve_equations`); `correct` maps one over lanes (problems, predicted
-points, normals), see `together`.
+Each branch is traced from one orbit in both directions, by two tracers with separate step
+size control and termination (`branches.tracer`); predictions of all running tracers are
+corrected as one batch (`branches.corrector`). A problem contains the data of a corrector
+for a branch or for a curve (`branches.curve_equations`); `correct` maps a corrector over
+lanes (problems, predicted points, normals), see `together`.
 """
 
 import functools
@@ -16,18 +16,18 @@ import numpy as np
 from ..ensemble import Reason, map_samples
 from .tracer import GOING, BranchPoint, Surroundings, Tracer, axis_of
 
-# Lanes that a corrector is compiled for: enough for a branch, and for many.
+# Batch sizes for which correctors are compiled: for a single branch and for many.
 _OF_ONE, _OF_MANY = 8, 64
 
 
 def together(corrector, branches: int):
-    """Return the map of a corrector for so many branches, from their start to their end."""
+    """Return a corrector batched over lanes, in chunks that suit the number of branches."""
     chunk = _OF_ONE if branches == 1 else _OF_MANY
     return functools.partial(map_samples, corrector, chunk=chunk)
 
 
 def both_ways(correct, problems, starts: np.ndarray, arounds: Sequence[Surroundings]):
-    """Return two tracers, up and down the last parameter, from the start of each branch.
+    """Return two tracers per branch, up and down the last parameter from its start.
 
     `problems` and `starts` (branches, unknowns) have a leading axis of branches; `arounds`:
     the surroundings of each.
@@ -46,9 +46,9 @@ def both_ways(correct, problems, starts: np.ndarray, arounds: Sequence[Surroundi
 
 
 def run_tracers(correct, problems, pairs, most_points: int, report):
-    """Let every pair of tracers go on until both have ended.
+    """Run every pair of tracers until both have ended.
 
-    **Returns:** for each branch its points in order and the reasons at both ends.
+    **Returns:** for each branch its points in order and the reason codes of both ends.
     """
     while True:
         going = [
@@ -78,7 +78,7 @@ def lane_of(tree, lane: int):
 
 
 def correct_some(correct, problem, predicted: np.ndarray, normals: np.ndarray):
-    """Return several predictions of one branch, corrected."""
+    """Correct several predictions of one branch."""
     number = len(predicted)
     problems = jax.tree.map(lambda leaf: np.stack([leaf] * number), problem)
     return correct((problems, predicted, normals))
@@ -89,7 +89,7 @@ def _number(pair) -> int:
 
 
 def _shared(pair, most: int):
-    """Return which tracers of a branch go on, and how many points each may add to it."""
+    """Return the running tracers of a branch, and the points that each may add."""
     going = [one for one in pair if one.code == GOING]
     each, more = divmod(most - _number(pair), max(len(going), 1))
     rooms = [(one, each + (i < more)) for i, one in enumerate(going)]
@@ -97,7 +97,7 @@ def _shared(pair, most: int):
 
 
 def _end_together(above: Tracer, below: Tracer, most: int) -> None:
-    """End both tracers of a branch where one has come round, or points are enough."""
+    """End both tracers of a branch if one has closed, or at the limit of points."""
     if Reason.CLOSED in (above.code, below.code):
         kept, other = (above, below) if above.code == Reason.CLOSED else (below, above)
         other.code, other.points = kept.code, []

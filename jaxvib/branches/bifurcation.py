@@ -1,6 +1,6 @@
-"""Where a periodic motion changes its kind: folds, flips, tori and grazing.
+"""Bifurcation points of periodic orbits: fold, flip, torus and grazing.
 
-The point solves the equations of `branches.defining_equations`, and is differentiable by
+A point solves the equations of `branches.defining_equations`, and is differentiable by
 the implicit function theorem.
 """
 
@@ -41,7 +41,7 @@ from .field_points import field_bifurcation_point
 from .located import BifurcationPoint, FieldBifurcation
 from .root import root_near
 
-# A value below it, or that moves the state by less per size, may have no size of its own.
+# A parameter value below this, absolute or by its effect on the state, is no scale.
 _ZERO = 1e-10
 
 
@@ -72,23 +72,24 @@ def bifurcation_point(
     *,
     throw: bool = True,
 ) -> BifurcationPoint | FieldBifurcation:
-    """Return the bifurcation of a kind near a motion, in the parameter at `path`.
+    """Return the bifurcation of a kind near an orbit, in the parameter at `path`.
 
     Newton's method in state and parameter (and time, for grazing). The result is
-    differentiable by the implicit function theorem; `guess` is a start and no more.
+    differentiable by the implicit function theorem; it does not depend on `guess`.
     Works under `jit`, `vmap`, `jacfwd` and `grad`.
 
     **Arguments:** `guess`: a periodic orbit of `system` near the bifurcation, or its
     state at t = 0, or one of a branch's `bifurcations`, whose parameter is then the
-    start. `periods`: of the load in one of the motion, where the guess is a state.
-    Of an autonomous system: an `Equilibrium` or a state ("fold", "hopf"), a `LimitCycle`
-    ("fold", "period_doubling", "neimark_sacker"), or one of their branches'
+    initial value. `periods`: load periods per period of the orbit, if the guess is a
+    state. For an autonomous system: an `Equilibrium` or a state ("fold", "hopf"), a
+    `LimitCycle` ("fold", "period_doubling", "neimark_sacker"), or one of their branches'
     `bifurcations`; the result is a `FieldBifurcation`, with period and frequency.
 
     **Raises:** `ValueError` for an unknown kind or path, a system that cannot have such
-    a point, or an orbit that was not found; `RuntimeError` with the reason where a single
-    call finds no point, unless `throw=False`: then, and under transformations, it is in
-    `.result`. A pair of real multipliers whose product is 1 is no torus.
+    a point, or an orbit that was not found; `RuntimeError` with the reason if a single
+    call finds no point, unless `throw=False`: then, and under transformations, the reason
+    is in `.result`. Real multipliers with product 1 (neutral saddles) are not accepted as
+    a torus bifurcation.
     """
     if is_autonomous(system):
         return field_bifurcation_point(system, guess, kind, path, throw)
@@ -123,7 +124,7 @@ def bifurcation_point(
 
 @eqx.filter_jit
 def _found(system, state, count, value, kind: str, path: str, sized: bool):
-    """Return the point; `sized`: whether the parameter's value is its own size."""
+    """Return the point; `sized`: whether the parameter's value serves as its scale."""
     leaves, static = parted(system)
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
     here = with_values(rejoined(frozen, static), (path,), value[None])
@@ -164,7 +165,7 @@ def _found(system, state, count, value, kind: str, path: str, sized: bool):
 
 
 def _range(system, path, value, periods, cut):
-    """Return the size of a parameter: its own, or of what moves the state by its own."""
+    """Return the scale of a parameter: its value, or 1 / (effect on the scaled state)."""
 
     def moved(value):
         there = with_values(system, (path,), value[None])

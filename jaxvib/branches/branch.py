@@ -1,4 +1,4 @@
-"""A branch: periodic motions along a parameter, in their order."""
+"""Branches of periodic orbits along one parameter."""
 
 import abc
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from .pictures import branch_chart
 
 
 class BranchEvent(eqx.Module):
-    """Where a quantity that was watched along a branch reaches its value.
+    """A zero of a user-defined event function along a branch.
 
     >>> watched = jv.branches.ContinuationSettings(
     ...     events={"27 kN": lambda orbit: orbit.max_contact_force - 27e3}
@@ -44,10 +44,10 @@ class BranchEvent(eqx.Module):
 
 
 class AbstractBranch(Drawn, Shown):
-    """What is found along one parameter, in its order along the branch.
+    """Solutions along one parameter, in their order along the branch.
 
-    `ends` says why the branch stops at its first and at its last point. To add a kind of
-    branch, declare the field of what stands at its points, and write `found`.
+    `ends` has the reason codes of the first and the last point. To add a kind of branch,
+    declare a field for the solutions at its points, and define `found`.
     """
 
     noun: ClassVar[str]
@@ -56,7 +56,7 @@ class AbstractBranch(Drawn, Shown):
     unit: str = eqx.field(static=True)
     parameter: Float[Array, " points"] = reported("continued parameter", "", ("point",))
     predictor_error: Float[Array, " points"] = reported(
-        "distance from the predicted to the found state, per size", "", ("point",)
+        "relative distance from the predicted to the corrected state", "", ("point",)
     )
     ends: Int[Array, " 2"] = reported("reason codes of both ends", "", ("end",))
     bifurcations: eqx.AbstractVar[tuple[Any, ...]]
@@ -64,11 +64,11 @@ class AbstractBranch(Drawn, Shown):
     @property
     @abc.abstractmethod
     def found(self) -> Any:
-        """What stands at the points: a result with a leading axis of points."""
+        """The solutions: a result with a leading axis of points."""
 
     @property
     def states(self) -> Float[Array, "points n"]:
-        """The states, at t = 0 of motions."""
+        """The states (of orbits: at t = 0)."""
         return self.found.state
 
     @property
@@ -78,15 +78,14 @@ class AbstractBranch(Drawn, Shown):
 
     @property
     def drawable(self) -> bool:
-        """Whether it has a point."""
+        """Whether the branch has a point."""
         return bool(len(self.parameter))
 
     def plot(self, *, ax=None):
         """Draw the branch over its parameter, and return the axes.
 
-        Amplitudes of motions, states of equilibria: solid where stable, dashed where
-        unstable, dotted where undecided; marks where it changes its kind. `ax`: of
-        matplotlib, new ones unless given.
+        Amplitudes of orbits, states of equilibria: solid if stable, dashed if unstable,
+        dotted if undecided; markers at bifurcations. `ax`: matplotlib axes, default: new.
         """
         return draw(branch_chart(self), ax)
 
@@ -109,15 +108,15 @@ class AbstractBranch(Drawn, Shown):
         )
 
     def _besides(self) -> str:
-        """Return what else there is to say of the points."""
+        """Return additional text for `repr`."""
         return ""
 
 
 class Branch(AbstractBranch):
-    """Periodic motions along one parameter, in their order along the branch.
+    """Periodic orbits along one parameter, in their order along the branch.
 
-    `orbits`: the motions, a `PeriodicOrbit` whose fields have a leading axis of points.
-    `ends` says why the branch stops at its first and at its last point.
+    `orbits`: a `PeriodicOrbit` whose fields have a leading axis of points. `ends` has the
+    reason codes of the first and the last point.
 
     >>> branch = jv.continue_orbit(system, orbit, "load.amplitude", (450.0, 550.0))
     >>> bool((branch.stable == 1).all()), len(branch.bifurcations)
@@ -127,13 +126,13 @@ class Branch(AbstractBranch):
     noun = "periodic motions"
 
     orbits: PeriodicOrbit
-    periods: Int[Array, ""] = reported("periods of the load in one of the motion")
+    periods: Int[Array, ""] = reported("load periods per period of the motion")
     bifurcations: tuple[BifurcationPoint, ...] = ()
     events: tuple[BranchEvent, ...] = ()
 
     @property
     def found(self) -> PeriodicOrbit:
-        """The motions."""
+        """The orbits."""
         return self.orbits
 
     @property
@@ -148,7 +147,7 @@ class Branch(AbstractBranch):
 
     @property
     def contacts(self) -> Int[Array, " points"]:
-        """Onsets of contact in one period of the motion."""
+        """Onsets of contact per period of the orbit."""
         return self.orbits.contacts
 
     @property
@@ -162,7 +161,7 @@ class Branch(AbstractBranch):
     def _besides(self) -> str:
         counts = sorted({int(count) for count in np.asarray(self.contacts)})
         return (
-            f"; contacts a period: {counts}\n"
+            f"; contacts per period: {counts}\n"
             f"  largest |multiplier| {np.nanmax(self.largest_multiplier):.6g}, "
             f"peak force {np.nanmax(self.max_contact_force):.6g} N"
         )
@@ -171,9 +170,9 @@ class Branch(AbstractBranch):
 def branch_of(
     where: tuple[str, str], values, orbits: PeriodicOrbit, misses, periods, ends, found=()
 ) -> Branch:
-    """Return the branch of orbits with a leading axis of points.
+    """Return the `Branch` of orbits with a leading axis of points.
 
-    `where`: the parameter's path and unit; `found`: bifurcations, and events.
+    `where`: the parameter's path and unit; `found`: bifurcations and events.
     """
     path, unit = where
     bifurcations, events = found or ((), ())
@@ -191,12 +190,12 @@ def branch_of(
 
 
 def passing(levels, level: float, *columns) -> Iterator[list]:
-    """Yield columns, linear between points, wherever `levels` (points,) pass a level."""
+    """Yield linearly interpolated columns wherever `levels` (points,) cross a level."""
     for i in np.flatnonzero((levels[1:] - level) * (levels[:-1] - level) <= 0):
         share = (level - levels[i]) / (levels[i + 1] - levels[i])
         yield [each[i] + share * (each[i + 1] - each[i]) for each in columns]
 
 
 def stacked(orbits: list[PeriodicOrbit]) -> PeriodicOrbit:
-    """Return orbits as one with a leading axis of points."""
+    """Stack orbits along a leading axis of points."""
     return jax.tree.map(lambda *leaves: np.stack(leaves), *orbits)

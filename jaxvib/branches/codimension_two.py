@@ -1,13 +1,14 @@
-r"""Points of curves of bifurcations where two things happen at once.
+r"""Codimension-two points on bifurcation curves.
 
-With $\mu$ the multipliers beside the one that is at 1 or -1, or $e^{\pm i\theta}$ the pair
-on the unit circle, these change their sign along a curve of
+With $\mu$ the multipliers except the one at 1 or -1, or $e^{\pm i\theta}$ the pair on the
+unit circle, the test functions along a curve of
 
-- folds: the way that both parameters go, a cusp; $\prod (1 - \mu)$, resonance 1:1;
-  $\prod (1 + \mu)$, a fold with a flip;
-- period doublings: $\prod (1 + \mu)$, resonance 1:2; $\prod (1 - \mu)$, a fold with a flip;
-- Neimark-Sacker points: $2 \cos\theta - 2$, + 2, + 1 and $2 \cos\theta$, the resonances
-  1:1, 1:2, 1:3 and 1:4. Beyond the first two the pair is real and no torus begins.
+- folds: the direction of both parameters for a cusp; $\prod (1 - \mu)$ for the resonance
+  1:1; $\prod (1 + \mu)$ for a fold-flip;
+- period doublings: $\prod (1 + \mu)$ for the resonance 1:2; $\prod (1 - \mu)$ for a
+  fold-flip;
+- Neimark-Sacker points: $2 \cos\theta - 2$, + 2, + 1 and $2 \cos\theta$ for the resonances
+  1:1, 1:2, 1:3 and 1:4. Beyond the first two the pair is real and there is no torus.
 
 **Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, chapter 9.
 """
@@ -26,7 +27,7 @@ from ..ensemble import Reason
 from .arclength import correct_some
 from .tracer import BranchPoint
 
-_NOISE = 1e-4  # of test functions: sqrt of the error of a matrix with a double multiplier
+_NOISE = 1e-4  # noise of test functions: root of the matrix error at a double multiplier
 _COSINES = {
     "resonance 1:1": 1.0,
     "resonance 1:2": -1.0,
@@ -37,7 +38,7 @@ _ENDS = ("resonance 1:1", "resonance 1:2")
 
 
 class CodimensionTwoPoint(eqx.Module):
-    """A point of codimension two: its kind, both parameters, the Floquet multipliers."""
+    """A codimension-two point: kind, both parameters, Floquet multipliers."""
 
     kind: str = eqx.field(static=True)
     parameters: Float[np.ndarray, "2"]
@@ -49,7 +50,7 @@ class CodimensionTwoPoint(eqx.Module):
 
 
 class Located(NamedTuple):
-    """A point of codimension two, and where: on the curve, and after which point of it."""
+    """A codimension-two point, the curve point before it, and its curve coordinates."""
 
     point: CodimensionTwoPoint
     after: int
@@ -57,7 +58,7 @@ class Located(NamedTuple):
 
 
 def codimension_two_points(correct, problem, curve, kind: str) -> list[Located]:
-    """Return where two things happen at once on a curve of points, in their order."""
+    """Return the codimension-two points of a curve in order."""
     if kind == "grazing" or len(curve) < 2:
         return []
     starts, tangents = (np.array([p[i] for p in curve]) for i in (0, 1))
@@ -75,9 +76,9 @@ def codimension_two_points(correct, problem, curve, kind: str) -> list[Located]:
 
 
 def torus_part(curve, ends, found, own: int):
-    """Return the part of a curve with a pair on the circle, its ends, and what is on it.
+    """Return the part of a curve with a complex pair, its end codes, and points on it.
 
-    `own`: the number of the point that the curve was followed from.
+    `own`: the index of the start of the curve.
     """
     borders = [p for p in found if p.point.kind in _ENDS]
     before = [p for p in borders if p.after < own][-1:]
@@ -92,12 +93,12 @@ def torus_part(curve, ends, found, own: int):
 
 
 def _changes(name: str, multipliers, ways) -> list[tuple[int, int]]:
-    """Return the pairs of points between which a test function changes its sign."""
+    """Return the pairs of points between which a test function changes sign."""
     if name == "cusp":
         turned = np.flatnonzero(np.sum(ways[1:] * ways[:-1], axis=1) < 0)
         return [(int(after), int(after) + 1) for after in turned]
     tests = _TESTS[name](multipliers, ways, None)
-    # Without damping two multipliers are at 1 or -1 at once all along the curve.
+    # Without damping, two multipliers are at 1 or -1 along the whole curve.
     clear = np.flatnonzero(np.abs(tests) > _NOISE)
     pairs = itertools.pairwise(clear)
     return [(int(a), int(b)) for a, b in pairs if tests[a] * tests[b] < 0]
@@ -142,7 +143,7 @@ def _others(multipliers, target: float):
 
 
 def _cosine(multipliers):
-    """Return the cosine of the pair on the circle; beyond 1 where it is real."""
+    """Return the cosine of the pair on the circle; above 1 in modulus for real pairs."""
     first, second = np.triu_indices(multipliers.shape[-1], 1)
     products = multipliers[:, first] * multipliers[:, second]
     pair = np.argmin(np.abs(products - 1), axis=-1)

@@ -1,4 +1,4 @@
-"""Continuation: branches of periodic motions followed along one parameter."""
+"""Continuation of periodic orbits along one parameter."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
@@ -55,12 +55,12 @@ def continue_orbit(
     settings: ContinuationSettings = USUAL,
     progress: Report = None,
 ) -> Branch | CycleBranch:
-    r"""Follow a periodic motion along a parameter, both ways from its own value.
+    r"""Continue a periodic orbit along a parameter, in both directions from its value.
 
-    Steps are measured along the branch (`branches.arclength`) and go round its folds,
-    until it reaches a bound or comes back to where it began. Where points are to lie
-    closer together than the branch asks for, up to 32 are corrected together. Where the
-    branch changes its kind on the way is in `.bifurcations` (`branches.crossings`).
+    Pseudo-arclength continuation (`branches.arclength`) passes folds and ends at a bound
+    or where the branch closes. If the largest step is shorter than the step size control
+    allows, up to 32 points are corrected at once. Bifurcations along the branch are in
+    `.bifurcations` (`branches.crossings`).
 
     `method="natural"` is the step of Pogorelova and Postnikova: a change $\delta p$ of
     the parameter changes the state by
@@ -68,22 +68,21 @@ def continue_orbit(
     $$(M - I)\,\delta s = -r - \frac{\partial\varphi^{nT}}{\partial p}\,\delta p,$$
 
     both columns from `jax.jacfwd` of the flow, where the paper solves five Cauchy
-    problems. Newton's method then corrects it; the next step is chosen so that the
-    predicted state misses by 0.3 % of the motion's size. It cannot pass a fold, where
-    M - I is singular: it stops there with the reason `SINGULAR`. With
-    `correct=False` among the settings the paper's own step is taken as it is, in steps of
-    `first_step`: nothing is corrected, and each orbit's `residual` and `state_error` say
-    how far it has drifted.
+    problems. Newton's method then corrects the state; the step size is controlled so that
+    the prediction error is 0.3 % of the motion's size. The method stops at a fold, where
+    M - I is singular, with the reason `SINGULAR`. With `correct=False` in the settings
+    the step of the paper is not corrected, with the step size `first_step`; each orbit's
+    `residual` and `state_error` measure the drift.
 
-    A cycle of an autonomous system is followed by arclength with its period as one
-    unknown more, as far as the equilibrium that it shrinks to (the reason `EQUILIBRIUM`);
-    the result is a `CycleBranch`.
+    A cycle of an autonomous system is continued by arclength with its period as an
+    additional unknown, down to the equilibrium to which it shrinks (the reason
+    `EQUILIBRIUM`); the result is a `CycleBranch`.
 
-    **Arguments:** `orbit`: of `system` as it is. `path`, `bounds`: the parameter and
-    the values to stop at; the system's own value lies between them. `settings`: the steps,
-    the tolerance, and events to look for or to stop at. `progress`: is called with the
-    number of points found since its last call; by default a bar is shown from two seconds
-    on, or a line a minute where there is no terminal, and with `False` nothing.
+    **Arguments:** `orbit`: of `system`. `path`, `bounds`: the parameter and its range,
+    which contains the system's own value. `settings`: steps, tolerance, and events to
+    locate or to stop at. `progress`: is called with the number of points found since its
+    last call; by default a progress bar is shown after two seconds, or a line per minute
+    without a terminal, and nothing with `False`.
 
     **Raises:** `ValueError` for an unknown path or method, bounds that do not enclose
     the system's value, or an orbit that was not found.
@@ -138,7 +137,7 @@ def _check_method(method: str, settings: ContinuationSettings) -> None:
 def _natural(
     system, orbit, value, frame: Frame, extent: Extent, settings, report
 ) -> Branch:
-    """Return the branch in steps of the parameter itself, corrected or not."""
+    """Return the branch by natural continuation, corrected or not."""
     follow = Follower(
         system,
         frame.path,
@@ -166,7 +165,7 @@ def _natural(
 
 
 def _scaled(frame: Frame, points: list[Point]) -> list[BranchPoint]:
-    """Return the points in scaled coordinates, with tangents by their neighbours."""
+    """Return the points in scaled coordinates, with finite-difference tangents."""
     units = frame.problems.units[0]
     scaled = np.array([np.append(p.orbit.state, p.value) / units for p in points])
     ways = np.gradient(scaled, axis=0) if len(points) > 1 else np.ones_like(scaled)
@@ -184,17 +183,16 @@ def continue_orbits(
     settings: ContinuationSettings = USUAL,
     progress: Callable[[int], None] | None = None,
 ) -> list[Branch]:
-    """Follow many periodic motions at once along a parameter, each both ways.
+    """Continue many periodic orbits at once along a parameter, in both directions.
 
-    Every branch is the one that `continue_orbit` finds by arclength from its own sample,
-    with steps, ends and bifurcations of its own; those that have ended leave the others
-    going on.
+    Every branch equals that of `continue_orbit` by arclength for its sample, with
+    individual steps, ends and bifurcations.
 
     **Arguments:** `samples`: values by parameter path, each of shape (branches,);
     `orbits`: of the samples, with a leading axis, from `regimes` or a `vmap` of
-    `periodic_orbit`. The others are those of `continue_orbit`. **Returns:** the branches
-    in order; that of an orbit that was not found has no point, and its reason at both
-    ends.
+    `periodic_orbit`. The others as in `continue_orbit`. **Returns:** the branches in
+    order; for an orbit that was not found, a branch without points and its reason code
+    at both ends.
 
     **Raises:** `ValueError` for an unknown path, a value out of its range, bounds that
     do not enclose the samples' values, or orbits of another number.
@@ -263,19 +261,19 @@ def switch_branch(
     settings: ContinuationSettings = USUAL,
     progress: Callable[[int], None] | None = None,
 ) -> Branch | CycleBranch | EquilibriumBranch:
-    """Follow the branch that begins at a bifurcation of another one.
+    """Continue the branch that emanates from a bifurcation of another branch.
 
-    From a period doubling that of twice the period; from a branch point the one that
-    crosses there, with a symmetry broken perhaps, on the side `way`, 1 or -1. The branch
-    begins beside the bifurcation, with the reason `BRANCHED`. Of an autonomous system,
-    from a Hopf point the cycles about it, and from a branch point of equilibria or of
-    cycles those that cross there.
+    From a period doubling, the branch of twice the period; from a branch point, the
+    crossing branch (e.g. with broken symmetry), on the side `way`, 1 or -1. The branch
+    starts near the bifurcation, with the reason `BRANCHED`. For an autonomous system, the
+    cycles from a Hopf point, or the crossing branch of equilibria or cycles from a branch
+    point.
 
     **Arguments:** `point`: of a branch's `bifurcations`, or a `bifurcation_point`;
-    the others are those of `continue_orbit`.
+    the others as in `continue_orbit`.
 
-    **Raises:** `ValueError` for a kind that no branch begins at, bounds that do not
-    enclose the point, or where no branch is found.
+    **Raises:** `ValueError` for a kind from which no branch emanates, bounds that do not
+    enclose the point, or if no branch is found.
 
     **Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, chapter 10.
     """

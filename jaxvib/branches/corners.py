@@ -1,14 +1,15 @@
-r"""Corners of branches: where a motion comes to touch a hard stop, and what goes on there.
+r"""Corners of branches at grazing of a hard stop.
 
 At grazing, $z = \dot z = 0$ at a time t*, the branch of motions without that impact ends
-and one with it begins, in another direction. With y the change of the state at t* before
-the impact, v its speed and n, $m = M^{-1} n / (n^T M^{-1} n)$ the contact's directions,
+and one with the impact starts in another direction. With y the change of the state at t*
+before the impact, v its speed and n, $m = M^{-1} n / (n^T M^{-1} n)$ the contact's
+directions,
 
 $$(I - \Phi)\,y = -(1 + e)\,v\,\Phi\,(0, m) + \varphi_p\,\delta p, \qquad
   n \cdot y = g_p\,\delta p,$$
 
-where $\Phi$ and $\varphi_p$ are the derivatives of the flow over the period from t*. The
-speed v, not the depth, is what everything depends on smoothly there.
+where $\Phi$ and $\varphi_p$ are the derivatives of the flow over the period from t*. All
+quantities depend smoothly on the speed v, not on the depth.
 **Source:** Nordmark, *J. Sound Vib.* 145 (1991) 279; di Bernardo et al.,
 *Piecewise-smooth Dynamical Systems* (2008), section 2.5.
 """
@@ -26,15 +27,15 @@ from ..dynamics.flow import flow, simulate
 from .corrector import BranchProblem, state_size, system_of
 from .point import at
 
-_SAMPLES = 1001  # of a period, among which the highest points of gaps are looked for
-_TOP_STEPS = 4  # of Newton's method from the highest sample, whose digits each doubles
-_NEAR = 1e-2  # to a corner, in scaled coordinates: a farther one is not this branch's
+_SAMPLES = 1001  # per period, for the search of maxima of penetrations
+_TOP_STEPS = 4  # Newton steps from the highest sample
+_NEAR = 1e-2  # largest scaled distance to a corner: farther ones belong to other branches
 
 
 class Corner(NamedTuple):
-    """A corner of a branch in its scaled coordinates, and points predicted beyond it.
+    """A corner of a branch in scaled coordinates, and predictions beyond it.
 
-    `beyond(reach)`: where the impact has that speed, in units of the motion's.
+    `beyond(reach)`: the point with that scaled impact speed.
     """
 
     x: np.ndarray
@@ -47,17 +48,17 @@ def has_corners(system) -> bool:
 
 
 def hard_contacts(equation) -> np.ndarray:
-    """Return which contacts of an equation of motion are hard stops."""
+    """Return a mask of the hard stops among an equation's contacts."""
     return np.array(equation.hard_contacts(), bool)
 
 
 def corner_near(static, path: str, problem: BranchProblem, x: np.ndarray) -> Corner | None:
-    """Return the corner near a motion that almost grazes, None where it does not.
+    """Return the corner near an almost grazing motion, or None.
 
-    `problem`: of that branch alone, without an axis of branches.
+    `problem`: of a single branch, without an axis of branches.
     """
     first = _stepped(static, path, problem, x)
-    if not linalg.norm(first.x - x) < _NEAR:  # NaN: no motion without the impact goes on
+    if not linalg.norm(first.x - x) < _NEAR:  # NaN: no motion continues without the impact
         return None
     corner = _stepped(static, path, problem, first.x)
     return corner if np.isfinite(corner.x).all() else None
@@ -72,7 +73,7 @@ def _stepped(static, path: str, problem: BranchProblem, x: np.ndarray) -> Corner
     frame = problem, static, path
 
     def carried(state, value, begin, end):
-        """Return a later state with its derivatives; times as (s, periods)."""
+        """Return the flow with its derivatives; times as (s, periods)."""
         found = _carried(*frame, state, value, np.array(begin), np.array(end))
         return [np.asarray(part) for part in found]
 
@@ -91,7 +92,7 @@ def _stepped(static, path: str, problem: BranchProblem, x: np.ndarray) -> Corner
     change = linalg.solve_vector(bordered, np.append(linalg.dot(by_state, impulse), 0.0))
 
     def unknowns(state, value):
-        """Return the unknowns of the motion in a state at the time of the top."""
+        """Return the unknowns of the motion given its state at the time of the top."""
         span = float(_span(*frame, value))
         states = []
         for part in np.arange(segments) / segments:
@@ -104,20 +105,20 @@ def _stepped(static, path: str, problem: BranchProblem, x: np.ndarray) -> Corner
         after = top + rate * to_corner + speed * (change[:-1] + impulse)
         return unknowns(after, value + to_corner + speed * change[-1])
 
-    # It is reached from below, for which the stop is not there.
+    # Stop just short of the corner, on the side without impact.
     short = to_corner * (1 - 1e-6)
     return Corner(unknowns(top + rate * short, value + short), beyond)
 
 
 def _top(frame, carried, start, value):
-    """Return when a gap is nearest to touching without an impact, and which gap it is."""
+    """Return the time and the index of the contact that is nearest to grazing."""
     problem, static, path = frame
     span = float(_span(*frame, value))
     times = np.linspace(0.0, span, _SAMPLES)
     system = at(system_of(problem, static), path, value)
     states = simulate(system, start, times, rtol=problem.tight, throw=False).states
     depths, heights, _ = _parabolas(*frame, states, value, times)
-    # Once a period; its first time is that before the last one.
+    # Periodic: the predecessor of the first sample is the one before the last.
     before, after = np.roll(depths[:-1], 1, 0), depths[1:]
     tops = (depths[:-1] >= before) & (depths[:-1] >= after)
     heights = np.where(tops, np.abs(heights[:-1]), np.inf)
@@ -137,7 +138,7 @@ def _carried(problem, static, path, state, value, begin, end):
         system = at(system_of(problem, static), path, value)
         span = problem.periods.astype(float) * system.period()
         first, last = begin[0] + begin[1] * span, end[0] + end[1] * span
-        # To the moment of the top, the period adds to the time that it began with.
+        # Times depend on the parameter through the span.
         image = flow(system, state, first, last, rtol=problem.tight)
         return image, image
 
@@ -152,7 +153,7 @@ def _span(problem, static, path, value):
 
 
 class _Touch(NamedTuple):
-    """Of each contact: depth, its derivatives, and the impulse at unit speed."""
+    """Per contact: depth, its derivatives, and the impulse at unit speed."""
 
     depth: object
     along: object
@@ -180,7 +181,7 @@ def _touch(problem, static, path, state, value) -> _Touch:
 
 @eqx.filter_jit
 def _parabolas(problem, static, path, states, value, times):
-    """Return each gap's depth, how high its parabola reaches, how far ahead in time."""
+    """Return each contact's depth, the maximum of its parabola and the time to it."""
     equation = at(system_of(problem, static), path, value).equation()
     hard = hard_contacts(equation)
 

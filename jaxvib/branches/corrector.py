@@ -1,8 +1,8 @@
-r"""A predicted point of a branch, brought back onto it by Newton's method.
+r"""Newton correction of predicted branch points.
 
 The unknowns $x = (s_0/u, \dots, s_{m-1}/u, p/\ell)$ are the states at the starts of m
-segments of the period and the parameter (u what each component is measured in, \ell the
-range of the parameter). The segments must join, and the point lies in a plane:
+segments of the period and the parameter (u the scales of the components, \ell the range
+of the parameter). The segments are continuous, and the point lies in a plane:
 
 $$\varphi_i(s_i) - s_{i+1} = 0, \qquad n \cdot (x - \hat x) = 0.$$
 
@@ -28,21 +28,21 @@ from ..kernels.library import library_kernel
 from ..orbits.newton import newton
 from .point import at, orbit_at, shot_at
 
-# Steps: a prediction misses by some 3e-3 (`tracer.CORRECTION`), whose square of squares is
-# below any tolerance after four; the others are for those that miss by more.
+# A prediction error of 3e-3 (`tracer.CORRECTION`) is below any tolerance after four
+# quadratically convergent steps; the others are for worse predictions.
 MOST_ITERATIONS = 8
-# A first correction longer than this, per size of the branch, is given up: it leads to
-# another part of the branch.
+# Largest first correction, relative to the size of the branch: longer ones lead to another
+# part of the branch.
 HOPELESS = 0.3
-# Steps this many tolerances long may be the flow's own error, which does not shrink.
+# Steps below this many tolerances may be due to the flow's error, which does not decrease.
 NO_SHORTER = 30
 
 
 class BranchProblem(NamedTuple):
-    """What a corrector knows of a branch: leaves of its system, units, tolerances.
+    """The data of a corrector for a branch: system leaves, units, tolerances.
 
-    Newton's method has converged where its step is shorter than `close`, or, below 30
-    `rtol`, no longer becomes shorter; the flow is integrated at `tight`.
+    Newton's method has converged if its step is shorter than `close`, or below 30 `rtol`
+    and no longer decreasing; the flow is integrated with the tolerance `tight`.
     """
 
     leaves: Any
@@ -54,9 +54,9 @@ class BranchProblem(NamedTuple):
 
 
 class Corrected(NamedTuple):
-    """A point of the branch, if `found`: its tangent and its monodromy matrix.
+    """A corrected point, with tangent and monodromy matrix, valid if `found`.
 
-    `miss`: how long the first correction was, per size.
+    `miss`: the relative length of the first correction.
     """
 
     x: Float[Array, " unknowns"]
@@ -67,7 +67,7 @@ class Corrected(NamedTuple):
 
 
 def system_of(problem, static):
-    """Return the system of a lane, of whose problem the `leaves` are."""
+    """Return the system of a lane from the `leaves` of its problem."""
     leaves = problem.leaves
     return rejoined(on_device(leaves) if is_known(leaves) else leaves, static)
 
@@ -79,14 +79,14 @@ def state_size(system) -> int:
 
 @functools.lru_cache(maxsize=32)
 def corrector(static, path: str, unknowns: int) -> Kernel:
-    """Return the kernel of a lane (problem, predicted x, normal) that corrects it.
+    """Return the kernel that corrects a lane (problem, predicted x, normal).
 
-    The number of segments follows from that of the unknowns, for each of which it is a
-    function of its own: maps keep what they have compiled by the function.
+    The number of segments follows from that of the unknowns, which is part of the cache
+    key, since maps cache compiled code by function.
     """
 
     def map_(problem: BranchProblem, x):
-        """Return the joints' residual, its matrix by x, and the monodromy matrix."""
+        """Return the continuity residual, its Jacobian and the monodromy matrix."""
         system = system_of(problem, static)
         size = state_size(system)
         states = (x[:-1] * problem.units[:-1]).reshape((unknowns - 1) // size, size)
@@ -128,7 +128,7 @@ def corrector(static, path: str, unknowns: int) -> Kernel:
 
 
 def _joined(blocks, size: int):
-    """Return the matrix by all states of what segments with their `blocks` miss."""
+    """Return the Jacobian of the continuity residual with respect to all states."""
     number = len(blocks)
     rows = [[jnp.zeros((size, size))] * number for _ in range(number)]
     for k in range(number):
@@ -139,7 +139,7 @@ def _joined(blocks, size: int):
 
 
 class _Iteration(NamedTuple):
-    """Newton's method so far: the point, see `Corrected`, and its last step's length."""
+    """State of the Newton iteration: see `Corrected`, and the last step's length."""
 
     x: Float[Array, " unknowns"]
     tangent: Float[Array, " unknowns"]
@@ -154,9 +154,9 @@ class _Iteration(NamedTuple):
 def in_plane(map_, rtol, close, predicted, normal) -> Corrected:
     """Return the root of `map_` in the plane through a prediction, by Newton's method.
 
-    `map_(x)` gives what is left, its matrix by x, and the monodromy matrix. It has
-    converged where a step is shorter than `close`, or, below 30 `rtol`, no longer
-    becomes shorter.
+    `map_(x)` returns the residual, its Jacobian and the monodromy matrix. The iteration
+    has converged if a step is shorter than `close`, or below 30 `rtol` and no longer
+    decreasing.
     """
     along = jnp.zeros_like(predicted).at[-1].set(1.0)
 
@@ -196,7 +196,7 @@ def in_plane(map_, rtol, close, predicted, normal) -> Corrected:
 
 @functools.lru_cache(maxsize=32)
 def spreader(static, path: str, segments: int) -> Kernel:
-    """Return the kernel of a lane (problem, state, value) that gives its x."""
+    """Return the kernel from a lane (problem, state, value) to its unknowns x."""
 
     def spread(lane):
         problem, state, value = lane
@@ -212,9 +212,9 @@ def spreader(static, path: str, segments: int) -> Kernel:
 
 @functools.lru_cache(maxsize=32)
 def evaluator(static, path: str) -> InParts:
-    """Return the function of a lane (problem, x) that gives parameter, state and orbit.
+    """Return the function from a lane (problem, x) to parameter, state and orbit.
 
-    What is followed is a kernel, and the rest is numpy's.
+    Integration runs in a kernel, the rest in NumPy.
     """
 
     def seen(lane):

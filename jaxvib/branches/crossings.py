@@ -1,14 +1,14 @@
-r"""Where a branch changes its kind: the zeros of test functions between its points.
+r"""Detection and location of bifurcations: zeros of test functions along a branch.
 
-Between two points a test function of another sign has a zero, which is sought on the
-branch itself: points in planes across the chord from one to the other, corrected like
-any other, by Chandrupatla's bracketing method. What is no zero but a jump is dropped.
+A sign change of a test function between two points brackets a zero, which is located on
+the branch by Chandrupatla's method: points in planes across the chord are corrected like
+any other. Jumps without a zero are dropped.
 
-- fold: the parameter's part of the tangent changes its sign;
+- fold: the parameter component of the tangent;
 - period doubling: $\det(M + I)$;  Neimark-Sacker: $\det(M^{(2)} - I)$;
-- branch point: $\det(M - I)$ where there is no fold;
-- grazing: the depth of the contact that is there on one side only;
-- an event: the user's own function of an orbit.
+- branch point: $\det(M - I)$ without a fold;
+- grazing: the depth of the contact that exists on one side only;
+- event: a user-defined function of an orbit.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy  # which loads what it is asked for: .interpolate takes 0.3 s
+import scipy  # loads submodules lazily: .interpolate takes 0.3 s
 from scipy.optimize import elementwise
 
 from .. import linalg
@@ -29,19 +29,19 @@ from .defining_equations import NEAR
 from .located import BifurcationPoint
 from .tracer import BranchPoint
 
-# Beside a branch point its neighbours are taken, at these parts of the chord...
+# Offsets of neighbours of a branch point, relative to the chord...
 _BESIDE = np.array([-0.01, -0.005, 0.005, 0.01])
-# ... and before a grazing those that do not touch yet, where the gap changes smoothly:
-# some farther away, by which the rounding of the first counts once, or else all near.
+# ... and of points before a grazing, where the gap changes smoothly: three of them far
+# away, which reduces the effect of rounding, or all near.
 _BEFORE = np.array([[1e-3, 1e-2, 2e-2, 3e-2], [1e-3, 2e-3, 3e-3, 4e-3]])
-# Where a branch is smooth points at these are no farther from each other, per chord.
+# Offsets, and their largest distance, relative to the chord, on a smooth branch.
 _SIDES, _SMOOTH = np.array([-1e-3, 1e-3]), 0.05
-# Shares of the chord at which these are close enough to be interpolated.
+# Accuracy, relative to the chord, that suffices for a subsequent interpolation.
 _ACCURACY = {"branch_point": 1e-3, "grazing": 1e-6}
 
 
 class Crossing(NamedTuple):
-    """A change of `kind`, or an event of that name, after a point of a branch."""
+    """A sign change of the test function or event `kind` after a point of a branch."""
 
     branch: int
     after: int
@@ -51,11 +51,10 @@ class Crossing(NamedTuple):
 def crossings_of(
     branch: int, points: Sequence[BranchPoint], multipliers, contacts, watched
 ) -> list[Crossing]:
-    """Return the changes between neighbours among a branch's points.
+    """Return the sign changes between neighbouring points of a branch.
 
-    `contacts`: None where branches have corners. A corner is a grazing, whatever jumps
-    there; beside a jump nothing is looked for. `watched`: values of the events' functions
-    by name.
+    `contacts`: None if branches have corners. A corner is always a grazing; intervals next
+    to jumps are skipped. `watched`: values of the event functions by name.
     """
     tangents = np.array([point.tangent[-1] for point in points])
     corners = np.array([point.corner for point in points])
@@ -74,14 +73,14 @@ def crossings_of(
         for kind, where in changes.items()
         for after in np.flatnonzero(where & ~beside)
     ]
-    # Of what lies after a corner only the corner itself is taken.
+    # At a corner only the grazing itself is reported.
     return found + [
         Crossing(branch, int(corner), "grazing") for corner in np.flatnonzero(corners)
     ]
 
 
 def values_of(function: Callable, orbits: PeriodicOrbit) -> np.ndarray:
-    """Return an event's function of orbits with a leading axis."""
+    """Return an event function evaluated on orbits with a leading axis."""
     lanes = range(len(orbits.result))
     return np.array(
         [float(function(jax.tree.map(lambda leaf, i=i: leaf[i], orbits))) for i in lanes]
@@ -89,7 +88,7 @@ def values_of(function: Callable, orbits: PeriodicOrbit) -> np.ndarray:
 
 
 def locate(correct, evaluate, problems, branches, crossings, path: str, events):
-    """Return the bifurcation or the event at each crossing, or None where there is none.
+    """Return the located bifurcation or event of each crossing, None for jumps.
 
     `events`: functions of an orbit by name.
     """
@@ -111,7 +110,7 @@ def locate(correct, evaluate, problems, branches, crossings, path: str, events):
 
 
 class _Zeros(NamedTuple):
-    """Where on the chords of crossings the test functions are 0."""
+    """Zeros of test functions, as fractions of the chords."""
 
     fractions: np.ndarray
     success: np.ndarray
@@ -119,14 +118,14 @@ class _Zeros(NamedTuple):
 
 
 def _zeros(search: "_Search", every: np.ndarray) -> _Zeros:
-    """Return the zeros of the test functions of all crossings but the corners."""
+    """Return the zeros of the test functions of all crossings except corners."""
     fractions, success = np.zeros(len(every)), search.corners.copy()
     evaluations = np.zeros(len(every), int)
     accuracies = np.array([_ACCURACY.get(kind, 1e-13) for kind in search.kinds])
     for accuracy in np.unique(accuracies):
         which = every[~search.corners & (accuracies == accuracy)]
         if which.size:
-            # By signs alone a zero is known to the last bit of the chord at most.
+            # Bracketing locates a zero to the rounding of the chord at best.
             found = elementwise.find_root(
                 search.test,
                 (np.zeros(which.size), np.ones(which.size)),
@@ -140,7 +139,7 @@ def _zeros(search: "_Search", every: np.ndarray) -> _Zeros:
 
 
 def _made(kind: str, path: str, found, zeros: _Zeros, i: int, events):
-    """Return the bifurcation or the event that was found, None where there is none."""
+    """Return the located bifurcation or event, None for a jump."""
     values, states, orbits = found
     code = Reason.SUCCESS if zeros.success[i] else Reason.ITERATION_LIMIT
     if kind in events:
@@ -177,7 +176,7 @@ class _Search:
         self.corners = np.array([first.corner for first, _ in pairs])
         lanes = np.array([c.branch for c in crossings])
         mine = jax.tree.map(lambda leaf: leaf[lanes], problems)
-        # A bifurcation is only as good as the monodromy matrix there.
+        # Tighter, since a bifurcation is as accurate as its monodromy matrix.
         self.problems = mine._replace(tight=mine.tight * 1e-2, close=mine.tight * 1e-2)
         self.kinds = np.array([c.kind for c in crossings])
         every = np.arange(len(lanes))
@@ -193,7 +192,7 @@ class _Search:
         return self.correct((problems, predicted, normals))
 
     def paths(self, fraction, which):
-        """Return the cubics through both ends of chords, along the tangents there."""
+        """Return points on the cubic Hermite curves of chords."""
         chords = self.chords[which]
         lengths = linalg.norm(chords)[..., None]
         first, last = (lengths * ends[which] for ends in self.tangents)
@@ -202,7 +201,7 @@ class _Search:
         return self.starts[which] + fraction * chords + rest
 
     def test(self, fraction, which):
-        """Return the test functions; NaN where there is no point."""
+        """Return the test functions; NaN if the correction fails."""
         which = which.astype(int)
         shape, fraction, which = fraction.shape, fraction.ravel(), which.ravel()
         return self._tested(fraction, which, self.corrected(fraction, which)).reshape(shape)
@@ -222,14 +221,14 @@ class _Search:
             if mine.any():
                 orbits = self.evaluated(found.x[mine], which[mine])[2]
                 test[mine] = values_of(function, orbits)
-        # Where two branches cross, no plane has one point only.
+        # Near a branch point, the point in a plane is not unique.
         lost = np.where(kinds == "branch_point", 0.0, np.nan)
         return np.where(found.found, test, lost)
 
     def points(self, fraction, which):
         """Return the scaled points at zeros of the test functions.
 
-        A branch point is that between its neighbours where the test is 0.
+        A branch point is interpolated from its neighbours.
         """
         x = np.array(self.corrected(fraction, which).x)
         for i in np.flatnonzero(self.kinds[which] == "branch_point"):
@@ -237,16 +236,16 @@ class _Search:
             found = self.corrected(fraction[i] + _BESIDE, same)
             tests = self._tested(fraction, same, found)
             if np.any(np.diff(np.sort(tests)) == 0) or not found.found.all():
-                continue  # a jump, not a crossing of two branches
+                continue  # a jump, not a branch point
             at_zero = scipy.interpolate.BarycentricInterpolator(tests, _BESIDE)(0.0)
             x[i] = scipy.interpolate.BarycentricInterpolator(_BESIDE, found.x)(at_zero)
         return x
 
     def touch(self, x, fraction: float, i: int) -> bool:
-        """Set the point of a grazing near a fraction of its chord; return if it was found.
+        """Set the point of a grazing near a fraction of its chord; return whether found.
 
-        The height of the gap that is about to close, where it does not yet, is followed
-        to 0: beyond, a touch counts from some depth on, and stiffness jumps at first.
+        The gap is extrapolated to 0 from the side without contact: on the other side, a
+        contact counts only from some depth on, and the stiffness changes abruptly.
         """
         way = -1 if self.contacts[i] < self.after[i] else 1
         for before in _BEFORE:
@@ -268,9 +267,9 @@ class _Search:
         return False
 
     def parts(self, fraction: float, i: int) -> bool:
-        """Return whether a contact parts in two there: no gap closes, nothing jumps.
+        """Return whether a contact splits in two there, so that the motion is smooth.
 
-        Where the motion jumps, the chord leads over a corner of the branch.
+        If the motion jumps, the chord passes over a corner of the branch.
         """
         beside = self.corrected(fraction + _SIDES, np.full(2, i))
         jump = linalg.norm(beside.x[1] - beside.x[0])
@@ -284,7 +283,7 @@ class _Search:
 
 
 def _signs(values):
-    # An exact zero belongs to the side that it comes from.
+    # An exact zero has the sign of the point before it.
     signs = np.sign(values)
     for i in range(1, len(signs)):
         signs[i] = signs[i] or signs[i - 1]
@@ -302,7 +301,7 @@ def _pairs(multipliers):
     return multipliers[..., first] * multipliers[..., second]
 
 
-# Test functions by the parameter's part of the tangent and the multipliers, (points, n).
+# Test functions of the tangent's parameter component and of multipliers (points, n).
 _TESTS: dict[str, Callable] = {
     "fold": lambda tangents, multipliers: tangents,
     "period_doubling": lambda tangents, multipliers: np.prod(1 + multipliers, -1).real,
@@ -314,7 +313,7 @@ _TESTS: dict[str, Callable] = {
 
 
 def _distance(kind: str, multipliers):
-    """Return how far multipliers are from what makes the kind, and whether that is near."""
+    """Return the distance of multipliers from the bifurcation, and whether it is small."""
     if kind in ("fold", "branch_point"):
         wrong = np.abs(multipliers - 1).min()
     elif kind == "period_doubling":

@@ -1,4 +1,4 @@
-"""A predicted point of a curve of bifurcations, brought back onto it, and evaluated."""
+"""Newton correction and evaluation of points on bifurcation curves."""
 
 import functools
 from typing import Any, NamedTuple
@@ -16,10 +16,10 @@ from .point import orbit_at, shot_at
 
 
 class CurveProblem(NamedTuple):
-    """What points of a curve are measured in: leaves of its system and the setting.
+    """The data of a corrector for a curve: system leaves, setting and tolerances.
 
-    Newton's method has converged where its step is shorter than `close`, or, below 30
-    `rtol`, no longer becomes shorter.
+    Newton's method has converged if its step is shorter than `close`, or below 30 `rtol`
+    and no longer decreasing.
     """
 
     leaves: Any
@@ -30,7 +30,7 @@ class CurveProblem(NamedTuple):
 
 @functools.lru_cache(maxsize=32)
 def curve_corrector(static, kind: str, paths: tuple[str, str]):
-    """Return the function of a lane (problem, predicted x, normal) that corrects it."""
+    """Return the function that corrects a lane (problem, predicted x, normal)."""
     left = equations(static, kind, paths)
 
     def correct(lane) -> Corrected:
@@ -51,9 +51,9 @@ def curve_corrector(static, kind: str, paths: tuple[str, str]):
 
 @functools.lru_cache(maxsize=32)
 def curve_evaluator(static, kind: str, paths: tuple[str, str]) -> InParts:
-    """Return the function of a lane (problem, x) that gives values, orbit and the test.
+    """Return the function from a lane (problem, x) to values, orbit and test function.
 
-    What is followed is a kernel, and the rest is numpy's.
+    Integration runs in a kernel, the rest in NumPy.
     """
     left = equations(static, kind, paths)
 

@@ -1,4 +1,4 @@
-"""Curves of bifurcations: where motions change their kind, in two parameters."""
+"""Continuation of bifurcations in two parameters."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -26,20 +26,20 @@ from .pictures import curve_chart
 from .settings import USUAL, ContinuationSettings, report_to
 from .tracer import Limits, Surroundings
 
-# A step of Newton's method this short, per size, is the last one: the equations are
-# integrated at 1e-11. One below 30 times the other is, if steps no longer become shorter.
+# Newton's method ends at a relative step below the first (the equations are integrated at
+# 1e-11), or below 30 times the second if steps no longer decrease.
 _CLOSE, _RTOL = 1e-11, 1e-8
-_GRAZES = 1e-6  # height above a contact, per amplitude: nearer, the touch is what ends it
-_SAME = 5e-3  # of a parameter's range, between a curve's points
+_GRAZES = 1e-6  # distance to a contact, per amplitude, below which grazing ends a curve
+_SAME = 5e-3  # tolerance of equal points, relative to a parameter's range
 _NOT_OF_CURVES = ("segments", "correct", "rtol", "evidence", "events", "stop_at")
 
 
 class BifurcationCurve(Drawn, eqx.Module):
     """Bifurcations of one kind along a curve in two parameters, in their order.
 
-    `orbits`: the motions, a `PeriodicOrbit` whose fields have a leading axis of points.
-    `ends` says why the curve stops at its first and at its last point; `codimension_two`
-    are the points on it where two things happen at once.
+    `orbits`: a `PeriodicOrbit` whose fields have a leading axis of points. `ends` has the
+    reason codes of the first and the last point; `codimension_two` are the codimension-two
+    points of the curve.
     """
 
     kind: str = eqx.field(static=True)
@@ -56,7 +56,7 @@ class BifurcationCurve(Drawn, eqx.Module):
     drawable = True
 
     def plot(self, *, ax=None):
-        """Draw the curve in its two parameters on axes of matplotlib, and return them."""
+        """Draw the curve in its two parameters on matplotlib axes and return them."""
         return draw(curve_chart(self), ax)
 
     @property
@@ -92,25 +92,25 @@ def continue_bifurcation(
     settings: ContinuationSettings = USUAL,
     progress: Callable[[int], None] | None = None,
 ) -> BifurcationCurve:
-    """Follow a bifurcation along a curve in two parameters, both ways.
+    """Continue a bifurcation along a curve in two parameters, in both directions.
 
         point = branch.bifurcations[0]
         bounds = {"w": (0.9, 1.3), "f": (0.005, 0.05)}
         jv.branches.continue_bifurcation(system, point, bounds)
 
-    Folds, period doublings, Neimark-Sacker points and grazing. Steps are measured along
-    the curve (`branches.arclength`), which goes round where it turns back in a parameter
-    and round cusps. A curve of Neimark-Sacker points ends where the two multipliers meet
-    at 1 or -1 (`STRONG_RESONANCE`), any other than of grazing where it comes to a motion
-    that grazes and no step is short enough (`GRAZING`).
+    For folds, period doublings, Neimark-Sacker points and grazing. Pseudo-arclength
+    continuation (`branches.arclength`) passes turning points in either parameter and
+    cusps. A curve of Neimark-Sacker points ends where the two multipliers meet at 1 or -1
+    (`STRONG_RESONANCE`); a curve of another kind except grazing ends at a grazing orbit
+    where no step is short enough (`GRAZING`).
 
     **Arguments:** `point`: of a branch of `system`, or a `bifurcation_point`. `bounds`:
     by path, of the point's own parameter and of a second one, which has the system's own
-    value at the point. `settings`: the steps, which are parts of these ranges, and
-    `most_points`; the others have no meaning here.
+    value at the point. `settings`: the steps, relative to these ranges, and
+    `most_points`; the others do not apply.
 
     **Raises:** `ValueError` for a kind that has no curves, unknown paths, bounds that do
-    not enclose the point, or a point that is not found again.
+    not enclose the point, or a point that cannot be reproduced.
 
     **Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, section 10.3.
     """
@@ -138,7 +138,7 @@ def continue_bifurcation(
     around = Surroundings(limits, functools.partial(correct_some, correct, problem))
     tracers = both_ways(correct, problems, np.asarray(x)[None], [around])
     if tracers[0][0].code == Reason.DIVERGED:
-        raise ValueError(f"{point.kind} at {start}: no curve is found from there")
+        raise ValueError(f"{point.kind} at {start}: no curve is found from this point")
     most, report = settings.most_points, report_to(progress)
     points, ends = run_tracers(correct, problems, tracers, most, report)[0]
     own = len(tracers[0][1].points)
@@ -149,7 +149,7 @@ def continue_bifurcation(
     many = jax.tree.map(lambda leaf: np.stack([leaf] * len(xs)), problem)
     evaluate = curve_evaluator(static, point.kind, paths)
     values, orbits, tests = map_samples(evaluate, (many, xs))
-    # The bounds come back from scaled coordinates with the rounding of a division.
+    # Restore exact bounds, which scaling has rounded.
     bound = np.asarray(scaled)[None] == xs[:, -2:, None]
     values = np.where(bound.any(-1), np.where(bound[..., 0], *pairs.T[:, None]), values)
     if point.kind != "grazing":
@@ -167,7 +167,7 @@ def continue_bifurcation(
 
 
 def _by_grazing(ends, orbits) -> list[Reason]:
-    """Return the reasons at both ends, where a motion that grazes is one."""
+    """Return the reason codes of both ends, with GRAZING at grazing orbits."""
     margins = np.asarray(orbits.grazing_margin) / np.max(orbits.amplitude, axis=-1)
     return [
         Reason.GRAZING if code == Reason.DIVERGED and margins[tip] < _GRAZES else code
@@ -184,13 +184,13 @@ def bifurcation_curves(
     settings: ContinuationSettings = USUAL,
     progress: Callable[[int], None] | None = None,
 ) -> list[BifurcationCurve]:
-    """Follow all bifurcations of a branch in two parameters: a stability chart.
+    """Continue all bifurcations of a branch in two parameters: a stability chart.
 
-    One curve for each of them that is not on a curve found before. **Arguments:**
-    `branch`: of `system`, with its `bifurcations`; `kinds`: those that are followed; the
-    others are those of `continue_bifurcation`.
+    Bifurcations that lie on a curve found before are skipped. **Arguments:** `branch`: of
+    `system`, with its `bifurcations`; `kinds`: the kinds to continue; the others as in
+    `continue_bifurcation`.
 
-    **Raises:** `ValueError` for an unknown kind and what `continue_bifurcation` raises.
+    **Raises:** `ValueError` for an unknown kind and as `continue_bifurcation`.
     """
     for kind in kinds:
         if kind not in KINDS:
@@ -207,7 +207,7 @@ def bifurcation_curves(
 
 
 def _passes(system, curve: BifurcationCurve, point: BifurcationPoint, bounds) -> bool:
-    """Return whether a curve goes through a point."""
+    """Return whether a curve passes through a point."""
     if curve.kind != point.kind:
         return False
     first, second = (np.asarray(curve.parameters)[:, i] for i in (0, 1))

@@ -1,14 +1,14 @@
-r"""The equations of a bifurcation: a motion that repeats, and a test that is 0 there.
+r"""Defining equations of bifurcations: periodicity and a test function.
 
-With r(s, p) = 0 for a motion that starts in s and repeats, M its monodromy matrix and
-$M^{(2)}$ the second compound, whose eigenvalues are the products of two multipliers:
+With r(s, p) = 0 for a periodic orbit through s, M its monodromy matrix and $M^{(2)}$ the
+second compound, whose eigenvalues are the products of two multipliers:
 
 - `"fold"`: $\det(M - I) = 0$, a multiplier at 1;
-- `"period_doubling"`: $\det(M + I) = 0$, one at -1;
+- `"period_doubling"`: $\det(M + I) = 0$, a multiplier at -1;
 - `"neimark_sacker"`: $\det(M^{(2)} - I) = 0$, a complex pair on the unit circle;
-- `"grazing"`: $z(t) = \dot z(t) = 0$ at a time t found with it, a contact of no depth.
+- `"grazing"`: $z(t) = \dot z(t) = 0$ at an unknown time t, a contact of zero depth.
 
-One parameter makes as many equations as unknowns: a point. Two leave a curve.
+With one parameter the solution is a point, with two parameters a curve.
 
 **Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, section 10.2; di Bernardo
 et al., *Piecewise-smooth Dynamical Systems* (2008), chapter 6, for grazing.
@@ -30,19 +30,18 @@ from ..systems.parameters import replace
 from .without_contact import without_contact
 
 KINDS = ("fold", "period_doubling", "neimark_sacker", "grazing")
-# Of the flow whose second derivatives are taken: near what a double allows.
+# Tolerance of the flow, which is differentiated twice: near the limit of float64.
 RTOL = 1e-11
-# A multiplier this near to where it should be is there: a double one is known to the root
-# of the error of its matrix.
+# Tolerance of multipliers: the error of a double one is the root of the matrix error.
 NEAR = 1e-4
-_SAMPLES = 2001  # of a period, among which contacts are looked for
+_SAMPLES = 2001  # per period, for the search of contacts
 
 
 class Setting(NamedTuple):
-    """What the equations need to know of a motion beside its system.
+    """The data of the equations besides the system.
 
-    `periods` of the load in one of the motion; `begin`: the part of it at which the state
-    is taken; `units` of the unknowns; `contact`: the one that grazes.
+    `periods`: load periods per period of the motion; `begin`: the phase at which the state
+    is taken; `units`: scales of the unknowns; `contact`: the index of the grazing contact.
     """
 
     periods: Any
@@ -52,11 +51,11 @@ class Setting(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A state in which all gaps are open, its part of the motion, and what grazes.
+    """A state with all gaps open, its phase `begin`, and the contact nearest to grazing.
 
-    A monodromy matrix that starts on a contact has no derivative there. `size`: what the
-    state is measured in; `turn`: when, after that, a gap turns nearest to touching;
-    `contact`: which.
+    A monodromy matrix that starts during a contact is not differentiable. `size`: scales
+    of the state; `turn`: the time, after that, of the extremum nearest to grazing;
+    `contact`: its contact.
     """
 
     state: Any
@@ -72,10 +71,10 @@ def with_values(system, paths, values):
 
 
 def equations(static, kind: str, paths: tuple[str, ...]):
-    """Return the function of (unknowns, (leaves, setting)) that is 0 at the point.
+    """Return the residual function of (unknowns, (leaves, setting)).
 
-    The unknowns, in their units: state, for grazing the time, values of the parameters.
-    Beside what is left it returns the monodromy matrix, of NaN for grazing.
+    The scaled unknowns are the state, the time (grazing only) and the parameters. It
+    returns the residual and the monodromy matrix (NaN for grazing).
     """
 
     def left(unknowns, arguments):
@@ -112,7 +111,7 @@ def equations(static, kind: str, paths: tuple[str, ...]):
 
 
 def state_at_start(kind: str, system, setting: Setting, unscaled, parameters: int):
-    """Return the state at t = 0 of unknowns that are no longer in their units."""
+    """Return the state at t = 0 of unscaled unknowns."""
     state, time, _ = _parts(kind, unscaled, parameters)
     span = setting.periods * system.period()
     first = setting.begin * span
@@ -122,13 +121,13 @@ def state_at_start(kind: str, system, setting: Setting, unscaled, parameters: in
 
 
 def _flow(system, state, begin, end):
-    # By events it is a kernel, and so are its second derivatives.
+    # The event engine runs in kernels, also for second derivatives.
     engine = engine_of(system, "auto")
     return flow(system, state, begin, end, rtol=RTOL, engine=engine)
 
 
 def second_compound(matrix: Float[Array, "n n"]) -> Float[Array, "m m"]:
-    """Return the matrix of all 2 x 2 minors; its eigenvalues are products of two."""
+    """Return the matrix of all 2 x 2 minors, with products of eigenvalue pairs."""
     pairs = np.array(list(itertools.combinations(range(matrix.shape[0]), 2)))
     i, j = pairs[:, 0], pairs[:, 1]
     return (
@@ -140,14 +139,14 @@ def second_compound(matrix: Float[Array, "n n"]) -> Float[Array, "m m"]:
 def has_torus(multipliers):
     """Return whether a complex pair of multipliers (..., n) is on the unit circle.
 
-    Two real ones whose product is 1 solve the same equation: a neutral saddle.
+    Two real multipliers with product 1 (a neutral saddle) solve the same equation.
     """
     apart = jnp.abs(jnp.abs(multipliers) - 1)
     return jnp.any((multipliers.imag != 0) & (apart < NEAR), axis=-1)
 
 
 def section(system, state, periods) -> Section:
-    """Return where to cut a motion that starts in `state` at t = 0."""
+    """Return the section of a motion that starts in `state` at t = 0."""
     nothing = jnp.asarray(0.0)
     if not system.has_contacts:
         return Section(state, scales(system, state), nothing, nothing, jnp.asarray(0))
@@ -161,7 +160,7 @@ def section(system, state, periods) -> Section:
     size = jnp.where(turns, jnp.abs(inner), jnp.inf)
     row, contact = jnp.unravel_index(jnp.argmin(size), size.shape)
     turn = parts[row + 1] + jnp.where(row + 1 < first, 1.0, 0.0)
-    # At one moment a motion may be small that is large at others.
+    # The state at a single time may be small: take the maximum over the motion.
     size = jnp.max(jax.vmap(lambda state: scales(system, state))(states), axis=0)
     return Section(states[first], size, parts[first], turn * span, contact)
 
@@ -174,15 +173,15 @@ def _states_along(system, state, times):
         image = _flow(system, state, *between)
         return image, image
 
-    # A kernel called two thousand times: a twentieth of a second, and none to compile.
+    # 2000 kernel calls take 0.05 s and need no compilation.
     _, later = jax.lax.scan(to_next, state, (times[:-1], times[1:]))
     return jnp.concatenate([state[None], later])
 
 
 def beginning(kind: str, cut: Section, values, ranges):
-    """Return the first unknowns of all, unscaled, and what they are measured in."""
+    """Return the unscaled initial unknowns and their scales."""
     grazing = kind == "grazing"
-    # Displacements per velocity of the same size: times are told in periods of the load.
+    # Scales of displacement over velocity give a period.
     period = 2 * jnp.pi * cut.size[:1] / cut.size[-1:]
     time, unit = ([cut.turn[None]], [period]) if grazing else ([], [])
     start = jnp.concatenate([cut.state, *time, values])
@@ -190,7 +189,7 @@ def beginning(kind: str, cut: Section, values, ranges):
 
 
 def _parts(kind: str, unscaled, parameters: int):
-    """Return state, time of grazing and values of the parameters."""
+    """Split unknowns into state, time of grazing and parameters."""
     size = unscaled.size - parameters - (kind == "grazing")
     return unscaled[:size], unscaled[size], unscaled[unscaled.size - parameters :]
 

@@ -1,4 +1,4 @@
-"""Branches of equilibria along a parameter, with their folds and Hopf points."""
+"""Continuation of equilibria along a parameter, with folds and Hopf points."""
 
 import functools
 from collections.abc import Callable
@@ -27,16 +27,16 @@ from .settings import USUAL, ContinuationSettings, report_to
 from .smooth_branch import SmoothFrame
 from .tracer import Limits, Surroundings
 
-# Newton's method ends at the rounding of the field.
+# Newton's method converges to rounding errors of the field.
 _RTOL, _CLOSE = 1e-12, 1e-14
-# Of an eigenvalue that should be 0, or on the imaginary axis, per largest.
+# Tolerance of a zero or imaginary eigenvalue, relative to the largest.
 _NEAR = 1e-5
-# What orbits have and equilibria have not.
+# Settings that apply to orbits only.
 _NOT_OF_EQUILIBRIA = ("segments", "correct", "events", "stop_at")
 
 
 class EquilibriumProblem(NamedTuple):
-    """What a corrector knows of a branch, see `corrector.BranchProblem`."""
+    """The data of a corrector for a branch, see `corrector.BranchProblem`."""
 
     leaves: Any
     units: Any
@@ -47,8 +47,8 @@ class EquilibriumProblem(NamedTuple):
 class EquilibriumBranch(AbstractBranch):
     """Equilibria along one parameter, in their order along the branch.
 
-    `equilibria`: an `Equilibrium` whose fields have a leading axis of points. `ends` says
-    why the branch stops at its first and at its last point.
+    `equilibria`: an `Equilibrium` whose fields have a leading axis of points. `ends` has
+    the reason codes of the first and the last point.
     """
 
     noun = "equilibria"
@@ -76,21 +76,21 @@ def continue_equilibrium(
     settings: ContinuationSettings = USUAL,
     progress: Callable[[int], None] | None = None,
 ) -> EquilibriumBranch:
-    r"""Follow an equilibrium along a parameter, both ways from its own value.
+    r"""Continue an equilibrium along a parameter, in both directions from its value.
 
-    Steps are measured along the branch and go round its folds, as those of
-    `continue_orbit`. Where it changes its kind is in `.bifurcations`, sought on the
-    branch itself: a fold, where the parameter turns back; a "branch_point", where another
-    branch crosses, $\det J = 0$; a "hopf" point, where a complex pair
-    $\lambda = \pm i \omega$ is on the axis, $\prod_{i<j} (\lambda_i + \lambda_j) = 0$,
-    with its `frequency`. `switch_branch` leads from a Hopf point to its cycles.
+    Pseudo-arclength continuation passes folds, as in `continue_orbit`. Bifurcations are
+    located on the branch and are in `.bifurcations`: a "fold", where the parameter turns
+    back; a "branch_point", where another branch crosses, $\det J = 0$; a "hopf" point,
+    with a complex pair $\lambda = \pm i \omega$ on the imaginary axis,
+    $\prod_{i<j} (\lambda_i + \lambda_j) = 0$, and its `frequency`. `switch_branch`
+    continues the cycles from a Hopf point.
 
-    **Arguments:** `point`: of `system` as it is. `path`, `bounds`: the parameter and the
-    values to stop at; the system's own value lies between them. `settings`: the steps.
-    `progress`: is called with the number of points found since its last call.
+    **Arguments:** `point`: of `system`. `path`, `bounds`: the parameter and its range,
+    which contains the system's own value. `settings`: the steps. `progress`: is called
+    with the number of points found since its last call.
 
-    **Raises:** `ValueError` for a system that is moved from outside, an unknown path,
-    bounds that do not enclose the system's value, or an equilibrium that was not found.
+    **Raises:** `ValueError` for a system that is not autonomous, an unknown path, bounds
+    that do not enclose the system's value, or an equilibrium that was not found.
 
     **Source:** Keller, in Rabinowitz (ed.), *Applications of Bifurcation Theory* (1977);
     Kuznetsov, *Elements of Applied Bifurcation Theory*, section 10.2.
@@ -109,7 +109,7 @@ def continue_equilibrium(
 
 
 class EquilibriumFrame(SmoothFrame):
-    """What all points of a branch of equilibria have in common."""
+    """Shared data of a branch of equilibria."""
 
     def __init__(self, system, path: str, state, span: float):
         leaves, static = parted(system)
@@ -119,15 +119,15 @@ class EquilibriumFrame(SmoothFrame):
         super().__init__(static, path, EquilibriumProblem(leaves, units, *tolerances))
 
     def corrector(self):
-        """Return the function of a lane that corrects a prediction."""
+        """Return the function that corrects a lane's prediction."""
         return _corrector(self.static, self.path)
 
     def evaluator(self):
-        """Return the function of a lane that gives parameter and equilibrium."""
+        """Return the function from a lane to parameter and equilibrium."""
         return _evaluator(self.static, self.path)
 
     def traced(self, pair, limits: Limits, report) -> EquilibriumBranch:
-        """Return the branch that a pair of tracers follows."""
+        """Return the branch traced by a pair of tracers."""
         followed = self.followed(pair, limits, report)
         changes = changes_along(self.correct, followed.points, TESTS)
         located = [self._bifurcation(change) for change in changes]
@@ -135,7 +135,7 @@ class EquilibriumFrame(SmoothFrame):
         return EquilibriumBranch(equilibria=equilibria, **self.along(followed, located))
 
     def _bifurcation(self, change: Change) -> FieldBifurcation | None:
-        """Return what a change is, None where two real eigenvalues only cancel."""
+        """Return the bifurcation at a sign change, None for opposite real eigenvalues."""
         values, found = self.evaluated(change.x[None])
         eigenvalues = found.eigenvalues[0]
         size = np.abs(eigenvalues).max()
@@ -162,7 +162,7 @@ class EquilibriumFrame(SmoothFrame):
         )
 
 
-# Test functions by the parameter's part of the tangent and the eigenvalues, (points, n).
+# Test functions of the tangent's parameter component and of eigenvalues (points, n).
 TESTS: dict[str, Callable] = {
     "fold": lambda tangents, values: tangents,
     "hopf": lambda tangents, values: product(pairs(values, np.add)).real,
@@ -172,7 +172,7 @@ TESTS: dict[str, Callable] = {
 
 @eqx.filter_jit
 def equilibrium_units(system, state):
-    """Return what the components of an equilibrium are measured in."""
+    """Return the scales of an equilibrium's components."""
     field = system.equation().vector_field
     matrix = jax.jacfwd(lambda state: field(0.0, state))(state)
     fastest = jnp.linalg.norm(matrix)
@@ -185,7 +185,7 @@ def equilibrium_units(system, state):
 
 @functools.lru_cache(maxsize=32)
 def _corrector(static, path: str):
-    """Return the function of a lane (problem, predicted x, normal) that corrects it."""
+    """Return the function that corrects a lane (problem, predicted x, normal)."""
 
     def map_(problem, x):
         system = system_of(problem, static)
@@ -209,7 +209,7 @@ def _corrector(static, path: str):
 
 @functools.lru_cache(maxsize=32)
 def _evaluator(static, path: str):
-    """Return the function of a lane (problem, x) that gives parameter and equilibrium."""
+    """Return the function from a lane (problem, x) to parameter and equilibrium."""
 
     def evaluate(lane):
         problem, x = lane

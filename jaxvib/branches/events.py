@@ -1,4 +1,4 @@
-"""Events along a branch that a user asks for: a force reached, an amplitude exceeded."""
+"""User-defined events along a branch, such as a contact force that reaches a value."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -21,7 +21,7 @@ _TAKEN = (*KINDS, "branch_point")
 
 
 class Watch(NamedTuple):
-    """Functions of an orbit by name, whose zeros are events; those that end a branch."""
+    """Event functions of an orbit by name, and the names of terminal events."""
 
     events: Mapping[str, Callable[[PeriodicOrbit], float]]
     stop_at: tuple[str, ...]
@@ -30,15 +30,15 @@ class Watch(NamedTuple):
 def watch_of(
     events: Mapping[str, float | Callable] | None, stop_at: Sequence[str] = ()
 ) -> Watch:
-    """Return what to watch: values of an orbit's quantities, or functions of an orbit.
+    """Return the event functions for values of an orbit's quantities, or functions.
 
-    **Raises:** `ValueError` for a quantity that is not known, a name that is taken, or
-    an event to stop at that is not among the events.
+    **Raises:** `ValueError` for an unknown quantity, a reserved name, or an event to stop
+    at that is not among the events.
     """
     functions: dict[str, Callable] = {}
     for name, what in (events or {}).items():
         if name in _TAKEN:
-            raise ValueError(f"event {name!r}; allowed: names that no bifurcation has")
+            raise ValueError(f"event {name!r}; allowed: names other than bifurcations")
         if callable(what):
             functions[name] = what
         elif name in QUANTITIES:

@@ -1,4 +1,4 @@
-"""Branches that go on where they had stopped."""
+"""Extension of branches beyond their ends."""
 
 import dataclasses
 from collections.abc import Callable
@@ -28,16 +28,17 @@ def extend_branch(
     settings: ContinuationSettings = USUAL,
     progress: Callable[[int], None] | None = None,
 ) -> Branch:
-    """Go on with a branch beyond those of its ends where it could.
+    """Extend a branch at the ends where continuation is possible.
 
-    That is where it had enough points, or met an event, or a bound of the parameter that
-    is wider now. Nothing that is known of the branch is computed again.
+    These are ends at the limit of points, at an event, or at a bound that is wider now.
+    Existing points are not recomputed.
 
-    **Arguments:** `branch`: of `system`, of two points or more; the others are those of
-    `continue_orbit`, with `most_points` more than there are. **Returns:** the whole branch.
+    **Arguments:** `branch`: of `system`, with two points or more; the others as in
+    `continue_orbit`, with `most_points` above the current number. **Returns:** the whole
+    branch.
 
-    **Raises:** `ValueError` for bounds that do not enclose the branch, or a branch that
-    has no end to go on from.
+    **Raises:** `ValueError` for bounds that do not enclose the branch, or a branch
+    without an end that can be extended.
 
     >>> branch = jv.continue_orbit(system, orbit, "load.amplitude", (450.0, 550.0))
     >>> longer = jv.branches.extend_branch(system, branch, (450.0, 600.0))
@@ -61,7 +62,7 @@ def extend_branch(
     ]
     if not going:
         why = " and ".join(reason(code) for code in ends)
-        raise ValueError(f"branch has no end to go on from: {why}")
+        raise ValueError(f"branch has no end that can be extended: {why}")
     leaves, static = parted(system)
     number = len(going)
     states, amplitudes = np.asarray(branch.states), np.asarray(branch.orbits.amplitude)
@@ -89,7 +90,7 @@ def extend_branch(
 
 
 def _joined(branch: Branch, part: Branch, end: int) -> Branch:
-    """Return a branch with a part that begins at one of its ends."""
+    """Return a branch joined with a part that starts at one of its ends."""
     columns = branch.parameter, branch.orbits, branch.predictor_error
     # Its first point is the branch's own end.
     more = jax.tree.map(

@@ -1,7 +1,8 @@
-r"""Bifurcations of equilibria and of cycles of an autonomous field, by Newton's method.
+r"""Bifurcations of equilibria and cycles of autonomous systems, by Newton's method.
 
-With J the Jacobian of the field and $2 J \odot I$ its bialternate sum, whose eigenvalues
-are the sums of two of J's; B the part of the monodromy matrix across the cycle:
+With J the Jacobian of the vector field and $2 J \odot I$ its bialternate sum, whose
+eigenvalues are sums of two eigenvalues of J; B the monodromy matrix transverse to the
+cycle:
 
 - an equilibrium's `"fold"`: $\det J = 0$;  `"hopf"`: $\det(2 J \odot I) = 0$;
 - a cycle's `"fold"`: $\det(B - I) = 0$;  `"period_doubling"`: $\det(B + I) = 0$;
@@ -38,11 +39,11 @@ KINDS = {
     "equilibrium": ("fold", "hopf"),
     "cycle": ("fold", "period_doubling", "neimark_sacker"),
 }
-_NEAR = 1e-6  # of the imaginary axis, per size of the Jacobian
+_NEAR = 1e-6  # distance to the imaginary axis, relative to the norm of the Jacobian
 
 
 class _Guess(NamedTuple):
-    """Where the method starts: NaN instead of an equilibrium's period."""
+    """The start of Newton's method; the period of an equilibrium is NaN."""
 
     of: str
     state: Array
@@ -71,7 +72,7 @@ def field_bifurcation_point(
 
 
 def _started(system, guess, value) -> _Guess:
-    """Return a guess's numbers; raise `ValueError` for one that was not found."""
+    """Return the values of a guess; raise `ValueError` for a failed one."""
     value, nothing = jnp.asarray(value, float), jnp.asarray(jnp.nan)
     if not isinstance(guess, Equilibrium | LimitCycle | FieldBifurcation):
         return _Guess("equilibrium", checked_state(system, guess), nothing, value)
@@ -203,12 +204,12 @@ def _test(kind: str, others):
 
 
 def _size_of(value):
-    """Return what a parameter is measured in: its own size, or 1 of one that is 0."""
+    """Return the scale of a parameter: its magnitude, or 1 if it is 0."""
     return jnp.where(jnp.abs(value) > 0, jnp.abs(value), 1.0)
 
 
 def bialternate_sum(matrix: Float[Array, "n n"]) -> Float[Array, "m m"]:
-    """Return the matrix whose eigenvalues are the sums of two eigenvalues of another."""
+    """Return the matrix whose eigenvalues are sums of two eigenvalues of `matrix`."""
     pairs = np.array(list(itertools.combinations(range(matrix.shape[0]), 2)))
     i, j = pairs[:, 0], pairs[:, 1]
     same = jnp.eye(matrix.shape[0])

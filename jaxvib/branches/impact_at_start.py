@@ -1,8 +1,8 @@
-"""Jumps of branches: where an impact passes through the moment that states are taken at.
+"""Jumps of branches where the time of an impact passes through t = 0.
 
-A point of a branch is its motion's state at t = 0. Where the time of an impact passes
-through it, that state jumps from before the impact to after it, or back, while the motion
-changes smoothly: the branch goes on from the other side of the impact.
+A point of a branch is its orbit's state at t = 0. Where the time of an impact passes
+through 0, that state jumps from before the impact to after it, or back, while the motion
+changes smoothly: the branch continues from the state on the other side of the impact.
 """
 
 from collections.abc import Callable
@@ -19,9 +19,9 @@ from .point import at
 
 
 class Jump(NamedTuple):
-    """A jump of a branch in its scaled coordinates: where it goes on, and beyond that.
+    """A jump of a branch in scaled coordinates: the point after it, and predictions.
 
-    `beyond(reach)`: the point predicted at that distance from the jump.
+    `beyond(reach)`: the predicted point at that distance from the jump.
     """
 
     x: np.ndarray
@@ -36,9 +36,9 @@ def jump_near(
     tangent: np.ndarray,
     reach: float,
 ) -> Jump | None:
-    """Return the jump that a branch meets within a reach of a point, None without one.
+    """Return the jump of a branch within a distance of a point, or None.
 
-    `problem`: of that branch alone, without an axis of branches.
+    `problem`: of a single branch, without an axis of branches.
     """
     frame = problem, static, path
     depths, growth = (np.asarray(part) for part in _approach(*frame, x, tangent))
@@ -59,7 +59,7 @@ def jump_near(
 
 
 def _states(problem: BranchProblem, static, path: str, x):
-    """Return the equation of motion, and the states of all segments with their times."""
+    """Return the equation of motion, the states of all segments and their times."""
     system = system_of(problem, static)
     unscaled = x * problem.units
     there = at(system, path, unscaled[-1])
@@ -71,7 +71,7 @@ def _states(problem: BranchProblem, static, path: str, x):
 
 @eqx.filter_jit
 def _approach(problem, static, path, x, tangent):
-    """Return each segment's depths, and how fast they grow along the branch."""
+    """Return each segment's depths and their derivatives along the branch."""
 
     def depths(x):
         equation, states, _ = _states(problem, static, path, x)
@@ -84,8 +84,8 @@ def _approach(problem, static, path, x, tangent):
 def _through(problem, static, path, x, segment: int, contact: int):
     """Return a point on the other side of an impact, to first order in its distance.
 
-    The point has gone too deep: an approaching body has met the stop a moment before, a
-    leaving one will have left it a moment later.
+    The given point penetrates the stop: an approaching body has hit it shortly before, a
+    departing one leaves it shortly after.
     """
     equation, states, times = _states(problem, static, path, x)
     state, time = states[segment], times[segment]

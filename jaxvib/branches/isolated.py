@@ -1,4 +1,4 @@
-"""All branches over a range: isolated ones too, which no other branch leads to."""
+"""Search for all branches over a parameter range, including isolas."""
 
 import functools
 from collections.abc import Callable
@@ -26,8 +26,8 @@ from .limits import extent_of, known_parameter
 from .point import at
 from .settings import USUAL, ContinuationSettings
 
-_ONE = 1e-6  # of a motion's size: orbits that are nearer are one
-_SAME = 0.02  # of a branch's size, between its points: a smaller part takes one for two
+_ONE = 1e-6  # relative distance below which orbits are equal
+_SAME = 0.02  # relative distance, between points of a branch, below which it is the same
 
 
 def find_branches(
@@ -41,22 +41,22 @@ def find_branches(
     settings: ContinuationSettings = USUAL,
     progress: Callable[[int], None] | None = None,
 ) -> list[Branch]:
-    """Return every branch that Newton's method meets from a grid of starts.
+    """Return all branches found by Newton's method from a grid of starts.
 
         grid = {0: np.linspace(-2, 2, 9), 1: [-1.0, 0.0, 1.0]}
         starts = jv.orbits.state_grid(system, grid)
         jv.branches.find_branches(system, "load.frequency", (5.0, 7.0), starts, periods=3)
 
-    At each of several values of the parameter orbits are sought from all starts, stable
-    or not; each that is on no branch so far is followed by its arc length, both ways.
-    A branch comes once, whichever of its periods it is met in.
+    Stable and unstable orbits are computed from all starts at several values of the
+    parameter; each orbit that is not on a known branch is continued by arclength in both
+    directions. Orbits that differ by a shift of load periods count as equal.
 
     **Arguments:** `states`: starts at t = 0. `values`: the number of values of the
-    parameter, evenly spaced within the bounds. `periods`: of the load in one of the
-    motion. The others are those of `continue_orbit`.
+    parameter, evenly spaced within the bounds. `periods`: load periods per period of the
+    motion. The others as in `continue_orbit`.
 
-    **Raises:** `ValueError` for an unknown path, bounds out of range, or states of
-    another size. A branch that no start is near enough to is not found.
+    **Raises:** `ValueError` for an unknown path, bounds out of range, or states of the
+    wrong size. Branches to which no start converges are missed.
     """
     settings.refuse("find_branches", "correct", "stop_at")
     known_parameter(system, path)
@@ -82,7 +82,7 @@ def find_branches(
 def _orbits(
     system, path, levels, starts, periods: int, settings: ContinuationSettings
 ) -> list:
-    """Return the orbits found: value, orbit, and its states after each load period."""
+    """Return the distinct orbits: value, orbit, and its states after each load period."""
     leaves, static = parted(system)
     each = np.repeat(levels, len(starts)), np.tile(starts, (len(levels), 1))
     number = len(each[0])
@@ -104,7 +104,7 @@ def _orbits(
 
 @functools.lru_cache(maxsize=32)
 def _finder(static, path: str, periods: int):
-    """Return the function of a lane to an orbit, its states once a period, their units."""
+    """Return the function from a lane to an orbit, its states per load period, scales."""
 
     def find(lane) -> tuple[PeriodicOrbit, jax.Array, jax.Array]:
         leaves, value, start, rtol, factor = lane
@@ -120,7 +120,7 @@ def _finder(static, path: str, periods: int):
 
 
 def _on(branch: Branch, value: float, shifted) -> bool:
-    """Return whether a branch goes through an orbit, in whichever of its periods."""
+    """Return whether a branch passes through an orbit, shifted by any load period."""
     at_points, states = np.asarray(branch.parameter), np.asarray(branch.states)
     size = np.abs(states).max(axis=0) + np.finfo(float).tiny
     for (state,) in passing(at_points, value, states):

@@ -1,4 +1,4 @@
-"""How far branches go along a parameter and in what steps, checked."""
+"""Validated parameter ranges and step sizes of branches."""
 
 from typing import NamedTuple
 
@@ -11,13 +11,13 @@ from ..systems.periods import check_period
 from .settings import ContinuationSettings
 from .tracer import Limits
 
-# No value that a user would take (the root of 2, less 1): where loads repeat together by
-# chance they do not there.
+# An irrational fraction of the range (sqrt(2) - 1), at which loads have no common period
+# by coincidence.
 _BETWEEN = 0.4142135623730951
 
 
 class Extent(NamedTuple):
-    """Bounds of a parameter and the steps between them, in its unit and scaled."""
+    """Bounds and steps of a parameter, in its unit and scaled."""
 
     low: float
     high: float
@@ -31,7 +31,7 @@ class Extent(NamedTuple):
 
 
 def extent_of(system, path: str, bounds, values, settings: ContinuationSettings) -> Extent:
-    """Return how far branches go that begin at `values` of a parameter.
+    """Return the extent of branches that start at `values` of a parameter.
 
     **Raises:** `ValueError` for an unknown path, bounds out of the parameter's range or
     that do not enclose all values, or a system without a period between them.
@@ -49,7 +49,7 @@ def extent_of(system, path: str, bounds, values, settings: ContinuationSettings)
 
 
 def known_parameter(system, path: str) -> Parameter:
-    """Return what is declared of a parameter; raise `ValueError` for an unknown one."""
+    """Return the declaration of a parameter; raise `ValueError` for an unknown one."""
     return parameter_at(system, path)
 
 
@@ -62,8 +62,8 @@ def check_periods_along(system, path: str, bounds) -> None:
         check_period(replace(system, {path: value}))
     except ValueError as error:
         raise ValueError(
-            f"bounds of {path}: at {value:.6g}, say, {error}; a parameter that moves all "
-            "loads alike can be followed"
+            f"bounds of {path}: e.g. at {value:.6g}, {error}; choose a parameter that "
+            "changes all loads alike"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Where a motion changes its kind, as a result: a point of a branch, located."""
+"""Results of located bifurcations."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -11,15 +11,15 @@ from ..ensemble.result import Result
 
 
 class Bifurcation(Result):
-    """What every bifurcation tells: its kind, where it is, and how well it is known."""
+    """Base class of bifurcations: kind, location and accuracy."""
 
     kind: str = eqx.field(static=True)
     path: str = eqx.field(static=True)
     parameter: Float[Array, ""] = reported("value of the parameter")
     state: Float[Array, " n"] = reported("state at t = 0", "", ("state",))
-    residual: Float[Array, ""] = reported("what is left of the equations, per size")
+    residual: Float[Array, ""] = reported("relative residual of the equations")
     test: Float[Array, ""] = reported("test function")
-    iterations: Int[Array, ""] = reported("steps until it was located")
+    iterations: Int[Array, ""] = reported("iterations of the location")
     result: Int[Array, ""] = reported("reason code")
 
     def _title(self) -> str:
@@ -41,24 +41,24 @@ class Bifurcation(Result):
 
 
 class BifurcationPoint(Bifurcation):
-    """A periodic motion at the parameter's value where it changes its kind.
+    """A bifurcation of a periodic orbit.
 
     `parameter` and `state` are differentiable with respect to every other parameter of
-    the system. `test` is what is left of the test function, and `residual` of
-    s(nT) - s(0) in units of the motion's size.
+    the system. `test` is the residual of the test function, and `residual` that of
+    s(nT) - s(0) relative to the motion's size.
     """
 
-    periods: Int[Array, ""] = reported("periods of the load in one of the motion")
+    periods: Int[Array, ""] = reported("load periods per period of the motion")
     time: Float[Array, ""] = reported("time of the grazing contact", "s")
 
 
 class FieldBifurcation(Bifurcation):
-    r"""An equilibrium, or a cycle, at the parameter's value where it changes its kind.
+    r"""A bifurcation of an equilibrium or a cycle of an autonomous system.
 
-    `of` says which of both it is. `period`: of the cycle, or $2 \pi / \omega$ of a Hopf
-    point, whose `frequency` $\omega$ is; NaN where there is none. `test`: how far an
-    eigenvalue or a multiplier is from where it should be; `iterations` count evaluations
-    of it.
+    `of`: "equilibrium" or "cycle". `period`: of the cycle, or $2 \pi / \omega$ at a Hopf
+    point with the `frequency` $\omega$; NaN otherwise. `test`: the distance of an
+    eigenvalue or a multiplier from the bifurcation condition; `iterations`: its number of
+    evaluations.
     """
 
     of: str = eqx.field(static=True)
@@ -73,7 +73,7 @@ class FieldBifurcation(Bifurcation):
 
 
 def field_bifurcation(kind: str, of: str, path: str, **numbers) -> FieldBifurcation:
-    """Return a bifurcation of such numbers, as arrays."""
+    """Return a `FieldBifurcation` with the given fields converted to arrays."""
     whole = ("iterations", "result")
     arrays = {
         name: jnp.asarray(value, jnp.int32 if name in whole else float)
@@ -83,7 +83,7 @@ def field_bifurcation(kind: str, of: str, path: str, **numbers) -> FieldBifurcat
 
 
 def listed(bifurcations) -> list[str]:
-    """Return a line for each bifurcation of a branch."""
+    """Return a line of text per bifurcation."""
     return [
         f"  {point.kind.replace('_', ' ')} at {point.parameter:.10g}"
         + (f" (not located: {reason(point.result)})" if int(point.result) else "")

@@ -1,4 +1,4 @@
-"""Natural continuation: steps in the parameter itself, corrected or as they are."""
+"""Natural continuation: steps in the parameter, corrected or uncorrected."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -9,22 +9,22 @@ from ..orbits.periodic_orbit import PeriodicOrbit, orbit_from_guess
 from ..orbits.shooting import scales
 from .point import Linearised, Point, at, evaluate_state, linearised
 
-# Steps are chosen so that the predictor misses the orbit by this part of its size...
+# Step size control aims at this relative prediction error...
 _PREDICTOR_ERROR = 3e-3
-# ... and taken again where it misses by ten times that: the next orbit found from so
-# far away may belong to another branch.
+# ... and rejects steps with ten times that: an orbit found from so far away may belong to
+# another branch.
 _TOO_FAR = 10 * _PREDICTOR_ERROR
 
 
 class Follower:
-    """Steps along one parameter, each from the point before."""
+    """Steps along one parameter, each starting from the previous point."""
 
     def __init__(self, system, path, periods, rtol, factor, steps):
         self.system, self.path, self.periods = system, path, periods
         self.rtol, self.factor, self.steps = rtol, factor, steps
 
     def corrected(self, start: Point, bound: float, most: int, report):
-        """Return the points towards a bound, each found by Newton, and the end."""
+        """Return the Newton-corrected points towards a bound, and the reason of the end."""
         points, point = [], start
         step = self.steps["first_step"]
         way = np.sign(bound - start.value)
@@ -55,7 +55,7 @@ class Follower:
         return points, Reason.POINT_LIMIT
 
     def uncorrected(self, start: Point, bound: float, most: int, report):
-        """Return the points of the paper's own step, and the end."""
+        """Return the points of the paper's uncorrected step, and the reason of the end."""
         points, value, state = [], start.value, start.orbit.state
         step = self.steps["first_step"]
         way = np.sign(bound - start.value)
@@ -105,7 +105,7 @@ def _side_of_fold(orbit: PeriodicOrbit) -> float:
 
 
 def _why_stuck(last: PeriodicOrbit, failed: PeriodicOrbit) -> Reason:
-    """Return why no step is small enough: a multiplier at +1, or what Newton says."""
+    """Return why no step is small enough: a multiplier at +1, or Newton's reason code."""
     to_fold = float(np.min(np.abs(np.asarray(last.floquet_multipliers) - 1)))
     if to_fold < 0.05:
         return Reason.SINGULAR

@@ -1,4 +1,4 @@
-"""What is drawn of branches, and of curves of bifurcations."""
+"""Charts of branches and of bifurcation curves."""
 
 from collections.abc import Iterator
 
@@ -20,14 +20,14 @@ _SYMBOLS = {
 
 
 def branch_chart(branch) -> Chart:
-    """Return the amplitudes of motions, or the states of equilibria, over the parameter."""
+    """Return a chart of amplitudes of orbits, or states of equilibria."""
     labels, moving = branch.found.labels, hasattr(branch.found, "amplitude")
     columns = np.asarray(branch.found.amplitude if moving else branch.states).T
     names = (labels.freedoms if moving else labels.names) or tuple(
         map(labels.name, range(len(columns)))
     )
     units = labels.freedom_units if moving else labels.units
-    axis = Axis(shared("amplitude, half peak to peak" if moving else "state", units))
+    axis = Axis(shared("amplitude, (max - min)/2" if moving else "state", units))
     layers: list[Line | Notes] = []
     for colour, (name, column) in enumerate(zip(names, columns, strict=True)):
         layers += _by_verdict(branch, name, column, colour)
@@ -37,7 +37,7 @@ def branch_chart(branch) -> Chart:
 
 
 def curve_chart(curve) -> Chart:
-    """Return a curve of bifurcations in the plane of its parameters."""
+    """Return a chart of a bifurcation curve in the plane of its parameters."""
     x, y = np.asarray(curve.parameters).T
     kind = curve.kind.replace("_", " ")
     layers: list[Line | Notes] = [Line(x, y, kind, 0)]
@@ -45,14 +45,14 @@ def curve_chart(curve) -> Chart:
     if points:
         places = np.array([point.parameters for point in points])
         words = tuple(point.kind for point in points)
-        layers.append(Notes(places[:, 0], places[:, 1], words, "two at once", "star"))
+        layers.append(Notes(places[:, 0], places[:, 1], words, "codimension two", "star"))
     named = zip(curve.paths, curve.units, strict=True)
     across, up = (Axis(with_unit(*each), each[0]) for each in named)
     return Chart(across, up, tuple(layers), kind)
 
 
 def _by_verdict(branch, name: str, values, colour: int) -> Iterator[Line]:
-    """Return one line per verdict; neighbours share a point, so that no gap opens."""
+    """Return one line per stability; neighbouring lines share a point to avoid gaps."""
     x, verdicts = np.asarray(branch.parameter), np.asarray(branch.stable)
     for verdict, (style, word) in _STYLES.items():
         own = verdicts == verdict
@@ -62,7 +62,7 @@ def _by_verdict(branch, name: str, values, colour: int) -> Iterator[Line]:
 
 
 def _marks(branch, columns) -> Iterator[Notes]:
-    """Return the bifurcations, at the height of the point that is most like each."""
+    """Return markers of bifurcations, at the height of the nearest point's state."""
     states = np.asarray(branch.states)
     size = np.maximum(np.abs(states).max(axis=0), np.finfo(float).tiny)
     for kind in sorted({point.kind for point in branch.bifurcations}):

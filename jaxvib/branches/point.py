@@ -1,4 +1,4 @@
-"""What continuation needs of one point of a branch."""
+"""Evaluation of single points of a branch."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from ..systems.parameters import replace
 
 
 class Linearised(NamedTuple):
-    """Of the period map at a state: residual r, matrix M - I and column dr/dp."""
+    """The linearised period map at a state: residual r, matrix M - I and column dr/dp."""
 
     residual: Float[Array, " n"]
     matrix: Float[Array, "n n"]
@@ -24,7 +24,7 @@ class Linearised(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A periodic motion of a branch, and how far its predictor missed it."""
+    """A periodic orbit of a branch, with its prediction error."""
 
     value: float
     orbit: PeriodicOrbit
@@ -33,7 +33,7 @@ class Point(NamedTuple):
 
 @eqx.filter_jit
 def linearised(system, path: str, value, state, periods, rtol) -> Linearised:
-    """Return residual, M - I and parameter column of the period map, in one solve."""
+    """Return residual, M - I and parameter column of the period map in one solve."""
 
     def residual(state, value):
         there = at(system, path, value)
@@ -52,35 +52,35 @@ def at(system, path, value):
 
 @eqx.filter_jit
 def evaluate_state(system, state, periods, rtol, tight) -> PeriodicOrbit:
-    """Return what a state does in its periods, as an orbit that is not corrected.
+    """Return the motion from a state over its periods as an uncorrected orbit.
 
-    Its errors are the differences between two tolerances.
+    Errors are estimated by the difference of two tolerances.
     """
     found = shot_at(system, state, periods, rtol, tight)
     return orbit_at(system, state, found, periods, rtol, tight)
 
 
 def orbit_at(system, state, found, periods, rtol, tight) -> PeriodicOrbit:
-    """Return the orbit of what was found by `shot_at` a state."""
+    """Return the orbit from the result of `shot_at`."""
     orbit = orbit_of_shot(system, *found, periods, tight, tight < rtol)
     return eqx.tree_at(lambda orbit: orbit.state, orbit, state)
 
 
 def shot_at(system, state, periods, rtol, tight) -> tuple[Shot, ShotDetails]:
-    """Return what a state does in its periods, as a shot that hits where it began."""
+    """Return the motion from a state over its periods as a converged shooting result."""
     shallow = GRAZING * scales(system, state)[0]
     identity = jnp.eye(state.shape[0])
 
     def revolution(step, setting):
         tolerance, share = setting
-        # At a fold no step leads to another orbit.
+        # At a fold the step is not finite.
         there = state + jnp.where(jnp.isfinite(step), share * step, 0.0)
         seen = revolve(system, there, periods, rtol=tolerance, grazing=shallow)
         step = linalg.solve_vector(identity - seen.monodromy, seen.state - there)
         return step, seen
 
-    # The coarser tolerance's own orbit is one step away, where its M is taken. One after
-    # the other, so that the revolution is compiled once.
+    # The orbit at the coarser tolerance is one Newton step away; its M is evaluated there.
+    # A scan compiles the revolution only once.
     rtol = jnp.asarray(rtol, float)
     settings = jnp.stack([rtol, rtol, tight]), jnp.array([0.0, 1.0, 0.0])
     _, every = jax.lax.scan(revolution, jnp.zeros_like(state), settings)

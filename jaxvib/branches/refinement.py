@@ -1,13 +1,13 @@
-"""Chords of a branch that lead over a corner, followed again in smaller steps.
+"""Refinement of branch segments that skip a corner.
 
-Beside a grazing a branch can turn sharply, with folds in a part far shorter than the steps
-beside it. A predictor then misses that part and comes to the branch beyond it.
+Near grazing a branch can turn sharply, with folds in a part far shorter than the
+neighbouring steps. The predictor then skips that part and lands on the branch beyond it.
 """
 
 from .. import linalg
 from .tracer import GOING, BranchPoint, Surroundings, Tracer
 
-# Steps that a chord is cut into, and how many it may take round what was left out.
+# Steps per chord, and the largest number of steps along the skipped part.
 _PARTS = 16
 _MOST = 8 * _PARTS
 
@@ -15,7 +15,7 @@ _MOST = 8 * _PARTS
 def in_small_steps(
     around: Surroundings, first: BranchPoint, last: BranchPoint
 ) -> list[BranchPoint]:
-    """Return points between two neighbours; none where the last is not come to."""
+    """Return points between two neighbours; none if the last is not reached."""
     length = float(linalg.norm(last.x - first.x)) / _PARTS
     limits = around.limits._replace(first_step=length, largest_step=length)
     tracer = Tracer(around._replace(limits=limits), first)

@@ -1,4 +1,4 @@
-"""Newton's method for the equations of a bifurcation, by steps of bounded length."""
+"""Newton's method with bounded steps for the defining equations of bifurcations."""
 
 from typing import NamedTuple
 
@@ -10,16 +10,16 @@ from .. import linalg
 from ..ensemble import Reason
 from ..orbits.newton import newton
 
-# Steps, of which the longest goes a fifth of the motion's size: from a guess that is wrong
-# by twice its size to where the method converges, and the few steps of that.
+# Iterations and largest relative step: enough for a guess with an error of twice the
+# motion's size, and a few iterations of quadratic convergence.
 _MOST_ITERATIONS, _LONGEST = 20, 0.2
-_GOING = -1  # no reason code: it is not at its end
-# A step this short, per size, is one of the last; one shorter than the other is rounding.
+_GOING = -1  # not a reason code: still iterating
+# Converged below the first relative step if steps no longer decrease, or below the second.
 _CLOSE, _CLOSEST = 1e-9, 1e-13
 
 
 class Root(NamedTuple):
-    """Newton's method so far: unknowns, what was left before the last step, its length."""
+    """State of the iteration: unknowns, last residual, length of the last step."""
 
     x: Float[Array, " unknowns"]
     left: Float[Array, " unknowns"]
@@ -29,7 +29,7 @@ class Root(NamedTuple):
 
 
 def root_near(map_, start, arguments) -> Root:
-    """Return where Newton's method ends, with its reason code."""
+    """Return the final state of Newton's method, with its reason code."""
 
     def both(x):
         left = map_(x, arguments)
@@ -40,7 +40,7 @@ def root_near(map_, start, arguments) -> Root:
         matrix, left = jax.jacfwd(both, has_aux=True)(x)
         change = -linalg.solve_vector(matrix, left)
         length = jnp.max(jnp.abs(change))
-        # As good as it gets where steps no longer become shorter.
+        # Converged to rounding if steps no longer decrease.
         done = (length < _CLOSE) & ((length > last.length / 2) | (length < _CLOSEST))
         code = jnp.where(done, Reason.SUCCESS, _GOING)
         code = jnp.where(jnp.isfinite(length), code, Reason.DIVERGED)

@@ -1,4 +1,4 @@
-"""How a branch is followed: steps, tolerance, and what is watched on the way."""
+"""Settings of continuation: step sizes, tolerances and events."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -11,25 +11,25 @@ from .events import Watch, watch_of
 
 @dataclasses.dataclass(frozen=True)
 class ContinuationSettings(Settings):
-    """How the verbs of continuation follow a branch.
+    """Settings of `continue_orbit` and the other continuation functions.
 
         watch = {"contacts_per_period": 2}
         fine = jv.branches.ContinuationSettings(largest_step=0.01, events=watch)
         jv.continue_orbit(system, orbit, "load.frequency", (5.0, 8.0), settings=fine)
 
     **Fields:** `first_step`, `smallest_step`, `largest_step`: in the parameter's unit,
-    1/50, 1e-7 and 1/20 of its range unless given; of curves in two parameters parts of
-    their ranges. `most_points`: at which a branch stops. `segments`: into which the period
-    is cut for multiple shooting, with `method="arclength"`. `correct`: whether Newton's
-    method corrects each step, which `method="natural"` can do without. `rtol`, `evidence`:
-    of each orbit, see `periodic_orbit`. `events`: values of an orbit's quantities, as
-    `{"max_contact_force": 2e4}`, or any names with functions of an orbit whose zeros they
-    are; located like bifurcations, in a branch's `.events`. `stop_at`: those of them that
-    end the branch, with `method="arclength"`.
+    default: 1/50, 1e-7 and 1/20 of its range; for curves in two parameters relative to
+    their ranges. `most_points`: the largest number of points of a branch. `segments`: of
+    the period for multiple shooting, with `method="arclength"`. `correct`: whether
+    Newton's method corrects each step, optional with `method="natural"`. `rtol`,
+    `evidence`: of each orbit, see `periodic_orbit`. `events`: values of an orbit's
+    quantities, as `{"max_contact_force": 2e4}`, or functions of an orbit by any name;
+    their zeros are located like bifurcations and are in a branch's `.events`. `stop_at`:
+    terminal events, with `method="arclength"`.
 
-    **Raises:** `ValueError` for a number out of its range, an unknown level of evidence, a
-    quantity that is not known, a name of a bifurcation, or an event to stop at that is not
-    among the events.
+    **Raises:** `ValueError` for a number out of its range, an unknown level of evidence,
+    an unknown quantity, a name of a bifurcation, or an event to stop at that is not among
+    the events.
 
     >>> jv.branches.ContinuationSettings(most_points=50, evidence="quick").most_points
     50
@@ -57,7 +57,7 @@ class ContinuationSettings(Settings):
 
     @property
     def factor(self) -> float:
-        """By what the evidence tightens the tolerance."""
+        """The factor by which the level of evidence tightens the tolerance."""
         return evidence_factor(self.evidence)
 
     @property
@@ -66,7 +66,7 @@ class ContinuationSettings(Settings):
         return watch_of(self.events, self.stop_at)
 
     def steps(self, span: float) -> dict[str, float]:
-        """Return the steps along a range of that length, by name."""
+        """Return the step sizes for a range of length `span`, by name."""
         usual = {
             "first_step": span / 50,
             "smallest_step": span * 1e-7,
@@ -80,5 +80,5 @@ USUAL = ContinuationSettings()
 
 
 def report_to(progress: Callable[[int], None] | None) -> Callable[[int], None]:
-    """Return whom to tell how many points were found, if only nobody."""
+    """Return the progress callback, or a callback that does nothing."""
     return progress or (lambda count: None)

@@ -1,4 +1,4 @@
-"""What branches of equilibria and of cycles have in common: followed, then evaluated."""
+"""Base class for tracing and evaluating branches of equilibria and cycles."""
 
 import abc
 import functools
@@ -16,7 +16,7 @@ from .tracer import BranchPoint, Limits
 
 
 class Followed(NamedTuple):
-    """A branch in its order: points, reasons at both ends, the parameter, what is there."""
+    """A traced branch: points, reason codes of both ends, parameter values, solutions."""
 
     points: list[BranchPoint]
     ends: tuple
@@ -25,11 +25,11 @@ class Followed(NamedTuple):
 
 
 class SmoothFrame(abc.ABC):
-    """What all points of one branch have in common.
+    """Shared data of one branch.
 
-    To add a kind of branch, write `corrector` and `evaluator`, functions of a lane.
+    To add a kind of branch, define `corrector` and `evaluator`.
 
-    **Fields:** `static`: what a system has beside its leaves; `path` of the parameter;
+    **Fields:** `static`: the static part of the system; `path` of the parameter;
     `problem`: leaves and `units` of the unknowns, the parameter last.
     """
 
@@ -41,30 +41,30 @@ class SmoothFrame(abc.ABC):
 
     @abc.abstractmethod
     def corrector(self):
-        """Return the function of a lane (problem, prediction, normal) that corrects it."""
+        """Return the function that corrects a lane (problem, prediction, normal)."""
 
     @abc.abstractmethod
     def evaluator(self):
-        """Return the function of a lane (problem, x) to the parameter and what is there."""
+        """Return the function from a lane (problem, x) to parameter and solution."""
 
     def evaluated(self, x: np.ndarray):
-        """Return the parameter's values, and what is there, at scaled points."""
+        """Return the parameter values and solutions at scaled points."""
         lanes = jax.tree.map(lambda leaf: np.stack([leaf] * len(x)), self.problem)
         return map_samples(self.evaluator(), (lanes, x), chunk=32)
 
     def followed(self, pair, limits: Limits, report) -> Followed:
-        """Return the branch that a pair of tracers follows, every point evaluated."""
+        """Return the branch traced by a pair of tracers, with all points evaluated."""
         most = limits.most_points
         points, ends = run_tracers(self.lanes, self.problems, [pair], most, report)[0]
         values, found = self.evaluated(np.array([point.x for point in points]))
-        # The bounds come back from scaled coordinates with the rounding of a division.
+        # Restore exact bounds, which scaling has rounded.
         for bound in limits.bounds[0]:
             there = np.array([point.x[-1] == bound for point in points])
             values[there] = bound * self.problem.units[-1]
         return Followed(points, ends, values, found)
 
     def along(self, followed: Followed, located) -> dict[str, Any]:
-        """Return the fields of any branch; of what is located None is left out."""
+        """Return the fields of `AbstractBranch`; None in `located` is dropped."""
         system = rejoined(self.problem.leaves, self.static)
         return {
             "path": self.path,

@@ -1,4 +1,4 @@
-"""Branches that begin at a bifurcation of another one."""
+"""Branch switching at bifurcations of periodic orbits."""
 
 import jax
 import numpy as np
@@ -12,7 +12,7 @@ from .settings import ContinuationSettings
 from .tracer import GOING, BranchPoint, Limits, Surroundings, Tracer
 from .tracing import Frame, frame_of
 
-# How far from the bifurcation the first point is sought, per size of the branch.
+# Relative distances of the first point from the bifurcation, tried in order.
 _REACHES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)
 FROM = {"period_doubling": 2, "branch_point": 1}
 
@@ -20,7 +20,7 @@ FROM = {"period_doubling": 2, "branch_point": 1}
 def frame_at(
     system, point: BifurcationPoint, span: float, settings: ContinuationSettings
 ) -> Frame:
-    """Return the frame of the branch that begins at a bifurcation."""
+    """Return the frame of the branch that emanates from a bifurcation."""
     leaves, static = parted(system)
     nothing = np.zeros(point.state.size // 2)
     one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], (leaves, point.state, nothing))
@@ -29,15 +29,15 @@ def frame_at(
 
 
 def pair_at(frame: Frame, point: BifurcationPoint, limits: Limits, way: int):
-    r"""Return the tracers that leave a bifurcation along the eigenvector $M q = \pm q$.
+    r"""Return tracers that start from a bifurcation along the eigenvector $M q = \pm q$.
 
-    **Raises:** `ValueError` where no motion is found nearby.
+    **Raises:** `ValueError` if no orbit is found nearby.
     """
     problem = lane_of(frame.problems, 0)
     x = np.append(point.state, point.parameter) / problem.units
     axis = np.zeros_like(x)
     axis[-1] = 1.0
-    # The monodromy matrix of the motion itself, before its period is doubled.
+    # The monodromy matrix of the original orbit, before its period is doubled.
     once = problem._replace(periods=np.asarray(point.periods))
     matrix = correct_some(frame.corrector(), once, x[None], axis[None]).monodromy[0]
     scaled = matrix * problem.units[None, :-1] / problem.units[:-1, None]
@@ -47,12 +47,12 @@ def pair_at(frame: Frame, point: BifurcationPoint, limits: Limits, way: int):
     around = frame.around(0, limits)
     start = beside(around, x, way * np.sign(away[np.argmax(np.abs(away))]) * away)
     if start is None:
-        raise ValueError(f"{point.kind} at {float(point.parameter):g}: no branch is there")
+        raise ValueError(f"{point.kind} at {float(point.parameter):g}: no branch is found")
     return [Tracer(around, start, GOING), Tracer(around, start, Reason.BRANCHED)]
 
 
 def beside(around: Surroundings, x, away) -> BranchPoint | None:
-    """Return the first point of the branch that leaves a point along a direction."""
+    """Return the first point of the branch that emanates along a direction, or None."""
     predicted = np.array([x + reach * away for reach in _REACHES])
     found = around.correct(predicted, np.array([away] * len(_REACHES)))
     strayed = linalg.norm(found.x - predicted)

@@ -1,8 +1,8 @@
-"""One way along one branch: predictions, steps, and what ends it.
+"""Tracing of one branch in one direction: prediction, step size control, termination.
 
-A step is as long as the predictor and the turn of the branch allow. Where that is longer
-than points may be apart, all points on its way are predicted and corrected together. With
-a hard stop a branch has corners, where it goes on in another direction
+The step size follows from the prediction error and the curvature of the branch. If it
+exceeds the largest distance of points, all points within a step are predicted and
+corrected at once. With a hard stop a branch has corners, where its direction changes
 (`branches.corners`), and jumps (`branches.impact_at_start`).
 """
 
@@ -16,28 +16,28 @@ from ..ensemble import Reason
 from .corners import Corner
 from .impact_at_start import Jump
 
-# Steps are chosen so that the first Newton step is this long, per size of the branch...
+# Step size control aims at this relative length of the first Newton step...
 CORRECTION = 3e-3
-# ... and the tangent turns by this angle; taken again where either is far more.
+# ... and this angle between tangents; steps that exceed either by far are rejected.
 ANGLE = np.radians(10.0)
 _TOO_FAR = 10 * CORRECTION
 _TURN = np.cos(2.5 * ANGLE)
-GOING = -1  # no reason code: it is not at its end
-# Points that are corrected together, at most: one that fails wastes those behind it.
+GOING = -1  # not a reason code: the tracer is running
+# Largest number of points per batch: a failed point invalidates those behind it.
 _TOGETHER = 32
-# A branch may turn by any angle in a step shorter than this, if it has corners.
+# If a branch has corners, steps shorter than this may turn by any angle.
 _SHORT = 1e-3
-# Distances beyond a corner or a jump that are tried, per size of the motion.
+# Relative distances beyond a corner or a jump, tried in order.
 _REACHES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
-# A jump is met within this many of the smallest steps.
+# A jump is searched within this many smallest steps.
 _BEFORE = 8
 
 
 class BranchPoint(NamedTuple):
-    """A point of a branch in scaled coordinates, and how far its predictor missed it.
+    """A point of a branch in scaled coordinates, with its prediction error `miss`.
 
-    `corner`: whether the branch goes on from it in another direction; `jumped`: whether
-    it was come to by a jump.
+    `corner`: whether the branch changes direction there; `jumped`: whether it was reached
+    by a jump.
     """
 
     x: np.ndarray
@@ -48,9 +48,9 @@ class BranchPoint(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Where tracers stop: scaled bounds of the parameters, steps, points of a branch.
+    """Scaled parameter bounds, step sizes and the largest number of points of a branch.
 
-    `bounds`: of the last unknowns, one pair each.
+    `bounds`: one pair for each of the last unknowns.
     """
 
     bounds: tuple[tuple[float, float], ...]
@@ -61,11 +61,11 @@ class Limits(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """What all tracers of a branch have in common.
+    """Shared context of the tracers of a branch.
 
-    `correct`: from predictions and normals to points of the branch. `corner`: from a point
-    to the corner near it; `jump`: from a point, its tangent and a reach to the jump within
-    it. Both None where branches have none.
+    `correct`: maps predictions and normals to points of the branch. `corner`: maps a point
+    to the corner near it; `jump`: maps a point, its tangent and a distance to the jump
+    within it. Both are None if branches have none.
     """
 
     limits: Limits
@@ -75,7 +75,7 @@ class Surroundings(NamedTuple):
 
 
 class Tracer:
-    """One way along one branch."""
+    """Traces one branch in one direction."""
 
     def __init__(self, around: Surroundings, start: BranchPoint, code=GOING):
         self.limits, self.correct, self.corner, self.jump = around
@@ -97,7 +97,7 @@ class Tracer:
         return self.points[-1] if self.points else self.start
 
     def plan(self, most: int):
-        """Return the points predicted, `most` of them, and the planes they are sought in.
+        """Return at most `most` predicted points and the normals of their planes.
 
         **Returns:** predictions and normals, each of shape (points, unknowns).
         """
@@ -116,7 +116,7 @@ class Tracer:
         return predicted[None], axis_of(len(x), axis)[None]
 
     def take(self, found) -> int:
-        """Go on from what the corrector has made of the plan; return the points found."""
+        """Accept corrected points, adapt the step; return the number of accepted points."""
         if self.beyond is not None:
             return self._land(found)
         here = self.here
@@ -125,7 +125,7 @@ class Tracer:
         lengths = np.sqrt((chords**2).sum(-1))
         fits = found.found & (found.miss < _TOO_FAR)
         sharp = (tangents[1:] * tangents[:-1]).sum(-1) < _TURN
-        # A point of another part of the branch does not lie where the tangents lead.
+        # A point of another part of the branch is not in the direction of the tangents.
         aside = (chords * tangents[:-1]).sum(-1) < _TURN * lengths
         aside |= (chords * tangents[1:]).sum(-1) < _TURN * lengths
         values = found.x[:, -len(self.low) :]
@@ -158,13 +158,13 @@ class Tracer:
         return self._stop() if self.step < self.limits.smallest_step else 0
 
     def _closes(self, new: BranchPoint, length: float) -> bool:
-        """Return whether the branch has come round to its start."""
+        """Return whether the branch has closed at its start."""
         start = self.start
         near = len(self.points) > 2 and linalg.norm(new.x - start.x) < length
         return bool(near and linalg.dot(new.tangent, start.tangent) > _TURN)
 
     def _bend(self) -> np.ndarray:
-        """Return how the tangent changes per length, from the last two points."""
+        """Return the change of the tangent per length, from the last two points."""
         near = [self.start, *self.points[-2:]][-2:]
         if len(near) < 2 or any(point.corner or point.jumped for point in near):
             return np.zeros_like(self.start.x)
@@ -173,7 +173,7 @@ class Tracer:
         return (here.tangent - before.tangent) / linalg.norm(chord)
 
     def _turn(self, found) -> int:
-        """Go on at a sharp turn, which is a corner that an impact has ended at."""
+        """Continue at a sharp turn: a corner at which an impact has vanished."""
         assert self.corner is not None
         x, tangent = found.x[0], found.tangent[0]
         corner = self.corner(x)
@@ -187,7 +187,7 @@ class Tracer:
         return 2
 
     def _stop(self) -> int:
-        """Go on where no step is short enough, beyond a jump or a corner; or end."""
+        """Continue beyond a jump or a corner if no step is short enough, or end."""
         here = self.here
         if self.jump and not here.jumped:
             jump = self.jump(here.x, here.tangent, _BEFORE * self.limits.smallest_step)
@@ -199,7 +199,7 @@ class Tracer:
         return self._pass(corner)
 
     def _pass(self, corner: Corner | None) -> int:
-        """Go on beyond a corner that the tracer has come to, on the side with an impact."""
+        """Continue beyond a corner, on the side with an impact, or end."""
         beyond = corner and self._beyond(corner.x, corner.beyond)
         if corner is None or beyond is None:
             self.code = Reason.DIVERGED
@@ -208,7 +208,7 @@ class Tracer:
         return 2
 
     def _beyond(self, start: np.ndarray, points: Callable) -> BranchPoint | None:
-        """Return the farthest point found beyond a start, and take its distance as step."""
+        """Return the farthest point found beyond a start; its distance becomes the step."""
         beyond = np.array([points(reach) for reach in _REACHES])
         ways = beyond - start
         lengths = linalg.norm(ways)
@@ -233,7 +233,7 @@ class Tracer:
         return 1
 
     def _bound(self) -> tuple[int, float, float]:
-        """Return the bound met first: its axis, its value, the part of the way to it."""
+        """Return the first bound reached: its axis, its value, the fraction of the step."""
         assert self.beyond is not None
         count = len(self.low)
         values, beyond = self.here.x[-count:], self.beyond[-count:]
@@ -253,6 +253,6 @@ def axis_of(size: int, axis: int) -> np.ndarray:
 
 
 def _growth(miss: float, angle: float) -> float:
-    """Return by what factor the next step may be longer; the predictor is quadratic."""
+    """Return the growth factor of the step size, for a quadratic predictor."""
     wanted = min(np.cbrt(CORRECTION / max(miss, 1e-12)), ANGLE / max(angle, 1e-3))
     return float(np.clip(wanted, 0.5, 2.0))

@@ -1,4 +1,4 @@
-"""Many branches followed at once, each with its own steps, ends and bifurcations."""
+"""Batched tracing of branches of periodic orbits, with bifurcations and events."""
 
 import dataclasses
 import functools
@@ -27,23 +27,23 @@ from .refinement import in_small_steps
 from .settings import ContinuationSettings
 from .tracer import BranchPoint, Limits, Surroundings
 
-# Times that chords over a corner are cut into smaller ones.
+# Rounds of refinement of chords that skip a corner.
 _ROUNDS = 3
-# Newton's method is done where a step is no longer than this many tolerances.
+# Newton's method has converged if a step is below this many tolerances.
 _CLOSE = 30
 
 
 @dataclasses.dataclass(eq=False)
 class Frame:
-    """What branches have in common: the static part of their systems and the path."""
+    """Shared data of branches: the static part of their systems and the path."""
 
     static: Any
     path: str
     problems: BranchProblem
-    number: int  # of branches that are followed together
+    number: int  # of branches traced together
 
     def corrector(self):
-        """Return what brings predictions onto their branches, see `arclength.together`."""
+        """Return the batched corrector, see `arclength.together`."""
         unknowns = self.problems.units.shape[-1]
         one = corrector(self.static, self.path, unknowns)
         return together(one, self.number)
@@ -56,11 +56,11 @@ class Frame:
 
     @functools.cached_property
     def has_corners(self) -> bool:
-        """Return whether the branches can have corners."""
+        """Whether the branches can have corners."""
         return has_corners(system_of(lane_of(self.problems, 0), self.static))
 
     def around(self, lane: int, limits: Limits) -> Surroundings:
-        """Return what the tracers of one branch have in common."""
+        """Return the shared context of the tracers of one branch."""
         problem = lane_of(self.problems, lane)
         correct = functools.partial(correct_some, self.corrector(), problem)
         if not self.has_corners:
@@ -70,12 +70,12 @@ class Frame:
         return Surroundings(limits, correct, near, functools.partial(jump_near, *mine))
 
     def alone(self, lane: int) -> "Frame":
-        """Return the frame of one branch."""
+        """Return the frame of a single branch."""
         one = jax.tree.map(lambda leaf: leaf[lane : lane + 1], self.problems)
         return Frame(self.static, self.path, one, self.number)
 
     def evaluator(self):
-        """Return the function of a lane that evaluates a point of its branch."""
+        """Return the function that evaluates a lane's point."""
         return evaluator(self.static, self.path)
 
 
@@ -95,14 +95,14 @@ def frame_of(
 
 @functools.lru_cache(maxsize=32)
 def _units_kernel(static) -> Kernel:
-    """Return the kernel of lanes (leaves, states, amplitudes) to units of the states."""
+    """Return the kernel from a lane (leaves, state, amplitude) to scales of the state."""
 
     def units_of(lane):
         leaves, state, amplitude = lane
         system = rejoined(leaves, static)
         if is_field(system):
             return scales(system, state)
-        # At t = 0 a motion may be small that is large at other times.
+        # The state at t = 0 may be small: include the amplitude.
         widest = jnp.concatenate([amplitude, jnp.zeros_like(amplitude)])
         return jnp.maximum(scales(system, state), scales(system, widest))
 
@@ -112,7 +112,7 @@ def _units_kernel(static) -> Kernel:
 def trace_orbits(
     frame: Frame, states, values, limits: Limits, settings: ContinuationSettings, report
 ) -> list[Branch]:
-    """Return the branch of each orbit, both ways by its arc length."""
+    """Return the branch of each orbit, traced by arclength in both directions."""
     spread = spreader(frame.static, frame.path, settings.segments)
     starts = map_samples(spread, (frame.problems, states, values))
     arounds = [frame.around(lane, limits) for lane in range(len(starts))]
@@ -121,7 +121,7 @@ def trace_orbits(
 
 
 def trace(frame: Frame, pairs, limits: Limits, watch: Watch, report) -> list[Branch]:
-    """Return the branches that pairs of tracers follow, every point evaluated."""
+    """Return the branches traced by pairs of tracers, with all points evaluated."""
     one = lane_of(frame.problems, 0), pairs[0][0].start.x
     compile_ahead(frame.evaluator(), one)
     correct = frame.corrector()
@@ -143,7 +143,7 @@ def trace(frame: Frame, pairs, limits: Limits, watch: Watch, report) -> list[Bra
 
 
 class _Evaluated(NamedTuple):
-    """The points of a branch, the parameter and the orbit of each, and what is between."""
+    """The points of a branch with parameter values and orbits, and its crossings."""
 
     points: list[BranchPoint]
     values: np.ndarray
@@ -152,14 +152,14 @@ class _Evaluated(NamedTuple):
 
 
 def _evaluated(frame: Frame, branches, limits: Limits, watch: Watch) -> list[_Evaluated]:
-    """Return branches of points, every one evaluated."""
+    """Evaluate all points of branches."""
     sizes = [len(points) for points in branches]
     owners, ends = np.repeat(np.arange(len(branches)), sizes), np.cumsum(sizes)
     parts = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
     problems = jax.tree.map(lambda leaf: leaf[owners], frame.problems)
     x = np.array([point.x for points in branches for point in points])
     found, _, every = map_samples(frame.evaluator(), (problems, x))
-    # The bounds come back from scaled coordinates with the rounding of a division.
+    # Restore exact bounds, which scaling has rounded.
     for bound in limits.bounds[0]:
         found[x[:, -1] == bound] = bound * (frame.problems.units[0, -1])
     orbits = [jax.tree.map(lambda leaf, part=part: leaf[part], every) for part in parts]
@@ -169,9 +169,9 @@ def _evaluated(frame: Frame, branches, limits: Limits, watch: Watch) -> list[_Ev
 
 
 def _refined(frame: Frame, b: int, seen: _Evaluated, start: int, limits, watch):
-    """Return a branch with the corners followed that its chords lead over.
+    """Refine the chords of a branch that skip corners.
 
-    `start`: the number of the point that it was followed from, returned as it is then.
+    `start`: the index of the start of the branch; the updated index is returned.
     """
     for _ in range(_ROUNDS):
         parts = {
@@ -192,9 +192,9 @@ def _refined(frame: Frame, b: int, seen: _Evaluated, start: int, limits, watch):
 
 
 def _up_to_events(stop_at, own: int, columns, ends, crossings):
-    """Return a branch's columns, ends and finds as far as the events that it stops at.
+    """Return a branch's columns, end codes and finds, truncated at terminal events.
 
-    `own`: the number of the point that it was followed from.
+    `own`: the index of the start of the branch.
     """
     stops = [
         (crossing.after, event) for crossing, event in crossings if crossing.kind in stop_at
@@ -220,13 +220,13 @@ def _up_to_events(stop_at, own: int, columns, ends, crossings):
 
 
 def kinds_and_events(points) -> tuple[list[BifurcationPoint], list[BranchEvent]]:
-    """Return the bifurcations, and the events, among what was found along a branch."""
+    """Split the finds along a branch into bifurcations and events."""
     kinds = [point for point in points if isinstance(point, BifurcationPoint)]
     return kinds, [point for point in points if isinstance(point, BranchEvent)]
 
 
 def crossings_along(frame: Frame, branches, orbits, events):
-    """Return the crossings of each branch of points, along it, and what is there."""
+    """Return pairs (crossing, located result) along each branch of points."""
     crossings = []
     for b, (points, own) in enumerate(zip(branches, orbits, strict=True)):
         multipliers = np.asarray(own.floquet_multipliers)

@@ -1,7 +1,7 @@
-"""Motions past a contact that they only touch: as if it were not there.
+"""Motions with the grazing contact removed around the time of grazing.
 
-At grazing a motion does not feel the contact. Beside it, while its place is sought, it
-would: a hard stop's impact, however slight, makes the motion anything but smooth.
+At grazing the contact exerts no force. Near it, during the iteration, it would: even a
+weak impact on a hard stop makes the motion nonsmooth.
 """
 
 import equinox as eqx
@@ -13,15 +13,15 @@ from ..dynamics.engines.choice import engine_of
 from ..dynamics.flow import flow
 from ..systems.system import System
 
-_WINDOW = 0.02  # of the span, before and after the touch
-_FAR = 10.0  # times the motion's size: moved so far, a contact is never touched
+_WINDOW = 0.02  # half width of the window around the touch, relative to the span
+_FAR = 10.0  # shift, relative to the motion's size, by which a contact is never reached
 
 
 def without_contact(system, contact, time, state, begin, end, size, rtol):
     """Return the state at the `time` of a touch, and at the end.
 
-    `contact`: the one that is touched, which is farther away around that time; `size`: of
-    the motion, m.
+    `contact`: the index of the touched contact, which is moved away around that time;
+    `size`: of the motion, m.
     """
     gaps = len(eqx.filter_eval_shape(system.equation).contacts)
     away = jnp.where(jnp.arange(gaps) == contact, _FAR * size, 0.0)
@@ -42,7 +42,7 @@ def without_contact(system, contact, time, state, begin, end, size, rtol):
 
 
 class _Retracted(System):
-    """A system whose contacts are farther away, m."""
+    """A system whose gaps are increased by `away`, m."""
 
     system: System
     away: Float[Array, " contacts"]

@@ -69,7 +69,7 @@ def test_a_branch_goes_on_beyond_its_old_bounds(whole):
     assert float(wider.parameter[-1]) == 1.2
     assert len(wider.bifurcations) == len(whole.bifurcations) == 2
     assert len(wider.parameter) > len(whole.parameter)
-    with pytest.raises(ValueError, match="no end to go on from"):
+    with pytest.raises(ValueError, match="no end that can be extended"):
         jv.branches.extend_branch(DUFFING, whole, BOUNDS)
 
 
