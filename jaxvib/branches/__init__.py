@@ -1,4 +1,4 @@
-"""Continuation of periodic orbits and equilibria; bifurcations in one or two parameters."""
+"""Continuation and bifurcations of periodic orbits and equilibria."""
 
 from .bifurcation import bifurcation_point as bifurcation_point
 from .branch import Branch as Branch

@@ -1,10 +1,10 @@
 """Pseudo-arclength continuation, batched over branches.
 
-Each branch is traced from one orbit in both directions, by two tracers with separate step
-size control and termination (`branches.tracer`); predictions of all running tracers are
-corrected as one batch (`branches.corrector`). A problem contains the data of a corrector
-for a branch or for a curve (`branches.curve_equations`); `correct` maps a corrector over
-lanes (problems, predicted points, normals), see `together`.
+Each branch is traced from one orbit in both directions, by two tracers with separate
+step size control and termination (`branches.tracer`); predictions of all running
+tracers are corrected as one batch (`branches.corrector`). A problem contains the data
+of a corrector for a branch or for a curve (`branches.curve_equations`); `correct` maps
+a corrector over lanes (problems, predicted points, normals), see `together`.
 """
 
 import functools
@@ -21,7 +21,7 @@ _OF_ONE, _OF_MANY = 8, 64
 
 
 def together(corrector, branches: int):
-    """Return a corrector batched over lanes, in chunks that suit the number of branches."""
+    """Return a corrector batched in chunks that suit the number of branches."""
     chunk = _OF_ONE if branches == 1 else _OF_MANY
     return functools.partial(map_samples, corrector, chunk=chunk)
 

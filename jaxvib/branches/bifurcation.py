@@ -82,14 +82,15 @@ def bifurcation_point(
     state at t = 0, or one of a branch's `bifurcations`, whose parameter is then the
     initial value. `periods`: load periods per period of the orbit, if the guess is a
     state. For an autonomous system: an `Equilibrium` or a state ("fold", "hopf"), a
-    `LimitCycle` ("fold", "period_doubling", "neimark_sacker"), or one of their branches'
-    `bifurcations`; the result is a `FieldBifurcation`, with period and frequency.
+    `LimitCycle` ("fold", "period_doubling", "neimark_sacker"), or one of their
+    branches' `bifurcations`; the result is a `FieldBifurcation`, with period and
+    frequency.
 
     **Raises:** `ValueError` for an unknown kind or path, a system that cannot have such
     a point, or an orbit that was not found; `RuntimeError` with the reason if a single
-    call finds no point, unless `throw=False`: then, and under transformations, the reason
-    is in `.result`. Real multipliers with product 1 (neutral saddles) are not accepted as
-    a torus bifurcation.
+    call finds no point, unless `throw=False`: then, and under transformations, the
+    reason is in `.result`. Real multipliers with product 1 (neutral saddles) are not
+    accepted as a torus bifurcation.
     """
     if is_autonomous(system):
         return field_bifurcation_point(system, guess, kind, path, throw)
@@ -165,7 +166,7 @@ def _found(system, state, count, value, kind: str, path: str, sized: bool):
 
 
 def _range(system, path, value, periods, cut):
-    """Return the scale of a parameter: its value, or 1 / (effect on the scaled state)."""
+    """Return the scale of a parameter: its value, or 1 / (effect on scaled state)."""
 
     def moved(value):
         there = with_values(system, (path,), value[None])

@@ -46,8 +46,8 @@ class BranchEvent(eqx.Module):
 class AbstractBranch(Drawn, Shown):
     """Solutions along one parameter, in their order along the branch.
 
-    `ends` has the reason codes of the first and the last point. To add a kind of branch,
-    declare a field for the solutions at its points, and define `found`.
+    `ends` has the reason codes of the first and the last point. To add a kind of
+    branch, declare a field for the solutions at its points, and define `found`.
     """
 
     noun: ClassVar[str]
@@ -85,7 +85,8 @@ class AbstractBranch(Drawn, Shown):
         """Draw the branch over its parameter, and return the axes.
 
         Amplitudes of orbits, states of equilibria: solid if stable, dashed if unstable,
-        dotted if undecided; markers at bifurcations. `ax`: matplotlib axes, default: new.
+        dotted if undecided; markers at bifurcations. `ax`: matplotlib axes, default:
+        new.
         """
         return draw(branch_chart(self), ax)
 
@@ -115,8 +116,8 @@ class AbstractBranch(Drawn, Shown):
 class Branch(AbstractBranch):
     """Periodic orbits along one parameter, in their order along the branch.
 
-    `orbits`: a `PeriodicOrbit` whose fields have a leading axis of points. `ends` has the
-    reason codes of the first and the last point.
+    `orbits`: a `PeriodicOrbit` whose fields have a leading axis of points. `ends` has
+    the reason codes of the first and the last point.
 
     >>> branch = jv.continue_orbit(system, orbit, "load.amplitude", (450.0, 550.0))
     >>> bool((branch.stable == 1).all()), len(branch.bifurcations)

@@ -1,14 +1,15 @@
 r"""Codimension-two points on bifurcation curves.
 
-With $\mu$ the multipliers except the one at 1 or -1, or $e^{\pm i\theta}$ the pair on the
-unit circle, the test functions along a curve of
+With $\mu$ the multipliers except the one at 1 or -1, or $e^{\pm i\theta}$ the pair on
+the unit circle, the test functions along a curve of
 
-- folds: the direction of both parameters for a cusp; $\prod (1 - \mu)$ for the resonance
-  1:1; $\prod (1 + \mu)$ for a fold-flip;
+- folds: the direction of both parameters for a cusp; $\prod (1 - \mu)$ for the
+  resonance 1:1; $\prod (1 + \mu)$ for a fold-flip;
 - period doublings: $\prod (1 + \mu)$ for the resonance 1:2; $\prod (1 - \mu)$ for a
   fold-flip;
-- Neimark-Sacker points: $2 \cos\theta - 2$, + 2, + 1 and $2 \cos\theta$ for the resonances
-  1:1, 1:2, 1:3 and 1:4. Beyond the first two the pair is real and there is no torus.
+- Neimark-Sacker points: $2 \cos\theta - 2$, + 2, + 1 and $2 \cos\theta$ for the
+  resonances 1:1, 1:2, 1:3 and 1:4. Beyond the first two the pair is real and there is
+  no torus.
 
 **Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, chapter 9.
 """
@@ -27,7 +28,7 @@ from ..ensemble import Reason
 from .arclength import correct_some
 from .tracer import BranchPoint
 
-_NOISE = 1e-4  # noise of test functions: root of the matrix error at a double multiplier
+_NOISE = 1e-4  # noise of test functions: root of the matrix error (double multiplier)
 _COSINES = {
     "resonance 1:1": 1.0,
     "resonance 1:2": -1.0,
@@ -143,7 +144,7 @@ def _others(multipliers, target: float):
 
 
 def _cosine(multipliers):
-    """Return the cosine of the pair on the circle; above 1 in modulus for real pairs."""
+    """Return the cosine of the pair on the circle; its modulus exceeds 1 if real."""
     first, second = np.triu_indices(multipliers.shape[-1], 1)
     products = multipliers[:, first] * multipliers[:, second]
     pair = np.argmin(np.abs(products - 1), axis=-1)

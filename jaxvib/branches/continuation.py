@@ -57,10 +57,10 @@ def continue_orbit(
 ) -> Branch | CycleBranch:
     r"""Continue a periodic orbit along a parameter, in both directions from its value.
 
-    Pseudo-arclength continuation (`branches.arclength`) passes folds and ends at a bound
-    or where the branch closes. If the largest step is shorter than the step size control
-    allows, up to 32 points are corrected at once. Bifurcations along the branch are in
-    `.bifurcations` (`branches.crossings`).
+    Pseudo-arclength continuation (`branches.arclength`) passes folds and ends at a
+    bound or where the branch closes. If the largest step is shorter than the step size
+    control allows, up to 32 points are corrected at once. Bifurcations along the branch
+    are in `.bifurcations` (`branches.crossings`).
 
     `method="natural"` is the step of Pogorelova and Postnikova: a change $\delta p$ of
     the parameter changes the state by
@@ -68,11 +68,11 @@ def continue_orbit(
     $$(M - I)\,\delta s = -r - \frac{\partial\varphi^{nT}}{\partial p}\,\delta p,$$
 
     both columns from `jax.jacfwd` of the flow, where the paper solves five Cauchy
-    problems. Newton's method then corrects the state; the step size is controlled so that
-    the prediction error is 0.3 % of the motion's size. The method stops at a fold, where
-    M - I is singular, with the reason `SINGULAR`. With `correct=False` in the settings
-    the step of the paper is not corrected, with the step size `first_step`; each orbit's
-    `residual` and `state_error` measure the drift.
+    problems. Newton's method then corrects the state; the step size is controlled so
+    that the prediction error is 0.3 % of the motion's size. The method stops at a fold,
+    where M - I is singular, with the reason `SINGULAR`. With `correct=False` in the
+    settings the step of the paper is not corrected, with the step size `first_step`;
+    each orbit's `residual` and `state_error` measure the drift.
 
     A cycle of an autonomous system is continued by arclength with its period as an
     additional unknown, down to the equilibrium to which it shrinks (the reason
@@ -80,9 +80,9 @@ def continue_orbit(
 
     **Arguments:** `orbit`: of `system`. `path`, `bounds`: the parameter and its range,
     which contains the system's own value. `settings`: steps, tolerance, and events to
-    locate or to stop at. `progress`: is called with the number of points found since its
-    last call; by default a progress bar is shown after two seconds, or a line per minute
-    without a terminal, and nothing with `False`.
+    locate or to stop at. `progress`: is called with the number of points found since
+    its last call; by default a progress bar is shown after two seconds, or a line per
+    minute without a terminal, and nothing with `False`.
 
     **Raises:** `ValueError` for an unknown path or method, bounds that do not enclose
     the system's value, or an orbit that was not found.
@@ -265,15 +265,15 @@ def switch_branch(
 
     From a period doubling, the branch of twice the period; from a branch point, the
     crossing branch (e.g. with broken symmetry), on the side `way`, 1 or -1. The branch
-    starts near the bifurcation, with the reason `BRANCHED`. For an autonomous system, the
-    cycles from a Hopf point, or the crossing branch of equilibria or cycles from a branch
-    point.
+    starts near the bifurcation, with the reason `BRANCHED`. For an autonomous system,
+    the cycles from a Hopf point, or the crossing branch of equilibria or cycles from a
+    branch point.
 
     **Arguments:** `point`: of a branch's `bifurcations`, or a `bifurcation_point`;
     the others as in `continue_orbit`.
 
-    **Raises:** `ValueError` for a kind from which no branch emanates, bounds that do not
-    enclose the point, or if no branch is found.
+    **Raises:** `ValueError` for a kind from which no branch emanates, bounds that do
+    not enclose the point, or if no branch is found.
 
     **Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, chapter 10.
     """

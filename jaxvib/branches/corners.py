@@ -1,15 +1,15 @@
 r"""Corners of branches at grazing of a hard stop.
 
-At grazing, $z = \dot z = 0$ at a time t*, the branch of motions without that impact ends
-and one with the impact starts in another direction. With y the change of the state at t*
-before the impact, v its speed and n, $m = M^{-1} n / (n^T M^{-1} n)$ the contact's
-directions,
+At grazing, $z = \dot z = 0$ at a time t*, the branch of motions without that impact
+ends and one with the impact starts in another direction. With y the change of the state
+at t* before the impact, v its speed and n, $m = M^{-1} n / (n^T M^{-1} n)$ the
+contact's directions,
 
 $$(I - \Phi)\,y = -(1 + e)\,v\,\Phi\,(0, m) + \varphi_p\,\delta p, \qquad
   n \cdot y = g_p\,\delta p,$$
 
-where $\Phi$ and $\varphi_p$ are the derivatives of the flow over the period from t*. All
-quantities depend smoothly on the speed v, not on the depth.
+where $\Phi$ and $\varphi_p$ are the derivatives of the flow over the period from t*.
+All quantities depend smoothly on the speed v, not on the depth.
 **Source:** Nordmark, *J. Sound Vib.* 145 (1991) 279; di Bernardo et al.,
 *Piecewise-smooth Dynamical Systems* (2008), section 2.5.
 """
@@ -29,7 +29,7 @@ from .point import at
 
 _SAMPLES = 1001  # per period, for the search of maxima of penetrations
 _TOP_STEPS = 4  # Newton steps from the highest sample
-_NEAR = 1e-2  # largest scaled distance to a corner: farther ones belong to other branches
+_NEAR = 1e-2  # largest scaled distance to a corner of the same branch
 
 
 class Corner(NamedTuple):
@@ -58,7 +58,7 @@ def corner_near(static, path: str, problem: BranchProblem, x: np.ndarray) -> Cor
     `problem`: of a single branch, without an axis of branches.
     """
     first = _stepped(static, path, problem, x)
-    if not linalg.norm(first.x - x) < _NEAR:  # NaN: no motion continues without the impact
+    if not linalg.norm(first.x - x) < _NEAR:  # NaN: no motion without the impact
         return None
     corner = _stepped(static, path, problem, first.x)
     return corner if np.isfinite(corner.x).all() else None

@@ -31,18 +31,19 @@ from .point import at, orbit_at, shot_at
 # A prediction error of 3e-3 (`tracer.CORRECTION`) is below any tolerance after four
 # quadratically convergent steps; the others are for worse predictions.
 MOST_ITERATIONS = 8
-# Largest first correction, relative to the size of the branch: longer ones lead to another
-# part of the branch.
+# Largest first correction, relative to the size of the branch: longer ones lead to
+# another part of the branch.
 HOPELESS = 0.3
-# Steps below this many tolerances may be due to the flow's error, which does not decrease.
+# Steps below this many tolerances may be due to the flow's error, which does not
+# decrease.
 NO_SHORTER = 30
 
 
 class BranchProblem(NamedTuple):
     """The data of a corrector for a branch: system leaves, units, tolerances.
 
-    Newton's method has converged if its step is shorter than `close`, or below 30 `rtol`
-    and no longer decreasing; the flow is integrated with the tolerance `tight`.
+    Newton's method has converged if its step is shorter than `close`, or below 30
+    `rtol` and no longer decreasing; the flow is integrated with the tolerance `tight`.
     """
 
     leaves: Any

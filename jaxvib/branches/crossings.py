@@ -1,8 +1,8 @@
 r"""Detection and location of bifurcations: zeros of test functions along a branch.
 
 A sign change of a test function between two points brackets a zero, which is located on
-the branch by Chandrupatla's method: points in planes across the chord are corrected like
-any other. Jumps without a zero are dropped.
+the branch by Chandrupatla's method: points in planes across the chord are corrected
+like any other. Jumps without a zero are dropped.
 
 - fold: the parameter component of the tangent;
 - period doubling: $\det(M + I)$;  Neimark-Sacker: $\det(M^{(2)} - I)$;
@@ -53,8 +53,8 @@ def crossings_of(
 ) -> list[Crossing]:
     """Return the sign changes between neighbouring points of a branch.
 
-    `contacts`: None if branches have corners. A corner is always a grazing; intervals next
-    to jumps are skipped. `watched`: values of the event functions by name.
+    `contacts`: None if branches have corners. A corner is always a grazing; intervals
+    next to jumps are skipped. `watched`: values of the event functions by name.
     """
     tangents = np.array([point.tangent[-1] for point in points])
     corners = np.array([point.corner for point in points])
@@ -242,7 +242,7 @@ class _Search:
         return x
 
     def touch(self, x, fraction: float, i: int) -> bool:
-        """Set the point of a grazing near a fraction of its chord; return whether found.
+        """Set the point of a grazing near a fraction of its chord; return success.
 
         The gap is extrapolated to 0 from the side without contact: on the other side, a
         contact counts only from some depth on, and the stiffness changes abruptly.
@@ -313,7 +313,7 @@ _TESTS: dict[str, Callable] = {
 
 
 def _distance(kind: str, multipliers):
-    """Return the distance of multipliers from the bifurcation, and whether it is small."""
+    """Return the distance of multipliers from the bifurcation, and if it is small."""
     if kind in ("fold", "branch_point"):
         wrong = np.abs(multipliers - 1).min()
     elif kind == "period_doubling":

@@ -18,8 +18,8 @@ from .point import orbit_at, shot_at
 class CurveProblem(NamedTuple):
     """The data of a corrector for a curve: system leaves, setting and tolerances.
 
-    Newton's method has converged if its step is shorter than `close`, or below 30 `rtol`
-    and no longer decreasing.
+    Newton's method has converged if its step is shorter than `close`, or below 30
+    `rtol` and no longer decreasing.
     """
 
     leaves: Any

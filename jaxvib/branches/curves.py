@@ -26,8 +26,8 @@ from .pictures import curve_chart
 from .settings import USUAL, ContinuationSettings, report_to
 from .tracer import Limits, Surroundings
 
-# Newton's method ends at a relative step below the first (the equations are integrated at
-# 1e-11), or below 30 times the second if steps no longer decrease.
+# Newton's method ends at a relative step below the first (the equations are integrated
+# at 1e-11), or below 30 times the second if steps no longer decrease.
 _CLOSE, _RTOL = 1e-11, 1e-8
 _GRAZES = 1e-6  # distance to a contact, per amplitude, below which grazing ends a curve
 _SAME = 5e-3  # tolerance of equal points, relative to a parameter's range
@@ -37,9 +37,9 @@ _NOT_OF_CURVES = ("segments", "correct", "rtol", "evidence", "events", "stop_at"
 class BifurcationCurve(Drawn, eqx.Module):
     """Bifurcations of one kind along a curve in two parameters, in their order.
 
-    `orbits`: a `PeriodicOrbit` whose fields have a leading axis of points. `ends` has the
-    reason codes of the first and the last point; `codimension_two` are the codimension-two
-    points of the curve.
+    `orbits`: a `PeriodicOrbit` whose fields have a leading axis of points. `ends` has
+    the reason codes of the first and the last point; `codimension_two` are the
+    codimension-two points of the curve.
     """
 
     kind: str = eqx.field(static=True)
@@ -100,9 +100,9 @@ def continue_bifurcation(
 
     For folds, period doublings, Neimark-Sacker points and grazing. Pseudo-arclength
     continuation (`branches.arclength`) passes turning points in either parameter and
-    cusps. A curve of Neimark-Sacker points ends where the two multipliers meet at 1 or -1
-    (`STRONG_RESONANCE`); a curve of another kind except grazing ends at a grazing orbit
-    where no step is short enough (`GRAZING`).
+    cusps. A curve of Neimark-Sacker points ends where the two multipliers meet at 1 or
+    -1 (`STRONG_RESONANCE`); a curve of another kind except grazing ends at a grazing
+    orbit where no step is short enough (`GRAZING`).
 
     **Arguments:** `point`: of a branch of `system`, or a `bifurcation_point`. `bounds`:
     by path, of the point's own parameter and of a second one, which has the system's own
@@ -186,9 +186,9 @@ def bifurcation_curves(
 ) -> list[BifurcationCurve]:
     """Continue all bifurcations of a branch in two parameters: a stability chart.
 
-    Bifurcations that lie on a curve found before are skipped. **Arguments:** `branch`: of
-    `system`, with its `bifurcations`; `kinds`: the kinds to continue; the others as in
-    `continue_bifurcation`.
+    Bifurcations that lie on a curve found before are skipped. **Arguments:** `branch`:
+    of `system`, with its `bifurcations`; `kinds`: the kinds to continue; the others as
+    in `continue_bifurcation`.
 
     **Raises:** `ValueError` for an unknown kind and as `continue_bifurcation`.
     """

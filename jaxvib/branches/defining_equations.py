@@ -1,7 +1,7 @@
 r"""Defining equations of bifurcations: periodicity and a test function.
 
-With r(s, p) = 0 for a periodic orbit through s, M its monodromy matrix and $M^{(2)}$ the
-second compound, whose eigenvalues are the products of two multipliers:
+With r(s, p) = 0 for a periodic orbit through s, M its monodromy matrix and $M^{(2)}$
+the second compound, whose eigenvalues are the products of two multipliers:
 
 - `"fold"`: $\det(M - I) = 0$, a multiplier at 1;
 - `"period_doubling"`: $\det(M + I) = 0$, a multiplier at -1;
@@ -40,8 +40,9 @@ _SAMPLES = 2001  # per period, for the search of contacts
 class Setting(NamedTuple):
     """The data of the equations besides the system.
 
-    `periods`: load periods per period of the motion; `begin`: the phase at which the state
-    is taken; `units`: scales of the unknowns; `contact`: the index of the grazing contact.
+    `periods`: load periods per period of the motion; `begin`: the phase at which the
+    state is taken; `units`: scales of the unknowns; `contact`: the index of the grazing
+    contact.
     """
 
     periods: Any
@@ -51,11 +52,11 @@ class Setting(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A state with all gaps open, its phase `begin`, and the contact nearest to grazing.
+    """A state with all gaps open, its phase, and the contact nearest to grazing.
 
-    A monodromy matrix that starts during a contact is not differentiable. `size`: scales
-    of the state; `turn`: the time, after that, of the extremum nearest to grazing;
-    `contact`: its contact.
+    A monodromy matrix that starts during a contact is not differentiable. `size`:
+    scales of the state; `turn`: the time, after that, of the extremum nearest to
+    grazing; `contact`: its contact.
     """
 
     state: Any

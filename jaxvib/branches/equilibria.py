@@ -47,8 +47,8 @@ class EquilibriumProblem(NamedTuple):
 class EquilibriumBranch(AbstractBranch):
     """Equilibria along one parameter, in their order along the branch.
 
-    `equilibria`: an `Equilibrium` whose fields have a leading axis of points. `ends` has
-    the reason codes of the first and the last point.
+    `equilibria`: an `Equilibrium` whose fields have a leading axis of points. `ends`
+    has the reason codes of the first and the last point.
     """
 
     noun = "equilibria"
@@ -79,9 +79,9 @@ def continue_equilibrium(
     r"""Continue an equilibrium along a parameter, in both directions from its value.
 
     Pseudo-arclength continuation passes folds, as in `continue_orbit`. Bifurcations are
-    located on the branch and are in `.bifurcations`: a "fold", where the parameter turns
-    back; a "branch_point", where another branch crosses, $\det J = 0$; a "hopf" point,
-    with a complex pair $\lambda = \pm i \omega$ on the imaginary axis,
+    located on the branch and are in `.bifurcations`: a "fold", where the parameter
+    turns back; a "branch_point", where another branch crosses, $\det J = 0$; a "hopf"
+    point, with a complex pair $\lambda = \pm i \omega$ on the imaginary axis,
     $\prod_{i<j} (\lambda_i + \lambda_j) = 0$, and its `frequency`. `switch_branch`
     continues the cycles from a Hopf point.
 
@@ -89,8 +89,8 @@ def continue_equilibrium(
     which contains the system's own value. `settings`: the steps. `progress`: is called
     with the number of points found since its last call.
 
-    **Raises:** `ValueError` for a system that is not autonomous, an unknown path, bounds
-    that do not enclose the system's value, or an equilibrium that was not found.
+    **Raises:** `ValueError` for a system that is not autonomous, an unknown path,
+    bounds that do not enclose the system's value, or an equilibrium that was not found.
 
     **Source:** Keller, in Rabinowitz (ed.), *Applications of Bifurcation Theory* (1977);
     Kuznetsov, *Elements of Applied Bifurcation Theory*, section 10.2.
@@ -135,7 +135,7 @@ class EquilibriumFrame(SmoothFrame):
         return EquilibriumBranch(equilibria=equilibria, **self.along(followed, located))
 
     def _bifurcation(self, change: Change) -> FieldBifurcation | None:
-        """Return the bifurcation at a sign change, None for opposite real eigenvalues."""
+        """Return the bifurcation at a sign change, None for a real pair."""
         values, found = self.evaluated(change.x[None])
         eigenvalues = found.eigenvalues[0]
         size = np.abs(eigenvalues).max()

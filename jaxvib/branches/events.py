@@ -32,8 +32,8 @@ def watch_of(
 ) -> Watch:
     """Return the event functions for values of an orbit's quantities, or functions.
 
-    **Raises:** `ValueError` for an unknown quantity, a reserved name, or an event to stop
-    at that is not among the events.
+    **Raises:** `ValueError` for an unknown quantity, a reserved name, or an event to
+    stop at that is not among the events.
     """
     functions: dict[str, Callable] = {}
     for name, what in (events or {}).items():

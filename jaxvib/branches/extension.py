@@ -34,8 +34,8 @@ def extend_branch(
     Existing points are not recomputed.
 
     **Arguments:** `branch`: of `system`, with two points or more; the others as in
-    `continue_orbit`, with `most_points` above the current number. **Returns:** the whole
-    branch.
+    `continue_orbit`, with `most_points` above the current number. **Returns:** the
+    whole branch.
 
     **Raises:** `ValueError` for bounds that do not enclose the branch, or a branch
     without an end that can be extended.

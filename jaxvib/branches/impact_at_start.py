@@ -1,8 +1,9 @@
 """Jumps of branches where the time of an impact passes through t = 0.
 
 A point of a branch is its orbit's state at t = 0. Where the time of an impact passes
-through 0, that state jumps from before the impact to after it, or back, while the motion
-changes smoothly: the branch continues from the state on the other side of the impact.
+through 0, that state jumps from before the impact to after it, or back, while the
+motion changes smoothly: the branch continues from the state on the other side of the
+impact.
 """
 
 from collections.abc import Callable
@@ -84,8 +85,8 @@ def _approach(problem, static, path, x, tangent):
 def _through(problem, static, path, x, segment: int, contact: int):
     """Return a point on the other side of an impact, to first order in its distance.
 
-    The given point penetrates the stop: an approaching body has hit it shortly before, a
-    departing one leaves it shortly after.
+    The given point penetrates the stop: an approaching body has hit it shortly before,
+    a departing one leaves it shortly after.
     """
     equation, states, times = _states(problem, static, path, x)
     state, time = states[segment], times[segment]

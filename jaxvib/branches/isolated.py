@@ -27,7 +27,7 @@ from .point import at
 from .settings import USUAL, ContinuationSettings
 
 _ONE = 1e-6  # relative distance below which orbits are equal
-_SAME = 0.02  # relative distance, between points of a branch, below which it is the same
+_SAME = 0.02  # relative distance to a branch below which an orbit is on it
 
 
 def find_branches(
@@ -48,12 +48,12 @@ def find_branches(
         jv.branches.find_branches(system, "load.frequency", (5.0, 7.0), starts, periods=3)
 
     Stable and unstable orbits are computed from all starts at several values of the
-    parameter; each orbit that is not on a known branch is continued by arclength in both
-    directions. Orbits that differ by a shift of load periods count as equal.
+    parameter; each orbit that is not on a known branch is continued by arclength in
+    both directions. Orbits that differ by a shift of load periods count as equal.
 
     **Arguments:** `states`: starts at t = 0. `values`: the number of values of the
-    parameter, evenly spaced within the bounds. `periods`: load periods per period of the
-    motion. The others as in `continue_orbit`.
+    parameter, evenly spaced within the bounds. `periods`: load periods per period of
+    the motion. The others as in `continue_orbit`.
 
     **Raises:** `ValueError` for an unknown path, bounds out of range, or states of the
     wrong size. Branches to which no start converges are missed.
@@ -82,7 +82,7 @@ def find_branches(
 def _orbits(
     system, path, levels, starts, periods: int, settings: ContinuationSettings
 ) -> list:
-    """Return the distinct orbits: value, orbit, and its states after each load period."""
+    """Return distinct orbits: value, orbit, and its states after each load period."""
     leaves, static = parted(system)
     each = np.repeat(levels, len(starts)), np.tile(starts, (len(levels), 1))
     number = len(each[0])
@@ -104,7 +104,7 @@ def _orbits(
 
 @functools.lru_cache(maxsize=32)
 def _finder(static, path: str, periods: int):
-    """Return the function from a lane to an orbit, its states per load period, scales."""
+    """Return the function from a lane to orbit, states per load period and scales."""
 
     def find(lane) -> tuple[PeriodicOrbit, jax.Array, jax.Array]:
         leaves, value, start, rtol, factor = lane

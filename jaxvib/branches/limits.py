@@ -11,8 +11,8 @@ from ..systems.periods import check_period
 from .settings import ContinuationSettings
 from .tracer import Limits
 
-# An irrational fraction of the range (sqrt(2) - 1), at which loads have no common period
-# by coincidence.
+# An irrational fraction of the range (sqrt(2) - 1), at which loads have no common
+# period by coincidence.
 _BETWEEN = 0.4142135623730951
 
 

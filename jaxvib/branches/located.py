@@ -55,10 +55,10 @@ class BifurcationPoint(Bifurcation):
 class FieldBifurcation(Bifurcation):
     r"""A bifurcation of an equilibrium or a cycle of an autonomous system.
 
-    `of`: "equilibrium" or "cycle". `period`: of the cycle, or $2 \pi / \omega$ at a Hopf
-    point with the `frequency` $\omega$; NaN otherwise. `test`: the distance of an
-    eigenvalue or a multiplier from the bifurcation condition; `iterations`: its number of
-    evaluations.
+    `of`: "equilibrium" or "cycle". `period`: of the cycle, or $2 \pi / \omega$ at a
+    Hopf point with the `frequency` $\omega$; NaN otherwise. `test`: the distance of an
+    eigenvalue or a multiplier from the bifurcation condition; `iterations`: its number
+    of evaluations.
     """
 
     of: str = eqx.field(static=True)

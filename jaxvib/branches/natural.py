@@ -11,8 +11,8 @@ from .point import Linearised, Point, at, evaluate_state, linearised
 
 # Step size control aims at this relative prediction error...
 _PREDICTOR_ERROR = 3e-3
-# ... and rejects steps with ten times that: an orbit found from so far away may belong to
-# another branch.
+# ... and rejects steps with ten times that: an orbit found from so far away may belong
+# to another branch.
 _TOO_FAR = 10 * _PREDICTOR_ERROR
 
 
@@ -24,7 +24,7 @@ class Follower:
         self.rtol, self.factor, self.steps = rtol, factor, steps
 
     def corrected(self, start: Point, bound: float, most: int, report):
-        """Return the Newton-corrected points towards a bound, and the reason of the end."""
+        """Return the corrected points towards a bound, and the reason of the end."""
         points, point = [], start
         step = self.steps["first_step"]
         way = np.sign(bound - start.value)
@@ -55,7 +55,7 @@ class Follower:
         return points, Reason.POINT_LIMIT
 
     def uncorrected(self, start: Point, bound: float, most: int, report):
-        """Return the points of the paper's uncorrected step, and the reason of the end."""
+        """Return the uncorrected points of the paper, and the reason of the end."""
         points, value, state = [], start.value, start.orbit.state
         step = self.steps["first_step"]
         way = np.sign(bound - start.value)
@@ -105,7 +105,7 @@ def _side_of_fold(orbit: PeriodicOrbit) -> float:
 
 
 def _why_stuck(last: PeriodicOrbit, failed: PeriodicOrbit) -> Reason:
-    """Return why no step is small enough: a multiplier at +1, or Newton's reason code."""
+    """Return why no step is small enough: a multiplier at 1, or Newton's code."""
     to_fold = float(np.min(np.abs(np.asarray(last.floquet_multipliers) - 1)))
     if to_fold < 0.05:
         return Reason.SINGULAR

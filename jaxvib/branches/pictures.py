@@ -45,7 +45,7 @@ def curve_chart(curve) -> Chart:
     if points:
         places = np.array([point.parameters for point in points])
         words = tuple(point.kind for point in points)
-        layers.append(Notes(places[:, 0], places[:, 1], words, "codimension two", "star"))
+        layers.append(Notes(places[:, 0], places[:, 1], words, "codimension 2", "star"))
     named = zip(curve.paths, curve.units, strict=True)
     across, up = (Axis(with_unit(*each), each[0]) for each in named)
     return Chart(across, up, tuple(layers), kind)

@@ -16,7 +16,7 @@ from ..systems.parameters import replace
 
 
 class Linearised(NamedTuple):
-    """The linearised period map at a state: residual r, matrix M - I and column dr/dp."""
+    """The linearised period map at a state: r, M - I and column dr/dp."""
 
     residual: Float[Array, " n"]
     matrix: Float[Array, "n n"]
@@ -67,7 +67,7 @@ def orbit_at(system, state, found, periods, rtol, tight) -> PeriodicOrbit:
 
 
 def shot_at(system, state, periods, rtol, tight) -> tuple[Shot, ShotDetails]:
-    """Return the motion from a state over its periods as a converged shooting result."""
+    """Return the motion from a state over its periods as a shooting result."""
     shallow = GRAZING * scales(system, state)[0]
     identity = jnp.eye(state.shape[0])
 
@@ -79,8 +79,8 @@ def shot_at(system, state, periods, rtol, tight) -> tuple[Shot, ShotDetails]:
         step = linalg.solve_vector(identity - seen.monodromy, seen.state - there)
         return step, seen
 
-    # The orbit at the coarser tolerance is one Newton step away; its M is evaluated there.
-    # A scan compiles the revolution only once.
+    # The orbit at the coarser tolerance is one Newton step away; its M is evaluated
+    # there. A scan compiles the revolution only once.
     rtol = jnp.asarray(rtol, float)
     settings = jnp.stack([rtol, rtol, tight]), jnp.array([0.0, 1.0, 0.0])
     _, every = jax.lax.scan(revolution, jnp.zeros_like(state), settings)

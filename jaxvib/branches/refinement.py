@@ -1,7 +1,8 @@
 """Refinement of branch segments that skip a corner.
 
 Near grazing a branch can turn sharply, with folds in a part far shorter than the
-neighbouring steps. The predictor then skips that part and lands on the branch beyond it.
+neighbouring steps. The predictor then skips that part and lands on the branch beyond
+it.
 """
 
 from .. import linalg

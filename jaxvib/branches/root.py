@@ -14,7 +14,8 @@ from ..orbits.newton import newton
 # motion's size, and a few iterations of quadratic convergence.
 _MOST_ITERATIONS, _LONGEST = 20, 0.2
 _GOING = -1  # not a reason code: still iterating
-# Converged below the first relative step if steps no longer decrease, or below the second.
+# Converged below the first relative step if steps no longer decrease, or below the
+# second.
 _CLOSE, _CLOSEST = 1e-9, 1e-13
 
 

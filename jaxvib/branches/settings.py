@@ -19,17 +19,17 @@ class ContinuationSettings(Settings):
 
     **Fields:** `first_step`, `smallest_step`, `largest_step`: in the parameter's unit,
     default: 1/50, 1e-7 and 1/20 of its range; for curves in two parameters relative to
-    their ranges. `most_points`: the largest number of points of a branch. `segments`: of
-    the period for multiple shooting, with `method="arclength"`. `correct`: whether
+    their ranges. `most_points`: the largest number of points of a branch. `segments`:
+    of the period for multiple shooting, with `method="arclength"`. `correct`: whether
     Newton's method corrects each step, optional with `method="natural"`. `rtol`,
     `evidence`: of each orbit, see `periodic_orbit`. `events`: values of an orbit's
     quantities, as `{"max_contact_force": 2e4}`, or functions of an orbit by any name;
-    their zeros are located like bifurcations and are in a branch's `.events`. `stop_at`:
-    terminal events, with `method="arclength"`.
+    their zeros are located like bifurcations and are in a branch's `.events`.
+    `stop_at`: terminal events, with `method="arclength"`.
 
-    **Raises:** `ValueError` for a number out of its range, an unknown level of evidence,
-    an unknown quantity, a name of a bifurcation, or an event to stop at that is not among
-    the events.
+    **Raises:** `ValueError` for a number out of its range, an unknown level of
+    evidence, an unknown quantity, a name of a bifurcation, or an event to stop at that
+    is not among the events.
 
     >>> jv.branches.ContinuationSettings(most_points=50, evidence="quick").most_points
     50

@@ -16,7 +16,7 @@ from .tracer import BranchPoint, Limits
 
 
 class Followed(NamedTuple):
-    """A traced branch: points, reason codes of both ends, parameter values, solutions."""
+    """A traced branch: points, end codes, parameter values, solutions."""
 
     points: list[BranchPoint]
     ends: tuple

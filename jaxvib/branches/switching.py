@@ -29,7 +29,7 @@ def frame_at(
 
 
 def pair_at(frame: Frame, point: BifurcationPoint, limits: Limits, way: int):
-    r"""Return tracers that start from a bifurcation along the eigenvector $M q = \pm q$.
+    r"""Return tracers from a bifurcation along the eigenvector $M q = \pm q$.
 
     **Raises:** `ValueError` if no orbit is found nearby.
     """

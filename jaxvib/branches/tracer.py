@@ -36,8 +36,8 @@ _BEFORE = 8
 class BranchPoint(NamedTuple):
     """A point of a branch in scaled coordinates, with its prediction error `miss`.
 
-    `corner`: whether the branch changes direction there; `jumped`: whether it was reached
-    by a jump.
+    `corner`: whether the branch changes direction there; `jumped`: whether it was
+    reached by a jump.
     """
 
     x: np.ndarray
@@ -63,9 +63,9 @@ class Limits(NamedTuple):
 class Surroundings(NamedTuple):
     """Shared context of the tracers of a branch.
 
-    `correct`: maps predictions and normals to points of the branch. `corner`: maps a point
-    to the corner near it; `jump`: maps a point, its tangent and a distance to the jump
-    within it. Both are None if branches have none.
+    `correct`: maps predictions and normals to points of the branch. `corner`: maps a
+    point to the corner near it; `jump`: maps a point, its tangent and a distance to the
+    jump within it. Both are None if branches have none.
     """
 
     limits: Limits
@@ -116,7 +116,7 @@ class Tracer:
         return predicted[None], axis_of(len(x), axis)[None]
 
     def take(self, found) -> int:
-        """Accept corrected points, adapt the step; return the number of accepted points."""
+        """Accept corrected points, adapt the step; return the number accepted."""
         if self.beyond is not None:
             return self._land(found)
         here = self.here
@@ -208,7 +208,7 @@ class Tracer:
         return 2
 
     def _beyond(self, start: np.ndarray, points: Callable) -> BranchPoint | None:
-        """Return the farthest point found beyond a start; its distance becomes the step."""
+        """Return the farthest point beyond a start; its distance becomes the step."""
         beyond = np.array([points(reach) for reach in _REACHES])
         ways = beyond - start
         lengths = linalg.norm(ways)
@@ -233,7 +233,7 @@ class Tracer:
         return 1
 
     def _bound(self) -> tuple[int, float, float]:
-        """Return the first bound reached: its axis, its value, the fraction of the step."""
+        """Return the first bound reached: axis, value, fraction of the step."""
         assert self.beyond is not None
         count = len(self.low)
         values, beyond = self.here.x[-count:], self.beyond[-count:]

@@ -95,7 +95,7 @@ def frame_of(
 
 @functools.lru_cache(maxsize=32)
 def _units_kernel(static) -> Kernel:
-    """Return the kernel from a lane (leaves, state, amplitude) to scales of the state."""
+    """Return the kernel from a lane (leaves, state, amplitude) to state scales."""
 
     def units_of(lane):
         leaves, state, amplitude = lane

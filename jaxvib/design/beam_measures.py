@@ -53,13 +53,13 @@ def beam_measure(
 ) -> Measure:
     r"""Return a measure of the eigenvalues $\lambda$ with indices `values`.
 
-    "damping_ratio" $-\mathrm{Re}\lambda/|\lambda|$, "decay" $-\mathrm{Re}\lambda$ (1/s),
-    "frequency" $\mathrm{Im}\lambda$ and "modulus" (rad/s), or "gap": the difference of
-    the moduli of neighbours in `values` (rad/s). Eigenvalues are sorted by modulus, so
-    modes that cross swap indices. With `below` (rad/s), damping ratios of eigenvalues of
-    larger modulus are replaced by 1, so that the smallest ratio is that of the modes in
-    the range. **Raises:** `ValueError` for an unknown field, or `below` with a field
-    other than "damping_ratio".
+    "damping_ratio" $-\mathrm{Re}\lambda/|\lambda|$, "decay" $-\mathrm{Re}\lambda$
+    (1/s), "frequency" $\mathrm{Im}\lambda$ and "modulus" (rad/s), or "gap": the
+    difference of the moduli of neighbours in `values` (rad/s). Eigenvalues are sorted
+    by modulus, so modes that cross swap indices. With `below` (rad/s), damping ratios
+    of eigenvalues of larger modulus are replaced by 1, so that the smallest ratio is
+    that of the modes in the range. **Raises:** `ValueError` for an unknown field, or
+    `below` with a field other than "damping_ratio".
 
     >>> jv.design.beam_measure("decay", (0, 1)).unit
     '1/s'

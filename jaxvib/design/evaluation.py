@@ -47,7 +47,7 @@ class Aim(NamedTuple):
         return self.rows @ np.concatenate(goals) + self.shift
 
     def slopes(self, goals) -> np.ndarray:
-        """Return their derivatives from those of each objective, (numbers, variables)."""
+        """Return their derivatives, (numbers, variables), from the objectives' ones."""
         return self.rows @ np.concatenate(goals)
 
 
@@ -103,7 +103,7 @@ class Evaluator:
         self._contacts: np.ndarray | None = None if after is None else after._contacts
 
     def __call__(self, normalised: np.ndarray, slopes: bool = True) -> Evaluation:
-        """Return the evaluation at normalised variables, optionally with derivatives."""
+        """Evaluate the problem at normalised variables, optionally with derivatives."""
         normalised = np.array(normalised, float)
         for seen in self.history[-2:]:
             same = np.array_equal(seen.normalised, normalised)

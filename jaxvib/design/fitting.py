@@ -4,8 +4,8 @@ $$\min_p \sum_k \Bigl(\frac{f_k(p) - d_k}{\sigma_k}\Bigr)^2, \qquad
   \mathrm{cov}(p) = s^2 (J^T J)^{-1},$$
 
 where $J$ is the exact Jacobian of the residuals at the best $p$. If the deviations
-$\sigma_k$ are unknown, $s^2$ is the sum of squares over its degrees of freedom; otherwise
-1. Intervals are those of the linearised problem, by Student's t.
+$\sigma_k$ are unknown, $s^2$ is the sum of squares over its degrees of freedom;
+otherwise 1. Intervals are those of the linearised problem, by Student's t.
 
 **Source:** Seber and Wild, *Nonlinear Regression* (1989), section 2.1.
 """

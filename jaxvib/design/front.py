@@ -8,8 +8,9 @@ through the ends:
 
 $$\min_{p, t} t, \qquad \bar f_i(p) - r_i + 10^{-6} \sum_j \bar f_j(p) \le t,$$
 
-Unlike weighted sums, this also finds non-convex parts of a front. It is feasible wherever
-the constraints are; the sum excludes points that are only weakly Pareto optimal.
+Unlike weighted sums, this also finds non-convex parts of a front. It is feasible
+wherever the constraints are; the sum excludes points that are only weakly Pareto
+optimal.
 
 **Source:** Das and Dennis, *SIAM J. Optim.* 8 (1998), the plane; Pascoletti and
 Serafini, *J. Optim. Theory Appl.* 42 (1984), the inequalities; Wierzbicki (1980), the

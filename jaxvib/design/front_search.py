@@ -15,7 +15,7 @@ from .problem import Problem
 from .settings import SearchSettings
 
 _SUMS = (1e-3, 1e-6)  # weight of the sum of objectives: first for ends, then for all
-_AHEAD = 1e-8  # improvement of an aim, relative to the range, that triggers a new search
+_AHEAD = 1e-8  # relative improvement of an aim that triggers a new search
 _ROUGH = 1e-8  # tolerance of an end that is refined later
 _TOGETHER = 1e-4  # distance, relative to the ranges, below which points coincide
 _MOST_ROWS = 500  # largest number of combinations of numbers
@@ -36,7 +36,7 @@ class Found(NamedTuple):
 
 
 def worst_numbers(evaluation: Evaluation) -> np.ndarray:
-    """Return the largest number of each objective, which is minimised, (objectives,)."""
+    """Return the largest (minimised) number of each objective, (objectives,)."""
     return np.array([np.max(numbers) for numbers in evaluation.goals])
 
 
@@ -208,9 +208,9 @@ class FrontSearch:
     def _aim(self, best, spread, reference, weight: float, chosen=None) -> Aim:
         r"""Return the aim $\bar f_i - r_i + s \sum \bar f_j + 2$ for one goal or all.
 
-        The 2 avoids a division by 0 in methods that divide by the initial value. For one
-        goal, the sum takes all combinations of its numbers with those of the other goals
-        (the largest counts); for all goals, the means of the others suffice.
+        The 2 avoids a division by 0 in methods that divide by the initial value. For
+        one goal, the sum takes all combinations of its numbers with those of the other
+        goals (the largest counts); for all goals, the means of the others suffice.
         """
         counts = self._counts()
         sizes = np.repeat(1 / spread, counts)

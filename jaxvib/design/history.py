@@ -30,9 +30,10 @@ class Design(Shown):
     Arrays over steps have one entry for each evaluation of the best start. `variables`,
     `gradients`: by path, in the parameters' units (NaN for searches without gradients);
     `limits`: by the name of a constraint, the slack of its worst number, negative if
-    violated; `best`: the step of the design; `evaluations`: of all starts; `optimality`:
-    the part of the gradient not balanced by active bounds and limits, relative to the
-    initial objective and for the whole range of a variable (NaN without gradients).
+    violated; `best`: the step of the design; `evaluations`: of all starts;
+    `optimality`: the part of the gradient not balanced by active bounds and limits,
+    relative to the initial objective and for the whole range of a variable (NaN without
+    gradients).
 
     >>> first = jv.design.natural_frequency_measure((0,))
     >>> bounds = {"modules.ground-first.stiffness": (300.0, 900.0)}

@@ -109,7 +109,8 @@ def response_peaks(system, force, at, low, high, count: int) -> Float[Array, " c
         response = frequency_response(system, frequency[None], **places)[0]
         return response.real**2 + response.imag**2
 
-    # Peak frequencies are not differentiated: they change the height to second order only.
+    # Peak frequencies are not differentiated: they change the height to second order
+    # only.
     frozen = frozen_tree(system)
     slope = jax.grad(height, 1)
     bend = jax.grad(slope, 1)

@@ -105,8 +105,8 @@ class Direct:
 class Scenarios:
     """An analysis of many variants of the system: uncertain or swept parameters.
 
-    **Fields:** `samples`: pairs of a path and its values, all of equal length; variant i
-    takes the i-th values. Results get a leading axis `scenario`.
+    **Fields:** `samples`: pairs of a path and its values, all of equal length; variant
+    i takes the i-th values. Results get a leading axis `scenario`.
     """
 
     analysis: Analysis

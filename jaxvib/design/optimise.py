@@ -79,7 +79,7 @@ def optimise(
 
 
 class Searched(NamedTuple):
-    """The history of one search, the step of its design, its reason code and message."""
+    """The history of one search, its best step, reason code and message."""
 
     history: list[Evaluation]
     end: int

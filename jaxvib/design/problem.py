@@ -22,8 +22,8 @@ from .variables import Bounds, Variable, values_at, variables_of
 class Limit:
     """A constraint: bounds on every number of a measure, in its unit.
 
-    Equal bounds give an equality constraint. **Raises:** `ValueError` for bounds that do
-    not ascend, or without a finite bound.
+    Equal bounds give an equality constraint. **Raises:** `ValueError` for bounds that
+    do not ascend, or without a finite bound.
 
     >>> mass = jv.design.parameter_measure("modules.first-roof.mass")
     >>> jv.design.Limit(mass, at_most=2.0).at_most
@@ -175,7 +175,7 @@ class _Form:
         return combined(self.combine, numbers, self.weight)
 
     def numbers(self, system, normalised, memories):
-        """Return the numbers of each measure, and (memories, codes, margin, contacts)."""
+        """Return each measure's numbers, and (memories, codes, margin, contacts)."""
         here = replace(system, values_at(self.variables, normalised))
         outcomes = [
             analysis(here, memory)
@@ -203,7 +203,7 @@ class _Form:
 
     @functools.cached_property
     def evaluate_with_slopes(self) -> Callable:
-        """`numbers` with derivatives by the normalised variables, (numbers, variables)."""
+        """`numbers` and derivatives by normalised variables, (numbers, variables)."""
 
         def looked(system, normalised, memories):
             slopes, (read, beside) = self.slopes(system, normalised, memories, _itself)
@@ -245,7 +245,9 @@ def _check_goals(goals: Mapping[str, Goal], beside: tuple) -> None:
     if len(goals) < 2 or not all(isinstance(one, Goal) for one in goals.values()):
         raise ValueError(f"objectives = {list(goals)}; allowed: two Goals or more, by name")
     if beside != ("minimise", "value", 1.0):
-        raise ValueError("several objectives take goal, combine and weight in each Goal")
+        raise ValueError(
+            "with several objectives, set goal, combine and weight in each Goal"
+        )
 
 
 def slopes_of_objective(

@@ -42,8 +42,8 @@ def constrained(method: str, options: Callable) -> Callable:
         def evaluate(x) -> Evaluation:
             return _seen(evaluator, x[:n])
 
-        # A lost motion gets a very bad value, so that the method shortens its step; only
-        # accepted points need derivatives.
+        # A lost motion gets a very bad value, so that the method shortens its step;
+        # only accepted points need derivatives.
         def value(x) -> float:
             found = tried(x)
             if found.code:

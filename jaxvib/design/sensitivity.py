@@ -132,10 +132,10 @@ def sobol_indices(
 ) -> SobolIndices:
     """Return the Sobol indices of a measure for parameters uniform within their bounds.
 
-    The measure is evaluated `samples` (a power of 2) x (parameters + 2) times. A variable
-    on a log scale is uniform in its logarithm. If any sample has no result, all indices
-    are NaN, and `lost` is the number of such samples. **Raises:** `ValueError` for a
-    number of samples that is not a power of 2.
+    The measure is evaluated `samples` (a power of 2) x (parameters + 2) times. A
+    variable on a log scale is uniform in its logarithm. If any sample has no result,
+    all indices are NaN, and `lost` is the number of such samples. **Raises:**
+    `ValueError` for a number of samples that is not a power of 2.
 
     >>> first = jv.design.natural_frequency_measure((0,))
     >>> bounds = {

@@ -13,9 +13,9 @@ class SearchSettings:
         jv.design.optimise(problem, settings=several)
 
     **Fields:** `starts`: number of starts, the system's own values, then Sobol points
-    within the bounds (seeded by `seed`); `steps`: optimiser steps per start; `tolerance`:
-    relative, on objective and variables. **Raises:** `ValueError` for a number out of its
-    range.
+    within the bounds (seeded by `seed`); `steps`: optimiser steps per start;
+    `tolerance`: relative, on objective and variables. **Raises:** `ValueError` for a
+    number out of its range.
 
     >>> jv.design.SearchSettings(starts=4, steps=50).starts
     4

@@ -10,9 +10,9 @@ from jax.interpreters import partial_eval
 def trimmed(function: Callable, *arguments) -> Callable:
     """Return the function after dead code elimination, for arguments of the same shape.
 
-    XLA eliminates dead code only after derivatives of every field of an orbit are traced,
-    even if one field is used. Eliminating it first reduces the tracing time of a design's
-    gradient to two thirds.
+    XLA eliminates dead code only after derivatives of every field of an orbit are
+    traced, even if one field is used. Eliminating it first reduces the tracing time of
+    a design's gradient to two thirds.
     """
     traced, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
     wanted = [True] * len(traced.jaxpr.outvars)

@@ -20,8 +20,8 @@ class Variable:
     r"""A design variable, parametrised by a normalised value $s \in [0, 1]$.
 
     The `scale` "linear" gives $p = l + (h - l) s$, "log" gives $p = l\,(h/l)^s$ for a
-    positive parameter that spans decades. Unbounded optimisers use the variable $u$ with
-    $s = 1 / (1 + e^{-u})$.
+    positive parameter that spans decades. Unbounded optimisers use the variable $u$
+    with $s = 1 / (1 + e^{-u})$.
 
     **Raises:** `ValueError` for bounds that do not ascend, that are not positive on a
     log scale, or an unknown scale.
@@ -56,7 +56,7 @@ class Variable:
         return (value - self.low) / (self.high - self.low)
 
     def slope(self, normalised: float) -> float:
-        """Return the derivative of the parameter with respect to its normalised value."""
+        """Return the derivative of the parameter by its normalised value."""
         if self.scale == "log":
             return float(self.value(normalised) * np.log(self.high / self.low))
         return self.high - self.low
@@ -73,8 +73,8 @@ def variables_of(
 ) -> tuple[tuple[Variable, ...], Float[np.ndarray, " variables"]]:
     """Return the variables declared by bounds, and the system's normalised values.
 
-    **Raises:** `ValueError` if there is no path, for an unknown path, or for bounds that
-    the parameter does not allow or that do not enclose the system's own value.
+    **Raises:** `ValueError` if there is no path, for an unknown path, or for bounds
+    that the parameter does not allow or that do not enclose the system's own value.
     """
     if not bounds:
         raise ValueError("bounds = {} contains no parameter; allowed: one or more")

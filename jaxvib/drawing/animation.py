@@ -16,10 +16,10 @@ def animation(
     units: Sequence[str],
     duration: float,
 ):
-    """Return a `matplotlib.animation.FuncAnimation` of positions (times, bodies) over time.
+    """Return a `matplotlib.animation.FuncAnimation` of positions (times, bodies).
 
-    `times` is in seconds. The animation lasts `duration` seconds at 25 frames per second,
-    evenly spaced over `times`; each body leaves a short trace.
+    `times` is in seconds. The animation lasts `duration` seconds at 25 frames per
+    second, evenly spaced over `times`; each body leaves a short trace.
     """
     from matplotlib import animation, pyplot
 

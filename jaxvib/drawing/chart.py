@@ -1,4 +1,4 @@
-"""Data model of charts: layers of data on one pair of axes, independent of rendering."""
+"""Data model of charts: layers on a pair of axes, independent of rendering."""
 
 import dataclasses
 
@@ -22,7 +22,7 @@ class Axis:
 
 @dataclasses.dataclass(frozen=True)
 class Scale:
-    """A continuous colour scale from `low` to `high`; `colours` is a key of `SCALES`."""
+    """A colour scale from `low` to `high`; `colours` is a key of `SCALES`."""
 
     label: str
     colours: str
@@ -36,8 +36,8 @@ class Scale:
 class Classes:
     r"""Categorical colours: values are indices into `names` and `colours`.
 
-    `hatches`: the hatch of each class, "/", "\", "x" or "" for none; empty if no class is
-    hatched.
+    `hatches`: the hatch of each class, "/", "\", "x" or "" for none; empty if no class
+    is hatched.
     """
 
     names: tuple[str, ...]
@@ -119,8 +119,8 @@ class Notes:
 class Followers:
     """Markers that follow the pointer along those lines of a run that have `marks`.
 
-    While the pointer is at point i, or left it last, the markers are at x[i], y[i]; both
-    have shape (p, markers). The initial point is `first`.
+    While the pointer is at point i, or left it last, the markers are at x[i], y[i];
+    both have shape (p, markers). The initial point is `first`.
     """
 
     x: np.ndarray

@@ -16,8 +16,8 @@ _LABEL = re.compile(r"(.*) \(([^()]*)\)")
 def in_chosen_units(chart: Chart, chosen: Sequence[str]) -> Chart:
     """Return a chart with axes and colours in the first chosen unit of equal dimension.
 
-    The unit of an axis is in parentheses at the end of its label. Axes without a unit, or
-    with a dimension that no chosen unit has, are unchanged.
+    The unit of an axis is in parentheses at the end of its label. Axes without a unit,
+    or with a dimension that no chosen unit has, are unchanged.
     """
     x, across = _axis(chart.x, chosen)
     y, up = _axis(chart.y, chosen)

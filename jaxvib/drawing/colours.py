@@ -41,8 +41,8 @@ LINES = {
              "#8d93ff"),
 }  # fmt: skip
 
-# Continuous scales with eleven stops: matplotlib's viridis without its yellow (the colour
-# of quasi-periodic motions), cividis, and reversed RdBu.
+# Continuous scales with eleven stops: matplotlib's viridis without its yellow (the
+# colour of quasi-periodic motions), cividis, and reversed RdBu.
 SCALES = {
     "sea": (
         "#440154", "#481d6f", "#453781", "#3c4f8a", "#32648e", "#2a788e",

@@ -13,8 +13,8 @@ _STYLE = "font-family:monospace;padding:1px 10px 1px 0;text-align:left;vertical-
 class Drawn:
     """A result that notebooks show as a table with a picture below it.
 
-    The table is parsed from `__repr__`: a title line, then lines with a name, two or more
-    blanks and a value. The picture is drawn by `plot` if `drawable` is True.
+    The table is parsed from `__repr__`: a title line, then lines with a name, two or
+    more blanks and a value. The picture is drawn by `plot` if `drawable` is True.
     """
 
     @property

@@ -28,9 +28,9 @@ def frequency_derivatives(system: Linear, paths: Sequence[str]) -> Float[Array, 
     in ascending order. For different paths, only the sum of the derivatives over the
     cluster is additive. Rigid-body modes have derivative 0 if the parameter does not
     strain them, otherwise NaN (the frequency grows as a square root), as do statically
-    unstable modes. Computed on the host. **Raises:** `ValueError` for an unknown path, a
-    parameter that is not a scalar, matrices that are not symmetric, or a parameter that
-    makes them unsymmetric if values repeat.
+    unstable modes. Computed on the host. **Raises:** `ValueError` for an unknown path,
+    a parameter that is not a scalar, matrices that are not symmetric, or a parameter
+    that makes them unsymmetric if values repeat.
 
     >>> jv.modes.frequency_derivatives(tower, ["modules.first-roof.mass"]).round(3).tolist()
     [[-4.082, -4.082]]
@@ -79,6 +79,6 @@ def _check_split(within, path: str) -> None:
 
 
 def _clusters(frequencies, width) -> list[tuple[int, int]]:
-    breaks = np.flatnonzero(~(np.diff(frequencies) <= width)) + 1  # each NaN is separate
+    breaks = np.flatnonzero(~(np.diff(frequencies) <= width)) + 1  # NaN is separate
     edges = [0, *breaks.tolist(), len(frequencies)]
     return list(itertools.pairwise(edges))

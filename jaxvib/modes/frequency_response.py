@@ -27,11 +27,11 @@ def frequency_response(
 
     **Arguments:** `force`: direction of the force (or moment): the name or index of a
     degree of freedom, a mapping from names to coefficients, or a vector of shape (n,);
-    `at`: direction of the displacement, likewise; all degrees of freedom along a last axis
-    if `None`. An undamped system gives infinities or NaN at its natural frequencies.
-    Contacts, friction elements and loads are ignored, nonlinear springs are linearised at
-    the unstrained position. **Raises:** `ValueError` for an unknown degree of freedom, or
-    springs that cannot be linearised.
+    `at`: direction of the displacement, likewise; all degrees of freedom along a last
+    axis if `None`. An undamped system gives infinities or NaN at its natural
+    frequencies. Contacts, friction elements and loads are ignored, nonlinear springs
+    are linearised at the unstrained position. **Raises:** `ValueError` for an unknown
+    degree of freedom, or springs that cannot be linearised.
 
     >>> response = jv.frequency_response(tower, [8.0, 12.0], force="first", at="roof")
     >>> abs(response).round(5).tolist()

@@ -65,11 +65,11 @@ def natural_frequencies(system: Linear) -> Float[Array, " n"]:
 
     There is one per degree of freedom. Values are repeated by multiplicity; rigid-body
     modes have 0, and statically unstable modes (negative stiffness) have NaN and come
-    first. If the potential energy is a sum of squares, the frequencies are singular values
-    of $\mathrm{diag}(w)^{1/2} R L^{-T}$, $M = L L^T$, and so exact to rounding relative to
-    the largest one; for a uniform periodic chain they are in closed form. A nonlinear
-    system is replaced by its linear part: contacts, friction elements and loads are
-    ignored, nonlinear springs are linearised at the unstrained position.
+    first. If the potential energy is a sum of squares, the frequencies are singular
+    values of $\mathrm{diag}(w)^{1/2} R L^{-T}$, $M = L L^T$, and so exact to rounding
+    relative to the largest one; for a uniform periodic chain they are in closed form. A
+    nonlinear system is replaced by its linear part: contacts, friction elements and
+    loads are ignored, nonlinear springs are linearised at the unstrained position.
 
     Works under `jit`, `vmap` and forward- and reverse-mode differentiation. Derivatives
     are valid for the sum of repeated values; see `frequency_derivatives` for each.
@@ -101,9 +101,10 @@ def natural_modes(system: Linear) -> NaturalModes:
     r"""Return the undamped modes with unit modal mass, $\Phi^T M \Phi = I$.
 
     The damping ratio of a mode is $\varphi^T D \varphi / (2 \omega)$ (exact for
-    proportional damping; NaN for rigid-body modes); `damped_modes` gives exact values for
-    any damping. The largest component of a shape is positive (the first of those equal to
-    $10^{-9}$). Shapes of repeated frequencies are an arbitrary orthogonal basis.
+    proportional damping; NaN for rigid-body modes); `damped_modes` gives exact values
+    for any damping. The largest component of a shape is positive (the first of those
+    equal to $10^{-9}$). Shapes of repeated frequencies are an arbitrary orthogonal
+    basis.
 
     **Raises:** `ValueError` as `natural_frequencies`.
 
@@ -133,9 +134,9 @@ def natural_modes(system: Linear) -> NaturalModes:
 def damped_modes(system: Linear) -> DampedModes:
     """Return the complex modes of a damped system, computed on the host.
 
-    Sorted by ascending modulus, then by descending real part, see `linalg.order_of`. The
-    largest component of a shape is 1 (the first of those equal to 1e-9). For up to 8
-    degrees of freedom, results are bit-identical on every processor.
+    Sorted by ascending modulus, then by descending real part, see `linalg.order_of`.
+    The largest component of a shape is 1 (the first of those equal to 1e-9). For up to
+    8 degrees of freedom, results are bit-identical on every processor.
 
     **Raises:** `ValueError` for a system without matrices, or values that are not finite.
 

@@ -59,7 +59,7 @@ def undamped(system: Assembled) -> Undamped:
 
 
 def mode_table(system: Assembled, found: Undamped | None = None) -> ModeTable:
-    """Return the mode table of an assembled system; `found`: its undamped part, if known.
+    """Return the mode table of an assembled system; `found`: its undamped part.
 
     The damped eigenvalues are computed by LAPACK on the host.
     """

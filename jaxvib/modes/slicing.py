@@ -4,8 +4,8 @@ Eigenvalues around a shift $\sigma$ come from block Krylov spaces of
 $(C - \sigma M)^{-1} M$, each orthogonal to the vectors found before, so that multiple
 eigenvalues are complete. By Sylvester's law of inertia, the number of eigenvalues below
 $\sigma$ is the number of negative pivots in $C - \sigma M = L D L^T$.
-**Source:** Parlett, *The Symmetric Eigenvalue Problem*, chapters 3 and 13; Grimes, Lewis
-and Simon, *SIAM J. Matrix Anal. Appl.* 15 (1994) 228.
+**Source:** Parlett, *The Symmetric Eigenvalue Problem*, chapters 3 and 13; Grimes,
+Lewis and Simon, *SIAM J. Matrix Anal. Appl.* 15 (1994) 228.
 """
 
 from typing import Any, NamedTuple
@@ -18,13 +18,14 @@ from ..ensemble.blas import one_blas_thread
 
 _BLOCK = 8  # vectors; higher multiplicities take another round
 _LEAST_BASIS = 120  # vectors: 15 blocks before a restart from the best ones
-# Safeguard against pencils that never converge: each round finds at least one eigenvalue
-# or restarts with a better block.
+# Safeguard against pencils that never converge: each round finds at least one
+# eigenvalue or restarts with a better block.
 _ROUNDS = 300
-_CONVERGED = 1e-10  # relative residual of 1/(value - shift); error of values: its square
+_CONVERGED = 1e-10  # relative residual of 1/(value - shift); values err by its square
 _SPAN = 1e-5  # relative 1/(value - shift) below which digits are lost to the largest
 _CLEAR = 50.0  # required ratio of the distance to an eigenvalue and a pivot's rounding
-# Shifts tried around the first one: a pivot is bad near an eigenvalue of a leading minor.
+# Shifts tried around the first one: a pivot is bad near an eigenvalue of a leading
+# minor.
 _TRIES = 12
 
 
@@ -157,7 +158,8 @@ def _nearer(stiffness, mass, base: _Factor, count: int, step: float) -> _Factor:
 def _leading(factor: _Factor, mass, known, wanted: int, rng):
     """Return new eigenvalues around a shift and vectors orthogonal to the known ones.
 
-    At least one, and `wanted` of them above the shift if that many converge in one space.
+    At least one, and `wanted` of them above the shift if that many converge in one
+    space.
     """
     size = mass.shape[0]
     free = size - known.shape[1]
@@ -200,15 +202,15 @@ def _leading(factor: _Factor, mass, known, wanted: int, rng):
 def _sharpened(factor: _Factor, mass, vectors):
     """Return normalised vectors after a step of inverse iteration.
 
-    It removes components of eigenvalues farther from the shift, which would grow again in
-    the later searches orthogonal to these vectors.
+    It removes components of eigenvalues farther from the shift, which would grow again
+    in the later searches orthogonal to these vectors.
     """
     nearer = factor.lu.solve(mass @ vectors)
     return nearer / np.sqrt(np.sum(nearer * (mass @ nearer), 0))
 
 
 def _beside(block, mass, *others):
-    """Return an M-orthonormal basis orthogonal to `others`, and the block's coordinates."""
+    """Return an M-orthonormal basis orthogonal to `others`, and coordinates."""
     longest = np.sqrt(np.max(np.sum(block * (mass @ block), 0), initial=0.0))
     for _ in range(2):
         for other in others:

@@ -22,11 +22,12 @@ def lowest_frequencies(
 ) -> Float[Array, " count"]:
     r"""Return the natural frequencies nearest above `shift` (rad/s), ascending.
 
-    The values of `natural_frequencies` that are not below `shift`, for many thousands of
-    degrees of freedom. The pivots of sparse factors of $C - \sigma M$ count the eigenvalues
-    (`modes.slicing`), so that none is missed, including repeated ones. Rigid-body modes
-    are 0; statically unstable modes are NaN and come first if `shift` is 0. The list is
-    padded with NaN if there are fewer above `shift`. Computed on the host.
+    The values of `natural_frequencies` that are not below `shift`, for many thousands
+    of degrees of freedom. The pivots of sparse factors of $C - \sigma M$ count the
+    eigenvalues (`modes.slicing`), so that none is missed, including repeated ones.
+    Rigid-body modes are 0; statically unstable modes are NaN and come first if `shift`
+    is 0. The list is padded with NaN if there are fewer above `shift`. Computed on the
+    host.
 
     **Raises:** `ValueError` for a count that is not in [1, n], a shift below 0, or matrices
     that are not symmetric; `RuntimeError` if rounding errors make the count ambiguous.
@@ -71,8 +72,8 @@ def _by_counting(system, count: int, shift: float) -> np.ndarray:
     still = np.abs(found.values) <= noise
     frequencies = np.sqrt(np.where(still, 0.0, found.values))
     if strains is not None:
-        # Strains keep digits that the stiffness matrix loses to rounding, which matter for
-        # slow modes of long assemblies.
+        # Strains keep digits that the stiffness matrix loses to rounding, which matter
+        # for slow modes of long assemblies.
         weights, rows = strains
         strained = rows @ (scale @ found.vectors[:, ~still])
         speeds = np.linalg.svd(np.sqrt(weights)[:, None] * strained, compute_uv=False)

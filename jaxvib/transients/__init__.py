@@ -1,4 +1,4 @@
-"""Transient responses: peaks, mean squares, first passages, shock spectra, fragility."""
+"""Transient responses: peaks, mean squares, passages, shock spectra, fragility."""
 
 from .ensemble import Statistics as Statistics
 from .ensemble import responses as responses

@@ -31,7 +31,7 @@ def _summed(system) -> Integrand:
 
 
 def watch_by_events(equation, state, t0, t1, rtol):
-    """Return the final state, observables, the integral of `squares` and a reason code."""
+    """Return final state, observables, the integral of `squares`, reason code."""
     at = _pieces_at(equation, t1)
     go = _piece_kernel(_parts(at(t0)[0])[1])
 
@@ -90,7 +90,7 @@ def _parts(equation):
 
 
 def _pieces_at(equation, t1):
-    """Return a function from time to the equation with current pieces, and their end."""
+    """Return a function from time to the equation with its pieces and their end."""
     tables = [pieces_of(load.law) for load in equation.loads]
 
     def at(time):

@@ -52,7 +52,7 @@ class _Limited(System):
 
 
 def watch_by_steps(system, limits, state, t0, t1, rtol, engine: str):
-    """Return the final state, observables, the integral of `squares` and a reason code."""
+    """Return final state, observables, the integral of `squares`, reason code."""
     chosen = ENGINES[engine]
     assert isinstance(chosen, SteppedEngine)
     watching = system.has_contacts or bool(limits)

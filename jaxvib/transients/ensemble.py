@@ -34,8 +34,9 @@ def responses(
     """Return the `response` from rest to each of many laws of one load.
 
     **Arguments:** `load`: its name or index; `laws`: of one kind and length, as a list,
-    or as one law whose arrays have the samples as a leading axis (`FilteredNoise.loads`);
-    `duration`: of each motion, s; the others as in `response` and `map_samples`.
+    or as one law whose arrays have the samples as a leading axis
+    (`FilteredNoise.loads`); `duration`: of each motion, s; the others as in `response`
+    and `map_samples`.
     **Returns:** the responses with a leading axis, as NumPy arrays; a failed motion has
     NaN and its reason code and does not affect the others.
     **Raises:** `ValueError` as `response`, or for incompatible laws.

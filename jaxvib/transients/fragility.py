@@ -1,4 +1,4 @@
-"""Fragility curves: the probability of reaching a limit over the intensity of a load."""
+"""Fragility curves: probability of reaching a limit over a load's intensity."""
 
 from collections.abc import Sequence
 
@@ -38,8 +38,8 @@ class Fragility(eqx.Module):
     ) -> tuple[Float[Array, "*n"], Float[Array, "*n"]]:
         """Return the confidence band at an intensity, +- `errors` standard errors.
 
-        The normal quantile is assumed normally distributed, with the variance of the two
-        parameters propagated to first order.
+        The normal quantile is assumed normally distributed, with the variance of the
+        two parameters propagated to first order.
         """
         place = self._place(intensity)
         # Derivatives with respect to ln(theta) and beta.
@@ -65,13 +65,13 @@ def fragility_curve(
 
     $$\ln L = \sum_i z_i \ln P(x_i) + (n_i - z_i) \ln(1 - P(x_i)),$$
 
-    which is concave in $1/\beta$ and $\ln\theta/\beta$; their covariance is the inverse of
-    the Fisher information. Works under `jit` and `vmap`. Data without a maximum (failures
-    and successes are separable, or the share of failures decreases) give NaN and the code
-    SINGULAR.
+    which is concave in $1/\beta$ and $\ln\theta/\beta$; their covariance is the inverse
+    of the Fisher information. Works under `jit` and `vmap`. Data without a maximum
+    (failures and successes are separable, or the share of failures decreases) give NaN
+    and the code SINGULAR.
 
-    **Raises:** `ValueError` for intensities that are not above 0, or failures outside of
-    0 to the trials. **Source:** Baker, *Earthquake Spectra* 31 (2015) 579.
+    **Raises:** `ValueError` for intensities that are not above 0, or failures outside
+    of 0 to the trials. **Source:** Baker, *Earthquake Spectra* 31 (2015) 579.
 
     >>> curve = jv.fragility_curve([1.0, 2.0, 3.0], [2, 10, 18], [20, 20, 20])
     >>> print(curve.median, curve.median_error)
@@ -97,8 +97,9 @@ def fragility_of_capacities(
 ) -> Fragility:
     r"""Fit a lognormal curve to the intensities at which samples reach the limit.
 
-    $\ln\theta$ and $\beta$ are the mean and standard deviation of their logarithms, with
-    the standard errors $\beta/\sqrt{N}$ and $\beta/\sqrt{2 (N - 1)}$ of a normal sample.
+    $\ln\theta$ and $\beta$ are the mean and standard deviation of their logarithms,
+    with the standard errors $\beta/\sqrt{N}$ and $\beta/\sqrt{2 (N - 1)}$ of a normal
+    sample.
     **Raises:** `ValueError` for capacities that are not above 0, or fewer than 2.
     """
     check_range("capacities", capacities, "", Range(above=0.0))

@@ -11,7 +11,8 @@ from jaxtyping import Array, Float
 
 from ..systems.loads import FourierLoad, PolynomialLoad, RecordLoad
 
-# Series with more terms are tabulated: evaluating all terms in each step is too expensive.
+# Series with more terms are tabulated: evaluating all terms in each step is too
+# expensive.
 FEW_TERMS = 8
 # Orders of a piece, and half its length times the highest frequency: the first omitted
 # order, relative to the sum of all amplitudes, is at most 2^17/17! = 4e-10.

@@ -87,13 +87,14 @@ def response(
 ) -> Response:
     r"""Return the response of a system to its loads over a `duration` (s), from rest.
 
-    Peaks and contact forces are extremes of the dense output; mean squares are integrals
-    along the motion; first passages are events. The motion is computed twice, the second
-    time at a hundred times the tolerance: the reported error is the difference, an error
-    estimate of the coarser run and at least the tolerance; results are those of the finer
-    run. Works under `jit`, `vmap` and forward- and reverse-mode differentiation. With the
-    event-driven engine, derivatives are exact for the steps taken, except that those of
-    errors are 0; with other engines, derivatives of means and mean squares are NaN.
+    Peaks and contact forces are extremes of the dense output; mean squares are
+    integrals along the motion; first passages are events. The motion is computed twice,
+    the second time at a hundred times the tolerance: the reported error is the
+    difference, an error estimate of the coarser run and at least the tolerance; results
+    are those of the finer run. Works under `jit`, `vmap` and forward- and reverse-mode
+    differentiation. With the event-driven engine, derivatives are exact for the steps
+    taken, except that those of errors are 0; with other engines, derivatives of means
+    and mean squares are NaN.
 
     **Arguments:** `state`: at the `start` (s), default: rest; `limits`: levels whose
     first passages are computed; `engine`: as in `flow`; "auto" is event-driven where
@@ -160,7 +161,7 @@ def respond(system, state, t0, t1, rtol, limits, engine: str) -> Response:
 
 
 def _found(system, state, t0, t1, limits, rtol, engine: str):
-    """Return the response without derivatives, and the times of differentiable extremes."""
+    """Return the response without derivatives, and the times of its extremes."""
     equation = system.equation()
     own = len(equation.contacts)
     whole = with_limits(equation, limits)

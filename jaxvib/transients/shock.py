@@ -76,11 +76,11 @@ def shock_spectrum(
     the shock and of the free motion after it. Works under `jit`, `vmap` and
     differentiation, except with respect to times.
 
-    **Arguments:** `law`: of the acceleration, from 0 on, or from its first break if that
-    is earlier; a linear record is sampled at its own points, another law at `points` per
-    piece between two breaks, or more if its highest frequency requires it; `duration`:
-    the end of the shock (s), default: its last break, after which it must be 0;
-    `frequencies`: natural frequencies, rad/s, shape (n,), concrete values;
+    **Arguments:** `law`: of the acceleration, from 0 on, or from its first break if
+    that is earlier; a linear record is sampled at its own points, another law at
+    `points` per piece between two breaks, or more if its highest frequency requires it;
+    `duration`: the end of the shock (s), default: its last break, after which it must
+    be 0; `frequencies`: natural frequencies, rad/s, shape (n,), concrete values;
     `damping_ratio`: $\zeta$ in [0, 1). **Raises:** `ValueError` for an argument out of
     its range, or a shock whose end is not known; NaN instead for traced values.
     **Source:** ISO 18431-4 (2007); Smallwood, *Shock and Vibration Bulletin* 51 (1981)
@@ -181,7 +181,7 @@ def _points(law: Load, ends: np.ndarray, points: int) -> tuple[int, Bool[Array, 
         if asked * ends.size > _MOST_POINTS:
             raise ValueError(
                 f"waves of {float(fastest):g} rad/s over {longest:g} s need {asked:.2g} "
-                f"points; allowed: {_MOST_POINTS:.2g} in total; choose a shorter duration"
+                f"points; allowed: {_MOST_POINTS:.2g} in total, a shorter duration"
             )
         points = max(points, math.ceil(asked))
     return points, fastest * (longest / points) <= 1.001 * _TURN

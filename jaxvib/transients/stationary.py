@@ -15,7 +15,8 @@ from ..systems.loads import FilteredNoise
 from ..systems.roles import Linear
 
 # The first step is 5e-20 of the time: its series converge for rates below 1e18 over the
-# time. exp(A h) - 1 is doubled instead of exp(A h), which keeps the digits of slow parts.
+# time. exp(A h) - 1 is doubled instead of exp(A h), which keeps the digits of slow
+# parts.
 _DOUBLINGS = 64
 _TERMS = 18  # of the series, for rates times step below 1: 1/18! is 2e-16
 
@@ -38,8 +39,8 @@ def response_covariance(
     `vmap` and differentiation.
 
     **Arguments:** `direction`: force per unit noise, N, shape (n,): that of an
-    `AppliedLoad`, `-mass @ direction` of a `BaseMotion`. Contacts, friction elements and
-    other loads are ignored, nonlinear springs are linearised at rest.
+    `AppliedLoad`, `-mass @ direction` of a `BaseMotion`. Contacts, friction elements
+    and other loads are ignored, nonlinear springs are linearised at rest.
     **Raises:** `ValueError` for a direction of another shape, a time that is not above 0,
     or an undamped system, which has no stationary state (NaN if traced).
 
@@ -107,9 +108,9 @@ def _decays(matrix) -> Bool[Array, ""]:
 def _later(matrix, source, time, known: int):
     r"""Return the first rows and columns of P(t) of dP/dt = A P + P A^T + Q.
 
-    The initial value is 0 in the `known` states and the stationary P in the others. For a
-    short time h, $e^{Ah} - 1$ and the integral of $e^{As} Q e^{A^T s}$ are power series;
-    then the time is doubled repeatedly.
+    The initial value is 0 in the `known` states and the stationary P in the others. For
+    a short time h, $e^{Ah} - 1$ and the integral of $e^{As} Q e^{A^T s}$ are power
+    series; then the time is doubled repeatedly.
     """
     inner = _stationary(matrix[known:, known:], source[known:, known:])
     start = jnp.zeros_like(matrix).at[known:, known:].set(inner)

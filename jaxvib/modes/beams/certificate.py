@@ -21,16 +21,17 @@ _LARGEST_TURN, _AGREEMENT = 1.2, 0.4
 _INTEGER = 0.05
 # Initial steps of the half circle; too long ones are halved.
 _FIRST_STEPS = 16
-# Nodes of a small circle: the error is the 64th power of a root's distance over the radius.
+# Nodes of a small circle: the error is the 64th power of a root's distance over the
+# radius.
 _NODES = 64
 
 
 def missing_roots(system: Dimensionless, radius: float, known):
     """Return the number of roots within |lambda| < radius that are not known.
 
-    **Arguments:** `known`: all known roots, in both half planes; those outside the circle
-    only smooth the phase and need not be accurate. **Returns:** the number (negative if
-    a known value is not a root), or None if the phase cannot be resolved.
+    **Arguments:** `known`: all known roots, in both half planes; those outside the
+    circle only smooth the phase and need not be accurate. **Returns:** the number
+    (negative if a known value is not a root), or None if the phase cannot be resolved.
     """
     known = np.asarray(known)
     angles = np.linspace(0.0, np.pi, _FIRST_STEPS + 1)
@@ -78,7 +79,7 @@ def _judge(angles, phases, turns):
 
 
 def roots_near(system: Dimensionless, centre: complex, radius: float):
-    """Return the number of roots in a small circle and their mean, by moments of f'/f."""
+    """Return the number and the mean of the roots in a small circle."""
     circle = radius * np.exp(2j * np.pi * (np.arange(_NODES) + 0.5) / _NODES)
     rates = evaluate(system, centre + circle).rate
     number = np.mean(circle * rates)

@@ -1,20 +1,20 @@
 r"""The characteristic function of a beam with bodies: entire, scaled, differentiable.
 
 Lengths are in units of the beam's length l, times in $l^2 \sqrt{k/b}$, masses in k l.
-With $z = Z e^{\lambda t}$ and $u = V(x) e^{\lambda t}$ the unknowns are the coefficients
-of four waves of the beam, the forces F of the m links and the motions Z of the n bodies;
-they satisfy $M(\lambda)\,(c, F, Z) = 0$ with 4 rows for the ends, m for the links and n
-for the bodies.
+With $z = Z e^{\lambda t}$ and $u = V(x) e^{\lambda t}$ the unknowns are the
+coefficients of four waves of the beam, the forces F of the m links and the motions Z of
+the n bodies; they satisfy $M(\lambda)\,(c, F, Z) = 0$ with 4 rows for the ends, m for
+the links and n for the bodies.
 
 $V = \sum_k c_k \phi_k + \sum_i F_i g(x - a_i)$. With $\beta = \sqrt{-i \lambda}$ on
 $\mathrm{Im} \lambda \ge 0$ (other values are mirrored) $\mathrm{Re} \beta \ge
 |\mathrm{Im} \beta|$, and with $\gamma = \pm i \beta$ so that $\mathrm{Re} \gamma \le 0$
 none of the waves $e^{-\beta x}, e^{-\beta (1 - x)}, e^{\gamma x}, e^{\gamma (1 - x)}$
-grows. For $|\beta| < 2$, where these four nearly coincide, the waves are Krylov functions
-by their Taylor series. $f = \det M / w$ with $w = -16 \beta^5 \gamma e^{\gamma - \beta}$
-for the waves and 1 for the series is one entire function, real on the real axis:
-$\det M$ has no poles, since forces are separate unknowns, and w is the Wronskian of the
-waves.
+grows. For $|\beta| < 2$, where these four nearly coincide, the waves are Krylov
+functions by their Taylor series. $f = \det M / w$ with $w = -16 \beta^5 \gamma
+e^{\gamma - \beta}$ for the waves and 1 for the series is one entire function, real on
+the real axis: $\det M$ has no poles, since forces are separate unknowns, and w is the
+Wronskian of the waves.
 """
 
 import functools
@@ -30,8 +30,8 @@ from ..._environment import require_float64
 from ...systems.beam import BeamWithBodies, ElasticSupport
 from .bare_beam import bare_end
 
-# |beta| below which the waves are series: above it, cancellation in sinh - sin etc. costs
-# less than a digit.
+# |beta| below which the waves are series: above it, cancellation in sinh - sin etc.
+# costs less than a digit.
 _SERIES_BELOW = 2.0
 Numbers = Array | np.ndarray  # NumPy on the host avoids compilation
 _TERMS = 7  # of the series in beta^4: the next one is 2^28 / 28! = 9e-22 of the first
@@ -201,8 +201,8 @@ class Waves(eqx.Module):
     def green(self, over: Reach, number: int) -> list[Complex[Array, "*points"]]:
         """Return g and its first `number` - 1 derivatives at distances x - a >= 0.
 
-        g is the response to a unit force: g'''' + lambda^2 g = delta. It is even; its odd
-        derivatives change sign with x - a.
+        g is the response to a unit force: g'''' + lambda^2 g = delta. It is even; its
+        odd derivatives change sign with x - a.
         """
         first, second = self._falling(over)
         derivatives = []
@@ -280,15 +280,15 @@ def matrix(system: Dimensionless, eigenvalue: Complex[Array, ""]) -> Complex[Arr
     balance = np.concatenate([np.zeros((links, 4)), np.eye(links)], axis=1)
     of_links = link[:, None] * at_links + balance
     of_bodies = jnp.concatenate([jnp.zeros((bodies, 4)), system.link_map.T], axis=1) + 0j
-    # only the coupling in excess of D^T diag(q), which avoids cancellation of the forces
-    # of stiff links
+    # only the coupling in excess of D^T diag(q), which avoids cancellation of the
+    # forces of stiff links
     excess = None if system.excess_stiffness is None else system.excess_stiffness + 0j
     if system.excess_damping is not None:
         damping = eigenvalue * system.excess_damping
         excess = damping if excess is None else excess + damping
     if excess is not None:
-        # it acts on the link's stretch; for a stiff link the stretch is expressed as force
-        # over stiffness, a row operation that leaves the determinant unchanged
+        # it acts on the link's stretch; for a stiff link the stretch is expressed as
+        # force over stiffness, a row operation that leaves the determinant unchanged
         stiff = jnp.abs(link) > 1
         by_force = jnp.where(stiff, excess / jnp.where(stiff, link, 1.0), 0.0)
         by_stretch = jnp.where(stiff, 0.0, excess)
@@ -304,7 +304,8 @@ def matrix(system: Dimensionless, eigenvalue: Complex[Array, ""]) -> Complex[Arr
 def _waves_and_forces(waves: Waves, system: Dimensionless):
     """Return the contributions of waves and unit link forces at the ends and links.
 
-    The conditions of each end, (2, 4 + m), and the beam's motion at the links, (m, 4 + m).
+    The conditions of each end, (2, 4 + m), and the beam's motion at the links, (m, 4 +
+    m).
     """
     positions, turns = system.positions, np.array(system.turns, bool)
     links = len(turns)

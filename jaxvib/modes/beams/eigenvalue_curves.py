@@ -18,7 +18,7 @@ _NARROW = 0.2  # largest gap of a veering, relative to the modulus
 # Curves are smooth: among equally good matches, the smaller change of slope wins. The
 # penalty is small, since curves may bend and then the fit must decide.
 _TURN = 1e-3  # penalty of a match, relative to the change of slope
-_TIE = 1e-6  # relative to the change of slope: fits closer than this are equal by rounding
+_TIE = 1e-6  # difference of equal fits, relative to the change of slope
 # A minimum counts if the gap widens by this factor on both sides; the gap of parallel
 # curves fluctuates less.
 _OPENS = 1.5  # times the narrowest gap
@@ -191,9 +191,9 @@ def order_of(curves: Curves) -> Int[np.ndarray, " curve"]:
 def rows_of_curves(columns, grid, values, slopes):
     """Return each row of neighbouring samples and the curves along it.
 
-    **Arguments:** `columns`: path to its value in each sample; `grid`: path to number of
-    values, whose longest axis gives the rows, or `None` if the samples are a single row;
-    `values` (sample, value); `slopes`: path to derivatives, like `values`.
+    **Arguments:** `columns`: path to its value in each sample; `grid`: path to number
+    of values, whose longest axis gives the rows, or `None` if the samples are a single
+    row; `values` (sample, value); `slopes`: path to derivatives, like `values`.
     **Returns:** pairs of sample indices and `Curves`.
     """
     numbers = np.arange(len(values))

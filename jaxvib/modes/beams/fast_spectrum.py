@@ -16,17 +16,17 @@ from .characteristic import Dimensionless, equilibrated, matrix, phase_and_rate
 from .ritz import fast_starts, ritz_problem
 from .roots import AT_ZERO, SMALL_CIRCLE, deflated_step
 
-# Additional roots that are polished: the certifying circle passes between the last wanted
-# root and the next, which may swap their order.
+# Additional roots that are polished: the certifying circle passes between the last
+# wanted root and the next, which may swap their order.
 _SPARE = 2
 # Convergence is cubic: three steps from a good start. Slower designs are left to the
 # single-design search.
 _SWEEPS = 8
-# Steps of the certifying half circle. With all known roots divided out the phase is almost
-# constant; changes above 0.3 per step are left to the single-design search.
+# Steps of the certifying half circle. With all known roots divided out the phase is
+# almost constant; changes above 0.3 per step are left to the single-design search.
 _NODES = 6
-# Nodes about 0, mirrored by the lower half: 12 in all. The error of sums is the 12th power
-# of the circle's radius over the next root's modulus.
+# Nodes about 0, mirrored by the lower half: 12 in all. The error of sums is the 12th
+# power of the circle's radius over the next root's modulus.
 _SMALL_UNIT = np.exp(1j * np.pi * (np.arange(6) + 0.5) / 6)
 _SLOW = 1e-3  # dimensionless; the smallest modulus in the gaps of `zeros_at_origin`
 ROUNDED = 1e-9  # relative step after which the error is at rounding level
@@ -89,7 +89,8 @@ def judged(system: Dimensionless, roots, size, passive, count: int, zeros: bool 
     certified = agrees & apart & converged & _distinct(roots[:count])
     there = _at_zero(inner * rates[len(outer) :], still) if zeros else jnp.asarray(False)
     certified &= there | ~jnp.any(still)
-    # the single-design search distinguishes slow roots from roots at 0 moved by rounding
+    # the single-design search distinguishes slow roots from roots at 0 moved by
+    # rounding
     certified &= ~jnp.any(~still & (jnp.abs(roots) < _SLOW))
     return roots, size, certified, radius
 
@@ -136,7 +137,7 @@ def _with_mirrored(roots, passive):
 
 
 def _others(real, passive_real):
-    """Return a mask of the known roots (with mirror images) other than each row's own."""
+    """Return a mask of known roots (with mirror images) except each row's own."""
     count, more = real.shape[0], passive_real.shape[0]
     own = jnp.concatenate([1.0 - jnp.eye(count), jnp.ones((count, more))], axis=1)
     # a real root is its own mirror image
@@ -183,7 +184,7 @@ def _distinct(roots):
 
 
 def _null_vector(system, root):
-    """Return the null vector of M by inverse iteration, backward error and condition."""
+    """Return the null vector by inverse iteration, backward error and condition."""
     m, rows, columns = equilibrated(matrix(system, root))
     slope = jax.jvp(lambda value: matrix(system, value), (root,), (jnp.ones_like(root),))[1]
     slope = slope * rows[:, None] * columns

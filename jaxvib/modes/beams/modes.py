@@ -127,7 +127,7 @@ def beam_eigenvalues(
 def _spectrum(system: Dimensionless, count, radius):
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(system)):
         if radius is not None:
-            raise ValueError("radius needs concrete values; use count under jit and vmap")
+            raise ValueError("radius needs concrete values; allowed under jit: count")
         return fast_spectrum(system, count)
     scaled = None if radius is None else radius * float(system.time)
     found = certified_spectrum(system, count, scaled)
@@ -222,8 +222,8 @@ def _largest(system, roots, vectors):
             return jnp.clip(x - slope / jax.lax.stop_gradient(bend), low, high)
 
         x = jax.lax.fori_loop(0, 5, lambda _, x: nearer(still, x), x)
-        # only the last step is differentiated: it gives the tangent of the position, and
-        # so of the phase there
+        # only the last step is differentiated: it gives the tangent of the position,
+        # and so of the phase there
         x = nearer((system, root, vector), x)
         largest = deflection(system, root, vector, x)[0]
         motions = vector[first:]

@@ -1,4 +1,4 @@
-r"""Time history of a beam with bodies under a force at one point, by modal superposition.
+r"""Time history of a beam with bodies under a point force, by modal superposition.
 
 Each eigenvalue is a pole of the response to a force, with the residue
 
@@ -33,7 +33,7 @@ def beam_motion(
     at=(),
     count: int = 20,
 ) -> tuple[Float[Array, "time point"], Float[Array, "time n"]]:
-    """Return the motion of the beam and its bodies from rest under a force at one point.
+    """Return the motion of the beam and its bodies from rest under a point force.
 
     The force is piecewise linear between the times; for such a force the motion of each
     of the first `count` modes is exact.

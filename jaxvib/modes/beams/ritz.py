@@ -20,8 +20,8 @@ from .characteristic import Dimensionless, Numbers
 # Smallest eigenvalue of the overlap of unit residual shapes: normalising a smaller one
 # would multiply it and its rounding errors by more than 3e4.
 _COINCIDENT = 1e-9
-# Fixed-point iterations for modal coupling by damping in `fast_starts`: each evaluates the
-# second-order correction at the current values; the second changes little.
+# Fixed-point iterations for modal coupling by damping in `fast_starts`: each evaluates
+# the second-order correction at the current values; the second changes little.
 _COUPLED = 2
 _SMALL = 1.0  # largest second-order correction, relative to the value's square
 
@@ -81,7 +81,7 @@ def ritz_problem(system: Dimensionless, modes: int, xp=jnp) -> RitzProblem:
 
 
 def _held_values(system: Dimensionless, bare, xp):
-    """Return each mode at the links and elastic supports, and the support stiffnesses."""
+    """Return modes at links and elastic supports, and support stiffnesses."""
     places = [system.positions]
     slopes = list(system.turns)
     stiffnesses = []
@@ -122,14 +122,14 @@ def all_starts(problem: RitzProblem, shift: float = 1.0) -> Complex[np.ndarray, 
 def fast_starts(problem: RitzProblem) -> Complex[Array, " starts"]:
     """Return eigenvalues of a lightly damped symmetric Ritz problem, by modulus.
 
-    Undamped modes by a symmetric eigenproblem, then each with its modal damping: roots of
-    lambda^2 + d lambda + omega^2 with Im >= 0. An overdamped mode has two entries, the
-    other modes one and an infinite one at the end. Coupling by damping is included to
-    second order. Unlike a nonsymmetric eigenproblem, this is vectorised, differentiable
-    and equal on every device.
+    Undamped modes by a symmetric eigenproblem, then each with its modal damping: roots
+    of lambda^2 + d lambda + omega^2 with Im >= 0. An overdamped mode has two entries,
+    the other modes one and an infinite one at the end. Coupling by damping is included
+    to second order. Unlike a nonsymmetric eigenproblem, this is vectorised,
+    differentiable and equal on every device.
     """
-    # Each step depends on the previous one: two concurrent batched solves can deadlock in
-    # XLA's thread pool on two cores.
+    # Each step depends on the previous one: two concurrent batched solves can deadlock
+    # in XLA's thread pool on two cores.
     factor = jnp.linalg.cholesky(problem.mass)
     below = functools.partial(jax.scipy.linalg.solve_triangular, factor, lower=True)
     symmetric = below(below(problem.stiffness).T)

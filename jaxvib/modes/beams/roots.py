@@ -21,7 +21,7 @@ _PATIENCE = 3  # sweeps without a smaller step after which a multiple root is ac
 # circle. Each size is compiled once.
 _WIDTHS = (32, 512)
 AT_ZERO = 1e-9  # bound of power sums of roots at 0, relative to the circle's radius
-_PRESENT = 1e-8  # smallest nonzero coefficient, with roots relative to the circle's radius
+_PRESENT = 1e-8  # smallest nonzero coefficient, with roots in units of the radius
 _INTEGER = 1e-6  # deviation from an integer of a reliable count
 _SPOILED = 1e-3  # deviation from an integer of a useless count
 _GAP = 2.0  # smallest ratio of moduli of starts for a circle about 0
@@ -33,8 +33,8 @@ SMALL_CIRCLE = 0.03
 def deflated_step(roots, rates, known, others):
     """Return the step of each root, with the known roots flagged by `others` divided out.
 
-    **Arguments:** `roots` (r,); `rates` f'/f there; `known` (k,); `others` (r, k): 0 for
-    the row's own root, otherwise 1.
+    **Arguments:** `roots` (r,); `rates` f'/f there; `known` (k,); `others` (r, k): 0
+    for the row's own root, otherwise 1.
     """
     apart = roots[:, None] - known + (1.0 - others)
     # in real arithmetic: complex division is ten times as expensive
@@ -99,7 +99,7 @@ def polish(
 
 
 def unsymmetric(starts):
-    """Move starts near the real axis off it, so that conjugate pairs can form or split."""
+    """Move starts off the real axis, so that conjugate pairs can form or split."""
     near_axis = np.abs(starts.imag) < 1e-2 * np.abs(starts)
     shift = 1e-5 * np.exp(2.4j * np.arange(len(starts))) * np.abs(starts)
     return np.where(near_axis, starts + shift, starts).astype(complex)
@@ -137,19 +137,20 @@ def clusters(roots, errors):
 
 
 def zeros_at_origin(system: Dimensionless, starts) -> tuple[int, bool]:
-    """Return the number of roots that are exactly 0 (rigid motions), and its reliability.
+    """Return the number of roots exactly at 0 (rigid motions), and its reliability.
 
-    If M(0) is singular to rounding, the roots in a circle that separates the starts near 0
-    from the others are counted and their power sums computed. The polynomial with these
-    roots has one vanishing trailing coefficient per zero root; the others are slow
-    motions. Rounding errors are estimated by the count's deviation from an integer.
+    If M(0) is singular to rounding, the roots in a circle that separates the starts
+    near 0 from the others are counted and their power sums computed. The polynomial
+    with these roots has one vanishing trailing coefficient per zero root; the others
+    are slow motions. Rounding errors are estimated by the count's deviation from an
+    integer.
     """
     m = evaluate(system, np.zeros(1)).matrix[0]
     singular = np.linalg.svd(m, compute_uv=False)
     if singular[-1] > 1e-13 * singular[0]:
         return 0, True
-    # the innermost gap between starts where rounding errors allow it: in a wide circle two
-    # slow motions and a zero look like two zeros
+    # the innermost gap between starts where rounding errors allow it: in a wide circle
+    # two slow motions and a zero look like two zeros
     moduli = np.concatenate([[1e-3], np.clip(np.sort(np.abs(starts)), 1e-3, 10.0), [10.0]])
     # the upper half of 64 nodes
     unit = np.exp(1j * np.pi * (np.arange(32) + 0.5) / 32)

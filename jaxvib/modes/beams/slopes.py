@@ -32,9 +32,9 @@ def beam_slopes(
 ) -> dict[str, Complex[np.ndarray, "sample value"]]:
     """Return the derivatives of eigenvalues with respect to each swept number.
 
-    **Arguments:** `system`, `samples`: as for `beam_spectra`, scalars only; `values`: the
-    eigenvalues found by it. **Returns:** derivatives by name of the samples; NaN for
-    repeated values.
+    **Arguments:** `system`, `samples`: as for `beam_spectra`, scalars only; `values`:
+    the eigenvalues found by it. **Returns:** derivatives by name of the samples; NaN
+    for repeated values.
     """
     slopes = _slopes(system)
     number = len(values)

@@ -88,9 +88,9 @@ def certified_spectrum(
 def padded(system: Dimensionless) -> Dimensionless:
     """Return a system padded with links without stiffness and fixed bodies.
 
-    Padding leaves all roots unchanged and lets systems of many sizes share compiled code;
-    for the same reason rotational links come last, and the ends' names, needed for starts
-    only, are dropped.
+    Padding leaves all roots unchanged and lets systems of many sizes share compiled
+    code; for the same reason rotational links come last, and the ends' names, needed
+    for starts only, are dropped.
     """
     links, bodies = system.link_map.shape
     place, turns = _slots(system)
