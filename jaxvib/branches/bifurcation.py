@@ -41,7 +41,7 @@ from .field_points import field_bifurcation_point
 from .located import BifurcationPoint, FieldBifurcation
 from .root import root_near
 
-# A parameter value below this, absolute or by its effect on the state, is no scale.
+# A parameter value below this, absolute or in its effect, cannot be its own scale.
 _ZERO = 1e-10
 
 
@@ -75,7 +75,7 @@ def bifurcation_point(
     """Return the bifurcation of a kind near an orbit, in the parameter at `path`.
 
     Newton's method in state and parameter (and time, for grazing). The result is
-    differentiable by the implicit function theorem; it does not depend on `guess`.
+    differentiable by the implicit function theorem; `guess` is only an initial value.
     Works under `jit`, `vmap`, `jacfwd` and `grad`.
 
     **Arguments:** `guess`: a periodic orbit of `system` near the bifurcation, or its

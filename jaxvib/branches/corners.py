@@ -58,7 +58,7 @@ def corner_near(static, path: str, problem: BranchProblem, x: np.ndarray) -> Cor
     `problem`: of a single branch, without an axis of branches.
     """
     first = _stepped(static, path, problem, x)
-    if not linalg.norm(first.x - x) < _NEAR:  # NaN: no motion without the impact
+    if not linalg.norm(first.x - x) < _NEAR:  # NaN: no such motion
         return None
     corner = _stepped(static, path, problem, first.x)
     return corner if np.isfinite(corner.x).all() else None

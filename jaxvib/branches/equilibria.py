@@ -135,7 +135,7 @@ class EquilibriumFrame(SmoothFrame):
         return EquilibriumBranch(equilibria=equilibria, **self.along(followed, located))
 
     def _bifurcation(self, change: Change) -> FieldBifurcation | None:
-        """Return the bifurcation at a sign change, None for a real pair."""
+        """Return the bifurcation at a sign change, None if real eigenvalues cancel."""
         values, found = self.evaluated(change.x[None])
         eigenvalues = found.eigenvalues[0]
         size = np.abs(eigenvalues).max()

@@ -89,8 +89,7 @@ def _evaluating(form) -> Callable:
     """Return the evaluation of all starts at once."""
 
     def one(system, free, memories):
-        # w.r.t. the unbounded u; those w.r.t. the normalised s follow from s' = s (1 -
-        # s)
+        # by the unbounded u; those by the normalised s follow from s' = s (1 - s)
         by_free, (read, beside) = form.slopes(system, free, memories, normalised_of)
         normalised = normalised_of(free)
         slopes = tuple(each / (normalised * (1 - normalised))[None, :] for each in by_free)

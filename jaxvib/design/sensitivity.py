@@ -28,7 +28,7 @@ from .measure import Direct, Measure, as_measure
 from .problem import Problem
 from .variables import Bounds, values_at, variables_of
 
-_LEVEL = 0.95  # confidence level
+_LEVEL = 0.95  # of the confidence intervals: the customary one
 _RESAMPLES = 99  # bootstrap resamples: two or three lie outside on either side
 
 

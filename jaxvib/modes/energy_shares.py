@@ -62,7 +62,7 @@ def energy_shares(system: Linear) -> EnergyShares:
     name, system = type(system).__name__, linear_part(system)
     if not isinstance(system, Assembled):
         raise ValueError(
-            f"{name} is not made of modules alone; allowed: an assembled system"
+            f"{name} is not an assembly of modules; allowed: an assembled system"
         )
     modes = natural_modes(system)
     shapes = modes.shapes

@@ -108,7 +108,7 @@ def _missing(stiffness, mass, base: _Factor, above, wanted: int) -> int:
         if passed < 0:
             raise RuntimeError(f"eigenvalues near {base.shift:g} cannot be counted")
         return passed
-    raise RuntimeError(f"eigenvalues near {edges[-1]:g} cannot be told apart")
+    raise RuntimeError(f"eigenvalues near {edges[-1]:g} cannot be separated")
 
 
 def _factor(stiffness, mass, shift: float, step: float, distance: float) -> _Factor:

@@ -11,7 +11,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 from .._quantity import Range, check_range, reported
 from ..ensemble import Reason
 
-_TURNS = 100  # Newton steps, limited to 2 in units of the data's width
+_TURNS = 100  # Newton steps, each limited to length 2: data span a few of these
 _SETTLED = 1e-9  # relative size of the last Newton step
 _STEEPEST = 1e3  # slope, per width of the data, above which the fit diverges
 

@@ -316,7 +316,7 @@ def test_a_system_without_matrices_or_modules_says_so():
     forced = jv.forced_system(lambda t, x, p: -x, parameters={}, period=1.0, dimension=1)
     with pytest.raises(ValueError, match="ForcedSystem has no mass, damping"):
         linear_part(forced)
-    with pytest.raises(ValueError, match="LinearSystem is not made of modules"):
+    with pytest.raises(ValueError, match="LinearSystem is not an assembly"):
         jv.modes.energy_shares(linear(np.eye(2)))
 
 

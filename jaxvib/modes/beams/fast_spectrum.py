@@ -123,7 +123,7 @@ def solved(system: Dimensionless, roots, passive, count: int):
 
 
 def fast_spectrum(system: Dimensionless, count: int):
-    """Traceable version of `certified_spectrum` for a count."""
+    """Like `certified_spectrum` for a count, but traceable."""
     roots, passive = first_starts(system, count)
     roots, _, certified, radius = solved(system, roots, passive, count)
     roots = roots[:count]
