@@ -1,4 +1,4 @@
-"""Time: the flow of a system, and what is watched along it."""
+"""Time integration: the flow of a system and observables along a motion."""
 
 from .chains.energy import beam_shapes as beam_shapes
 from .chains.energy import energy_field as energy_field

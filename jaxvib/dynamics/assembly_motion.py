@@ -1,4 +1,4 @@
-"""An assembled system in motion: displacements over time, the energy of each module."""
+"""Motion of an assembled system: displacements over time, and energies by module."""
 
 from collections.abc import Sequence
 

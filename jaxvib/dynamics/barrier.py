@@ -1,4 +1,4 @@
-"""A barrier for the compiler: values that are computed once, and not in each use."""
+"""An optimization barrier: values that XLA computes once, not in each use."""
 
 from typing import Any, NamedTuple
 
@@ -12,14 +12,14 @@ _BARRIERS = jax.__version_info__ >= (0, 12)
 
 
 class Barrier(NamedTuple):
-    """Return values that XLA computes once, and not again in each of their uses.
+    """Return values that XLA computes once and does not recompute in each use.
 
-    Its CPU compiler fuses a chain of sums into every one of their consumers, which
-    costs many times the work and the compile time. Barriers stop it from JAX 0.12 on; the
-    compiler of earlier ones drops them before it fuses. There a division by a 1 that it
-    cannot know is too dear for that, and costs about as much as its barriers would.
-    Tangents are divided by the tangent of that 1, if it has one: a 1 of each sensitivity,
-    as one of all sensitivities would become a factor.
+    Its CPU compiler fuses a chain of sums into all of their consumers, which multiplies
+    the work and the compile time. Optimization barriers prevent that from JAX 0.12 on;
+    earlier compilers drop them before fusion. There the values are divided by a 1 that
+    XLA cannot know: too expensive to duplicate, and about as costly as a barrier.
+    Tangents are divided by the tangent of that 1, if it has one: a separate 1 for each
+    sensitivity, as a common one would be factored out.
 
     **Fields:** `one`: a 1 that XLA cannot know.
     """
@@ -27,7 +27,7 @@ class Barrier(NamedTuple):
     one: Any
 
     def __call__(self, tree):
-        """Return a tree whose real numbers are computed once."""
+        """Return a tree whose floating-point arrays are computed once."""
         values, others = eqx.partition(tree, eqx.is_inexact_array)
         if printing() or not jax.tree.leaves(values):  # LLVM computes it once anyway
             return tree

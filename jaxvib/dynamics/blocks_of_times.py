@@ -1,17 +1,17 @@
-"""Motions at any number of times, by a program that is compiled for a fixed one."""
+"""Motions sampled at any number of times, with a kernel of a fixed number."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-BLOCK = 64  # times that one call of a program goes on for
+BLOCK = 64  # sampling intervals of one kernel call
 
 
 def in_blocks(go_on: Callable, state, times) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return states and forces at times (..., count), and the first reason code but 0.
+    """Return states and forces at times (..., count), and the first failure's code.
 
     `go_on(state, span)` returns the same at the BLOCK + 1 times of a span, from a state
-    (..., n) at its first; after the last of two or more times they repeat it.
+    (..., n) at the first of them. The last block is padded with the last time.
     """
     count = times.shape[-1]
     last = np.repeat(times[..., -1:], -(count - 1) % BLOCK, axis=-1)
@@ -19,7 +19,7 @@ def in_blocks(go_on: Callable, state, times) -> tuple[np.ndarray, np.ndarray, np
     states, forces, result = [], [], np.zeros((), np.int32)
     for first in range(0, count - 1, BLOCK):
         seen, force, code = go_on(state, whole[..., first : first + BLOCK + 1])
-        new = slice(bool(first), None)  # the last block ended where this one begins
+        new = slice(bool(first), None)  # a block starts where the previous one ends
         states.append(seen[..., new, :])
         forces.append(force[..., new, :])
         state, result = seen[..., -1, :], np.where(result, result, code)

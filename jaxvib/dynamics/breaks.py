@@ -1,7 +1,7 @@
-r"""Steps that end where a load breaks: none is taken over a pulse or a corner of a record.
+r"""Steps that end at breaks of loads, such as pulses or corners of a record.
 
-A step ends a few roundings before the break $b$ and the next one starts as much behind it.
-There the sensitivities of a motion jump, as the break itself moves with its parameters: to
+A step ends a few roundings before the break $b$ and the next one starts as much after
+it. There the sensitivities of a motion jump, as the break moves with its parameters: to
 first order by $(f^- - f^+)\,db$, with the rates $f$ on either side.
 """
 
@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 _ROUNDING = 8 * jnp.finfo(float).eps  # of a time, on either side of a break
-_TINY = 1e-290  # s: where a break is at 0, of which a part is none; no denormal number
+_TINY = 1e-290  # s: for a break at time 0, where the relative part is 0; not denormal
 
 
 def just_before(time):
@@ -23,14 +23,14 @@ def just_after(time):
 
 
 def crossed(field, next_break, time, state):
-    """Return the same state behind the break that comes next after a `time` before it.
+    """Return the state behind the break that comes next after a `time` before it.
 
-    Its derivatives, up to the second ones, are those of a motion that goes on to where the
-    break has moved, and comes back as if it had broken here. `field(time, state)`: the
-    rates; `next_break(time)`.
+    The value is unchanged. Its derivatives, up to the second ones, are those of a
+    motion that continues to the moved break and returns with the rates behind it.
+    `field(time, state)`: the rates; `next_break(time)`.
     """
     there = next_break(time)
-    there = jnp.where(jnp.isfinite(there), there, 0.0)  # none lies ahead: not used
+    there = jnp.where(jnp.isfinite(there), there, 0.0)  # no break ahead: not used
     here = jax.lax.stop_gradient(there)
     late = there - here
     state = _stepped(field, just_before(here), late, state)

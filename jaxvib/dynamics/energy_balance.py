@@ -1,4 +1,4 @@
-"""Where the energy of a motion comes from, and where it goes."""
+"""Energy balance of a motion: work, losses and stored energy."""
 
 from collections.abc import Sequence
 
@@ -18,9 +18,9 @@ from .flow import checked_state
 
 
 class EnergyBalance(Reported):
-    """What was done and lost on the way of a motion, and what its energy changed by, J.
+    """Work, losses and change of the energy over a motion, J.
 
-    `loads` and `belts` do work, all others take it: `left` is what of it is not found.
+    `loads` and `belts` do work, all others consume it; `left` is the residual.
 
     >>> moved = jv.dynamics.energy_balance(stopped, stopped.rest(), 0.0, 2.0)
     >>> bool(abs(moved.left) < 1e-9)
@@ -46,7 +46,7 @@ class EnergyBalance(Reported):
     potential: Float[Array, ""] = reported(
         "change of the energy in linear springs and contacts", "J"
     )
-    left: Float[Array, ""] = reported("work that is not found again", "J")
+    left: Float[Array, ""] = reported("residual of the balance", "J")
     result: Int[Array, ""] = reported("reason code")
 
 
@@ -59,23 +59,24 @@ def energy_balance(
     rtol: Real[Array, ""] | float = 1e-10,
     throw: bool = True,
 ) -> EnergyBalance:
-    r"""Return the work of loads and all losses on the way from `t0` to `t1` (s).
+    r"""Return the work of loads and all losses of a motion from `t0` to `t1` (s).
 
     $$\sum_l \int f_l\, r_l^T \dot q\, dt - \sum_f \int R_f v_f\, dt
       = \Delta T + \Delta V + \int \dot q^T D\, \dot q\, dt
       + \sum_s \int F_s\, \dot e_s\, dt + \sum_c E_c + \sum_f \int R_f w_f\, dt$$
 
-    with forces R, speeds of sliding w and of belts v as in `CoulombFriction`: a friction
-    that sticks loses nothing, though its belt may do work. $E_c$: of a hard stop the
-    kinetic energy that its impacts lose, of a damped contact the work of its force less the
-    elastic one. What springs take is stored or lost as their law says; where C is not
-    symmetric, what its other part takes counts as damping. The motion goes from event to
-    event, where integrals are Gauss's on each step. Works under `jit`, `vmap` and
-    differentiation by the state, the times and all parameters.
+    with forces R, sliding speeds w and belt speeds v as in `CoulombFriction`: a
+    sticking friction loses nothing, though its belt may do work. $E_c$: for a hard stop
+    the kinetic energy lost in its impacts, for a damped contact the work of its force
+    minus its elastic part. Energy in nonlinear springs is stored or lost depending on
+    their law; where C is not symmetric, the work of its antisymmetric part counts as
+    damping. The motion is event-driven, integrals are Gauss quadratures on each step.
+    Works under `jit`, `vmap` and differentiation by the state, the times and all
+    parameters.
 
-    **Raises:** `ValueError` for a state of the wrong shape, a tolerance out of range, or a
-    system that has no event-driven form; `RuntimeError` with the reason where a single call
-    fails, unless `throw=False`.
+    **Raises:** `ValueError` for a state of the wrong shape, a tolerance out of range,
+    or a system that has no event-driven form; `RuntimeError` with the reason where a
+    single call fails, unless `throw=False`.
 
     >>> pad = jv.CoulombFriction([1.0, 0.0], force=2.0, name="pad")
     >>> rubbing = jv.ImpactSystem(tower, loads=stopped.loads, frictions=(pad,))
@@ -85,8 +86,8 @@ def energy_balance(
     require_float64()
     reason = why_not(equation_shape(system))
     if reason:
-        raise ValueError(f"energy_balance: {reason}; allowed: a system that engine = "
-                         "'event' takes")  # fmt: skip
+        raise ValueError(f"energy_balance: {reason}; allowed: a system supported by "
+                         "engine = 'event'")  # fmt: skip
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     found = _found(system, checked_state(system, state), t0, t1, rtol)
     raise_if_empty("energy_balance", throw, found.result, found.state)
@@ -113,7 +114,7 @@ def _found(system, state, t0, t1, rtol) -> EnergyBalance:
 
 
 def _powers(system) -> Integrand:
-    """Return what all that acts does and takes, W, in the order of `EnergyBalance`."""
+    """Return the power of each work and loss, W, in the order of `EnergyBalance`."""
     equation = system.equation()
     mass, _, stiffness = system.linear_part().matrices()
     damping, turning = mass @ equation.damping, (stiffness - stiffness.T) / 2

@@ -1,13 +1,13 @@
-"""The largest and the smallest of what a motion does between its samples."""
+"""Extremes of a signal between samples."""
 
 import jax.numpy as jnp
 
 
 def top(value, speed, acceleration):
-    """Return the extreme that a value has nearby, to second order in time.
+    """Return the nearby extreme of a signal, to second order in time.
 
-    A contact is so short that a nanosecond between the time where its extreme was seen
-    and the true one would spoil the extreme's derivative (a thousandth for steel).
+    A contact is so short that an error of a nanosecond in the time of an extreme would
+    spoil the extreme's derivative (by a thousandth for steel).
     """
     curved = acceleration != 0
     return value - jnp.where(

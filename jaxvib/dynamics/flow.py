@@ -1,4 +1,4 @@
-"""The flow of a system: its state at one time from its state at another."""
+"""The flow of a system, its trajectories and its observables."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ from .solve import Solution
 
 
 class Trajectory(Drawn, Reported):
-    """A motion at the times asked for; NaN from where its solve failed.
+    """A motion at given times; NaN after its solve failed.
 
     >>> motion = jv.simulate(system, system.rest(), np.linspace(0.0, 5.0, 51))
     >>> round(float(motion.states[-1, 0]), 4)
@@ -42,29 +42,29 @@ class Trajectory(Drawn, Reported):
 
     @property
     def drawable(self) -> bool:
-        """Whether this is one motion."""
+        """Whether this is a single motion."""
         return np.ndim(self.result) == 0
 
     def __repr__(self) -> str:
         return trajectory_text(self) if self.drawable else super().__repr__()
 
     def plot(self, what: str = "displacement", *, ax=None):
-        """Draw the motion on axes of matplotlib, new ones unless given, and return them.
+        """Draw the motion on matplotlib axes, by default new ones, and return them.
 
         **Arguments:** `what`: over time (s) the `"displacement"`, the `"velocity"` or the
-        contact `"force"` (N); or the velocity over the displacement, `"phase"`. Of a system
-        that is not of bodies all states are its displacements. **Raises:** `ValueError` for
-        many motions at once, or where `what` is none of these.
+        contact `"force"` (N); or the velocity over the displacement, `"phase"`. In a
+        system without bodies all states count as displacements. **Raises:**
+        `ValueError` for a batch of motions or an unknown `what`.
         """
         return draw(trajectory_chart(self, what), ax)
 
     def animate(self, duration: float = 8.0):
         """Return a `matplotlib.animation.FuncAnimation` of the bodies, `duration` (s) long.
 
-        Each moves on a row of its own by its displacement; in a notebook
-        `IPython.display.HTML(motion.animate().to_jshtml())` plays it, `.save("motion.gif")`
-        keeps it. **Raises:** `ValueError` for many motions at once or a `duration` that is
-        not positive.
+        Each body moves on its own row by its displacement; in a notebook
+        `IPython.display.HTML(motion.animate().to_jshtml())` plays it,
+        `.save("motion.gif")` stores it. **Raises:** `ValueError` for a batch of motions
+        or a `duration` that is not positive.
         """
         check_range("duration", duration, "s", Range(above=0.0))
         return trajectory_animation(self, duration)
@@ -83,25 +83,26 @@ def flow(
 ) -> Float[Array, " state"]:
     r"""Return the state at time `t1` (s), `t0` or later, of a motion in `state` at `t0`.
 
-    It works under `jit`, `vmap` and differentiation of any order, forward and
-    reverse, with respect to the state, the times and every physical parameter.
-    `jax.jacfwd` of it over one period is the monodromy matrix, its columns integrated
-    under the same error control as the state. A solve that fails gives NaN in a batch
-    and under transformations; a single call raises unless `throw=False`.
+    Works under `jit`, `vmap` and differentiation of any order, forward and reverse,
+    with respect to the state, the times and every physical parameter. Its `jax.jacfwd`
+    over one period is the monodromy matrix, whose columns are integrated under the same
+    error control as the state. A failed solve gives NaN in a batch and under
+    transformations; a single call raises unless `throw=False`.
 
-    `engine` is a module of `dynamics.engines` or, for short, its name. `engine="event"`
-    goes from contact to contact (`dynamics.events`): several times as fast, but for many
-    freedoms slower to compile; "auto" takes it where that pays and for hard stops, see
-    `engine_for`; else steps, by diffrax. All are kernels, see `jv.kernel`.
-    `engine="stepping"` (`dynamics.lanes`) is for many lanes of any vector
-    field on a GPU. With `precision="float32"` it evaluates the rates of a system
-    without contacts in float32 and adds steps up in float64, for a GPU of few float64
-    units above all; parameters have seven digits then, and `rtol` must be 1e-6 or more.
+    `engine` is a module of `dynamics.engines` or its name. `engine="event"` integrates
+    event-driven, from contact to contact (`dynamics.events`): several times as fast,
+    but for many degrees of freedom slower to compile. "auto" selects it where that pays
+    and for hard stops, see `engine_for`, and time stepping by diffrax otherwise. All
+    are kernels, see `jv.kernel`. `engine="stepping"` (`dynamics.lanes`) is for many
+    lanes of any vector field on a GPU. With `precision="float32"` it evaluates the
+    rates of a system without contacts in float32 and accumulates steps in float64,
+    mainly for GPUs with few float64 units; parameters then have seven digits, and
+    `rtol` must be 1e-6 or more.
 
     **Raises:** `ValueError` for a state of the wrong shape, a time before `t0` (NaN under
     transformations: motions do not run backwards), a tolerance out of range, an unknown
-    engine, one that the system cannot be taken by, or float32 where the error does not
-    allow it; `RuntimeError` with the reason why a single solve failed.
+    engine, an engine that does not support the system, or float32 where the error does
+    not allow it; `RuntimeError` with the reason if a single solve fails.
 
     >>> after = jv.flow(system, orbit.state, 0.0, orbit.period)
     >>> bool(abs(after - orbit.state).max() < 1e-7)
@@ -120,7 +121,7 @@ def flow(
 
 
 def solve_system(system, state, t0, t1, *, rtol, engine="auto") -> Solution:
-    """Return `flow` together with its reason code and the number of steps."""
+    """Return the `Solution` of `flow`: state, reason code and number of steps."""
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     state = checked_state(system, state)
     return _engine(system, engine).end(system, state, t0, t1, rtol)
@@ -137,7 +138,7 @@ def simulate(
 ) -> Trajectory:
     """Return the motion from `state` at `times[0]`, sampled at ascending `times` (s).
 
-    The force of a hard stop is that with which it holds; its impulses have none.
+    The force of a hard stop is its holding force; impulses are not included.
 
     **Raises:** `ValueError` for a state of the wrong shape, times that do not ascend,
     a tolerance out of range or an unknown engine; `RuntimeError` with the reason where
@@ -163,9 +164,9 @@ def simulate(
 
 
 def observe(system, state, t0, t1, *, engine="auto", **settings) -> Observation:
-    """Return the flow of a system and what was watched on the way, see `Engine.observe`.
+    """Return the flow of a system and its observables, see `Engine.observe`.
 
-    The result is not differentiable; `flow` to a watched time is.
+    The result is not differentiable; use `flow` up to an observed time instead.
     """
     run = _engine(system, engine).observe
     return run(system, state, t0, t1, **settings)
@@ -174,7 +175,7 @@ def observe(system, state, t0, t1, *, engine="auto", **settings) -> Observation:
 def watch(
     system, state, t0, t1, *, engine="auto", **settings
 ) -> tuple[Array, Watched, Array]:
-    """Return `observe` without a monodromy: state, what was watched, reason code."""
+    """Return `observe` without a monodromy: state, observables, reason code."""
     run = _engine(system, engine).watch
     return run(system, state, t0, t1, **settings)
 
@@ -182,7 +183,7 @@ def watch(
 def watch_along(
     system, state, change, t0, t1, *, engine="auto", **settings
 ) -> tuple[Array, Array, Watched, Array]:
-    """Return the flow, what becomes of a small change of the state, and what was seen.
+    """Return `watch` and, after the state, the tangent of a small change of the state.
 
     See `Engine.watch_along`.
     """
@@ -191,20 +192,20 @@ def watch_along(
 
 
 def end_of(system, state, t0, t1, rtol, engine="auto") -> Solution:
-    """Return `solve_system` of a motion that is not differentiated."""
+    """Return `solve_system` without differentiation."""
     chosen = _engine(system, engine)
     return chosen.end(system, checked_state(system, state), t0, t1, rtol)
 
 
 def _engine(system, engine) -> Engine:
-    """Return the engine of one motion; a decoupled system has its own."""
+    """Return the engine of one motion; a `Decoupled` system has its own."""
     if isinstance(system, exponential.Decoupled):
         return BlocksEngine()
     return engine_of(system, engine)
 
 
 def checked_state(system, state) -> Float[Array, " state"]:
-    """Return the state in float64, in which motions are.
+    """Return the state in float64.
 
     **Raises:** `ValueError` if it is not real or its shape is not the system's.
     """

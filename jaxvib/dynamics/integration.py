@@ -1,6 +1,6 @@
-"""What diffrax does: the steps of an initial value problem, and how they ended.
+"""Initial value problems solved with diffrax.
 
-It takes a third of the time in which all else is imported: by those alone who call it.
+Importing it takes a third of the package's import time, so it is imported on demand.
 """
 
 import functools
@@ -20,13 +20,13 @@ from .stepper import Controller, Stepper
 
 
 def repeats(solver) -> bool:
-    """Return whether a solver is an explicit pair whose last stage is the next's first."""
+    """Return whether a solver is an explicit pair with the FSAL property."""
     explicit = isinstance(solver, diffrax.AbstractERK)
     return explicit and getattr(solver.tableau, "fsal", False)
 
 
 def steps(problem, state, prepared, t0, t1, tolerance, watch=None) -> Steps:
-    """Return where the steps of a problem end, and what was watched on the way."""
+    """Integrate a problem; return the final state and the observables."""
     kept = problem.has_sensitivities or watch is not None
     saveat = diffrax.SaveAt(t1=True, solver_state=kept)
     run = problem, state, prepared, t0, t1, tolerance, saveat, watch
@@ -37,9 +37,9 @@ def steps(problem, state, prepared, t0, t1, tolerance, watch=None) -> Steps:
 
 
 def _ended(solution, finite) -> tuple[Any, Any]:
-    """Return the state at the end of diffrax's solution, and its reason code.
+    """Return the final state of a diffrax solution and its reason code.
 
-    Where the field jumps the sensitivities are none, and the state is one still.
+    Where the field jumps, only the sensitivities are invalid (NaN).
     """
     result = _reason_of(solution.result, finite)
     good = known = result == Reason.SUCCESS
@@ -54,19 +54,19 @@ def _ended(solution, finite) -> tuple[Any, Any]:
 
 
 def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
-    """Return diffrax's solution, and whether all that it started from was finite.
+    """Return diffrax's solution, and whether all inputs were finite.
 
-    `watch`: a pair (what is known at the start, its `update(watched, t0, t1, start,
-    end)` by a step between two pairs (state, rate)); what it ends with is in the
-    solution's `solver_state` if `saveat` asks for that.
+    `watch`: a pair (initial observables, `update(watched, t0, t1, start, end)` over a
+    step between two pairs (state, rate)); the final observables are in the solution's
+    `solver_state` if `saveat` asks for it.
     """
     arrays, static = parted(prepared)
     leaves = jax.tree.leaves((state, arrays, t0, t1))
     finite = jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in leaves]))
-    # A lane that cannot be integrated takes no step, so that it holds up no other.
+    # A lane with invalid input takes no step, so that it delays no other.
     end = jnp.where(finite, t1, t0)
 
-    # Traced once, though a step evaluates it in each of its stages.
+    # Traced once, though each stage of a step evaluates it.
     @functools.partial(jax.jit, inline=True)
     def field(time, state, arrays):
         return problem.field(time, state, rejoined(arrays, static))
@@ -111,8 +111,8 @@ def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
     cross = None if breaks is None else crossed
     skip = skips if problem.skips else None
     method = problem.method or diffrax.Dopri8()
-    # Its `filter_jit` keeps what was traced for as long as the process lives, under
-    # functions that are others each time.
+    # Its `filter_jit` caches traces for the lifetime of the process, under functions
+    # that are new in each call.
     integrate = diffrax.diffeqsolve
     if printing():
         integrate = getattr(integrate, "__wrapped__", integrate)
@@ -134,7 +134,7 @@ def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
 
 
 def _reason_of(outcome: diffrax.RESULTS, finite) -> Any:
-    """Return the reason code of a diffrax result for a lane that was `finite` or not."""
+    """Convert a diffrax result to a reason code; `finite`: whether the input was."""
     code = jnp.where(
         outcome == diffrax.RESULTS.successful, Reason.SUCCESS, Reason.STEP_UNDERFLOW
     )

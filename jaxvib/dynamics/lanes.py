@@ -1,4 +1,4 @@
-"""Many smooth motions at once: an adaptive pair on arrays, one of them per component."""
+"""An adaptive Runge-Kutta solver for many smooth motions, one array per component."""
 
 from typing import Any, NamedTuple
 
@@ -15,18 +15,18 @@ from .scales import base, begun
 from .solve import Steps
 from .step_limits import longest_of
 
-_ORDER = 8  # of that pair: errors grow with this power of a step
-# Steps per turn of the loop: what a turn costs is shared by them.
+_ORDER = 8  # of the pair: errors grow with this power of the step
+# Steps per loop iteration, which share its overhead.
 _UNROLLED = 2
-# What the next step is of the one that the error asks for, and of this one at least and at
-# most: an error is an estimate. Customary, as in Hairer, Norsett and Wanner (1993), II.4.
+# Safety factor and bounds of the change of the step size.
+# Customary, as in Hairer, Norsett and Wanner (1993), II.4.
 _SAFETY, _LEAST, _MOST = 0.9, 0.2, 5.0
-# Steps below this part of the time span are none.
+# Smallest step, relative to the time span.
 _UNDERFLOW = 1e-13
 
 
 class _Lane(NamedTuple):
-    """Where a lane is: the state and its rate by components, and the step it tries."""
+    """State of a lane: components, their rates, and the next step size."""
 
     time: Any
     length: Any
@@ -38,13 +38,13 @@ class _Lane(NamedTuple):
 
 
 def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None, kind=None) -> Steps:
-    """Return the state at t1, a reason code, the number of steps, and what was watched.
+    """Return the state at t1, a reason code, the number of steps, and observables.
 
-    Dormand and Prince's 8(7) pair with all in scalar components: mapped over samples
-    each is one array, and a step is a few kernels, while a small array per sample is
-    many small copies. `watch`: as for `solve.integrate`. It has no derivatives of its
-    own; `solve` integrates sensitivities with the state. `kind`: the type of the stages,
-    that of the state unless given; what the steps add up to keeps the state's.
+    Dormand and Prince's 8(7) pair in scalar components: mapped over samples each is one
+    array, and a step is a few kernels, while a small array per sample means many small
+    copies. `watch`: as for `integration.steps`. It has no derivative rule; `solve`
+    integrates sensitivities with the state. `kind`: dtype of the stages, by default
+    that of the state; sums of steps keep the state's.
     """
     flat, _ = ravel_pytree(state)
     numbers = jax.tree.leaves(eqx.filter((prepared, t0, t1), eqx.is_inexact_array))
@@ -52,7 +52,7 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None, kind=Non
     finite = jnp.all(jnp.isfinite(jnp.concatenate([flat, *numbers]))) & (t1 >= t0)
     once = Barrier(jnp.where(finite, 1.0, jnp.nan))
     t0, t1 = jnp.asarray(t0, float), jnp.asarray(t1, float)
-    # A lane that cannot be integrated takes no step, so that it holds up no other.
+    # A lane with invalid input takes no step, so that it delays no other.
     end = jnp.where(finite, t1, t0)
     stepping = _Stepping(problem, prepared, state, (t0, end), tolerance, once, kind)
     update = None if watch is None else watch[1]
@@ -71,7 +71,7 @@ def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None, kind=Non
 
 
 class _Stepping:
-    """What all steps of a lane have in common, and how it takes one."""
+    """Data common to all steps of a lane, and the step itself."""
 
     def __init__(self, problem, prepared, state, span, tolerance, once, kind):
         self.problem, self.prepared, self.once = problem, prepared, once
@@ -91,7 +91,7 @@ class _Stepping:
         self.first = jnp.minimum(first, self.longest)
 
     def tree(self, parts):
-        """Return components as a state."""
+        """Rebuild a state from components."""
         return self.rebuilt(jnp.stack([x.astype(self.dtype) for x in parts]))
 
     def rates(self, time, parts) -> tuple:
@@ -100,12 +100,12 @@ class _Stepping:
         return Barrier(self.once.one.astype(self.kind))(_parts_of(rate, self.kind))
 
     def goes_on(self, lane: _Lane):
-        """Return whether a lane has not ended, and can take a step."""
+        """Return whether a lane has not ended and can take a step."""
         going = (lane.time < self.end) & (lane.steps < self.tolerance.max_steps)
         return going & (lane.length > self.least)
 
     def step(self, lane: _Lane, update) -> _Lane:
-        """Return a lane after a step, if it has not ended; `update`: of what is watched."""
+        """Take a step if a lane has not ended; `update`: of the observables."""
         time, wanted, parts, rate, steps, jumped, watched = lane
         problem, end, active = self.problem, self.end, self.goes_on(lane)
         there = problem.next_break(time, self.prepared)
@@ -141,7 +141,7 @@ class _Stepping:
         return self.once(_Lane(new[0], length, *new[1:], steps, jumped, watched))
 
     def ended(self, lane: _Lane, finite) -> Steps:
-        """Return what a lane has come to; `finite`: whether it could begin."""
+        """Return the `Steps` of a finished lane; `finite`: whether its input was."""
         code = jnp.where(lane.length > self.least, Reason.SUCCESS, Reason.STEP_UNDERFLOW)
         inside = lane.steps < self.tolerance.max_steps
         code = jnp.where(inside, code, Reason.STEP_LIMIT)
@@ -156,7 +156,7 @@ class _Stepping:
         return Steps(self.tree(final), code, lane.steps, lane.watched)
 
     def _tried(self, time, length, parts, rate):
-        """Return a step's end, its stages, and its error in parts of what it may be."""
+        """Return a step's end, its stages, and its error relative to the allowed."""
         near, reach = tuple(x.astype(self.kind) for x in parts), length.astype(self.kind)
         stages, change = [rate], parts
         nodes, rows, weights = pair()
@@ -176,7 +176,7 @@ class _Stepping:
         return False if found is None else found
 
     def _behind(self, there, parts):
-        """Return the time, the components and the rates behind a break."""
+        """Return the time, components and rates behind a break."""
         time = jnp.minimum(just_after(there), self.end)
         before = just_before(there)
         across = self.problem.crossed(before, self.tree(parts), self.prepared)
@@ -191,7 +191,7 @@ def _parts_of(tree, kind=None) -> tuple:
 
 
 def _next_part(ratio, good):
-    """Return what part of a step the next one is, by the ratio of its error."""
+    """Return the ratio of the next step size to this one, from the error ratio."""
     factor = _SAFETY * jnp.exp(-jnp.log(ratio) / _ORDER)
     return jnp.clip(factor, _LEAST, jnp.where(good, _MOST, 1.0))
 

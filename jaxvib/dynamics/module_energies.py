@@ -1,4 +1,4 @@
-"""Where the energy of a motion is: in which modules of an assembled system."""
+"""Energies of each module of an assembled system."""
 
 from collections.abc import Sequence
 
@@ -26,9 +26,9 @@ def module_energies(
     $$T = \tfrac12 \dot q^T m \dot q, \qquad V = \tfrac12 q^T c q, \qquad
       P = \dot q^T d \dot q$$
 
-    with a module's own matrices. Along a free motion the sum of $T + V$ over the modules
-    falls at the rate of the sum of $P$. **Raises:** `ValueError` for states of another
-    length than 2n.
+    with each module's own matrices. Along a free motion the sum of $T + V$ over the
+    modules decreases at the rate of the sum of $P$. **Raises:** `ValueError` for states
+    whose length is not 2n.
 
     >>> energies = jv.dynamics.module_energies(tower, [0.01, 0.02, 0.0, 0.0])
     >>> energies.potential.round(6).tolist()

@@ -1,4 +1,4 @@
-"""What is watched along a motion, step by step and without storing it."""
+"""Observables of a motion, updated step by step without storing the motion."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,25 +10,25 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .step_polynomial import crossings, cubic_defect, step_polynomial
 
-# Gauss's nodes and weights on a step, for what damped contacts lose.
+# Gauss nodes and weights on a step, for the losses of damped contacts.
 _NODES, _WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(8))
-# The strongest force of a step is looked for among so many times, so often closer.
+# The largest force of a step is searched on a grid of 9 points, refined 8 times.
 _AMONG, _CLOSER = 9, 8
-# Of a gap, what a step in a damped contact may leave unknown of it.
+# Largest defect of the step polynomial in a damped contact, relative to its gap.
 _UNKNOWN = 0.1
 
 
 class Watched(NamedTuple):
-    """What happened at the contacts and degrees of freedom since the start of a motion.
+    """Observables of contacts and degrees of freedom since the start of a motion.
 
-    `deepest` penetration (contacts,), m, and its time; `touching` now; when it first did,
-    s, inf if never; `onsets`;
+    `deepest` penetration (contacts,), m, and its time; `touching`: whether closed now;
+    `first_touch`: time of the first contact, s, inf if none; `onsets`: their number;
     `duration` of all contact, s; `nearest` to grazing, m: the smallest |z| of all
     local maxima of z; `excursion`: the deepest penetration since the last onset;
     `impulse`: the largest one of a hard stop, N s, and the energy `lost` at all of
-    its impacts, or in a damped contact, J (0 of other contacts); `strongest` force, N, of
-    each damped contact (damped,), which others have where they are deepest, and its time;
-    `highest` and `lowest` displacement (n,), m, and their times.
+    its impacts, or in a damped contact, J (0 for other contacts); `strongest` force, N,
+    of each damped contact (damped,), and its time (for others it is at the deepest
+    penetration); `highest` and `lowest` displacement (n,), m, and their times.
     """
 
     deepest: Float[Array, " contacts"]
@@ -50,7 +50,7 @@ class Watched(NamedTuple):
 
 
 def start_watching(time, state, equation) -> Watched:
-    """Return what is known before the first step."""
+    """Return the observables before the first step."""
     depth = equation.penetrations(state)
     position = equation.displaced(state)
     at_depth, at_position = jnp.full_like(depth, time), jnp.full_like(position, time)
@@ -64,7 +64,7 @@ def start_watching(time, state, equation) -> Watched:
         jnp.zeros(depth.shape, jnp.int32),
         jnp.zeros_like(depth),
         jnp.full_like(depth, jnp.inf),
-        # A contact under way at the start has been counted where it began.
+        # A contact closed at the start was counted when it began.
         jnp.where(touching, -jnp.inf, 0.0),
         jnp.zeros_like(depth),
         jnp.zeros_like(depth),
@@ -78,7 +78,7 @@ def start_watching(time, state, equation) -> Watched:
 
 
 def watch_step(watched: Watched, grazing, t0, t1, start, end, equation) -> Watched:
-    """Return what is known after a step from (state, rate) `start` to `end`."""
+    """Update the observables by a step from (state, rate) `start` to `end`."""
     length = t1 - t0
     before, after = equation.contact_motion(*start), equation.contact_motion(*end)
     first = equation.displacements(t0, *start)
@@ -96,7 +96,7 @@ def watch_step(watched: Watched, grazing, t0, t1, start, end, equation) -> Watch
         (depth, before[:2], after[:2]),
         (step_polynomial(length, first, last), first[:2], last[:2]),
     )
-    # Of a step that has no length, rates are none.
+    # A step of zero length has no rates.
     pace = jnp.where(length == 0, 1.0, length)
     return watch_damping(
         watched,
@@ -107,10 +107,10 @@ def watch_step(watched: Watched, grazing, t0, t1, start, end, equation) -> Watch
 
 
 def watch_damping(watched: Watched, equation, time_at, motion_at: Callable) -> Watched:
-    """Return what is known of damped contacts after a step.
+    """Update the observables of damped contacts by a step.
 
-    `motion_at(tau)`: penetrations (m), their rates (m/s), and the time's rate with tau (s),
-    at a fraction of the step; `time_at`: the time there.
+    `motion_at(tau)`: penetrations (m), their rates (m/s) and dt/dtau (s) at a fraction
+    of the step; `time_at`: the time there.
     """
     places = _damped(equation)
     if not places.size:
@@ -171,14 +171,14 @@ def _damped(equation) -> np.ndarray:
 def watch_path(
     watched: Watched, grazing, length, time_at, depth, displacement, closed=None
 ) -> Watched:
-    """Return what is known after a step that took `length` seconds.
+    """Update the observables by a step of `length` seconds.
 
-    `depth`, `displacement`: polynomials of all contacts and of all degrees of freedom, with
-    their (value, slope) at the start and at the end; `time_at`: the time at a fraction
-    of the step; `closed`: which contacts are so all the step long, where steps end as
-    contacts begin and end, NaN of those of which that is not known. An onset is counted
-    when its contact ends, or at the step that reaches more than the `grazing` depth, m,
-    whichever comes first: shallower ones are not contacts.
+    `depth`, `displacement`: polynomials of all contacts and of all degrees of freedom,
+    with their (value, slope) at the start and at the end; `time_at`: the time at a
+    fraction of the step; `closed`: for steps that end at events, whether each contact
+    is closed during the whole step, NaN where unknown. An onset is counted when its
+    contact ends, or at the step that exceeds the `grazing` depth, m, whichever comes
+    first: shallower ones are not contacts.
     """
     path, left, right = displacement
     depth, before, after = depth
@@ -229,13 +229,13 @@ def watch_path(
 
 
 def steps_over_contact(length, slack, start, end, equation):
-    """Return whether a step may have passed a contact deeper than what is none.
+    """Return whether a step may have missed a contact.
 
-    Both ends are apart and the gap closes and opens again in between: its quintic's
-    peak, and what the quintic cannot know, must stay below the depth that displacements
-    of the sizes `slack` reach. Nor may it know little of a step that a damped contact is
-    closed in: its force is 0 where a stage is thrown back fast enough, and then none of
-    the others that the error is told by need have met it.
+    A gap open at both ends may close and open again in between: the peak of its
+    quintic, plus the quintic's defect, must stay below the depth that displacements of
+    the sizes `slack` give. In a damped contact the defect must be small too: its force
+    is 0 where a stage separates fast enough, and then no other stage that the error
+    estimate needs may have seen it.
     """
     before, after = equation.contact_motion(*start), equation.contact_motion(*end)
     blind = jnp.zeros((), bool)
@@ -254,7 +254,7 @@ def steps_over_contact(length, slack, start, end, equation):
 
 
 def _displacements(path, turning, before, after):
-    """Return the highest and lowest displacement of a step and where on it they are."""
+    """Return the highest and lowest displacement of a step and their step fractions."""
     turns = (before[1] > 0) != (after[1] > 0)
     tau = jnp.where(turns, turning, 1.0)
     turning = jnp.where(turns, path.value(tau), after[0])

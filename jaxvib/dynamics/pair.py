@@ -1,4 +1,4 @@
-"""Dormand and Prince's 8(7) pair, as diffrax has it."""
+"""Dormand and Prince's 8(7) pair, from diffrax."""
 
 import functools
 from typing import NamedTuple
@@ -7,10 +7,11 @@ import numpy as np
 
 
 class Pair(NamedTuple):
-    """An explicit pair of S stages, the last of which is the next step's first.
+    """The tableau of an explicit FSAL pair of S stages.
 
-    `nodes`: when each stage is, (S,); `coefficients`: of all stages in each, (S, S);
-    `error`: of all stages in the error of a step, (S,). A step ends in its last stage.
+    `nodes`: the time of each stage, (S,); `coefficients`: of all stages in each, (S,
+    S); `error`: weights of the stages in a step's error, (S,). A step ends in its last
+    stage.
     """
 
     nodes: np.ndarray
@@ -20,7 +21,7 @@ class Pair(NamedTuple):
 
 @functools.cache
 def pair() -> Pair:
-    """Return the pair, whose import takes as long as all of the library's own."""
+    """Return the pair; importing diffrax takes as long as importing all of jaxvib."""
     import diffrax
 
     tableau = diffrax.Dopri8.tableau

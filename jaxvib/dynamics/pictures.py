@@ -1,4 +1,4 @@
-"""What is drawn of a motion."""
+"""Charts, text and animation of a `Trajectory`."""
 
 import jax
 import numpy as np
@@ -14,7 +14,7 @@ _WHAT = ("displacement", "velocity", "force", "phase")
 
 
 def trajectory_chart(motion, what: str) -> Chart:
-    """Return the chart of a `Trajectory`, see its `plot`."""
+    """Return the chart of a `Trajectory`, see `Trajectory.plot`."""
     if what not in _WHAT:
         raise ValueError(unknown_key("picture of a motion", what, _WHAT))
     _check_one(motion)
@@ -30,7 +30,7 @@ def trajectory_chart(motion, what: str) -> Chart:
         return Chart(Axis("time (s)"), Axis("contact force (N)"), tuple(lines))
     rates = count == 2 * shown
     if what != "displacement" and not rates:
-        raise ValueError(f"{what!r} of a system that is not of bodies has no velocities")
+        raise ValueError(f"{what!r} needs velocities, which only systems of bodies have")
     displacement = Axis(shared("displacement" if rates else "state", units[:shown]))
     velocity = Axis(shared("velocity", units[shown:]))
     if what == "phase":
@@ -43,7 +43,7 @@ def trajectory_chart(motion, what: str) -> Chart:
 
 
 def trajectory_text(motion) -> str:
-    """Return what a `Trajectory` prints: the range of each component, with its unit."""
+    """Return the repr of a `Trajectory`: the range of each component, with its unit."""
     if isinstance(motion.states, jax.core.Tracer):
         return f"Trajectory of shape {motion.states.shape}"
     labels, states = motion.labels, np.asarray(motion.states)
@@ -63,7 +63,7 @@ def trajectory_text(motion) -> str:
 
 
 def trajectory_animation(motion, duration: float):
-    """Return the animation of a `Trajectory`, see its `animate`."""
+    """Return the animation of a `Trajectory`, see `Trajectory.animate`."""
     _check_one(motion)
     labels = motion.labels
     places = np.asarray(motion.states)[:, : len(labels.freedoms) or None]
@@ -76,4 +76,4 @@ def trajectory_animation(motion, duration: float):
 def _check_one(motion) -> None:
     if np.ndim(motion.result):
         shape = np.shape(motion.result)
-        raise ValueError(f"{shape} motions at once; allowed: one, by jax.tree.map")
+        raise ValueError(f"motions of shape {shape}; allowed: one (use jax.tree.map)")

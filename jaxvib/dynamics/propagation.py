@@ -1,4 +1,4 @@
-"""Exact motion of linear systems: its cost does not grow with time."""
+"""Exact motion of linear systems, at a cost independent of the time span."""
 
 from collections.abc import Sequence
 
@@ -21,14 +21,14 @@ def propagate(
     r"""Return the exact motion of a linear system from `state` at t = 0 at `times` (s).
 
     A chain's state (4, bodies) is split into waves (uniform and periodic: two branches
-    for each wave number) or modes, which turn by $\omega t$ each. Any other system has
-    the state $(q, \dot q)$, shape (2n,), and $e^{A t}$; constant loads, and harmonic ones
-    and series of them, are states of their own there, so that forced motion is exact too.
-    Works under `jit`, `vmap` and differentiation (that of a chain without symmetry with
-    respect to its state alone).
+    per wave number) or modes, each rotated by $\omega t$. Any other system has the
+    state $(q, \dot q)$, shape (2n,), and is advanced by $e^{A t}$; constant loads,
+    harmonic loads and their series augment the state, so that forced motion is exact
+    too. Works under `jit`, `vmap` and differentiation (for a chain without symmetry
+    with respect to its state only).
 
-    **Raises:** `ValueError` for a state of the wrong shape, a system with contacts, a
-    load of another law.
+    **Raises:** `ValueError` for a state of the wrong shape, a system with contacts, or
+    an unsupported load law.
 
     >>> jv.propagate(tower, [0.01, 0.02, 0.0, 0.0], [0.0, 1.0]).round(4).tolist()
     [[0.01, 0.02, 0.0, 0.0], [0.0073, 0.0147, 0.0301, 0.0603]]
@@ -56,7 +56,7 @@ def _propagate(system, state, times):
 def _by_waves(chain, state, times):
     wave_numbers = 2 * jnp.pi * jnp.arange(chain.bodies // 2 + 1.0) / chain.bodies
     lower, upper, cos, sin = (x.astype(complex) for x in chain.waves(wave_numbers))
-    # rotation in the coordinate in which stiffness and mass are real and symmetric
+    # rotation to coordinates in which stiffness and mass are real and symmetric
     scale = 1j * (chain.length / jnp.sqrt(6 * chain.gamma)).astype(complex)
     y, turn, y_rate, turn_rate = jnp.fft.rfft(state, axis=-1)
     place = _rotate(y, scale * turn, cos, sin)
@@ -83,7 +83,7 @@ def _rotate(first, second, cos, sin):
 
 def _turn(place, rate, frequency, time):
     angle = frequency * time
-    # sin(w t)/w tends to t for the motion of the whole chain, where w = 0
+    # sin(w t)/w tends to t for rigid-body motion, where w = 0
     still = frequency == 0
     safe = jnp.where(still, 1.0, frequency)
     reach = jnp.where(still, time, jnp.sin(angle) / safe)
@@ -96,9 +96,9 @@ def _by_modes(chain, state, times):
     root = jnp.sqrt(chain.diagonal_mass())
     scaled = jnp.sqrt(weights)[:, None] * rows / root[None, :]
     size = scaled.shape[1]
-    missing = max(0, size - scaled.shape[0])  # rows, for the free motions' own modes
+    missing = max(0, size - scaled.shape[0])  # rows, for the modes of rigid-body motion
     scaled = jnp.pad(scaled, ((0, missing), (0, 0)))
-    # Frequencies are singular values: small ones keep the digits that eigenvalues lose.
+    # Frequencies are singular values: small ones keep digits that eigenvalues lose.
     _, frequencies, modes = jnp.linalg.svd(scaled, full_matrices=False)
     noise = jnp.finfo(scaled.dtype).eps * max(scaled.shape) * frequencies[0]
     frequencies = jnp.where(frequencies > noise, frequencies, 0.0)
@@ -124,7 +124,7 @@ def _by_exponential(system, state, times):
     for load in system.loads:
         response = jnp.linalg.solve(mass, load.push(mass))
         for wave in load.law.waves():
-            # the wave's own state (A cos(w t + phi), A sin(w t + phi))
+            # the load's state (A cos(w t + phi), A sin(w t + phi))
             turn = wave.frequency * jnp.array([[0.0, -1.0], [1.0, 0.0]])
             start = wave.amplitude * jnp.stack([jnp.cos(wave.phase), jnp.sin(wave.phase)])
             before = matrix.shape[0]
@@ -142,11 +142,11 @@ def _by_exponential(system, state, times):
 
 def _check_linear(system) -> None:
     if system.has_contacts:
-        raise ValueError("the system has contacts; exact motion is that of linear systems")
+        raise ValueError("the system has contacts; exact motion requires a linear system")
     if system.frictions or system.springs:
         raise ValueError(
-            "the system has frictions or springs of another law; exact motion is that of "
-            "linear systems"
+            "the system has frictions or nonlinear springs; exact motion requires a "
+            "linear system"
         )
     for load in system.loads:
         if not isinstance(load.law, Load) or load.law.waves() is None:

@@ -1,23 +1,23 @@
-r"""What the errors of a motion are measured against: its own sizes, in any units.
+r"""Reference sizes of a motion, relative to which errors are measured in any units.
 
 A step may err in component $i$ by $r\,(|y_i| + \kappa S_i)$ with $r$ the relative
-tolerance. $S_i$ is the motion's size in the unit of component $i$, so that one that passes
-through zero is not followed to its last digit; and there is no number in metres or in
-seconds. Of a mechanical system with masses $m_i$
+tolerance. $S_i$ is the motion's size in the unit of component $i$, so that a component
+that passes through zero is not resolved to its last digit; no length or time unit
+enters. For a mechanical system with masses $m_i$
 
 $$S_{x_i} = \max(X, V/\omega_1) / \sqrt{m_i}, \qquad
   S_{v_i} = \max(V, \omega_0 X) / \sqrt{m_i}$$
 
 with $X = \max_j \sqrt{m_j} |x_j|$, $V = \max_j \sqrt{m_j} |v_j|$: a rotation and a
-displacement that store the same energy are as large; $\omega_0$, $\omega_1$ are the lowest
-and the highest of the loads' and of the bodies' own frequencies. Of any other field $f$
-with the Jacobian $J$ at its start it is $S_i = p_i \max_j |y_j| / p_j$,
+displacement that store the same energy have equal sizes; $\omega_0$, $\omega_1$ are the
+lowest and the highest of the frequencies of the loads and of each body alone. For any
+other field $f$ with the Jacobian $J$ at the start $S_i = p_i \max_j |y_j| / p_j$,
 
 $$p = (1 + \tau |J|)^{16} (|y| + \tau \overline{|f|}), \qquad
   1/\tau = \rho(|J|) + 2\pi/T,$$
 
-which is what the components make of each other ($\overline{|f|}$: mean of a period). The
-sensitivities of a motion, its derivatives, have the same ratios between their components.
+an estimate of the components' influence on each other ($\overline{|f|}$: mean over a
+period). The sensitivities of a motion have the same ratios between their components.
 """
 
 import functools
@@ -31,21 +31,21 @@ from ..kernels.in_turn import in_turn
 from ..systems.impact import EquationOfMotion
 from ..systems.loads import Load
 
-# The part of a motion's size that is added to what each component is: accuracy and steps of
-# motions of 0.1 m are then those of an absolute tolerance of a hundredth in metres.
+# The part of a motion's size added to each component's magnitude: for motions of 0.1 m,
+# accuracy and steps then match an absolute tolerance of a hundredth in metres.
 SHARE = 0.01
-_LOOKED_AT = 32  # times of a load's period: a top of a sine is missed by 0.5 % at most
-_ROUNDING = 1e-15  # of the largest term: what no step can be more accurate than
-_TINY = 1e-300  # instead of a size of 0 below a fraction: it leaves every other as it is
+_LOOKED_AT = 32  # samples per load period: a sine's peak is missed by 0.5 % at most
+_ROUNDING = 1e-15  # of the largest term: the limit of a step's accuracy
+_TINY = 1e-300  # avoids a size of 0 in a denominator; negligible against any other
 
 
 class Scales(NamedTuple):
-    """What components are measured in, what from, and the least sizes.
+    """Units of the components, the reference state, and the least sizes.
 
-    `units` (n,): ratios; of a mechanical system those of displacements and those of
-    velocities, the frequencies `slow` and `fast` between them, else None. `pace`: a time
-    in which a rate makes a size. `zero` (n,): the state from which a state is measured;
-    `least` (n,): the size at the start, and of what the loads make of it.
+    `units` (n,): ratios of the components. For a mechanical system, displacements and
+    velocities are related by the frequencies `slow` and `fast`, else None. `pace`: the
+    time in which a rate of the motion accumulates its size. `zero` (n,): the reference
+    state; `least` (n,): the size at the start and of the response to the loads.
     """
 
     units: Float[Array, " n"]
@@ -56,7 +56,7 @@ class Scales(NamedTuple):
     least: Float[Array, " n"]
 
     def sizes(self, values: Float[Array, "*rows n"]) -> Float[Array, "*rows n"]:
-        """Return what size values, as a state's or a sensitivity's, give each component."""
+        """Return the size of each component implied by a state or a sensitivity."""
         units = jnp.broadcast_to(self.units, values.shape)
         reached = units > 0
         ratios = jnp.where(reached, jnp.abs(values) / jnp.where(reached, units, 1.0), 0.0)
@@ -69,10 +69,11 @@ class Scales(NamedTuple):
         return units * jnp.concatenate(wide, axis=-1)
 
     def least_sizes(self, start, rates):
-        """Return the least sizes of a state, or of one with sensitivities, from its start.
+        """Return the least sizes of a start state, with or without sensitivities.
 
-        Sensitivities by a parameter start at zero: as large as their rates make them, or,
-        where the parameter does not act yet, as the state, whose unit they have.
+        Sensitivities to a parameter start at zero: their size is that of their rates,
+        or, where the parameter does not act yet, that of the state, whose unit they
+        have.
         """
         (state, *sensitivities), (_, *rates) = (
             jax.tree.leaves(start),
@@ -90,7 +91,7 @@ class Scales(NamedTuple):
         return jax.tree.unflatten(jax.tree.structure(start), sizes)
 
     def allowed(self, rtol, least, first, last):
-        """Return the errors that a step between states (with sensitivities) may make."""
+        """Return the allowed errors of a step between states (with sensitivities)."""
 
         def of(least, first, last, zero=None):
             both = jnp.maximum(jnp.abs(first), jnp.abs(last))
@@ -105,9 +106,9 @@ class Scales(NamedTuple):
         return jax.tree.unflatten(jax.tree.structure(first), parts)
 
     def allowed_parts(self, rtol, least, first, last) -> list:
-        """Return `allowed` of scalars: a state's components and then its sensitivities'.
+        """Return `allowed` for scalars: a state's components, then its sensitivities'.
 
-        Mapped over lanes each is one array, as all that `lanes` steps with.
+        Mapped over lanes each is one array, like all data in `lanes`.
         """
         count, parts = self.units.shape[0], []
         units, zeros = list(self.units), list(self.zero)
@@ -143,13 +144,13 @@ class Scales(NamedTuple):
         return [u * (x if i < half else v) for i, u in enumerate(units)]
 
     def slack(self, rtol, first, last):
-        """Return the size below which a displacement between two states is none."""
+        """Return the sizes below which displacements of two states are neglected."""
         size = jnp.maximum(jnp.abs(first - self.zero), jnp.abs(last - self.zero))
         return rtol * SHARE * jnp.maximum(self.sizes(size), self.least)
 
 
 def scales_of(equation, field, t0, t1, state) -> Scales:
-    """Return the scales of an equation; `field`: how its rates are evaluated."""
+    """Return the scales of an equation; `field`: the function of its rates."""
     if isinstance(equation, EquationOfMotion):
         return mechanical_scales(equation, t1 - t0)
     return field_scales(field, t0, state, equation.repeats_in(t1 - t0))
@@ -177,7 +178,7 @@ def mechanical_scales(equation: EquationOfMotion, span) -> Scales:
 
 
 def driven_sizes(equation: EquationOfMotion, span) -> Float[Array, " state"]:
-    """Return what the loads make of each degree of freedom by itself, and of its rate."""
+    """Return the responses of single degrees of freedom to the loads, and their rates."""
     size = equation.stiffness.shape[0]
     slow, _ = _slowest_and_fastest(equation, span)
     least = jnp.zeros(2 * size)
@@ -187,7 +188,7 @@ def driven_sizes(equation: EquationOfMotion, span) -> Float[Array, " state"]:
 
 
 def _slowest_and_fastest(equation: EquationOfMotion, span):
-    """Return the lowest and the highest frequency of the loads and of each body alone."""
+    """Return the lowest and highest frequency of the loads and of each body alone."""
     own = jnp.abs(jnp.diagonal(equation.stiffness))
     driven = [pace for load in equation.loads if (pace := _pace(load.law)) is not None]
     squares = jnp.concatenate([own, jnp.stack(driven) ** 2]) if driven else own
@@ -200,7 +201,7 @@ def _slowest_and_fastest(equation: EquationOfMotion, span):
 
 
 def _driven(equation: EquationOfMotion, slow):
-    """Yield how far each load moves each degree of freedom by itself, and how fast."""
+    """Yield, per load, amplitudes and frequency of each degree of freedom alone."""
     own = jnp.abs(jnp.diagonal(equation.stiffness))
     for load, response in zip(equation.loads, equation.load_responses, strict=True):
         pace = _pace(load.law)
@@ -228,8 +229,8 @@ def field_scales(field, t0, state, period) -> Scales:
     jacobian = jnp.where(jnp.isfinite(jacobian), jacobian, 0.0)
     power = jacobian @ jacobian
     power = power @ power
-    radius = jnp.trace(power @ power) ** 0.125  # the spectral one, or a little more
-    period = jnp.where(period > 0, period, 1.0)  # a motion of no length takes no step
+    radius = jnp.trace(power @ power) ** 0.125  # the spectral radius, or slightly more
+    period = jnp.where(period > 0, period, 1.0)  # a motion of zero length takes no step
     pace = 1 / (radius + 2 * jnp.pi / period)
     rate = jnp.mean(jnp.where(jnp.isfinite(rates), jnp.abs(rates), 0.0), axis=0)
     start = jnp.abs(state) + pace * rate
@@ -241,15 +242,15 @@ def field_scales(field, t0, state, period) -> Scales:
 
 
 def base(state) -> Float[Array, " n"]:
-    """Return the state itself of one that has its sensitivities with it."""
+    """Return the state without its sensitivities."""
     return jax.tree.leaves(state)[0]
 
 
 def begun(field, scales: Scales, t0, t1, state, rtol):
     """Return the least sizes of a motion from a state, and the length of its first step.
 
-    An eighth-order step of a motion of size S and rates S' and S'' has an error of some
-    rtol where its length is rtol^(1/8) of S / S' and of sqrt(S / S'').
+    An eighth-order step of a motion of size S and rates S' and S'' has an error of
+    about rtol if its length is rtol^(1/8) of S / S' and of sqrt(S / S'').
     """
     rates = field(t0, state)
     least = jax.lax.stop_gradient(scales.least_sizes(state, rates))

@@ -1,4 +1,4 @@
-"""Sensitivities of a flow: its derivatives by what is perturbed, and sums of many."""
+"""Sensitivities of a flow in a basis of perturbations, and their contraction."""
 
 import jax
 import jax.numpy as jnp
@@ -7,18 +7,19 @@ from jax.custom_derivatives import SymbolicZero
 
 from .._arrays import frozen, library_of, on_device, on_host
 
-# Sensitivities that are carried beside one state. From about so many on, carrying only what
-# is asked for is faster than a whole basis.
+# Sensitivities integrated with one state. Above about this number, integrating only the
+# requested direction is faster than a whole basis.
 MOST_SENSITIVITIES = 30
 
 
 def basis_of(state, parameters, d_state, d_parameters):
-    """Return a basis of what is perturbed, and the weights of the tangents in it.
+    """Return a basis of the perturbed inputs, and the weights of the tangents in it.
 
-    Trees of arrays, and of their tangents: symbolic zeros where nothing moves. A row of
-    a parameter is as large as the parameter, so that its sensitivity is of the size of the
-    state and one tolerance fits all. **Returns:** the pair (state, parameters) with a
-    leading axis of rows, and weights (rows,); None and None if nothing moves.
+    Takes trees of arrays and of their tangents, symbolic zeros where unperturbed. A
+    parameter's row is scaled by the parameter, so that its sensitivity is of the size
+    of the state and one tolerance fits all. **Returns:** the pair (state, parameters)
+    with a leading axis of rows, and weights (rows,); None and None if all tangents are
+    zero.
     """
     leaves, tree = jax.tree.flatten((state, parameters))
     changes = jax.tree.leaves((d_state, d_parameters), is_leaf=is_zero)
@@ -29,7 +30,7 @@ def basis_of(state, parameters, d_state, d_parameters):
     for i, (leaf, change) in enumerate(zip(leaves, changes, strict=True)):
         row = np.zeros((count, leaf.size))
         if not is_zero(change):
-            known = on_host(leaf)  # numpy's rows of what is known, without a program
+            known = on_host(leaf)  # concrete values as NumPy rows: nothing is compiled
             xp, scale = library_of(known), np.ones(leaf.size)
             if i >= len(jax.tree.leaves(state)):
                 size = frozen(xp.abs(known).reshape(-1))
@@ -45,14 +46,14 @@ def basis_of(state, parameters, d_state, d_parameters):
 def contracted(sensitivities_along, basis, weights):
     r"""Return the sum of weight times sensitivity for a basis of many rows.
 
-    `sensitivities_along(rows)` gives the sensitivities $Y_k$ of a stack of rows. Forward,
-    only the direction $d = \sum_k w_k b_k$ is followed. In reverse, $w_k$ has the cotangent
-    $Y_k\cdot\bar y$, with `MOST_SENSITIVITIES` sensitivities at a time. To JAX it is the
-    solution of
+    `sensitivities_along(rows)` returns the sensitivities $Y_k$ of a stack of rows. In
+    forward mode only the direction $d = \sum_k w_k b_k$ is integrated. In reverse,
+    $w_k$ has the cotangent $Y_k\cdot\bar y$, computed from `MOST_SENSITIVITIES`
+    sensitivities at a time. For JAX it is the solution of
 
     $$u = w, \qquad y - \sum_k u_k Y_k = 0,$$
 
-    a linear system whose solver is known, which may be mapped and differentiated.
+    a linear system with a custom solver, which can be mapped and differentiated.
     """
     rows = weights.shape[0]
 
@@ -99,7 +100,8 @@ def contracted(sensitivities_along, basis, weights):
         )
         return weights + sum(jax.tree.leaves(products)), rest
 
-    # JAX transposes where the whole right-hand side is unknown: this 0 is so too.
+    # JAX transposes if the whole right-hand side depends on the unknown: so does this
+    # 0.
     nothing = jax.tree.map(
         lambda leaf: jnp.zeros(leaf.shape, leaf.dtype) * weights[0],
         jax.eval_shape(along, weights),

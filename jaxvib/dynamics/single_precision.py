@@ -1,4 +1,4 @@
-"""Rates in single precision."""
+"""Rates evaluated in single precision."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,10 +13,10 @@ from .step_limits import PROBES_OF_A_LANE, has_jump, longest_step
 
 
 def in_float32(problem: Problem, period: Callable[[Any], Any]) -> Problem:
-    """Return a problem whose rates are evaluated in float32, to float64 numbers.
+    """Return a problem whose rates are evaluated in float32 and returned in float64.
 
-    `period(parameters)`: the time in which the rates repeat. The time in it is told in
-    float64 and then rounded: that of a long motion would have few digits left.
+    `period(parameters)`: the period of the rates. Time is reduced by it in float64 and
+    then rounded: float32 would leave few digits of it in a long motion.
     """
 
     def prepare(parameters):
@@ -52,7 +52,7 @@ def in_float32(problem: Problem, period: Callable[[Any], Any]) -> Problem:
         scales=scales,
         longest=longest,
         jumps=jumps,
-        next_break=lambda *_: None,  # loads that break are refused, see `SteppingEngine`
+        next_break=lambda *_: None,  # loads with breaks are rejected
     )
 
 

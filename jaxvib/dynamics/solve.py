@@ -1,4 +1,4 @@
-"""One initial value problem, solved by steps, with derivatives under error control."""
+"""Adaptive solution of an initial value problem, with error-controlled derivatives."""
 
 import functools
 from collections.abc import Callable, Hashable
@@ -19,14 +19,15 @@ from .sensitivities import MOST_SENSITIVITIES, basis_of, contracted, is_zero
 
 PyTree = Any
 
-# The tolerance t and the step h of differences between first-order sensitivities: of fourth
-# order they leave out h^4 = 1e-16 of the size, and divide the tolerance to t/h = 1e-9.
+# The tolerance t and step h of differences of first-order sensitivities: the
+# fourth-order truncation error is h^4 = 1e-16 of the size, the tolerance contributes
+# t/h = 1e-9.
 _TIGHTEST, _RELATIVE_STEP = 1e-13, 1e-4
-# Where slopes to the left and to the right differ by more of themselves, a contact begins
-# between them: those of a smooth function differ by h^2 of higher ones.
+# If one-sided slopes differ by more than this part of themselves, a contact begins
+# between them: those of a smooth function differ by h^2 times higher ones.
 _MOST_APART = 1e-2
-_NOISE = 1e3  # tolerances that a value may be off
-# Times 12 h, of five values: of fourth order, and one-sided ones of second order.
+_NOISE = 1e3  # assumed error of a value, in tolerances
+# Times 12 h, for five values: central of fourth order, one-sided of second order.
 _SLOPES = np.array([
     [1.0, -8.0, 0.0, 8.0, -1.0],
     [6.0, -24.0, 18.0, 0.0, 0.0],
@@ -41,21 +42,21 @@ def rms(errors):
 
 
 class Problem(NamedTuple):
-    """What is integrated: dy/dt = field(t, y, prepare(parameters)).
+    """The problem dy/dt = field(t, y, prepare(parameters)).
 
     `prepare` is evaluated once before the solve; `norm` maps the scaled errors of a
-    state to the one number that must stay below 1; `scales(t0, t1, state, prepared)`:
-    what errors are measured against; `skips(h, slack, start, end, prepared)` says whether
-    a step of length h between two pairs (state, rate) may have passed a contact unseen,
-    deeper than displacements of sizes `slack` reach: such a step is taken again;
-    `has_sensitivities`: whether the state is one with its sensitivities already; `steps`:
-    of the engine that integrates it, see `engines.stepped`; `longest(t0, t1, state,
-    prepared)`: the longest step that passes nothing, None for any; `jumps(scales, t, first,
-    last, prepared)`: whether the field jumps between two states; `next_break(t, prepared)`:
-    when the field breaks next, None if it never does; `crossed(t, state, prepared)`: the
-    state behind the break that comes next after a time; `method`: the pair of the steps
-    that diffrax takes, its 8(7) unless given; `key`: what tells the problem from others
-    of the library, by which its kernels are kept.
+    state to a number that must stay below 1; `scales(t0, t1, state, prepared)`: the
+    reference sizes of errors; `skips(h, slack, start, end, prepared)`: whether a step
+    of length h between two pairs (state, rate) may have missed a contact deeper than
+    displacements of sizes `slack` give: such a step is rejected; `has_sensitivities`:
+    whether the state already includes its sensitivities; `steps`: the engine's
+    integration, see `engines.stepped`; `longest(t0, t1, state, prepared)`: the longest
+    step that resolves the field, None for no limit; `jumps(scales, t, first, last,
+    prepared)`: whether the field jumps between two states; `next_break(t, prepared)`:
+    the time of the field's next break, None if it has none; `crossed(t, state,
+    prepared)`: the state behind the next break after a time; `method`: diffrax's
+    solver, its 8(7) pair by default; `key`: a hashable key under which the problem's
+    kernels are cached.
     """
 
     prepare: Callable[[PyTree], PyTree]
@@ -74,9 +75,9 @@ class Problem(NamedTuple):
 
 
 class Tolerance(NamedTuple):
-    """Tolerance of a step, relative to the motion's `Scales`, and the longest step, s.
+    """Relative tolerance of a step with respect to the `Scales`, and longest step, s.
 
-    A problem finds the longest step by itself where it is None.
+    If `longest` is None, the problem determines it.
     """
 
     rtol: Any
@@ -93,7 +94,7 @@ class Solution(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """The end of all steps: a `Solution`, and what was watched on the way."""
+    """The result of all steps: a `Solution` and the observables."""
 
     state: PyTree
     result: Any
@@ -107,19 +108,19 @@ def solve(
     r"""Integrate a problem from `t0` to `t1`.
 
     The derivative rule integrates the state $y$ together with its sensitivities $Y_j =
-    \partial y / \partial p_j$ by every perturbed state and parameter,
+    \partial y / \partial p_j$ to every perturbed state and parameter,
 
     $$\dot Y_j = \frac{\partial f}{\partial y} Y_j + \frac{\partial f}{\partial p_j},$$
 
     (the right-hand side by `jax.linearize`) in one solve whose error norm covers all
     of them. A derivative taken through the steps of an adaptive solver instead is not
     under error control: in rigid contact it is wrong by several per cent where the
-    state is right to eight digits. The rule is written with `solve` itself, so that
-    derivatives of any order work, forward and reverse; second ones through contacts are
-    differences of first ones, see `_differences`.
+    state is right to eight digits. The rule calls `solve` itself, so that derivatives
+    of any order work, forward and reverse; second ones through contacts are differences
+    of first ones, see `_differences`.
 
-    A failed solve (a state that is not finite, steps used up or too small) has NaN as
-    its state and says why in `result`.
+    A failed solve (a state that is not finite, too many or too small steps) has NaN as
+    its state and the reason code in `result`.
     """
 
     def tolerated(numbers):
@@ -133,7 +134,7 @@ def solve(
         return _tangent(problem, tolerated(numbers), given, tangents[:4])
 
     start = jax.tree.map(jnp.asarray, (state, parameters))
-    # Given and not closed over, as they may be traced where a scan is around.
+    # Passed as arguments, not closed over: inside a scan they may be tracers.
     numbers = tolerance.rtol, tolerance.longest
     t0, t1, numbers = jax.tree.map(lambda x: jnp.asarray(x, float), (t0, t1, numbers))
     return with_rule(run, rule)(*start, t0, t1, numbers)
@@ -146,7 +147,7 @@ def _run(problem, state, parameters, t0, t1, tolerance: Tolerance) -> Solution:
 
 @functools.lru_cache(maxsize=128)
 def _kernel(problem: Problem, max_steps: int) -> Kernel:
-    """Return the kernel of a problem's steps: one for each structure of its parameters."""
+    """Return the kernel of a problem's steps, one per structure of its parameters."""
 
     def go(state, parameters, t0, t1, rtol, longest) -> Solution:
         tolerance = Tolerance(rtol, longest, max_steps)
@@ -162,7 +163,7 @@ def _tangent(problem, tolerance, primals, tangents):
     d_state, d_parameters, d_t0, d_t1 = tangents
     basis, weights = basis_of(state, parameters, d_state, d_parameters)
     if not is_zero(d_t0):
-        # A later start is a start in the same state from which the flow has not moved.
+        # A later start: the same state minus the flow over the delay.
         rate = problem.field(t0, state, problem.prepare(parameters))
         start = jax.tree.map(lambda r: -r[None], rate)
         row = start, jax.tree.map(lambda p: jnp.zeros_like(p)[None], parameters)
@@ -172,7 +173,7 @@ def _tangent(problem, tolerance, primals, tangents):
     still = all(is_zero(d) for d in jax.tree.leaves(d_parameters, is_leaf=is_zero))
 
     def sensitivities_along(rows):
-        """Return the solution and its sensitivities along a stack of rows."""
+        """Return the solution and its sensitivities in the directions of `rows`."""
         starts, directions = rows
         if problem.has_sensitivities and problem.skips is not None:
             solution = solve(problem, state, parameters, t0, t1, tolerance)
@@ -196,7 +197,7 @@ def _tangent(problem, tolerance, primals, tangents):
             moved = contracted(lambda rows: sensitivities_along(rows)[1], basis, weights)
     if not is_zero(d_t1):
         prepared = problem.prepare(parameters)
-        # A break at the end is not passed yet.
+        # A break at the end time is not crossed yet.
         last = t1 if problem.next_break(t1, prepared) is None else just_before(t1)
         rate = problem.field(last, solution.state, prepared)
         moved = jax.tree.map(lambda m, r: m + r * d_t1, moved, rate)
@@ -205,14 +206,14 @@ def _tangent(problem, tolerance, primals, tangents):
 
 
 def _differences(problem, tolerance, primals, starts, directions):
-    r"""Return second sensitivities: by differences of error-controlled first ones.
+    r"""Return second sensitivities as differences of error-controlled first ones.
 
-    The second derivative of a Hertz force grows like $z^{-1/2}$ at onset. No step
-    size control sees that singularity, and second-order sensitivities integrated through it
-    are wrong by per cents at any tolerance, while the first-order ones are smooth
+    The second derivative of a Hertz force grows like $z^{-1/2}$ at onset. Step size
+    control misses that singularity, and second-order sensitivities integrated through
+    it are wrong by per cents at any tolerance, while the first-order ones are smooth
     functions of state and parameters to the solver's last digits. Their central
-    difference of fourth order is right to about 1e-8. Where it would reach over a grazing,
-    on whose sides they differ, it is NaN.
+    difference of fourth order is accurate to about 1e-8. Where its stencil would span a
+    grazing, across which they differ, it is NaN.
     """
     state, parameters, t0, t1 = primals
     tight = tolerance._replace(rtol=_TIGHTEST)
@@ -222,7 +223,7 @@ def _differences(problem, tolerance, primals, starts, directions):
     sizes = base(scales.least_sizes(state, rates))
 
     def sensitivity(start, direction):
-        # Per size of the motion; parameters move by a part of themselves.
+        # Relative to the motion's size; parameters change by a fraction of themselves.
         reach = jnp.max(jnp.abs(base(start)) / jnp.where(sizes > 0, sizes, 1.0))
         step = _RELATIVE_STEP / jnp.where(reach > 0, reach, 1.0)
 
@@ -253,11 +254,11 @@ def _largest(tree):
 
 @functools.lru_cache(maxsize=128)
 def augmented(problem: Problem, moved: bool) -> Problem:
-    """Return the problem of a state and its sensitivities along parameter directions.
+    """Return the problem of a state and its sensitivities in parameter directions.
 
-    Where parameters are `moved` they become (parameters, directions), of which directions
-    have a leading axis of sensitivities. The state becomes (state, sensitivities),
-    sensitivities having the same leading axis.
+    If `moved`, the parameters become (parameters, directions) and directions have a
+    leading axis of sensitivities. The state becomes (state, sensitivities) with the
+    same leading axis.
     """
 
     def prepare(given):
@@ -268,7 +269,7 @@ def augmented(problem: Problem, moved: bool) -> Problem:
         return prepared, jax.vmap(push)(directions)
 
     def along(function, state, prepared):
-        """Return `function(state, prepared)` and what becomes of all sensitivities."""
+        """Return `function(state, prepared)` and its tangents for all sensitivities."""
         state, sensitivities = state
         prepared, directions = prepared
         if not moved:
@@ -322,10 +323,10 @@ def augmented(problem: Problem, moved: bool) -> Problem:
 
 
 def _linearized(function, *arguments):
-    """Return `jax.linearize` of a function of trees whose leaves may be anything.
+    """Like `jax.linearize`, for trees with arbitrary leaves.
 
-    Real numbers change, and only they have a leaf in trees of changes: not what else a law
-    may hold, such as the activation of a network.
+    Only floating-point leaves are perturbed and have tangents: other leaves of a law,
+    such as the activation of a network, have none.
     """
     numbers, others = eqx.partition(arguments, eqx.is_inexact_array)
     rest = None
@@ -345,7 +346,7 @@ def _linearized(function, *arguments):
 
 
 def _where_real(numbers, changes):
-    """Return the changes of what is a number in another tree, None instead of others."""
+    """Return the tangents of inexact leaves, None for other leaves."""
     return jax.tree.map(
         lambda number, change: None if number is None else change,
         numbers,

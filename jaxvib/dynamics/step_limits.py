@@ -1,4 +1,4 @@
-"""What a step could jump over: a field is probed where no step has been yet."""
+"""Limits of the step size, found by probing the field over a period."""
 
 import jax
 import jax.numpy as jnp
@@ -7,28 +7,28 @@ import numpy as np
 from ..kernels.tangents import printing
 from .scales import base
 
-# Evaluations in one period, no farther apart than 1.5 of their mean distance: what lasts a
-# 340th of it is seen; a lane that steps with others takes fewer.
+# Evaluations in one period, at most 1.5 mean spacings apart: a feature of a 340th of
+# the period is seen. Lanes stepped together use fewer.
 PROBES, PROBES_OF_A_LANE = 512, 64
-# Before an orbit is believed in: what lasts a 1300th of a period.
+# Used before an orbit is accepted: resolves a 1300th of a period.
 PROBES_OF_AN_ORBIT = 2048
-# The longest step of the evidence for an orbit, in periods.
+# Longest step of an orbit's error estimate, in periods.
 FINE = 1 / 64
-# Twelve stages leave no more than 0.27 of a step between two of them.
+# The twelve stages are at most 0.27 of a step apart.
 _WIDTHS = 2.0
 _NOTABLE = 1e-8  # changes below this part of the rates are rounding
-# Times the change that the slopes tell: within a step that is accurate, no smooth field's
-# slopes at both ends are that much smaller than between them.
+# Multiple of the change that the slopes predict: within an accurate step, the slopes of
+# a smooth field at both ends are not that much smaller than between them.
 _UNEXPLAINED = 100.0
-_JUMP = 1e-6  # of the rates' size: a smaller jump does no more harm than a coarse tolerance
-_ROUNDING = 1e-12  # of the rates that would make the motion's size
+_JUMP = 1e-6  # of the rates' size: a smaller jump acts like a coarse tolerance
+_ROUNDING = 1e-12  # of the rates that correspond to the motion's size
 
 
 def longest_step(equation, field, t0, t1, state, probes: int):
-    """Return the longest step, s, that does not pass what `field` does in a period.
+    """Return the longest step, s, that resolves `field` over a period.
 
-    It is twice the time in which a component of the rates, in one `state`, goes through
-    its range where it is steepest. None of equations that cannot pulse.
+    It is twice the time in which a component of the rates, at one `state`, passes
+    through its range at its steepest. None for equations that cannot pulse.
     """
     if not equation.may_pulse():
         return None
@@ -52,7 +52,7 @@ def longest_step(equation, field, t0, t1, state, probes: int):
 
 
 def _ranges(function, times):
-    """Return the least and the largest values at times, and the largest changes between."""
+    """Return the least and largest values at times, and the largest change between."""
     if not printing():
         values = jax.vmap(function)(times)
         changes = jnp.max(jnp.abs(jnp.diff(values, axis=0)), axis=0)
@@ -71,19 +71,19 @@ def _ranges(function, times):
 
 
 def longest_of(problem, tolerance, t0, t1, state, prepared):
-    """Return the longest step that a solve may take, s, or None."""
+    """Return the longest step of a solve, s, or None."""
     if tolerance.longest is not None:
         return tolerance.longest
     return problem.longest(t0, t1, base(state), prepared)
 
 
 def has_jump(field, scales, first, last):
-    """Return whether a field of the state jumps between two states of one motion.
+    """Return whether a field jumps between two states of one motion.
 
-    Between the ends of a step a smooth field changes by what its slope at them tells, up
-    to what the step may err; one that jumps changes however short the step is, and no
-    slope tells of it. `scales`: the motion's `Scales`. Near rest, what is left of a rate is
-    the rounding of its terms.
+    Between the ends of a step a smooth field changes as its slopes there predict, up to
+    the step's error; a jump does not shrink with the step and no slope predicts it.
+    `scales`: the motion's `Scales`. Near rest a rate is the rounding error of its
+    terms.
     """
     along = last - first
     before, slope = jax.jvp(field, (first,), (along,))

@@ -1,4 +1,4 @@
-"""Polynomials on a step: what happened to a signal between its ends."""
+"""Interpolating polynomials on a step, and their roots and extrema."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float
 
 from ..kernels.tangents import printing
 
-# After the secant, and a bisection or two of a step that turns by more than it ends with,
+# After the secant, and a bisection or two where the slope changes much over the step,
 # the error falls as e^2, e^4, ...
 _NEWTON_STEPS = 6
 
@@ -36,7 +36,7 @@ class Polynomial(NamedTuple):
         return Polynomial((first + by, *others))
 
     def shut(self, hold):
-        """Return the same with its value at the start set to 0 or below where `hold`."""
+        """Return the same with its start value clipped to at most 0 where `hold`."""
         first, *others = self.coefficients
         return Polynomial((jnp.where(hold, jnp.minimum(first, 0), first), *others))
 
@@ -62,7 +62,7 @@ class Polynomial(NamedTuple):
             return low, jnp.where((low <= new) & (new <= high), new, (low + high) / 2), high
 
         bracket = jnp.zeros_like(tau), tau, jnp.ones_like(tau)
-        if printing():  # in a kernel, six times the instructions are no faster
+        if printing():  # in a kernel, unrolling gives six times the code and no speed
             return jax.lax.fori_loop(0, _NEWTON_STEPS, step, bracket)[1]
         for turn in range(_NEWTON_STEPS):
             bracket = step(turn, bracket)
@@ -70,7 +70,7 @@ class Polynomial(NamedTuple):
 
 
 class RootPath(NamedTuple):
-    """A signal of which the square is meant where `squared`, and itself elsewhere."""
+    """A signal that is the square of `root` where `squared`, and `root` elsewhere."""
 
     root: Polynomial
     squared: Bool[Array, "*s"]
@@ -90,12 +90,12 @@ class RootPath(NamedTuple):
 
     @property
     def coefficients(self):
-        """Those of a polynomial with the sign of the signal."""
+        """Coefficients of a polynomial with the sign of the signal."""
         return self.root.coefficients
 
 
 def crossings(paths) -> list:
-    """Return `crossing` of several paths, found side by side."""
+    """Return `crossing` of several paths, solved together."""
     sizes = [path.coefficients[0].shape[0] for path in paths]
     order = max(len(path.coefficients) for path in paths)
     rows = []
@@ -117,7 +117,7 @@ def step_polynomial(length, start, end) -> Polynomial:
     """
     p0, v0, a0 = start[0], start[1] * length, start[2] * length**2
     p1, v1, a1 = end[0], end[1] * length, end[2] * length**2
-    # What is left at the end after the first three terms is taken up by the others.
+    # The higher terms make up the difference at the end left by the first three.
     p = p1 - p0 - v0 - a0 / 2
     v = v1 - v0 - a0
     a = a1 - a0
@@ -127,14 +127,14 @@ def step_polynomial(length, start, end) -> Polynomial:
 
 
 def cubic_defect(length, start, end, tau):
-    """Return by how much the quintic and the cubic of a step differ at tau.
+    """Return the difference between the quintic and the cubic of a step at tau.
 
-    A bound, of order h^4, on what the quintic does not know of the signal.
+    A bound, of order h^4, on the error of the quintic.
     """
     v0, a0 = start[1] * length, start[2] * length**2
     v1, a1 = end[1] * length, end[2] * length**2
     rise = end[0] - start[0]
-    second = 6 * rise - 4 * v0 - 2 * v1  # the cubic's own second derivatives
+    second = 6 * rise - 4 * v0 - 2 * v1  # second derivatives of the cubic
     third = -6 * rise + 2 * v0 + 4 * v1
     left = (a0 - second) * tau**2 * (1 - tau) ** 3 / 2
     right = (a1 - third) * tau**3 * (1 - tau) ** 2 / 2

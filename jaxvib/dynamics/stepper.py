@@ -1,4 +1,4 @@
-"""An explicit Runge-Kutta step for diffrax, its stages written out one by one."""
+"""An explicit Runge-Kutta solver for diffrax with unrolled stages."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
@@ -10,14 +10,15 @@ import jax.numpy as jnp
 from .breaks import just_after, just_before
 from .scales import base
 
-# Of steps that are taken whatever the error of their columns. Behind the onset of a Hertz
-# contact columns change as the square root of the time since then: steps of a ninth of it
-# are accurate again. Ones that grow as fast as that time itself would never be.
+# Growth of forced steps, which ignore the error of their sensitivities. After the onset
+# of a Hertz contact sensitivities change as the square root of the time since then:
+# steps of a ninth of it are accurate again. Steps growing as fast as that time would
+# never be.
 _GROWTH = 1.125
 
 
 class Progress(NamedTuple):
-    """What a step takes over from the one before, see `Stepper`."""
+    """The solver state passed from one step to the next, see `Stepper`."""
 
     rate: Any
     least: Any
@@ -26,23 +27,23 @@ class Progress(NamedTuple):
 
 
 class Stepper(diffrax.AbstractAdaptiveSolver):
-    """A pair of Runge and Kutta's kind, which takes a step again that skips a contact.
+    """An embedded Runge-Kutta pair that rejects steps which miss a contact.
 
     Diffrax's own explicit solvers loop over their stages with full rows of
-    coefficients; here each stage is a line of scalars times arrays that XLA fuses with
-    the vector field, which is several times faster for the small states of vibration.
+    coefficients; here each stage is a sum of scalars times arrays that XLA fuses with
+    the vector field, several times faster for the small states of vibration.
 
-    **Fields:** `method`: an explicit pair of diffrax whose last stage is the next step's
-    first; `relative(error, start, end)`: the error of a step in parts of what it may
-    be; `skips(h, start, end, args)`: whether a step of length h between two
-    pairs (state, rate) must be taken again, smaller; `watch`: a pair (what is known at
-    the start, its `update(watched, t0, t1, start, end)` by an accepted step). What was
-    watched ends in the solution's `solver_state`. `least`: a step as short as this is
-    taken whatever the error of its columns, and the next one may be an eighth longer: where
-    a gap is zero to the last digit, a linear contact's stiffness jumps with every rounding.
-    `jumps(t, start, end, args)`: whether the field jumps between two states, or None if it
-    cannot; whether it did is kept. `crossed(t, state, args)`: the state behind a break that
-    is next after a time t, see `breaks`; None where the field never breaks.
+    **Fields:** `method`: an explicit FSAL pair of diffrax; `relative(error, start,
+    end)`: the error of a step relative to the allowed one; `skips(h, start, end,
+    args)`: whether a step of length h between two pairs (state, rate) must be rejected;
+    `watch`: a pair (initial observables, `update(watched, t0, t1, start, end)` over an
+    accepted step); the final observables are in the solution's `solver_state`. `least`:
+    a step as short as this is accepted whatever the error of its sensitivities, and the
+    next one may be an eighth longer: where a gap is zero to the last digit, a linear
+    contact's stiffness jumps with every rounding. `jumps(t, start, end, args)`: whether
+    the field jumps between two states, or None if it cannot; the solver state records
+    it. `crossed(t, state, args)`: the state behind the next break after a time t, see
+    `breaks`; None where the field has no breaks.
     """
 
     method: Any
@@ -57,7 +58,7 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
 
     @property
     def interpolation_cls(self):  # ty: ignore[incompatible-property-override]
-        """What is between two steps."""
+        """The interpolation class of the method."""
         return self.method.interpolation_cls
 
     def order(self, terms):
@@ -69,13 +70,13 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
         return terms.vf(t0, y0, args)
 
     def init(self, terms, t0, t1, y0, args):
-        """Return the rate at the start, the least step, no jump, what is known before."""
+        """Return the solver state: initial rate, least step, no jump, observables."""
         known = None if self.watch is None else self.watch[0]
         least, jumped = jnp.asarray(self.least), jnp.asarray(False)
         return Progress(terms.vf(t0, y0, args), least, jumped, known)
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
-        """Return the state at t1, its relative error, its stages and the next start."""
+        """Return the state at t1, its relative error, the stages and solver state."""
         rate, least, jumped, watched = solver_state
         if self.crossed is not None:
             behind = self.crossed(just_before(just_before(t0)), y0, args)
@@ -85,11 +86,11 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
             )
         length = t1 - t0
         rates, tableau = [rate], self.method.tableau
-        assert isinstance(tableau, diffrax.ButcherTableau)  # as the engine has seen
+        assert isinstance(tableau, diffrax.ButcherTableau)  # checked by the engine
         y1 = y0
         for row, node in zip(tableau.a_lower, tableau.c, strict=True):
             y1 = _combined(y0, length, row, rates)
-            # Without the barrier XLA computes each stage again in every later one.
+            # Without the barrier XLA recomputes each stage in every later one.
             rates.append(_computed_once(terms.vf(t0 + node * length, y1, args)))
         error = self.relative(_combined(None, length, tableau.b_error, rates), y0, y1)
         right = jnp.all(jnp.abs(base(error)) < 1)
@@ -112,10 +113,10 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
 
 
 class Controller(diffrax.AbstractAdaptiveStepSizeController):
-    """Another controller of the steps, with a `first` step that is not in its seconds.
+    """A step size controller with a given `first` step, which has no time unit.
 
-    `next_break(t, args)`: when the field breaks next after a time, or None if it never
-    does: no step is taken over a break.
+    `next_break(t, args)`: the time of the field's next break, or None if it has none:
+    no step crosses a break.
     """
 
     inner: diffrax.PIDController
@@ -139,7 +140,7 @@ class Controller(diffrax.AbstractAdaptiveStepSizeController):
     def adapt_step_size(
         self, t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state
     ):
-        """Return what the inner controller makes of a step, up to the next break."""
+        """Return the inner controller's result, limited to the next break."""
         step = t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state
         found = self.inner.adapt_step_size(*step)
         if self.next_break is None:
@@ -166,7 +167,7 @@ def _combined(start, length, weights, rates):
 
 
 def _computed_once(tree):
-    # A GPU kernel would be split by it.
+    # It would split a GPU kernel.
     if jax.default_backend() == "cpu":
         return jax.lax.optimization_barrier(tree)
     return tree

@@ -217,7 +217,7 @@ def basins_engine(system, starts: int, period=None) -> tuple[str, str]:
     where such a system has none.
 
     >>> jv.orbits.basins_engine(system, 100)
-    ('event', 'linear but for its contacts')
+    ('event', 'linear except for its contacts')
     """
     seen = _in_spans(system, period) if moves_itself(system) else system
     return engine_for(seen, "auto", starts)

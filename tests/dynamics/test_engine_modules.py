@@ -37,7 +37,7 @@ def test_a_name_stands_for_its_module(name):
     ]
     for one, other in zip(*ends, strict=True):
         np.testing.assert_array_equal(one, other)
-    assert engine_for(swing, MODULES[name], 1) == (MODULES[name], "asked for")
+    assert engine_for(swing, MODULES[name], 1) == (MODULES[name], "requested")
 
 
 def test_equal_engines_are_compiled_once():

@@ -97,7 +97,7 @@ def test_contacts_are_watched_and_none_is_missed():
 
 
 def test_it_is_taken_when_asked_for_and_refused_at_hard_stops():
-    assert engine_for(Duffing(jnp.asarray(0.1)), "stepping", 1) == ("stepping", "asked for")
+    assert engine_for(Duffing(jnp.asarray(0.1)), "stepping", 1) == ("stepping", "requested")
     stop = jv.ImpactSystem(
         jv.LinearSystem(jnp.eye(1), jnp.eye(1), jnp.eye(1)),
         (jv.Contact([1.0], 0.1, jv.RestitutionContact(0.5)),),

@@ -1,4 +1,4 @@
-"""Engines: how a motion is computed, each as a module that is passed in."""
+"""Engines: methods of time integration, as modules passed to `flow` and others."""
 
 from .choice import MANY as MANY
 from .choice import check_engine as check_engine

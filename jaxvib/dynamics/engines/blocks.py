@@ -1,4 +1,4 @@
-"""The engine of large systems whose linear part is in blocks of two."""
+"""The engine of large systems in modal form (2 x 2 blocks)."""
 
 from .. import exponential
 from ..solve import Solution
@@ -6,10 +6,10 @@ from .engine import Engine, Observation
 
 
 class BlocksEngine(Engine):
-    """Exact flights of a `Decoupled` system, and steps in contact."""
+    """Exact flights of a `Decoupled` system, and time steps in contact."""
 
     def refusal(self, equation) -> str:
-        """Return "": a decoupled system has been found to be one it takes."""
+        """Return "": construction of a decoupled system checks it."""
         return ""
 
     def end(self, system, state, t0, t1, rtol) -> Solution:
@@ -20,7 +20,7 @@ class BlocksEngine(Engine):
     def observe(
         self, system, state, t0, t1, *, rtol, grazing, watched=None, longest=None
     ) -> Observation:
-        """Return a motion's end, its sensitivities by the state, and what was watched."""
+        """Return a motion's end, its sensitivities by the state, and observables."""
         found = exponential.travel(
             system,
             state,
@@ -34,6 +34,6 @@ class BlocksEngine(Engine):
         return Observation(found.state, found.sensitivities, found.watched, found.result)
 
     def watch(self, system, state, t0, t1, *, rtol, grazing):
-        """Return the end of a motion, what was watched, and a reason code."""
+        """Return the end of a motion, its observables, and a reason code."""
         found = exponential.travel(system, state, t0, t1, rtol, grazing=grazing)
         return found.state, found.watched, found.result

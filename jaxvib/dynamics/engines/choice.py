@@ -1,4 +1,4 @@
-"""Which engine a motion is computed by: the one place where its name is looked up."""
+"""Selection of an engine by name or automatically."""
 
 import difflib
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ ENGINES = {
     "event": EventEngine(),
     "stepping": SteppingEngine(),
 }
-# Degrees of freedom of whose motions and sensitivities a kernel compiles in seconds.
+# Largest system (degrees of freedom) whose event kernels compile in seconds.
 MOST_AT_ONCE = 6
-MANY = 512  # lanes; fewer of larger systems are done before an event engine is compiled
+MANY = 512  # lanes; fewer of larger systems finish before event kernels are compiled
 
 
 def engine_of(system, engine: str | Engine) -> Engine:
-    """Return the engine that one motion of a system is computed by."""
+    """Return the engine for one motion of a system."""
     chosen, _ = engine_for(system, engine, lanes=1)
     return chosen if isinstance(chosen, Engine) else ENGINES[chosen]
 
@@ -39,14 +39,13 @@ def engine_for(system, engine: Engine, lanes: int) -> tuple[Engine, str]: ...
 
 
 def engine_for(system, engine, lanes: int):
-    """Return the engine that many motions of a system are computed by, and why.
+    """Return the engine for many motions of a system, and the reason.
 
-    "auto" goes from event to event where the system is linear but for contacts of a law
-    that "event" has a form for, and is small enough for a kernel that compiles in seconds
-    or has lanes enough for a longer compilation to pay; with hard stops, friction or
-    forces that jump always. **Raises:**
-    `ValueError` for an unknown engine, for "event" where the system is not such a one, or
-    for others where it has hard stops or friction.
+    "auto" selects "event" if the system is linear except for contacts supported by it,
+    and is small enough for a kernel that compiles in seconds or has enough lanes to
+    repay a longer compilation; with hard stops, friction or discontinuous forces
+    always. **Raises:** `ValueError` for an unknown engine, for "event" if it does not
+    support the system, or for others if the system has hard stops or friction.
     """
     check_engine(engine)
     require_float64()
@@ -62,16 +61,16 @@ def engine_for(system, engine, lanes: int):
             ]
             allowed = ", ".join(["auto", *others])
             raise ValueError(f"engine = {engine!r}: {reason}; allowed: {allowed}")
-        return chosen, only or "asked for"
+        return chosen, only or "requested"
     reason = ENGINES["event"].refusal(equation)
     if not reason and equation.may_jump():
-        return "event", "forces jump, which steps cannot differentiate"
+        return "event", "forces jump, which time stepping cannot differentiate"
     if not reason and lanes < MANY and not _compiles_at_once(equation):
         reason = (
-            f"{lanes} samples are fewer than {MANY}, from where on events pay for more "
-            f"than {MOST_AT_ONCE} degrees of freedom"
+            f"{lanes} samples are fewer than {MANY}, needed for events to pay off with "
+            f"more than {MOST_AT_ONCE} degrees of freedom"
         )
-    return ("diffrax", reason) if reason else ("event", "linear but for its contacts")
+    return ("diffrax", reason) if reason else ("event", "linear except for its contacts")
 
 
 def _compiles_at_once(equation) -> bool:
@@ -81,7 +80,7 @@ def _compiles_at_once(equation) -> bool:
 def in_precision(engine: str | Engine, precision: str) -> str | Engine:
     """Return the engine that evaluates rates in a precision, "float64" by default.
 
-    **Raises:** `ValueError` for a precision that is not known, or not one of the engine's.
+    **Raises:** `ValueError` for an unknown precision, or one the engine does not have.
     """
     check_precision(precision)
     if precision == "float64":

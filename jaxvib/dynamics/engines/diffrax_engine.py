@@ -1,4 +1,4 @@
-"""The engine that integrates by diffrax."""
+"""The engine that integrates with diffrax."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ from .stepped import SteppedEngine
 
 
 class DiffraxEngine(SteppedEngine):
-    """An explicit pair by diffrax: the quickest to compile for few lanes.
+    """An explicit pair of diffrax: the fastest to compile for few lanes.
 
-    **Fields:** `solver`: Dormand and Prince's 8(7) pair, `diffrax.Dopri8()`, unless
-    another one is given whose last stage is the next step's first, as `diffrax.Tsit5()`.
-    **Raises:** `ValueError` for a solver of another kind.
+    **Fields:** `solver`: Dormand and Prince's 8(7) pair, `diffrax.Dopri8()`, by
+    default, or another pair with the FSAL property, such as `diffrax.Tsit5()`.
+    **Raises:** `ValueError` for a solver without it.
 
     **Source:** Prince and Dormand, *J. Comp. Appl. Math.* 7 (1981) 67.
     """
@@ -21,24 +21,24 @@ class DiffraxEngine(SteppedEngine):
     def __check_init__(self):
         if self.solver is not None and not _integration().repeats(self.solver):
             raise ValueError(
-                f"solver = {self.solver!r}; allowed: an explicit one of diffrax whose last "
-                "stage is the next step's first: Bosh3, Dopri5, Tsit5, Dopri8"
+                f"solver = {self.solver!r}; allowed: an explicit FSAL solver of diffrax: "
+                "Bosh3, Dopri5, Tsit5, Dopri8"
             )
 
     def problem(self, static) -> Problem:
-        """Return the initial value problem of systems by what is no parameter of theirs."""
+        """Return the initial value problem of systems with the same `static` part."""
         return super().problem(static)._replace(method=self.solver)
 
     def steps(
         self, problem, state, prepared, t0, t1, tolerance: Tolerance, watch=None
     ) -> Steps:
-        """Return where the steps of a problem end."""
+        """Return the result of the steps of a problem."""
         run = problem, state, prepared, t0, t1, tolerance, watch
         return _integration().steps(*run)
 
 
 def _integration():
-    """Return what calls diffrax, whose import takes as long as all of the library's own."""
+    """Return the module that uses diffrax, whose import takes as long as jaxvib's."""
     from .. import integration
 
     return integration

@@ -1,4 +1,4 @@
-"""What an engine is: how the motions of a system are computed."""
+"""The interface of engines, which integrate the motions of a system."""
 
 import abc
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from ..solve import Solution
 
 
 class Observation(NamedTuple):
-    """A motion's end: its state, its monodromy, what was watched, a reason code."""
+    """End of a motion: state, monodromy matrix, observables and reason code."""
 
     state: Float[Array, " 2n"]
     monodromy: Float[Array, "2n 2n"]
@@ -26,46 +26,47 @@ class Observation(NamedTuple):
 
 
 class Engine(eqx.Module):
-    """How the motions of a system are computed.
+    """A method of computing the motions of a system.
 
     To add one, write a module with `refusal`, `end`, `observe` and `watch`, its settings
-    as static fields, and give it a name in the table of `choice`. An engine that follows
-    rates step by step is a `SteppedEngine`, and writes `steps` alone. Results carry a
-    reason code; nothing raises in them. `end` can be differentiated to any order, under
-    an error control of its own; what is watched has no derivatives.
+    as static fields, and name it in the table of `choice`. A time-stepping engine is a
+    `SteppedEngine`, and implements `steps` only. Results carry a reason code; nothing
+    is raised. `end` can be differentiated to any order, under its own error control;
+    observables have no derivatives.
     """
 
     @abc.abstractmethod
     def refusal(self, equation: Equation) -> str:
-        """Return why an equation cannot be solved by it, "" if it can."""
+        """Return why an equation is not supported, "" if it is."""
 
     @abc.abstractmethod
     def end(self, system: System, state, t0, t1, rtol) -> Solution:
-        """Return the state at `t1` of the motion that is in `state` at `t0`."""
+        """Return the state at `t1` of the motion in `state` at `t0`."""
 
     @abc.abstractmethod
     def observe(
         self, system: System, state, t0, t1, *, rtol, grazing, watched=None, longest=None
     ) -> Observation:
-        """Return a motion's end, its sensitivities by the state, and what was watched.
+        """Return a motion's end, its sensitivities by the state, and its observables.
 
         `grazing`: the depth (m) up to which a touch is not counted as a contact;
-        `watched`: what is known from before t0; `longest`: the longest step, s, unless
-        one is to be looked for.
+        `watched`: observables from before t0; `longest`: the longest step, s,
+        determined automatically if None.
         """
 
     @abc.abstractmethod
     def watch(
         self, system: System, state, t0, t1, *, rtol, grazing
     ) -> tuple[Array, Watched, Array]:
-        """Return `observe` without sensitivities: state, what was watched, reason code."""
+        """Return `observe` without sensitivities: state, observables, reason code."""
 
     def watch_along(
         self, system: System, state, change, t0, t1, *, rtol, grazing
     ) -> tuple[Array, Array, Watched, Array]:
-        """Return `watch` and, after the state, what becomes of a small change of it.
+        """Return `watch` and, after the state, the change due to a small change of it.
 
-        A neighbour is followed: two states cost steps less than one with its sensitivity.
+        By a neighbouring motion: two states cost steps less than one with its
+        sensitivity.
         """
         there = self.end(system, state + change, t0, t1, rtol).state
         seen = self.watch(system, state, t0, t1, rtol=rtol, grazing=grazing)
@@ -85,7 +86,7 @@ class Engine(eqx.Module):
 
 
 def states_at(times, state, go: Callable[..., Solution]) -> tuple[Array, Array]:
-    """Return states at ascending times by `go(state, t0, t1)`, and why it failed first."""
+    """Return states at ascending times by `go(state, t0, t1)`, and a reason code."""
 
     def step(last, span):
         state, result = last
@@ -100,5 +101,5 @@ def states_at(times, state, go: Callable[..., Solution]) -> tuple[Array, Array]:
 
 
 def floats_of(*numbers) -> list[Array]:
-    """Return numbers as arrays: another value is not another program."""
+    """Return numbers as arrays, so that other values do not cause recompilation."""
     return [jnp.asarray(number, float) for number in numbers]

@@ -1,4 +1,4 @@
-"""The engine that goes from contact to contact."""
+"""The event-driven engine."""
 
 import equinox as eqx
 import jax
@@ -22,14 +22,15 @@ from .engine import Engine, Observation, floats_of
 
 
 class EventEngine(Engine):
-    """Exact flights and smooth contacts, see `events.engine.travel`.
+    """Event-driven integration: exact flights and smooth contacts, see `events.travel`.
 
-    For bodies on linear and polynomial springs and polygons, with hard stops, Hertz, linear
-    or piecewise linear contacts, damped or not, or dry friction: several times as fast as
-    steps. Its travels are kernels, for all of JAX's programs.
+    For bodies on linear, polynomial and piecewise linear springs, with hard stops,
+    Hertz, linear or piecewise linear contacts, damped or not, or dry friction: several
+    times as fast as time stepping. Its integrations are kernels, usable in all JAX
+    programs.
 
-    **Fields:** `order`: of the Taylor steps in flight, from 6 to 30; those in contact are
-    of two thirds of it. A higher one takes longer steps, each of more work.
+    **Fields:** `order`: of the Taylor steps in flight, from 6 to 30; in contact it is
+    two thirds of that. A higher order takes longer steps, each of more work.
     """
 
     order: int = eqx.field(static=True, default=ORDER)
@@ -38,7 +39,7 @@ class EventEngine(Engine):
         check_range("order", self.order, "", Range(at_least=6, at_most=30))
 
     def refusal(self, equation) -> str:
-        """Return what of an equation has no event-driven form."""
+        """Return why an equation has no event-driven form, "" if it has."""
         return why_not(equation)
 
     def end(self, system, state, t0, t1, rtol):
@@ -49,7 +50,7 @@ class EventEngine(Engine):
     def observe(
         self, system, state, t0, t1, *, rtol, grazing, watched=None, longest=None
     ) -> Observation:
-        """Return a motion's end, its sensitivities by the state, and what was watched."""
+        """Return a motion's end, its sensitivities by the state, and observables."""
         parameters, static = parted(system)
         if watched is None:
             watched = start_watching(t0, state, system.equation())
@@ -58,7 +59,7 @@ class EventEngine(Engine):
         return Observation(*found)
 
     def watch(self, system, state, t0, t1, *, rtol, grazing):
-        """Return the end of a motion, what was watched, and a reason code."""
+        """Return the end of a motion, its observables, and a reason code."""
         parameters, static = parted(system)
         settings = floats_of(t0, t1, rtol, grazing)
         return watch_kernel(static, self.order)(state, parameters, *settings)
@@ -74,7 +75,7 @@ class EventEngine(Engine):
         return go(state, parameters, *settings, change)
 
     def sampled(self, system, state, times, rtol):
-        """Return states and contact forces at times: those of hard stops that hold too."""
+        """Return states and contact forces at times, including hard stops' holding."""
         parameters, static = parted(system)
         if is_known(parameters, state, times, rtol):
             samples = samples_kernel(static, self.order)

@@ -1,4 +1,4 @@
-"""Engines that follow the rates of a state, step by step."""
+"""Time-stepping engines, which integrate the rates of a state."""
 
 import abc
 import functools
@@ -23,30 +23,30 @@ from .engine import Engine, Observation, floats_of, states_at
 
 
 class SteppedEngine(Engine):
-    """An engine of any vector field, which is evaluated in each of its steps.
+    """A time-stepping engine for any vector field.
 
-    To add one, write `steps`; sensitivities, what is watched and derivatives follow. All
-    travels are kernels.
+    To add one, write `steps`; sensitivities, observables and derivatives follow. All
+    integrations are kernels.
     """
 
-    probes = PROBES  # evaluations in one period, for what a step could pass
+    probes = PROBES  # evaluations in one period, for the longest step
 
     @abc.abstractmethod
     def steps(
         self, problem: Problem, state, prepared, t0, t1, tolerance: Tolerance, watch=None
     ) -> Steps:
-        """Return where the steps of a problem from `t0` to `t1` end.
+        """Integrate a problem from `t0` to `t1`.
 
-        `watch`: a pair (what is known at the start, its `update(watched, t0, t1, start,
-        end)` by a step between two pairs (state, rate)).
+        `watch`: a pair (initial observables, `update(watched, t0, t1, start, end)` over
+        a step between two pairs (state, rate)).
         """
 
     def refusal(self, equation) -> str:
-        """Return which contact acts by impulses, at events."""
+        """Return which part requires event-driven integration, "" if none does."""
         return why_only(equation)
 
     def problem(self, static) -> Problem:
-        """Return the initial value problem of systems by what is no parameter of theirs."""
+        """Return the initial value problem of systems with the same `static` part."""
 
         def prepare(parameters):
             return rejoined(parameters, static).equation()
@@ -92,14 +92,14 @@ class SteppedEngine(Engine):
     def observe(
         self, system, state, t0, t1, *, rtol, grazing, watched=None, longest=None
     ) -> Observation:
-        """Return a motion's end, its sensitivities by the state, and what was watched."""
+        """Return a motion's end, its sensitivities by the state, and observables."""
         _, parameters, static = self._parts(system)
         settings = floats_of(t0, t1, rtol, grazing)
         go = _observe_kernel(self, static)
         return Observation(*go(state, parameters, *settings, watched, longest))
 
     def watch(self, system, state, t0, t1, *, rtol, grazing):
-        """Return the end of a motion, what was watched, and a reason code."""
+        """Return the end of a motion, its observables, and a reason code."""
         _, parameters, static = self._parts(system)
         settings = floats_of(t0, t1, rtol, grazing)
         return _watch_kernel(self, static)(state, parameters, *settings)
@@ -130,13 +130,13 @@ class SteppedEngine(Engine):
 
 @functools.lru_cache(maxsize=128)
 def _problem(engine: SteppedEngine, static) -> Problem:
-    """Return the same problem for all systems of one structure: kernels go by it."""
+    """Return the same problem for all systems of one structure: a key of kernels."""
     return engine.problem(static)
 
 
 def _through(problem: Problem, state, parameters, times, rtol):
     prepared = problem.prepare(parameters)
-    # Looked for once: what is between two times tells nothing of the others.
+    # Computed once: the range between two times says nothing about the others.
     longest = problem.longest(times[0], times[-1], jax.lax.stop_gradient(state), prepared)
     run = functools.partial(solve, problem, tolerance=Tolerance(rtol, longest))
     return states_at(
@@ -192,7 +192,7 @@ def _watch_kernel(engine: SteppedEngine, static) -> Kernel:
 
 
 def _updating(equation, grazing, state_of):
-    """Return how what is watched goes on by a step; `state_of`: without sensitivities."""
+    """Return the update of observables by a step; `state_of`: drops sensitivities."""
 
     def update(watched, t0, t1, first, last):
         first, last = (tuple(map(state_of, pair)) for pair in (first, last))

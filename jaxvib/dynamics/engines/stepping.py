@@ -1,4 +1,4 @@
-"""The engine that steps many lanes of any field at once."""
+"""The engine that steps many lanes of any vector field at once."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -18,9 +18,9 @@ _OF_FLOAT32 = Range(at_least=1e-6, at_most=0.1)
 class SteppingEngine(SteppedEngine):
     """Many lanes under `vmap`, one array per component, see `dynamics.lanes`.
 
-    **Fields:** `precision`: in `"float32"` the rates of a system without contacts are
-    evaluated in float32 and steps are added up in float64, for a GPU of few float64 units
-    above all; parameters have seven digits then.
+    **Fields:** `precision`: with `"float32"` the rates of a system without contacts are
+    evaluated in float32 and steps are accumulated in float64, mainly for GPUs with few
+    float64 units; parameters then have seven digits.
     """
 
     precision: str = eqx.field(static=True, default="float64")
@@ -31,7 +31,7 @@ class SteppingEngine(SteppedEngine):
         check_precision(self.precision)
 
     def check(self, system, rtol) -> None:
-        """Raise `ValueError` for a system or a tolerance that the precision forbids."""
+        """Raise `ValueError` for a system or tolerance not supported in float32."""
         if self.precision != "float32":
             return
         broken = any(getattr(load.law, "breaks", False) for load in system.loads)
@@ -39,20 +39,20 @@ class SteppingEngine(SteppedEngine):
             raise ValueError(
                 "precision = 'float32' of a system with contacts, several loads or one "
                 "that breaks; "
-                "allowed: 'float64', as bodies are pressed in by a ten thousandth of "
-                "their travel and times are told within one period"
+                "allowed: 'float64', as penetrations are a ten thousandth of the "
+                "displacements and times are reduced to one period"
             )
         check_range("rtol", rtol, "in float32", _OF_FLOAT32)
 
     def steps(
         self, problem, state, prepared, t0, t1, tolerance: Tolerance, watch=None
     ) -> Steps:
-        """Return where the steps of a problem end."""
+        """Return the result of the steps of a problem."""
         kind = jnp.float32 if self.precision == "float32" else None
         return step_lanes(problem, state, prepared, t0, t1, tolerance, watch, kind)
 
     def problem(self, static) -> Problem:
-        """Return the initial value problem of systems by what is no parameter of theirs."""
+        """Return the initial value problem of systems with the same `static` part."""
         problem = super().problem(static)
         if self.precision == "float64":
             return problem
@@ -64,7 +64,7 @@ class SteppingEngine(SteppedEngine):
 
 
 def check_precision(precision: str) -> None:
-    """Raise `ValueError` for a precision that is not known."""
+    """Raise `ValueError` for an unknown precision."""
     if precision not in PRECISIONS:
         allowed = ", ".join(PRECISIONS)
         raise ValueError(f"precision = {precision!r}; allowed: {allowed}")
