@@ -178,7 +178,7 @@ def mechanical_scales(equation: EquationOfMotion, span) -> Scales:
 
 
 def driven_sizes(equation: EquationOfMotion, span) -> Float[Array, " state"]:
-    """Return the responses of single degrees of freedom to the loads, and their rates."""
+    """Return responses of single degrees of freedom to the loads, and their rates."""
     size = equation.stiffness.shape[0]
     slow, _ = _slowest_and_fastest(equation, span)
     least = jnp.zeros(2 * size)

@@ -1,1 +1,1 @@
-"""Chains of particles in motion: steps, lanes, energies and ensembles."""
+"""Dynamics of particle chains: steps, batches, energies and ensembles."""

@@ -1,4 +1,4 @@
-"""Energy along a chain, its flux, moments in the beams, and where energy settles."""
+"""Energy density and flux in a chain, moments in its beams, and energy partition."""
 
 from collections.abc import Sequence
 
@@ -12,14 +12,14 @@ from ...systems.chain import BeamChain
 
 
 class EnergyField(Reported):
-    """Energy of each body with half of its beams', and its flux through each beam."""
+    """Energy of each body with half of its beams, and flux through each beam."""
 
     density: Float[Array, "... bodies"] = reported("energy of a body", "J")
     flux: Float[Array, "... beams"] = reported("energy flux to the right", "W")
 
 
 class BeamShapes(Reported):
-    """Deflection, moment and shear along every beam, at equal distances."""
+    """Deflection, moment and shear along every beam, at equally spaced points."""
 
     positions: Float[Array, " points"] = reported("position in the beam", "m")
     deflection: Float[Array, "beams points"] = reported("deflection", "m")
@@ -39,9 +39,9 @@ def energy_field(
 ) -> EnergyField:
     r"""Return the energy of each body and the flux through each beam.
 
-    Half of a beam's energy counts to either of its bodies ($e_i$). With $P^l$, $P^r$ the
-    powers that a beam gives its left and its right body, the flux
-    $j = (P^r - P^l)/2$ closes the balance $\dot e_i = j_{i-1} - j_i$ exactly.
+    Half of a beam's energy is attributed to each of its bodies ($e_i$). With $P^l$,
+    $P^r$ the powers of a beam on its left and its right body, the flux $j = (P^r -
+    P^l)/2$ satisfies the balance $\dot e_i = j_{i-1} - j_i$ exactly.
 
     >>> state = jv.dynamics.kick(chain, body=3, velocity=1.0)
     >>> float(jv.dynamics.energy_field(chain, state).density.sum())
@@ -92,17 +92,17 @@ def kinetic_split(
     *,
     points: int = 4096,
 ) -> KineticSplit:
-    r"""Return the mean split of energy over time in an infinite uniform chain.
+    r"""Return the mean partition of energy over time in an infinite uniform chain.
 
     All energy is given as random velocities at t = 0, its share `rotational` in
-    rotation. With $\theta(q)$ from `BeamChain.waves`, the translation keeps
+    rotation. With $\theta(q)$ from `BeamChain.waves`, translation keeps
 
     $$\frac{1}{2\pi} \int \bigl(\cos^2\theta \cos\omega_2 t + \sin^2\theta \cos\omega_1 t
       \bigr)^2 dq$$
 
-    of what it is given and passes $\frac{1}{2\pi} \int \sin^2\theta \cos^2\theta
-    (\cos\omega_2 t - \cos\omega_1 t)^2 dq$ to the rotation, and so in reverse. `points`
-    of the Brillouin zone are enough until waves have crossed as many bodies.
+    of its initial energy and passes $\frac{1}{2\pi} \int \sin^2\theta \cos^2\theta
+    (\cos\omega_2 t - \cos\omega_1 t)^2 dq$ to rotation, and vice versa. `points` of the
+    Brillouin zone suffice until waves have crossed as many bodies.
 
     >>> round(float(jv.dynamics.kinetic_split(chain, 4.0).translational), 4)
     0.4721
@@ -132,7 +132,7 @@ def equilibrium_split(
     *,
     points: int = 4096,
 ) -> KineticSplit:
-    r"""Return the split of `kinetic_split` long after, from the band structure.
+    r"""Return the long-time limit of `kinetic_split`, from the band structure.
 
     $$\frac12 (1 - \rho) - (1 - 2 \rho) R, \quad \frac12 \rho + (1 - 2 \rho) R, \qquad
       R = \frac{1}{2\pi} \int \cos^2\theta \sin^2\theta \, dq,$$

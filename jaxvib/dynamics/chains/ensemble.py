@@ -1,4 +1,4 @@
-"""Many random chains: how their energy is shared out over time."""
+"""Ensembles of random chains: the partition of their energy over time."""
 
 from collections.abc import Sequence
 
@@ -14,11 +14,11 @@ from ..propagation import propagate
 from .energy import equilibrium_split, kinetic_split
 from .starts import random_velocities
 
-_BATCH = 32  # chains that move at once: memory holds the states of so many at all times
+_BATCH = 32  # chains computed at once: memory holds their states at all times
 
 
 class EnsembleSplit(Reported):
-    """Mean shares of the energy of random chains, beside those of an infinite chain."""
+    """Mean energy shares of random chains, and those of an infinite chain."""
 
     instants: Float[Array, " time"] = reported("time", "s", ("time",))
     translational: Float[Array, " time"] = reported(
@@ -55,13 +55,14 @@ def ensemble_split(
     rotational: Real[ArrayLike, ""] | float = 0.0,
     seed: int = 0,
 ) -> EnsembleSplit:
-    r"""Return how energy given as random velocities is shared out, at `times` (s).
+    r"""Return the partition at `times` (s) of energy given as random velocities.
 
     `chains` chains start from `random_velocities` with the share `rotational` in
     rotation and move exactly. Shares are those of the mean energy; standard errors are
     those of a ratio of means. The prediction is that of an infinite uniform chain
     (`kinetic_split`, `equilibrium_split`): a chain of N bodies follows it until waves
-    have gone round or met an end. **Raises:** `ValueError` for fewer than 2 chains.
+    have travelled round or reached an end. **Raises:** `ValueError` for fewer than 2
+    chains.
 
     >>> split = jv.dynamics.ensemble_split(chain, [0.0, 2.0], chains=16)
     >>> float(split.translational[0])

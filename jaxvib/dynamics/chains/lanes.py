@@ -1,8 +1,8 @@
-"""Symplectic steps of many chains at once, in the layout that processors like best.
+"""Symplectic steps of many chains at once, in a memory layout that vectorizes.
 
-Bodies come first and chains last in memory, eight to a group: the neighbours of a body are
-whole vectors beside it, all arrays of a group fit into the cache, and one step is one pass
-over them. That is three to six times as fast as chains one after another.
+Bodies come first and chains last in memory, in groups of eight: the neighbours of a
+body are adjacent vectors, all arrays of a group fit into the cache, and one step is one
+pass over them. That is three to six times as fast as chains one after another.
 """
 
 import concurrent.futures
@@ -20,15 +20,16 @@ from ...systems.chain import BeamChain
 from .stepping import check_order, stage_weights
 
 LANES = 8  # doubles in the widest vector of a CPU
-_BLOCK = 32  # stages: beside them, the loop around costs nothing
+_BLOCK = 32  # stages: with so many, the overhead of the outer loop is negligible
 
 
 class Stencil(eqx.Module):
     """Accelerations as sums over a body and its neighbours, (12, bodies, 1).
 
-    First those of the shift by y and angle of the body after, itself and the one
-    before, then those of the turn. `wraps` says whether the last body neighbours the
-    first one, `alike` whether all bodies have the same neighbours.
+    The coefficients of y and angle of the next body, itself and the previous one, first
+    for the acceleration of y, then for that of the angle. `wraps`: whether the last
+    body neighbours the first one; `alike`: whether all bodies have the same
+    coefficients.
     """
 
     coefficients: Float[Array, "12 bodies 1"]
@@ -44,10 +45,10 @@ def step_chains(
     *,
     order: int = 4,
 ) -> Float[np.ndarray, "chains 4 bodies"]:
-    """Return what `step_chain` returns, for each of many states of one chain.
+    """Like `step_chain`, for many states of one chain.
 
     Groups of eight are stepped on all cores; an accelerator takes all of them at once.
-    Any ends and defects. **Raises:** as `step_chain`.
+    Supports all ends and defects. **Raises:** as `step_chain`.
 
     >>> states = jnp.stack([jv.dynamics.kick(chain, body, 1.0) for body in (3, 4)])
     >>> jv.dynamics.step_chains(chain, states, 1.0, 100).shape
@@ -76,7 +77,7 @@ def step_chains(
 
 
 def each_on_a_core(run, items) -> list:
-    """Return what a function returns of each item, one thread for each core."""
+    """Map a function over items in threads, one per core, and return its results."""
     with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
         return list(pool.map(run, items))
 
@@ -106,10 +107,10 @@ def stencil_of(chain: BeamChain) -> Stencil:
 
 
 def step_lanes(stencil: Stencil, state, step, steps, order: int, *, stale=False):
-    """Return states (4, bodies, lanes) after steps; kicks that meet are done as one.
+    """Return states (4, bodies, lanes) after steps; adjacent half kicks are merged.
 
-    With `stale` the first and last bodies stay where they are, and their neighbours go
-    stale, one body further with each stage.
+    With `stale` the first and last bodies do not move, and the states next to them
+    become invalid, one body further with each stage.
     """
     weights = stage_weights(order)
     kicks = [(a + b) / 2 for a, b in zip((weights[-1], *weights), weights, strict=False)]
@@ -137,7 +138,7 @@ def step_lanes(stencil: Stencil, state, step, steps, order: int, *, stale=False)
         y, angle = (ends(new, f) for new, f in zip(moved, (y, angle), strict=True))
         return y, angle, rates
 
-    # The first kick is a whole one where half of it is due, the last one half is missing.
+    # A half kick is subtracted at the start, and the missing half added at the end.
     moving = y, angle, kicked(y, angle, rates, -kicks[0] / 2)
     y, angle, rates = _repeated(once, steps * len(weights), moving)
     rates = kicked(y, angle, rates, kicks[0] / 2)
@@ -149,7 +150,7 @@ def step_lanes(stencil: Stencil, state, step, steps, order: int, *, stale=False)
 
 
 def _repeated(once, times, moving):
-    # Loops of a known length run half as fast again; the rest is a loop of its own.
+    # Loops of a known length run 1.5 times as fast; the rest is a separate loop.
     blocks = times // _BLOCK
 
     def block(number, moving):
@@ -169,7 +170,7 @@ def _stepped_states(stencil, states, step, steps, order):
 
 
 def _accelerations(coefficients, alike: bool, y, angle):
-    if alike:  # half of the sums, and numbers instead of arrays: a third faster
+    if alike:  # half of the sums, and scalars instead of arrays: a third faster
         c = coefficients[:, 0, 0]
         push = c[0] * (y[2:] + y[:-2]) + c[1] * y[1:-1] + c[3] * (angle[2:] - angle[:-2])
         turn = c[6] * (y[2:] - y[:-2])

@@ -1,4 +1,4 @@
-"""One chain in motion: its energies over time, their means and fluctuations, its fields."""
+"""Motion of one chain: energies over time, their means and fluctuations, and fields."""
 
 from collections.abc import Sequence
 
@@ -15,11 +15,11 @@ from ..propagation import propagate
 from .energy import beam_shapes, energy_field
 from .stepping import step_chain
 
-# Wave numbers at which the bands are told, 0 and the ends of the zone among them: the top
-# of a band between two of them is missed by 3e-4 of it at most.
+# Wave numbers of the reported bands, including 0 and the ends of the zone: a band's
+# maximum between two of them is missed by 3e-4 of it at most.
 _WAVES = 129
-# Frames in the shortest period: the sampling theorem asks for more than two, the eye for as
-# many as show which way a wave goes.
+# Frames in the shortest period: the sampling theorem requires more than two; six show
+# the direction of a wave.
 _PER_PERIOD = 6
 FINE = 0.1  # a step times the highest frequency: of order 4, an error of some 1e-6
 
@@ -57,7 +57,7 @@ class ChainMotion(Reported):
 
 
 class ChainFields(Reported):
-    """Where the energy of a chain is, and frames of its motion with moments and shears."""
+    """Energy fields of a chain, and frames of its motion with moments and shears."""
 
     density: Float[Array, "time body"] = reported("energy of a body", "J", ("time", "body"))
     flux: Float[Array, "time beam"] = reported(
@@ -106,7 +106,7 @@ def chain_motion(
 
     Exactly, or with `forces` (`CubicGround`, `Stop`: see `step_chain`) by symplectic
     steps of order 4 and of at most `step` (s), by default a tenth of the highest
-    frequency's inverse. What those store counts as potential energy.
+    frequency's inverse. The energy stored in `forces` counts as potential energy.
 
     >>> state = jv.dynamics.kick(chain, body=3, velocity=1.0)
     >>> motion = jv.dynamics.chain_motion(chain, state, np.linspace(0.0, 10.0, 11))
@@ -143,9 +143,9 @@ def chain_fields(
 ) -> ChainFields:
     """Return energy density and flux at `times` (s), and frames of every oscillation.
 
-    Frames are evenly spaced, six or more in the shortest period of a wave, and end
-    with the last time at the latest. `forces` and `step` are those of `chain_motion`;
-    what a spring to the ground or a stop stores belongs to no body.
+    Frames are evenly spaced, six or more in the shortest period of a wave, and end at
+    the last time or before. `forces` and `step` are those of `chain_motion`; the energy
+    stored in a ground spring or a stop is not attributed to any body.
 
     >>> state = jv.dynamics.kick(chain, body=3, velocity=1.0)
     >>> fields = jv.dynamics.chain_fields(chain, state, [0.0, 5.0], frames=12)

@@ -1,4 +1,4 @@
-"""States that a chain starts from: random velocities, a kick, a wave packet."""
+"""Initial states of a chain: random velocities, a kick, a wave packet."""
 
 import jax
 import jax.numpy as jnp
@@ -16,9 +16,9 @@ def random_velocities(
 ) -> Float[Array, "4 bodies"]:
     """Return random normal velocities with a mean kinetic `energy` for each body.
 
-    **Arguments:** `key`: of `jax.random`; `rotational`: the share of the energy that
-    goes into rotation, in [0, 1]. The chain is at its place of rest; velocities at
-    the ends of a hinged one are 0. **Raises:**
+    **Arguments:** `key`: of `jax.random`; `rotational`: the share of the energy in
+    rotation, in [0, 1]. The chain is at its rest position; velocities at the ends of a
+    hinged one are 0. **Raises:**
     `ValueError` for an energy below 0 or a share outside [0, 1].
 
     >>> state = jv.dynamics.random_velocities(chain, jax.random.key(0), energy=1.0)
@@ -37,9 +37,9 @@ def random_velocities(
 def kick(
     chain: BeamChain, body: int, velocity: float = 0.0, angular_velocity: float = 0.0
 ) -> Float[Array, "4 bodies"]:
-    """Return one body's velocity (m/s) and angular velocity (rad/s), all else at rest.
+    """Return one body's velocity (m/s) and angular velocity (rad/s), others at rest.
 
-    **Raises:** `ValueError` for a body that the chain does not have.
+    **Raises:** `ValueError` for a body number out of range.
 
     >>> state = jv.dynamics.kick(chain, body=3, velocity=1.0)
     >>> float(chain.energies(state).translational)
@@ -70,7 +70,8 @@ def wave_packet(
     It travels with the branch's group velocity (see `BeamChain.bands`). **Arguments:**
     `centre` and `width` in bodies; `wave_number` in rad per body; `amplitude`: of the
     displacement, m, where it is the larger part of the wave. **Raises:** `ValueError`
-    for a width that is not positive, a centre beyond the chain or a chain with defects.
+    for a width that is not positive, a centre outside the chain or a chain with
+    defects.
 
     >>> state = jv.dynamics.wave_packet(chain, centre=16, width=3.0, wave_number=0.9)
     >>> state.shape
@@ -80,7 +81,7 @@ def wave_packet(
     last = chain.bodies - 1
     check_range("body in the middle", centre, "", Range(at_least=0.0, at_most=last))
     if not chain.uniform:
-        raise ValueError("the chain has defects; wave packets are those of a uniform one")
+        raise ValueError("the chain has defects; wave packets require a uniform chain")
     numbers = jnp.arange(float(chain.bodies)) - centre
     carrier = jax.lax.complex(
         jnp.cos(wave_number * numbers), jnp.sin(wave_number * numbers)
@@ -102,7 +103,7 @@ def wave_packet(
 
 
 def _held(chain, fields):
-    """Return fields with the ends of a hinged chain at y = 0."""
+    """Return fields with y = 0 at the ends of a hinged chain."""
     if chain.ends != "hinged":
         return fields
     return fields.at[0, 0].set(0.0).at[0, -1].set(0.0)

@@ -1,4 +1,4 @@
-"""Symplectic steps of a chain, for springs and stops that are not linear."""
+"""Symplectic steps of a chain with nonlinear springs and stops."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from ..._quantity import Range, check_range, floats, quantity
 from ...systems.chain import BeamChain
 from ...systems.roles import ElasticLaw
 
-# Symmetric compositions of Verlet's step, by order; halves, the middle one last.
+# Symmetric compositions of Verlet steps, by order; first halves, the middle one last.
 _COMPOSITIONS = {
     2: (1.0,),
     4: (0.41449077179437573714, 0.41449077179437573714, -0.65796308717750294857),
@@ -51,7 +51,7 @@ class CubicGround(eqx.Module):
 
 
 class Stop(eqx.Module):
-    r"""A stop that a body meets once it has moved by a gap: $f = -F(y_i - g)$.
+    r"""A stop that acts on a body beyond a gap: $f = -F(y_i - g)$.
 
     **Fields:** `body` $i$; `gap` $g$ (m); `law`: any elastic contact law, from penetration
     to force. **Raises:** `ValueError` for a gap that is not a number.
@@ -91,9 +91,9 @@ def step_chain(
     (Suzuki) or 8; it is reversible and keeps the energy within a bound that does not
     grow with time (order 4, steps of $0.1/\omega_1$: 2e-5 of it over a million steps).
     A step must stay below $2/\omega_{max}$ over the largest coefficient.
-    **Arguments:** `forces`: what else acts on the bodies, `CubicGround`, `Stop` or
-    anything with `force(position)`. **Raises:** `ValueError` for an order
-    that there is not, fewer than one step, a state of another shape.
+    **Arguments:** `forces`: other forces on the bodies, `CubicGround`, `Stop` or
+    anything with `force(position)`. **Raises:** `ValueError` for an unsupported order,
+    fewer than one step, or a state of another shape.
 
     >>> state = jv.dynamics.kick(chain, body=3, velocity=1.0)
     >>> moved = jv.dynamics.step_chain(chain, state, duration=1.0, steps=100)
@@ -111,13 +111,13 @@ def step_chain(
 
 
 def check_order(order: int) -> None:
-    """Raise `ValueError` for an order that there is not."""
+    """Raise `ValueError` for an unsupported order."""
     if order not in _COMPOSITIONS:
         raise ValueError(f"order = {order}; allowed: {', '.join(map(str, _COMPOSITIONS))}")
 
 
 def stage_weights(order: int) -> tuple[float, ...]:
-    """Return the weights of Verlet's steps that a step of this order is made of."""
+    """Return the weights of the Verlet steps that compose a step of this order."""
     half = _COMPOSITIONS[order]
     return (*half[:-1], half[-1], *reversed(half[:-1]))
 

@@ -1,4 +1,4 @@
-"""Steps of one long chain by tiles that stay in the processor's cache."""
+"""Steps of one long chain by tiles that fit into the processor's cache."""
 
 import functools
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from ...systems.chain import BeamChain
 from .lanes import LANES, each_on_a_core, stencil_of, step_lanes
 from .stepping import stage_weights, step_chain
 
-# Steps of a tile before its neighbours are looked at again. A step of more widens the halo
-# that moves in vain, one of less fetches the state from memory more often.
+# Steps of a tile before its halo is refreshed. More steps widen the halo, whose work is
+# wasted; fewer load the state from memory more often.
 _ROUND = 32
-_PARTS = 4  # of the chain, shared out over the cores, so that unequal ones are evened out
+_PARTS = 4  # of the chain, distributed over the cores, for load balance
 
 
 def step_long_chain(
@@ -28,13 +28,13 @@ def step_long_chain(
     order: int = 2,
     tile: int = 1000,
 ) -> Float[Array, "4 bodies"]:
-    """Return what `step_chain` returns, of a uniform periodic chain with many bodies.
+    """Like `step_chain`, for a uniform periodic chain with many bodies.
 
-    Forces reach one body further with each stage of a step. So a tile with as many of
-    its neighbours as it has stages to come moves on by itself, in the cache; only the
-    neighbours' states go stale, and are dropped. Eight tiles move as one group of
-    lanes, groups on all cores. **Raises:** `ValueError` for a chain with ends or
-    defects, a number of bodies that is no multiple of `tile`.
+    Forces act one body further with each stage of a step. A tile with a halo of as many
+    bodies as it has stages to come is therefore advanced independently, in the cache;
+    the halo's states become invalid, and are dropped. Eight tiles are advanced as one
+    group of lanes, groups on all cores. **Raises:** `ValueError` for a chain with ends
+    or defects, a number of bodies that is not a multiple of `tile`.
 
     >>> long = jv.BeamChain(bodies=2000)
     >>> state = jv.dynamics.kick(long, body=3, velocity=1.0)
@@ -45,7 +45,7 @@ def step_long_chain(
         raise ValueError("the chain has ends or defects; allowed: uniform and periodic")
     check_range("tile", tile, "bodies", Range(at_least=2))
     if chain.bodies % tile:
-        raise ValueError(f"bodies = {chain.bodies} is no multiple of tile = {tile}")
+        raise ValueError(f"bodies = {chain.bodies} is not a multiple of tile = {tile}")
     state = jnp.asarray(state, float)
     step = jnp.asarray(duration, float) / steps
     rounds, rest = divmod(steps, _ROUND)
@@ -75,7 +75,7 @@ def _part_moved(chain, order, tile, lanes, parts, state, step, part):
     reach = jnp.arange(tile + 2 * halo)[:, None] + tile * jnp.arange(lanes)[None, :]
 
     def move(group):
-        # tiles beyond the last one are those of the start once more
+        # indices beyond the last tile wrap around to the first ones
         start = (part * groups + group) * lanes * tile - halo
         wide = jnp.take(state, (start + reach) % chain.bodies, axis=1)
         moved = step_lanes(stencil, wide, step, _ROUND, order, stale=True)

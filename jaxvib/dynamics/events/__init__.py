@@ -1,4 +1,4 @@
-"""From event to event: exact flights, and contacts in a variable that is smooth."""
+"""Event-driven integration: exact flights, and contacts in a smooth variable."""
 
 from .engine import Asked as Asked
 from .engine import Integrand as Integrand

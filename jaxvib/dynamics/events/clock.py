@@ -1,21 +1,21 @@
-"""Loads in contact: series in time as series in the variable that is smooth there."""
+"""Load series in time, composed with the time series of a contact's smooth variable."""
 
 from .motion import Motion
 
 
 class Clock:
-    r"""The powers of the time that has passed, order by order as the time itself is known.
+    r"""Powers of the elapsed time, order by order as the time series becomes known.
 
     With $t = t_0 + \sum_{k>0} t_k \tau^k$ a force $\sum_m c_m (t - t_0)^m$ has the
-    coefficients $\sum_{m \le k} c_m [(t - t_0)^m]_k$: that of an order needs those of the
-    time up to the same order.
+    coefficients $\sum_{m \le k} c_m [(t - t_0)^m]_k$: each order needs the time's
+    coefficients up to the same order.
     """
 
     def __init__(self, motion: Motion):
         self.motion, self.powers = motion, []
 
     def terms(self, time: list, order: int) -> list:
-        """Return the coefficient of an order of each push; `time`: up to that order."""
+        """Return each load's coefficient of an order, given `time` up to that order."""
         pushed = self.motion.pushed
         if not order:
             return [row[0] for row in pushed]
@@ -25,7 +25,7 @@ class Clock:
             self.powers.append([0.0] * order)
         found = [passed[order]] if self.powers else []
         for m, below in enumerate(self.powers[:-1], start=1):
-            # of two series that begin with their orders m and 1
+            # of two series that start at orders m and 1
             pairs = (below[i] * passed[order - i] for i in range(m, order))
             found.append(sum(pairs, 0.0))
         found = self.motion.once(found)

@@ -1,9 +1,9 @@
-r"""Contacts with damping from event to event: where they begin, end, and part.
+r"""Events of damped contacts: onset, separation and closing again.
 
 With $g = 1 + c \dot z$ (Hunt and Crossley) or $g = k z + c \dot z$ (a damped stop) the
-force acts while z > 0 and g > 0. A contact that g has come to 0 in is parted: it is
-pressed in still, and has no force, until z comes to 0, where it is apart, or g does, where
-it closes again: until the first root of g z.
+force acts while z > 0 and g > 0. When g reaches 0 the contact is parted: still indented
+(z > 0) but without force, until z reaches 0, where it opens, or g does, where it closes
+again. The next event is the first root of g z.
 """
 
 from collections.abc import Sequence
@@ -13,24 +13,24 @@ import jax.numpy as jnp
 from .motion import Touch, along, gap
 from .series import Series, combination, product_term, value
 
-# A penetration below this part of what it is a difference of is rounding.
+# A penetration below this part of its terms is rounding.
 _ROUNDING = 1e-12
 
 
 def parted(contact: Touch, touches, position: list):
-    """Return whether a contact that is open is pressed in all the same."""
+    """Return whether an open contact has a positive penetration (is parted)."""
     return ~touches & pressed_in(contact, position, gap(contact, position))
 
 
 def pressed_in(contact: Touch, position: list, depth):
-    """Return whether a penetration is more than the rounding of a position's."""
+    """Return whether a penetration exceeds the rounding error of the position."""
     pairs = zip(contact.direction, position, strict=True)
     size = sum(jnp.abs(d * x) for d, x in pairs) + jnp.abs(contact.gap)
     return depth > _ROUNDING * size
 
 
 def grip_of(contact: Touch, depth, speed, constant=1.0):
-    """Return g, or with `constant` = 0 the coefficient of an order above the first."""
+    """Return g, or with `constant` = 0 its coefficient of an order above 0."""
     elastic = constant if contact.hertz else contact.stiffness * depth
     return elastic + contact.damping * speed
 
@@ -38,8 +38,8 @@ def grip_of(contact: Touch, depth, speed, constant=1.0):
 def damped_signal(contact: Touch, touches, position, depth, velocity, onset, root=None):
     """Return the series whose first root is a damped contact's next event.
 
-    `depth`, `velocity`: series; `onset`: below which depth nothing begins; `root`: the
-    series of u, where it is one that may be closed.
+    `depth`, `velocity`: series; `onset`: the least depth of an onset; `root`: the
+    series of u, for a Hertz contact in contact steps.
     """
     grips = _grips(contact, depth, velocity)
     if root is None:
@@ -56,10 +56,10 @@ def damped_signal(contact: Touch, touches, position, depth, velocity, onset, roo
 
 
 def closes(contact: Touch, touches, position, meets, depth: Series, velocity, s):
-    """Return whether a contact that meets its event at s does begin or end there.
+    """Return whether a contact begins or ends at its event at s.
 
-    One that is apart leaves where z, and not g, has come to 0: to the error of a product
-    of two series that is cut off.
+    A parted contact opens if z, and not g, has reached 0, to within the truncation
+    error of their product's series.
     """
     left = _rest(depth, s) < _rest(_grips(contact, depth, velocity), s)
     false = left | ~pressed_in(contact, position, value(depth, s))
@@ -77,11 +77,11 @@ def _grips(contact: Touch, depth: Series, velocity: Sequence[Series]) -> list:
 
 
 def _rest(series: Series, s):
-    """Return the value at s as a part of the terms that it is the sum of."""
+    """Return the value at s relative to the sum of its absolute terms."""
     return jnp.abs(value(series, s)) / value([jnp.abs(c) for c in series], s)
 
 
 def parts(contact: Touch, velocity, root, size):
-    """Return whether a Hertz contact with damping ends while it is pressed in."""
+    """Return whether a damped Hertz contact ends while it is indented."""
     back = grip_of(contact, 0.0, along(contact, velocity))
     return jnp.abs(back) * size < root

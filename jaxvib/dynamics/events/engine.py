@@ -1,4 +1,4 @@
-"""From event to event: flights between contacts, and the contacts themselves."""
+"""Event-driven integration: flights between contacts, and the contacts themselves."""
 
 import functools
 from collections.abc import Callable
@@ -32,28 +32,28 @@ from .stop import accelerations, impact, speed_signs, start_holding
 from .touch import contact_step, least_root
 from .watching import seen_in_contact, seen_in_flight
 
-# Against motions that never end, which hold all lanes beside them.
+# Limits endless motions, which would block all lanes of a batch.
 MOST_STEPS = 1_000_000
-# A Taylor step of a flight costs little, one in contact is what errors come from.
+# Taylor steps in flight are cheap; errors come from those in contact.
 _IN_FLIGHT = 1e-3
-# Impacts below this part of the hardest one's sqrt(z) are known to the error of that.
+# Impacts below this part of the hardest one's sqrt(z) share its absolute error.
 _SLIGHT = 1e-2
-# The greatest step that is watched, in units of the motion's rate.
+# The longest step with observables, in units of the inverse rate.
 _TURN = 2.0
-# What is left of a hard stop's rebounds is below this part of the tolerance.
+# Rebounds of a hard stop are cut off below this part of the tolerance.
 _REBOUNDS = 0.1
-# Gauss's nodes and weights on a step, for integrals along the motion.
+# Gauss nodes and weights on a step, for integrals along the motion.
 _NODES, _WEIGHTS = (w / 2 for w in np.polynomial.legendre.leggauss(8))
-# A start this deep in a hard stop, in units of the motion's size, is none.
+# A start deeper than this in a hard stop, in units of the motion's size, is rejected.
 _INSIDE = 1e-3
 
 
 class Lane(NamedTuple):
-    """Where a motion is, and how its contacts stand.
+    """The state of a motion and of its contacts.
 
     `roots`: u of each Hertz contact; `touching`: whether each contact is closed;
-    `sizes`: how large each u is expected to grow; `sliding`: the sign of each friction's
-    speed, 0 while it sticks.
+    `sizes`: expected maximum of each u; `sliding`: the sign of each friction's speed,
+    0 while it sticks.
     """
 
     position: list
@@ -69,11 +69,11 @@ class Lane(NamedTuple):
 
 
 class Integrand(NamedTuple):
-    """What is integrated along a motion.
+    """An integrand along a motion.
 
-    `rate(time, state, borne)`: of a shape (m,), where `borne()` returns the force R of each
-    friction, N, in that state. `at_impacts(losses)`: what the energies, J, that hard stops
-    lose add to the integral at once; nothing unless given.
+    `rate(time, state, borne)`: of shape (m,), where `borne()` returns the force R of
+    each friction, N, in that state. `at_impacts(losses)`: the contribution of impacts
+    at hard stops from the energies, J, that they lose; None for no contribution.
     """
 
     rate: Callable
@@ -81,7 +81,7 @@ class Integrand(NamedTuple):
 
 
 class _Context(NamedTuple):
-    """What all steps of a travel have in common."""
+    """Data common to all steps of an integration."""
 
     motion: Motion
     equation: Any
@@ -95,7 +95,7 @@ class _Context(NamedTuple):
 
 
 class Travel(NamedTuple):
-    """Where a motion has come to, a reason code, its steps, and what was watched.
+    """End of a motion: state, reason code, number of steps, and observables.
 
     `held`: the force of each hard contact that holds at the end, N, else 0;
     `integral`: of the integrand along the motion.
@@ -110,22 +110,22 @@ class Travel(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What is asked of a travel beside its end.
+    """Options of `travel`: outputs besides the state, and differentiation.
 
-    With a `grazing` depth, m, contacts, forces and displacements are watched on the way,
-    beside what was `watched` before. The `integrand` is integrated along the motion.
+    With a `grazing` depth, m, contacts, forces and displacements are observed, starting
+    from `watched` if given. The `integrand` is integrated along the motion.
 
-    `one`: a 1, whose tangent `travel_problem` sets where sensitivities are taken. Flights
-    then have shorter steps: the series that sensitivities follow can go on where the
-    motion's own have ended.
+    `one`: a 1, whose tangent `travel_problem` sets for sensitivities. Flights then have
+    shorter steps: the series of sensitivities can be longer than the motion's own.
 
-    `steady`: whether first derivatives are all that is asked for. They then follow the
-    linear equations along the motion, at half the cost: the time that passes in a Hertz
-    contact has no derivative, as accelerations do not jump at its end. That of its onset
-    has one: else velocities in a rigid contact would change by its great accelerations
-    times that of the time, which cancel at its end. With hard stops nothing changes.
+    `steady`: whether only first derivatives are requested. They then follow the linear
+    equations along the motion, at half the cost: the time elapsed in a Hertz contact
+    has no derivative, as accelerations do not jump at its end. The time of its onset
+    has one: otherwise velocities in a rigid contact would change by its great
+    accelerations times that derivative, which cancel at its end. No effect with hard
+    stops.
 
-    `order`: of the Taylor steps of flights; those in contact are of two thirds of it.
+    `order`: of the Taylor steps of flights; in contact it is two thirds of that.
     """
 
     grazing: Any = None
@@ -136,18 +136,17 @@ class Asked(NamedTuple):
     order: int = ORDER
 
 
-END = Asked()  # and nothing else
+END = Asked()  # the end only
 
 
 def travel(equation, state, t0, t1, rtol, asked: Asked = END) -> Travel:
-    r"""Return the state at t1 of a linear system with contacts and harmonic loads.
+    r"""Return the state at t1 of a linear system with contacts and loads.
 
     Flights are Taylor steps of the linear motion, of high order. Each ends at the first
     root of a gap or before it: where a gap's series is bounded by a parabola, the
-    parabola's root cannot lie behind the gap's. Contacts with Hertz's law are Taylor
-    steps in $\tau$, $dt = 2\sqrt z\,d\tau$, in which they are analytic from
-    onset to release; linear contacts belong to the flights. Hard stops are events: see
-    `stop`.
+    parabola's root is not behind the gap's. Contacts with Hertz's law are Taylor steps
+    in $\tau$, $dt = 2\sqrt z\,d\tau$, in which they are analytic from onset to release;
+    linear contacts are part of the flights. Hard stops are events: see `stop`.
     """
     numbers = [leaf for leaf in jax.tree.leaves(equation) if getattr(leaf, "size", 0)]
     finite = jnp.all(
@@ -157,7 +156,7 @@ def travel(equation, state, t0, t1, rtol, asked: Asked = END) -> Travel:
     sensitivities, one = asked.one is not None, 1.0 if asked.one is None else asked.one
     barrier = Barrier(jnp.where(finite, one, jnp.nan))
     motion = motion_of(equation, barrier, steady, asked.order)
-    # A lane that cannot be integrated takes no step, so that it holds up no other.
+    # A lane with invalid input takes no step, so that it delays no other.
     end = jnp.where(finite, jnp.asarray(t1, float), t0)
     watched, integrand = asked.watched, asked.integrand
     if asked.grazing is not None and watched is None:
@@ -168,7 +167,7 @@ def travel(equation, state, t0, t1, rtol, asked: Asked = END) -> Travel:
         borne = [jnp.zeros(())] * len(motion.frictions)
         nothing = jax.eval_shape(lambda: integrand.rate(lane.time, state, lambda: borne))
         lane = lane._replace(integral=jnp.zeros(nothing.shape))
-    # What is watched turns once in a step, no more.
+    # With observables the motion oscillates at most once in a step.
     longest = jnp.inf if watched is None else _TURN / rate
     turn = jnp.inf
     if sensitivities:
@@ -208,7 +207,7 @@ def travel(equation, state, t0, t1, rtol, asked: Asked = END) -> Travel:
     code = jnp.where(lane.time < end, Reason.STEP_LIMIT, Reason.SUCCESS)
     code = jnp.where(jnp.all(jnp.isfinite(final)), code, Reason.STEP_UNDERFLOW)
     code = jnp.where(finite, code, Reason.BAD_PARAMETER).astype(jnp.int32)
-    # A factor, so that a failed motion's derivatives are not known either.
+    # A factor, so that derivatives of a failed motion are NaN too.
     known = jnp.where(code == Reason.SUCCESS, 1.0, jnp.nan)
     integral = None if lane.integral is None else lane.integral * known
     held = jax.lax.stop_gradient(_held(motion, lane))[: len(equation.contacts)]
@@ -237,7 +236,7 @@ def _start(motion: Motion, equation, state, t0, watched) -> Lane:
 
 
 def _start_held(motion: Motion, lane: Lane, end, finite, rtol, rate):
-    """Return a start with all that holds, where it ends, and whether it is one."""
+    """Return the start with holding constraints, its end, and whether it is valid."""
     speed, slight = _slight(motion, lane, rtol, rate)
     depths = [gap(motion.contacts[j], lane.position) for j in motion.hard]
     if motion.frictions:
@@ -253,13 +252,13 @@ def _start_held(motion: Motion, lane: Lane, end, finite, rtol, rate):
 
 
 def _slight(motion: Motion, lane: Lane, rtol, rate):
-    """Return the motion's speed, m/s, and a height, m, that is below its error."""
+    """Return the motion's speed, m/s, and a height, m, below its error."""
     speed = jax.lax.stop_gradient(motion_speed(motion, lane, rate, rate))
     return speed, _REBOUNDS * rtol * speed / rate
 
 
 def _held(motion: Motion, lane: Lane):
-    """Return the force of each hard contact that holds, N, 0 of the others."""
+    """Return the force of each hard contact that holds, N, 0 for the others."""
     forces = [jnp.zeros_like(lane.time) for _ in motion.contacts]
     if motion.hard:
         _, holding = accelerations(motion, lane, lane.touching)
@@ -269,12 +268,12 @@ def _held(motion: Motion, lane: Lane):
 
 
 def _paced(context: _Context, lane: Lane):
-    """Return the motion's rates, 1/s, and its longest step, s, as forces rise with it."""
+    """Return the motion's rates, 1/s, and its longest step, s, in the current state."""
     motion, (rate, own), longest = context.motion, context.rates, context.longest
     added = pressed_rate(motion, lane, rate)
     if motion.springs:
         added += spring_rate(motion.springs, lane.position, lane.velocity, rate)
-    if isinstance(added, float):  # 0 of what has neither
+    if isinstance(added, float):  # 0: neither is present
         return (rate, own), longest
     added = jax.lax.stop_gradient(added)
     faster = rate + added
@@ -282,7 +281,7 @@ def _paced(context: _Context, lane: Lane):
 
 
 def _flight(context: _Context, lane: Lane) -> Lane:
-    """Return the lane one step later, with its Hertz contacts open."""
+    """Take a step with open Hertz contacts."""
     motion, _, end, rtol, *_, integrand = context
     rates, longest = _paced(context, lane)
     motion, end = from_now_on(motion, lane.time, end)
@@ -314,7 +313,7 @@ def _flight(context: _Context, lane: Lane) -> Lane:
 
 
 def _closed_again(motion: Motion, lane: Lane, roots: list, meets, position) -> Lane:
-    """Return a lane with the roots at its end, those of contacts that close pressed in."""
+    """Return a lane with the roots at its end, also of contacts that close indented."""
     roots = list(roots)
     for i, j in enumerate(motion.hertz):
         contact = motion.contacts[j]
@@ -326,7 +325,7 @@ def _closed_again(motion: Motion, lane: Lane, roots: list, meets, position) -> L
 
 
 def _contact(context: _Context, lane: Lane) -> Lane:
-    """Return the lane one step later, with a Hertz contact closed."""
+    """Take a step with a closed Hertz contact."""
     motion, _, end, rtol, _, _, turn, _, integrand = context
     (rate, own), _ = _paced(context, lane)
     motion, end = from_now_on(motion, lane.time, end)
@@ -350,7 +349,7 @@ def _contact(context: _Context, lane: Lane) -> Lane:
         contact, released = motion.contacts[j], meets[j] & lane.touching[j]
         if contact.damped:
             released = released & ~parts(contact, velocity, roots[i], sizes[i])
-        # What is left of z when u has come to 0 is the error of the steps.
+        # Where u has reached 0, z is the error of the steps.
         over = gap(contact, position) / along(contact, contact.response)
         over = motion.still(jnp.where(released, over, 0.0))
         position = [x - r * over for x, r in zip(position, contact.response, strict=True)]
@@ -375,9 +374,9 @@ def _contact(context: _Context, lane: Lane) -> Lane:
 
 
 def _with_integral(context: _Context, lane: Lane, new: Lane, at, length, impacts) -> Lane:
-    """Return a lane after a step of a `length` in a variable x, with what it integrates.
+    """Integrate over a step of a `length` in a variable x.
 
-    `at(x)`: time, positions, velocities and the rate of the time with x.
+    `at(x)`: time, positions, velocities and the derivative of the time by x.
     """
     motion, equation, integrand = context.motion, context.equation, context.integrand
     assert integrand is not None
@@ -400,7 +399,7 @@ def _with_integral(context: _Context, lane: Lane, new: Lane, at, length, impacts
 
 
 def _after_events(motion: Motion, lane: Lane, new, meets, slips, ends, rtol, rate):
-    """Return the lane after impacts and turns of frictions, and what the impacts were."""
+    """Apply impacts and changes of frictions; return the lane and the impacts."""
     impacts = None
     if motion.hard:
         new, impacts = _after_impacts(motion, lane, new, meets, rtol, rate)
@@ -422,8 +421,8 @@ def _after_events(motion: Motion, lane: Lane, new, meets, slips, ends, rtol, rat
 
 
 def _after_impacts(motion: Motion, lane: Lane, new: Lane, meets, rtol, rate):
-    """Return the lane after the impacts at its hard stops, and what these were."""
-    # It lies on the stop that it meets, but for a rounding.
+    """Apply the impacts at hard stops; return the lane and the impacts."""
+    # Place the contact exactly on its stop, removing the rounding error.
     position = new.position
     for j in motion.hard:
         contact = motion.contacts[j]
@@ -450,7 +449,7 @@ def _after(motion, lane, position, velocity, time, meets, ends, end) -> Lane:
         onset = meets[j] & touching[j]
         contact = motion.contacts[j]
         sizes.append(jnp.where(onset, impact_size(contact, along(contact, velocity)), size))
-    # The rounding of a time is no time.
+    # Treat a remaining time of the size of rounding as zero.
     late = time >= end - 4 * jnp.finfo(float).eps * jnp.abs(end)
     landed = motion.still(end) + (time - motion.still(time)) if motion.steady else end
     time = jnp.where(ends | late, landed, time)

@@ -20,18 +20,18 @@ from .sliding import FrictionSeries
 from .springs import SpringSeries
 from .stop import active_contacts, constrained, signal_of
 
-# Depths below this part of the motion's size are none: one that grows from rest on a
-# contact, as the fifth power of time or so, would be followed for ever.
+# Depths below this part of the motion's size are neglected: a contact that grows from
+# rest as about the fifth power of time would otherwise need endless steps.
 ONSET = 1e-14
-_PUSHED = 1e-3  # of what loads would move if no stop held: the least size of a motion
+_PUSHED = 1e-3  # of the motion by the loads without stops: the least size of a motion
 
 
 def flight_series(motion: Motion, lane, pushing) -> tuple[list[list], ...]:
-    """Return each displacement's series in the time from now on.
+    """Return the power series of each displacement in the time from now.
 
-    `pushing`: for each contact 1 while a linear one touches, else 0. Beside them those
-    of the forces that hold hard contacts closed and frictions still, and of what presses
-    each friction.
+    `pushing`: for each contact 1 while a linear one is closed, else 0. Also returns the
+    series of the forces that hold hard contacts closed and frictions stuck, and of each
+    friction's normal force.
     """
     held = active_contacts(motion, lane.touching, lane.sliding)
     holding: list[list] = [[] for _ in motion.holders]
@@ -85,13 +85,13 @@ def _wave_term(cosine, sine, load, order):
 
 
 def flight_step(motion: Motion, lane, end, accuracy, rates, longest):
-    """Go on to the next event, or as far as the series are good, `longest` at most.
+    """Step to the next event, or as far as the series converge, at most `longest`.
 
     `rates`: the greatest one of the motion, 1/s, and that without its loads.
 
-    **Returns:** the series of the displacements and of the penetrations, how far they
-    were followed, whether each contact begins or ends there, whether each friction has an
-    event, and whether the end was reached.
+    **Returns:** the series of displacements and penetrations, the length of the step,
+    whether each contact begins or ends there, whether each friction has an event, and
+    whether the end was reached.
     """
     (rate, own), pushing = rates, pushes(motion, lane.touching)
     rows, holds, normals = flight_series(motion, lane, pushing)
@@ -106,8 +106,8 @@ def flight_step(motion: Motion, lane, end, accuracy, rates, longest):
         # Held by stops, a motion has no size of its own.
         pushed = load_accelerations(motion)
         size = jnp.maximum(size, _PUSHED * largest([jnp.zeros(()), *pushed]) / rate**2)
-    # What a step leaves out of a velocity the motion carries on at its own rate. Steps that
-    # a fast load makes short would else add up to far more than what each leaves out.
+    # A velocity's truncation error propagates at the motion's own rate. Otherwise the
+    # many short steps of a fast load would add up to far more than each one's error.
     speed = jnp.maximum(largest([jnp.abs(row[1]) for row in rows]), own * size)
     reach = radius(rows, [size] * len(rows), accuracy, speed / size)
     if motion.frictions:
@@ -159,7 +159,7 @@ def onset_signal(depth: list, size) -> list:
 
 
 def pushes(motion: Motion, touching) -> list[jax.Array]:
-    """Return for each contact 1 while a linear one touches, else 0."""
+    """Return for each contact 1 while a linear one is closed, else 0."""
     return [
         jnp.where(touches & contact.linear, 1.0, 0.0)
         for touches, contact in zip(touching, motion.contacts, strict=True)

@@ -1,13 +1,13 @@
-r"""Dry friction from event to event: bodies that slide, stick, and let go.
+r"""Dry friction in event-driven integration: sliding, sticking and letting go.
 
-While a friction slides its event is where its speed w comes to 0. There it sticks if the
-force R that keeps w at 0 is within its limit, and else slides on the other way. While it
-sticks it is a constraint like a hard stop that holds, but R may push and pull; its event is
-where |R| reaches the limit. Where a contact presses it, its limit is that contact's force
-times its coefficient, and it sticks no longer than the contact is closed. Speeds that stick
-are 0 to the last digit: they are set so at the end of each step. Impacts at hard stops tear
-off those that stick, as their forces are finite; which of stops and frictions at rest hold
-is then one question.
+While a friction slides its event is the root of its speed w. There it sticks if the
+force R that keeps w at 0 is within its limit, and otherwise slides the other way. While
+it sticks it is a constraint like a holding hard stop, but R has both signs; its event
+is |R| reaching the limit. With a contact's normal force, the limit is that force times
+the coefficient, and it sticks only while the contact is closed. Sticking speeds are
+exactly 0: they are set so at the end of each step. Impacts at hard stops release
+sticking frictions, as their forces are finite; which stops and frictions at rest hold
+is then solved jointly.
 """
 
 from typing import Any, NamedTuple
@@ -40,10 +40,11 @@ def friction_signals(
 ) -> list[list]:
     """Return the series whose first roots are the frictions' next events.
 
-    `velocity`, `forces`, `normals`: series of the motion, of the frictions that stick and
-    of what presses them; `limits` (N), `size` (m/s) and `rate` of the motion in the series'
-    variable tell what is rounding. All signals are as long as the series of the velocity,
-    one of each friction, and where contacts press some another of each: see `events_of`.
+    `velocity`, `forces`, `normals`: series of the motion, of the sticking frictions and
+    of the normal forces; `limits` (N), `size` (m/s) and `rate` of the motion in the
+    series' variable define the rounding error. All signals are as long as the
+    velocity's series: one per friction, and with contact normal forces a second one per
+    friction, see `events_of`.
     """
     signals, others = [], []
     pressing = any(friction.presses for friction in motion.frictions)
@@ -57,10 +58,10 @@ def friction_signals(
         signed = [sign * term for term in [*speed, none, none]]
         near = jnp.abs(signed[0]) <= _ROUNDING * size
         slow = near & (jnp.abs(signed[1]) <= _ROUNDING * size * rate)
-        # Roots that it has now are divided out: one where it starts to slide, or two.
+        # Current roots are divided out: one where it starts to slide, or two.
         ahead = jnp.where(slow, signed[2], signed[1])
         turned = near & (ahead < 0)
-        # At its limit, but what else holds its bodies keeps them from sliding.
+        # At its limit, but other constraints keep its bodies from sliding.
         waits = slow & (jnp.abs(signed[2]) <= _ROUNDING * size * rate**2)
         force = [*force, *[none] * (len(speed) - len(force))]
         if pressing:
@@ -86,7 +87,7 @@ def friction_signals(
 
 
 def _limit_series(motion: Motion, normals: list, length: int) -> list[list]:
-    """Return the series of each friction's limit with those beside it, N."""
+    """Return the series of each friction's limit including parallel ones, N."""
     rows = []
     for friction, normal in zip(motion.frictions, normals, strict=True):
         terms = normal if friction.presses else [1.0]
@@ -97,9 +98,10 @@ def _limit_series(motion: Motion, normals: list, length: int) -> list[list]:
 
 
 def _beyond(force: list, most: list, rounding) -> tuple[list, list]:
-    """Return the series of what R and -R are above `most`.
+    """Return the series of R and -R minus `most`.
 
-    Where both end a contact does, and is to end first: these wait for a `rounding`, N.
+    If the contact ends at the same time it must end first: these wait for a `rounding`,
+    N.
     """
     limits = [most[0] + jax.lax.stop_gradient(rounding), *most[1:]]
     pairs = list(zip(force, limits, strict=True))
@@ -107,7 +109,7 @@ def _beyond(force: list, most: list, rounding) -> tuple[list, list]:
 
 
 def events_of(motion: Motion, meets: list) -> tuple[list, list]:
-    """Return which contact and which friction has its event, by the signals that meet."""
+    """Return which contacts and which frictions have their event, from all signals."""
     contacts, count = len(motion.contacts), len(motion.frictions)
     slips, others = meets[contacts : contacts + count], iter(meets[contacts + count :])
     return meets[:contacts], [meet | next(others, meet) for meet in slips]
@@ -122,9 +124,9 @@ def _speed_series(friction: DryFriction, velocity) -> list:
 
 
 def start_sliding(motion: Motion, lane, size, slight):
-    """Return a lane at its start whose frictions slide or stick, and whose stops hold.
+    """Return a start lane with frictions sliding or sticking, and stops holding.
 
-    `size` (m/s) of the motion and what is `slight` (m) tell which contacts are at rest.
+    `size` (m/s) of the motion and the length `slight` (m) decide which contacts rest.
     """
     rests = [sign == 0 for sign in lane.sliding]
     closed = _closed(motion, lane, size, slight)
@@ -134,7 +136,7 @@ def start_sliding(motion: Motion, lane, size, slight):
 def borne_forces(motion: Motion, equation, lane, time, state) -> list:
     """Return the force R of each friction, N, in a state on a step that begins at a lane.
 
-    Those that stick side by side are told as one bears all of it.
+    Among parallel frictions that stick, one is assigned the whole force.
     """
     frictions = equation.frictions
     count = len(equation.friction_responses[0])
@@ -156,10 +158,11 @@ def borne_forces(motion: Motion, equation, lane, time, state) -> list:
 
 
 class Happens(NamedTuple):
-    """What a step ends with: each friction's own event, and others'.
+    """Events at the end of a step.
 
-    `meets`: its own; `touched`: that what presses it begins or ends to; `struck`: that a
-    hard stop is, or lets go; `breaks`: that other forces jump.
+    `meets`: each friction's own event; `touched`: whether the contact of its normal
+    force begins or ends; `struck`: whether a hard stop is hit or lets go; `breaks`:
+    whether other forces jump.
     """
 
     meets: list
@@ -169,10 +172,10 @@ class Happens(NamedTuple):
 
 
 def after_frictions(motion: Motion, lane, happens: Happens, size, slight):
-    """Return a lane after a step whose frictions are at an event if something `happens`.
+    """Update the frictions of a lane after a step, if anything `happens`.
 
-    The lane's signs are those of the step; `size` (m/s) of the motion and what is `slight`
-    (m) tell which contacts are at rest.
+    The lane's signs are those of the step; `size` (m/s) of the motion and the length
+    `slight` (m) decide which contacts rest.
     """
     meets, touched, struck, breaks = happens
     before = lane.sliding
@@ -215,7 +218,7 @@ def _closed(motion: Motion, lane, size, slight) -> list:
 
 
 class _Choice(NamedTuple):
-    """Which stops bear a force and how frictions slide by now, what of it is wrong."""
+    """Which stops bear a force, how frictions slide, and which of these are wrong."""
 
     bearing: list
     sliding: list
@@ -224,12 +227,12 @@ class _Choice(NamedTuple):
 
 
 def _settled(motion: Motion, lane, bearing: list, closed: list, rests: list):
-    """Return a lane whose frictions and stops at rest hold what their forces allow.
+    """Return a lane with a consistent set of holding frictions and stops.
 
-    Of several the first that is wrong is turned round until none is: a friction that
-    sticks with a force beyond its limit, or slides against its own acceleration; a stop
-    that pulls, or one that is `closed` and would be entered. `bearing`: which stops are
-    taken to bear a force at first.
+    The first inconsistent one is switched until none is: a friction that sticks with a
+    force beyond its limit, or slides against its own acceleration; a stop that pulls,
+    or one that is `closed` and would be penetrated. `bearing`: the stops that bear a
+    force in the initial guess.
     """
     still = _still(motion, lane)
     motion, free, _, normal = still
@@ -280,7 +283,7 @@ def _settled(motion: Motion, lane, bearing: list, closed: list, rests: list):
     if len(motion.holders) == 1:
         (sign,) = lane.sliding
         (force,), (bad,) = looked_at([], [sign])
-        # One that lets go slides on whatever its acceleration: that may begin at 0.
+        # After letting go it slides on whatever its acceleration, which may start at 0.
         return lane._replace(sliding=[jnp.where(bad & (sign == 0), jnp.sign(force), sign)])
     most = 2**count * 3 ** len(rests)
     first = bearing, lane.sliding
@@ -299,7 +302,7 @@ def _settled(motion: Motion, lane, bearing: list, closed: list, rests: list):
 
 
 def _with(motion: Motion, touching: list, bearing: list) -> list:
-    """Return which contacts are closed, of the hard ones those that bear a force."""
+    """Return which contacts are closed, given the hard ones that bear a force."""
     touching = list(touching)
     for j, bears in zip(motion.hard, bearing, strict=True):
         touching[j] = bears
@@ -307,7 +310,7 @@ def _with(motion: Motion, touching: list, bearing: list) -> list:
 
 
 def _blocked(motion: Motion, touching: list) -> list:
-    """Return which frictions cannot move as stops hold: these sticks, whatever bears."""
+    """Return which frictions cannot move because of stops: these stick."""
     if not motion.hard:
         return [jnp.zeros((), bool) for _ in motion.frictions]
     blocked = []

@@ -1,4 +1,4 @@
-"""An equation of motion as scalars: what the series of a motion are made of."""
+"""The equation of motion in scalars, for power series of a motion."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from .side_by_side import side_by_side
 from .sliding import DryFriction, frictions_of
 from .springs import springs_of
 
-ORDER = 18  # of the series in flight, unless another one is asked for
+ORDER = 18  # default order of the series in flight
 _HALF_PI = 1.57079632673412561417, 6.07710050650619224932e-11  # high and low part
 _SINE = tuple((-1) ** k / float(np.prod(np.arange(1.0, 2 * k + 2))) for k in range(8))
 _COSINE = tuple((-1) ** k / float(np.prod(np.arange(1.0, 2 * k + 1))) for k in range(9))
@@ -32,9 +32,9 @@ _LAWS = (
 
 
 class Touch(NamedTuple):
-    """One contact: z = direction . q - gap, and the acceleration by a unit force.
+    """One contact: z = direction . q - gap, and the acceleration per unit force.
 
-    A hard one has a restitution and no stiffness, one without damping None.
+    A hard one has a restitution and no stiffness; `damping` is None if there is none.
     """
 
     direction: list
@@ -62,7 +62,7 @@ class Touch(NamedTuple):
 
 
 class Drive(NamedTuple):
-    """One harmonic part of a load, the acceleration by a unit force, and w^k / k!."""
+    """A harmonic load component, the acceleration per unit force, and w^k / k!."""
 
     amplitude: Any
     frequency: Any
@@ -72,7 +72,7 @@ class Drive(NamedTuple):
 
 
 class Push(NamedTuple):
-    """A load of another law, its largest force, and the acceleration by a unit force."""
+    """A load of another law, its largest force, and the acceleration per unit force."""
 
     law: Load
     size: Any
@@ -80,12 +80,12 @@ class Push(NamedTuple):
 
 
 class Motion(NamedTuple):
-    """Matrices by rows, contacts and loads, all of scalars; and a barrier.
+    """Matrices by rows, contacts and loads, all in scalars; and a barrier.
 
-    `contacts`: those of the equation, and behind them pieces of polygons, see `_pieces`;
-    `pushed`: of each push its series in the time from now on, see `from_now_on`;
-    `steady`: whether the pace of contacts has no derivatives, see `engine.travel`;
-    `senses`: of frictions side by side; `order`: of the series in flight.
+    `contacts`: those of the equation, followed by those of `_pieces`; `pushed`: the
+    series of each push in the time from now, see `from_now_on`; `steady`: whether the
+    pace of contacts has no derivatives, see `engine.Asked`; `senses`: of parallel
+    frictions; `order`: of the series in flight.
     """
 
     damping: list
@@ -102,7 +102,7 @@ class Motion(NamedTuple):
     order: int = ORDER
 
     def still(self, tree):
-        """Return values without derivatives, where contacts have a steady pace."""
+        """Return values without derivatives if the pace of contacts is steady."""
         return jax.lax.stop_gradient(tree) if self.steady else tree
 
     @property
@@ -122,12 +122,12 @@ class Motion(NamedTuple):
 
     @property
     def holders(self) -> list:
-        """What may hold a speed at 0: hard contacts, and then frictions."""
+        """Elements that can hold a speed at 0: hard contacts, then frictions."""
         return [*(self.contacts[j] for j in self.hard), *self.frictions]
 
 
 def why_not(equation) -> str:
-    """Return why an equation cannot be solved from event to event; "" if it can."""
+    """Return why an equation has no event-driven form; "" if it has."""
     if not isinstance(equation, EquationOfMotion):
         return f"{type(equation).__name__} is not a linear system with contacts"
     for contact in equation.contacts:
@@ -146,7 +146,7 @@ def why_not(equation) -> str:
 
 
 def why_only(equation) -> str:
-    """Return why an equation can be solved from event to event only; "" if by steps too."""
+    """Return why an equation requires event-driven integration; "" if it does not."""
     if any(equation.hard_contacts()):
         return "contact law RestitutionContact acts by impulses, at events"
     if equation.frictions:
@@ -155,14 +155,14 @@ def why_only(equation) -> str:
 
 
 def is_smooth(equation) -> bool:
-    """Return whether accelerations neither jump at events nor depend on more than z."""
+    """Return whether accelerations are continuous at events and depend on z only."""
     return not (why_only(equation) or any(equation.damped_contacts()))
 
 
 def motion_of(
     equation: EquationOfMotion, once: Barrier, steady: bool, order: int = ORDER
 ) -> Motion:
-    """Return an equation of motion as scalars."""
+    """Return an equation of motion in scalars."""
     contacts = [
         _touch(contact.direction, contact.gap, contact.law, response)
         for contact, response in zip(
@@ -172,7 +172,7 @@ def motion_of(
     waves, pushes = [], []
     for load, response in zip(equation.loads, equation.load_responses, strict=True):
         law = load.law
-        assert isinstance(law, Load)  # as `why_not` has seen
+        assert isinstance(law, Load)  # checked by `why_not`
         if isinstance(law, HarmonicLoad):
             waves.append(_drive(law, response, order))
         else:
@@ -188,10 +188,10 @@ def motion_of(
 
 
 def _pieces(equation: EquationOfMotion) -> tuple[list[Touch], list[Push]]:
-    """Return what polygons are made of, behind their first straight pieces.
+    """Return the additional pieces of piecewise linear laws after the first line.
 
-    Those are linear stops, one at each corner, and of a spring the constant force that it
-    is without at rest. Nobody watches them: they stand behind all contacts.
+    Each corner is a linear stop, and a spring adds the constant force that these have
+    at rest. They have no observables: they follow all contacts of the equation.
     """
     pieces, constants = [], []
     for contact, response in zip(
@@ -213,7 +213,7 @@ def _pieces(equation: EquationOfMotion) -> tuple[list[Touch], list[Push]]:
 
 
 def _presses(equation: EquationOfMotion) -> list[tuple[int, ...]]:
-    """Return of each friction the contact that presses it, and the pieces of that."""
+    """Return for each friction the contact of its normal force, with its pieces."""
     behind, parts = len(equation.contacts), []
     for j, contact in enumerate(equation.contacts):
         polygon = isinstance(contact.law, PiecewiseLinearContact)
@@ -242,9 +242,9 @@ def _drive(wave, response, order: int) -> Drive:
 
 
 def from_now_on(motion: Motion, time, end) -> tuple[Motion, Any]:
-    """Return a motion with the loads' series from a time on, and where these break.
+    """Return a motion with the loads' series from a time on, and their end.
 
-    That is the `end` of the motion unless a load breaks before it.
+    That is the `end` of the motion or an earlier break of a load.
     """
     pushed = []
     for push in motion.pushes:
@@ -255,14 +255,14 @@ def from_now_on(motion: Motion, time, end) -> tuple[Motion, Any]:
 
 
 def push_forces(motion: Motion, time) -> list:
-    """Return the force of each push at a time, N; at a break that of the time after it."""
+    """Return the force of each push at a time, N; at a break the value after it."""
     return [
         push.law.series(time, _piece(push.law, time)[0], 1)[0] for push in motion.pushes
     ]
 
 
 def _piece(law: Load, time):
-    """Return a time in what follows a time before the next break, and that break."""
+    """Return a time between a time and the next break, and that break."""
     if not law.breaks:
         return time, None
     there = law.next_break(time)
@@ -270,12 +270,12 @@ def _piece(law: Load, time):
 
 
 def push_terms(motion: Motion, order: int) -> list:
-    """Return the coefficient of an order of each push, in the time from now on."""
+    """Return the coefficient of an order of each push, in the time from now."""
     return [row[order] if order < len(row) else 0.0 for row in motion.pushed]
 
 
 def load_accelerations(motion: Motion) -> list:
-    """Return the order of what each load does to each degree of freedom, m/s^2."""
+    """Return magnitudes of all accelerations by loads, m/s^2."""
     waves = [jnp.abs(r * load.amplitude) for load in motion.loads for r in load.response]
     pushes = [jnp.abs(r * push.size) for push in motion.pushes for r in push.response]
     return waves + pushes
@@ -300,7 +300,7 @@ def along(contact: Touch | DryFriction, vector: list):
 def acceleration_term(motion: Motion, position, velocity, forces, loads) -> list:
     """Return the accelerations' coefficients of an order from all others of that order.
 
-    `forces`: of each contact, `loads`: cosine of each wave, and then each push's term.
+    `forces`: of each contact, `loads`: cosine of each wave, then each push's term.
     """
     waves, pushed = loads[: len(motion.loads)], loads[len(motion.loads) :]
     terms = []
@@ -310,12 +310,12 @@ def acceleration_term(motion: Motion, position, velocity, forces, loads) -> list
             total = total - motion.stiffness[i][j] * position[j]
             total = total - motion.damping[i][j] * velocity[j]
         for contact, force in zip(motion.contacts, forces, strict=True):
-            if not isinstance(force, float):  # 0 of a contact that does not act
+            if not isinstance(force, float):  # 0 for a contact that does not act
                 total = total - contact.response[i] * force
         for load, force in zip(motion.loads, waves, strict=True):
             total = total + load.response[i] * load.amplitude * force
         for push, force in zip(motion.pushes, pushed, strict=True):
-            if not isinstance(force, float):  # 0 of a power that it has not
+            if not isinstance(force, float):  # 0 beyond the end of its series
                 total = total + push.response[i] * force
         terms.append(total)
     return terms

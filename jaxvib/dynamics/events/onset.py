@@ -1,4 +1,4 @@
-"""First derivatives at the onset of Hertz contacts: where in time their tangents are."""
+"""First derivatives at the onset of Hertz contacts."""
 
 import jax
 import jax.numpy as jnp
@@ -8,9 +8,9 @@ from .series import value
 
 
 def at_onset(motion: Motion, meets, position, velocity, time, rows, length):
-    """Return the end of a flight; its tangents are those at the onset that it meets.
+    """Return the end of a flight, with tangents at the onset that ends it.
 
-    `rows`: the flight's series, followed for a `length`.
+    `rows`: the flight's series, evaluated up to `length`.
     """
     acceleration = [_second(row, length) for row in motion.still(rows)]
     after = jnp.zeros_like(time)
@@ -30,7 +30,7 @@ def at_onset(motion: Motion, meets, position, velocity, time, rows, length):
 
 @jax.custom_jvp
 def later(state, rate, time):
-    """Return the same state; its tangent is that after a time which is 0."""
+    """Return the same state; its tangent is that after a time whose value is 0."""
     return state
 
 

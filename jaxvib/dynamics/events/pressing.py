@@ -1,4 +1,4 @@
-"""What presses frictions: the forces of contacts, and how large they are."""
+"""Normal forces on frictions: contact forces and their sizes."""
 
 import jax
 import jax.numpy as jnp
@@ -6,12 +6,12 @@ import jax.numpy as jnp
 from .motion import Motion, Touch, along, gap
 from .side_by_side import joint, joint_flags
 
-# The least part of the motion's own forces that is a size of a friction's.
+# Least unit of a friction force, relative to the motion's own forces.
 _LEAST = 1e-3
 
 
 def contact_forces(motion: Motion, lane) -> list:
-    """Return the force of each contact in a state, N, 0 of hard ones."""
+    """Return the force of each contact in a state, N, 0 for hard stops."""
     forces, number = [], 0
     for contact, touches in zip(motion.contacts, lane.touching, strict=True):
         depth = gap(contact, lane.position)
@@ -31,7 +31,7 @@ def contact_forces(motion: Motion, lane) -> list:
 
 
 def pressed(motion: Motion, touching: list) -> list:
-    """Return of each friction whether something presses it, or one beside it."""
+    """Return for each friction whether it or a parallel one has a normal force."""
     own = [
         touching[friction.presses[0]] if friction.presses else jnp.ones((), bool)
         for friction in motion.frictions
@@ -40,7 +40,7 @@ def pressed(motion: Motion, touching: list) -> list:
 
 
 def loose_signs(motion: Motion, touching: list, sliding: list) -> list:
-    """Return the signs of frictions' speeds, none of them 0 where nothing presses."""
+    """Return the signs of frictions' speeds, nonzero where there is no normal force."""
     return [
         jnp.where(bears | (sign != 0), sign, 1.0) if friction.presses else sign
         for friction, bears, sign in zip(
@@ -50,7 +50,7 @@ def loose_signs(motion: Motion, touching: list, sliding: list) -> list:
 
 
 def force_sizes(motion: Motion, lane, rate, sizes=None) -> list:
-    """Return how large the force of each contact is about, N.
+    """Return an estimate of the size of each contact force, N.
 
     `rate` of the motion, 1/s; `sizes`: of each u, where a Hertz contact may be closed.
     """
@@ -63,9 +63,9 @@ def force_sizes(motion: Motion, lane, rate, sizes=None) -> list:
 
 
 def limit_sizes(motion: Motion, lane, rate, sizes=None) -> list:
-    """Return the most that each friction bears about when it sticks, N; see `force_sizes`.
+    """Return an estimate of each friction's sticking limit, N; see `force_sizes`.
 
-    With those beside it, and without derivatives.
+    Includes parallel frictions; without derivatives.
     """
     forces = force_sizes(motion, lane, rate, sizes)
     limits = [friction.limit * friction.normal(forces) for friction in motion.frictions]
@@ -73,7 +73,7 @@ def limit_sizes(motion: Motion, lane, rate, sizes=None) -> list:
 
 
 def _force_size(contact: Touch, lane, rate, root):
-    """Return how large one contact's force is about, N; `root`: the size of its u."""
+    """Return an estimate of one contact's force, N; `root`: the size of its u."""
     speed = jnp.abs(along(contact, lane.velocity))
     if contact.hard:
         return jnp.zeros_like(speed)
@@ -87,10 +87,10 @@ def _force_size(contact: Touch, lane, rate, root):
 
 
 def limit_scales(motion: Motion, limits: list, acceleration) -> list:
-    """Return in which units forces of sticking are known, N, by the `limits`' sizes.
+    """Return the units of sticking forces, N, from the sizes of their `limits`.
 
-    Of one that a contact presses that is no less than a part of what gives its bodies the
-    motion's own `acceleration`, m/s^2.
+    With a contact's normal force the unit is at least a fraction of the force that
+    gives the bodies the motion's own `acceleration`, m/s^2.
     """
     tiny = jnp.finfo(float).tiny
     return [

@@ -1,4 +1,4 @@
-"""How fast and how large a motion is: what its steps and their errors are measured in."""
+"""Rates and sizes of a motion, which scale its steps and their errors."""
 
 import math
 
@@ -10,19 +10,20 @@ from .pressing import force_sizes
 from .series import largest, log2
 from .sliding import DryFriction
 
-# Times that are this many times as short as a motion's own say nothing of its rate.
+# A time span this many times shorter than the motion's time scale does not set its
+# rate.
 _SHORT = 1e3
-_NOWHERE = 1e-300  # m: a place at which speeds are no rate, but finite
-# Sensitivities are wrong by this part of the tolerance in a step.
+_NOWHERE = 1e-300  # m: avoids division by zero; the speed's rate stays finite
+# Error of sensitivities in a step, relative to the tolerance.
 _OF_SENSITIVITIES = 1e-2
 
 
 def motion_rates(motion: Motion, lane, span):
-    """Return the order of the greatest rate of a flight, 1/s, and that without loads.
+    """Return an estimate of a flight's greatest rate, 1/s, with and without loads.
 
-    Both are those of the span at least, for what has none; but of no span that is far
-    shorter than all that the motion does: speeds that are measured by such a rate, and are
-    nothing beside it, would be those of the motion.
+    Both are at least the inverse of the time span, for a motion without rates; but not
+    if the span is far shorter than the motion's time scale: speeds scaled by such a
+    rate would dominate the motion's size.
     """
     stiff = [sum(jnp.abs(k) for k in row) for row in motion.stiffness]
     damped = [sum(jnp.abs(d) for d in row) for row in motion.damping]
@@ -33,7 +34,7 @@ def motion_rates(motion: Motion, lane, span):
     for contact in motion.contacts:
         if contact.linear:
             compliance = along(contact, contact.response)
-            # A corner of a polygon may be softer behind than before.
+            # A piecewise linear contact may soften with depth.
             stiffness = jax.lax.stop_gradient(jnp.abs(contact.stiffness))
             stops.append(jnp.sqrt(stiffness * jax.lax.stop_gradient(compliance)))
             if contact.damped:
@@ -53,13 +54,13 @@ def motion_rates(motion: Motion, lane, span):
 
 
 def _falling(friction: DryFriction, normal):
-    """Return how fast Stribeck's curve takes speed away or gives it, 1/s."""
+    """Return the rate at which Stribeck's curve removes or adds speed, 1/s."""
     excess = (friction.limit - friction.force) / friction.stribeck
     return normal * excess * along(friction, friction.response)
 
 
 def pressed_rate(motion: Motion, lane, rate):
-    """Return by how much frictions that contacts press raise a motion's rate, 1/s."""
+    """Return the contribution of contact-loaded frictions to a motion's rate, 1/s."""
     falling = [f.presses and f.stribeck is not None for f in motion.frictions]
     if not any(falling):
         return 0.0
@@ -73,7 +74,7 @@ def pressed_rate(motion: Motion, lane, rate):
 
 
 def contact_rate(motion: Motion, lane, rate, sizes):
-    """Return the order of the greatest rate in contact, 1/s."""
+    """Return an estimate of the greatest rate in contact, 1/s."""
     for j, size in zip(motion.hertz, sizes, strict=True):
         contact = motion.contacts[j]
         squared = 1.5 * contact.stiffness * size * along(contact, contact.response)
@@ -85,9 +86,9 @@ def contact_rate(motion: Motion, lane, rate, sizes):
 
 
 def motion_speed(motion: Motion, lane, rate, own):
-    """Return the size of the motion, m/s: of its shifts, its rates and its loads.
+    """Return the size of the motion, m/s: of its displacements, speeds and loads.
 
-    `own`: the rate at which shifts count, 1/s.
+    `own`: the rate that converts displacements, 1/s.
     """
     loads = [acceleration / rate for acceleration in load_accelerations(motion)]
     shifts = [own * jnp.abs(x) for x in lane.position]
@@ -105,10 +106,10 @@ def impact_size(contact, speed):
 
 
 def longest_turn(rtol, order: int):
-    r"""Return how far sensitivities may turn in a step: they follow a series of some order.
+    r"""Return the largest rate times step for sensitivities, given the order of series.
 
-    Where the motion rests, or hardly moves, its own series would let a step be as long as
-    one likes. Of a sensitivity that moves at the rate $\omega$ a step of h leaves out
-    $(\omega h)^N / N!$.
+    Where the motion hardly moves, its own series would not limit the step. A
+    sensitivity of the rate $\omega$ has the truncation error $(\omega h)^N / N!$ in a
+    step of h.
     """
     return (_OF_SENSITIVITIES * rtol * float(math.factorial(order))) ** (1 / order)

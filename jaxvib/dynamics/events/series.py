@@ -1,4 +1,4 @@
-"""Power series of scalars: values, products, and the first root of several of them."""
+"""Power series of scalars: values, products, and the first root of several series."""
 
 from collections.abc import Sequence
 
@@ -10,14 +10,14 @@ from ..barrier import Barrier
 # Coefficients c_k of sum_k c_k s^k, one array per order.
 Series = Sequence
 
-# Safe steps towards the first root per look: each squares what is left.
+# Safe steps towards the first root: each squares the remaining distance.
 _LOOKS = 4
-# Nearer than this part of the reach, Newton's method is sure of the root.
+# Within this part of the reach, Newton iteration converges to the root.
 _NEAR = 1e-6
-# That part of the reach is looked at where the first step is short.
+# Part of the reach searched first if the first step is short.
 _PART = 1 / 32
-_FAR = 1e-3  # of the reach: a step that leads farther from a root leads to another one
-# A signal that rests on zero is looked at again this part of the reach later.
+_FAR = 1e-3  # of the reach: a longer Newton step leads to another root
+# A signal that rests at zero is evaluated again this part of the reach later.
 _NUDGE = 1e-7
 
 
@@ -66,11 +66,12 @@ def combination(weights: Sequence, rows: Sequence[Series]) -> list:
 
 
 def radius(series: Sequence[Series], sizes: Sequence, accuracy, pace=None):
-    """Return how far the last two terms of all series stay below `accuracy` sizes.
+    """Return the distance over which the last two terms stay below `accuracy` sizes.
 
-    And no farther than the series converge, by how their terms grow from the middle to
-    the end: what starts far below its size may still run away. With a `pace`, the terms
-    over the time stay below `accuracy` times that many sizes too: so do rates.
+    It is limited by the convergence of the series, estimated by the growth of terms
+    from the middle to the end: a series far below its size may still diverge. With a
+    `pace`, the terms divided by time also stay below `accuracy` times that many sizes,
+    which bounds the errors of rates.
     """
     order = len(series[0]) - 1
     tiny = jnp.finfo(float).tiny
@@ -104,21 +105,21 @@ def radius(series: Sequence[Series], sizes: Sequence, accuracy, pace=None):
 def log2(x):
     """Return the binary logarithm of positive numbers, to 0.09.
 
-    Steps need no more. A double's bits are its exponent and what the logarithm of its
-    fraction is nearly; XLA's own takes forty times as long on a CPU.
+    That suffices for steps. A double's bits contain its exponent, and its fraction is
+    nearly the logarithm's; XLA's own takes forty times as long on a CPU.
     """
     bits = jax.lax.bitcast_convert_type(jax.lax.stop_gradient(x), jnp.int64)
     return bits.astype(float) * 2.0**-52 - 1023.0
 
 
 def first_root(signals: Sequence[Series], reach, once: Barrier, closer=True):
-    r"""Return how far one may go, and which signal has its first root there.
+    r"""Return a safe distance, and which signal has its first root there.
 
     Signals start at 0 or below. Where $f(s) \le f_0 + f_1 s + B s^2$ on the whole
-    reach, B a bound on $f''/2$, the root of that parabola cannot lie behind the first
-    root of f, and steps to such roots approach it quadratically. If the first one is
-    short, `closer` is content with a part of the reach and its tighter bound: gaps
-    that open slower than a parabola need it. **Returns:** s, and for each signal
+    reach, B a bound on $f''/2$, the root of that parabola is not behind the first
+    root of f, and steps to such roots converge to it quadratically. If the first one is
+    short, `closer` restricts the search to a part of the reach with its tighter bound:
+    gaps that open slower than a parabola need it. **Returns:** s, and for each signal
     whether its root is next to s.
     """
     if not signals:
@@ -152,7 +153,7 @@ def first_root(signals: Sequence[Series], reach, once: Barrier, closer=True):
 
 
 def _bend(series: Series, reach):
-    """Return the largest that half the second derivative can be between 0 and reach."""
+    """Return an upper bound of half the second derivative between 0 and reach."""
     *below, bound = (k * (k - 1) / 2 * series[k] for k in range(2, len(series)))
     for half in reversed(below):
         bound = half + jnp.maximum(bound, 0) * reach
@@ -173,8 +174,8 @@ def _safe_step(f, rate, bend, reach):
 def first_to_meet(signals: Sequence[Series], s, near: Sequence, reach) -> list:
     """Return which signal's root is the first one behind s, of those `near` it or others.
 
-    A root that is as near as s is safe may still lie behind another signal's: where the
-    first one grazes.
+    A root within the safe distance may still lie behind another signal's, if that one
+    grazes.
     """
     first = first_of(near)
     if len(signals) < 2:
@@ -189,7 +190,7 @@ def first_to_meet(signals: Sequence[Series], s, near: Sequence, reach) -> list:
         height, rate = value_and_slope(near_one, root)
         root = root - height / rate
     known = any_of(first) & (jnp.abs(root - s) <= _FAR * reach)
-    root = jnp.where(known, jnp.maximum(root, s), s)  # none has passed before now
+    root = jnp.where(known, jnp.maximum(root, s), s)  # no earlier root exists
     earliest, best = first, jnp.ones_like(s)
     for k, signal in enumerate(signals):
         before, after = value(signal, s), value(signal, root)
@@ -204,12 +205,12 @@ def first_to_meet(signals: Sequence[Series], s, near: Sequence, reach) -> list:
 def refined(signals: Sequence[Series], s, meets: Sequence, reach, once: Barrier):
     """Return the root near s of the signal that meets it, with its derivatives.
 
-    It is s itself if Newton's steps lead away: no root is meant to be far. Nor is one in
-    the past: what has begun by a rounding begins now.
+    It is s itself if Newton iteration diverges, as the root must be near, and never
+    before the start: an event that has begun within rounding begins now.
     """
     if not signals:
         return s
-    # A line with its root at s, where none meets.
+    # A line with its root at s, if no signal meets.
     series = [-s, jnp.ones_like(s), *[jnp.zeros_like(s)] * (len(signals[0]) - 2)]
     for signal, meet in zip(signals, meets, strict=True):
         pairs = zip(signal, series, strict=True)
@@ -222,7 +223,7 @@ def refined(signals: Sequence[Series], s, meets: Sequence, reach, once: Barrier)
 
 @jax.custom_jvp
 def _root(series: list, s):
-    """Return the root near s by Newton's steps; its tangent is the implicit one."""
+    """Return the root near s by Newton iteration; its tangent is the implicit one."""
     for _ in range(3):
         height, rate = value_and_slope(series, s)
         s = s - height / rate
@@ -237,7 +238,7 @@ def _root_rule(primals, tangents):
 
 
 def first_of(flags: Sequence) -> list:
-    """Return the same flags, but of several that are up the first one only."""
+    """Return the flags with only the first one that is set."""
     taken, result = jnp.zeros((), bool), []
     for flag in flags:
         result.append(flag & ~taken)
@@ -246,7 +247,7 @@ def first_of(flags: Sequence) -> list:
 
 
 def any_of(flags: Sequence):
-    """Return whether one of several flags is up."""
+    """Return whether any of several flags is set."""
     total = jnp.zeros((), bool)
     for flag in flags:
         total = total | flag

@@ -1,7 +1,7 @@
-"""Frictions side by side: which share bears what is not known, so they act as one.
+"""Parallel frictions: their shares of the force are undetermined, so they act as one.
 
-Those that rub in one direction, on one belt, have one speed. Together they hold as much as
-the sum of their limits, and let go and begin to stick at the same instant.
+Frictions with one direction and one belt have the same speed. Their limits add, and
+they let go and begin to stick at the same instant.
 """
 
 import jax
@@ -12,7 +12,7 @@ from .sliding import DryFriction
 
 
 def side_by_side(frictions: list[DryFriction]) -> list[list]:
-    """Return for each two frictions 1 if they have one speed, -1 if opposite ones, or 0."""
+    """Return 1 for two frictions of equal speed, -1 for opposite speeds, else 0."""
     return jax.lax.stop_gradient(
         [
             [1.0 if i == j else _sense(f, g) for j, g in enumerate(frictions)]
@@ -29,17 +29,17 @@ def _sense(one: DryFriction, other: DryFriction):
 
 
 def joint(senses: list[list], values: list) -> list:
-    """Return for each friction the sum of the values of those beside it."""
+    """Return for each friction the sum of the values of all parallel ones."""
     return [_sum(list(map(abs, row)), values) for row in senses]
 
 
 def joint_force(senses: list[list], forces: list) -> list:
-    """Return for each friction the sum of the forces beside it, each by its direction."""
+    """Return for each friction the sum of all parallel forces, signed by direction."""
     return [_sum(row, forces) for row in senses]
 
 
 def joint_flags(senses: list[list], flags: list) -> list:
-    """Return for each friction whether one of those beside it has its flag up."""
+    """Return for each friction whether the flag of any parallel one is set."""
     return [
         any_of([flag & (c != 0) for c, flag in zip(row, flags, strict=True)])
         for row in senses

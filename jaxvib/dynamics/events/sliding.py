@@ -1,4 +1,4 @@
-"""Dry frictions as scalars, and what those that slide do to a motion."""
+"""Dry frictions as scalars, and the series of their sliding forces."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from .series import product_term
 
 
 class DryFriction(eqx.Module):
-    """One dry friction: w = direction . v - speed, and the acceleration by a unit force.
+    """One dry friction: w = direction . v - speed, and the acceleration per unit force.
 
-    `force`: of sliding, `limit`: of sticking, N, or per N that the contacts press which
-    `presses` names, one and its pieces; `stribeck`: m/s, None of a force that is the same
-    at all speeds.
+    `force` when sliding, `limit` when sticking: N, or per N of the normal force if
+    `presses` names contacts (one and its pieces); `stribeck`: m/s, None for a force
+    independent of speed.
     """
 
     direction: list
@@ -26,7 +26,7 @@ class DryFriction(eqx.Module):
     presses: tuple[int, ...] = eqx.field(static=True)
 
     def normal(self, forces: list):
-        """Return how hard it is pressed by the contacts' forces; 1 if that is constant."""
+        """Return the normal force from the contacts' forces; 1 if it is constant."""
         return sum([forces[j] for j in self.presses]) if self.presses else 1.0
 
 
@@ -43,11 +43,11 @@ def frictions_of(equation, presses) -> list[DryFriction]:
 
 
 class FrictionSeries:
-    r"""The series of the forces of frictions that slide, extended with the velocities'.
+    r"""Power series of the forces of sliding frictions, extended with the velocities'.
 
-    Stribeck's curve is $F + E / g$ with $g = 1 + |w|/v_s$, and the series of 1/g that of
-    g divided out. `sliding`: the sign of each one's speed, 0 where it sticks; `normals`:
-    the series of what presses each.
+    Stribeck's curve is $F + E / g$ with $g = 1 + |w|/v_s$, and the series of 1/g
+    follows from that of g. `sliding`: the sign of each one's speed, 0 where it sticks;
+    `normals`: the series of the normal forces.
     """
 
     def __init__(self, frictions: list[DryFriction], sliding: list):
@@ -65,13 +65,13 @@ class FrictionSeries:
         """
         for i, (friction, sign) in enumerate(zip(self.frictions, self.signs, strict=True)):
             force = self._force(i, velocity, friction.normal(forces))
-            if not isinstance(force, float):  # 0 of what nothing presses
+            if not isinstance(force, float):  # 0 without a normal force
                 terms = zip(accelerations, friction.response, strict=True)
                 accelerations = [a - response * (sign * force) for a, response in terms]
         return accelerations
 
     def _force(self, i: int, velocity: list, normal):
-        """Return the coefficient of the next order of a friction's force of sliding."""
+        """Return the coefficient of the next order of a friction's sliding force."""
         friction, shares, normals = self.frictions[i], self.shares[i], self.normals[i]
         share = 0.0 if shares else friction.force
         if friction.stribeck is not None:
@@ -103,6 +103,6 @@ class FrictionSeries:
 
 
 def slid(motion, sliding, accelerations: list, velocity: list, forces: list) -> list:
-    """Return accelerations of a state with the forces of frictions that slide."""
+    """Return accelerations of a state including the forces of sliding frictions."""
     series = FrictionSeries(motion.frictions, sliding)
     return series.slid(accelerations, velocity, forces)

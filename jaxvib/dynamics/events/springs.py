@@ -1,4 +1,4 @@
-"""Springs of polynomial laws as series."""
+"""Power series of the forces of polynomial springs."""
 
 import itertools
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from .series import product_term
 
 
 class Spring(NamedTuple):
-    """One spring: e = direction . q, the acceleration by a unit force, coefficients."""
+    """One spring: e = direction . q, the acceleration per unit force, coefficients."""
 
     direction: list
     response: list
@@ -18,7 +18,7 @@ class Spring(NamedTuple):
 
 
 def springs_of(equation) -> list[Spring]:
-    """Return the springs of an equation of motion as scalars, of a polygon its line."""
+    """Return the springs of an equation as scalars; of piecewise linear ones a line."""
     pairs = zip(equation.springs, equation.spring_responses, strict=True)
     return [
         Spring(list(spring.direction), list(response), _coefficients(spring.law))
@@ -32,7 +32,7 @@ def _coefficients(law) -> list:
 
 
 class SpringSeries:
-    """The series of the springs' forces, extended order by order with the positions'."""
+    """Power series of spring forces, extended order by order with the positions'."""
 
     def __init__(self, springs: list[Spring]):
         self.springs = springs
@@ -57,7 +57,7 @@ class SpringSeries:
 
 
 def spring_rate(springs: list[Spring], position: list, velocity: list, rate):
-    """Return by how much springs raise a motion's rate, 1/s, as far as they stretch."""
+    """Return the springs' contribution to a motion's rate, 1/s, at its deflections."""
     added = jnp.zeros(())
     for spring in springs:
         rows = list(zip(spring.direction, position, velocity, strict=True))

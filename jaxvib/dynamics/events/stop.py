@@ -1,15 +1,15 @@
-r"""Hard stops: impacts that turn a velocity round, and contacts that hold.
+r"""Hard stops: impacts that reverse a velocity, and contacts that hold.
 
 An impact at speed w leaves the speed e w; while the free acceleration a presses the
 bodies together, rebounds last 2 w / a each and shrink by e, so that infinitely many of
-them end after $2 e w / (a (1 - e))$. They are cut off where what is left of their height,
+them end after $2 e w / (a (1 - e))$. They are cut off when their remaining height,
 $(e w)^2 / (a (1 - e))$, is below the error of the motion: the contact then holds, with
 the force that keeps its acceleration at 0, until that force would have to pull.
 
-Impacts come one after another, also at the same instant. Of contacts at rest on their
-stops, those hold that the forces ask for: no force pulls, and no other contact closes. A
-light body between two stops can be struck by both in turn for ever, in no time at all:
-see `_endless`. The forces of dry frictions are finite, and have no part in impulses.
+Impacts are processed one after another, also at the same instant. Contacts resting on
+their stops hold according to a complementarity condition: no force pulls, and no other
+contact closes. A light body between two stops can be struck by both infinitely often in
+finite time: see `_endless`. Dry friction forces are finite, and do not affect impulses.
 """
 
 from typing import Any, NamedTuple
@@ -26,10 +26,11 @@ from .springs import SpringSeries
 
 # Speeds below this part of the motion's are rounding.
 _ROUNDING = 1e-13
-# How fast a contact that rests on its stop leaves it at least, in the same units; one that
-# leaves as much faster needs no such help, which would add up over rebounds.
+# Minimum speed at which a resting contact leaves its stop, in the same units. Contacts
+# that leave faster by a factor of 1e3 need no such offset, which would add up over
+# rebounds.
 _LEAVES, _FASTER = 1e-12, 1e3
-# A pivot below this part of its contact's own says that others hold it already.
+# A pivot below this part of its contact's own means that others hold it already.
 _REDUNDANT = 1e-10
 
 
@@ -74,14 +75,14 @@ def _active(motion: Motion, holding) -> Active:
 
 
 def constrained(motion: Motion, held: Active, accelerations: list) -> tuple[list, list]:
-    """Return accelerations that leave closed contacts closed, and each one's force."""
+    """Return accelerations that keep closed contacts closed, and the forces for it."""
     pressing = [along(holder, accelerations) for holder in motion.holders]
     forces = _taken(held, pressing)
     return _pushed(motion, accelerations, forces), forces
 
 
 def _taken(held: Active, values: list) -> list:
-    """Return the forces, 0 of open contacts, that take each closed one's value away."""
+    """Return the forces, 0 for open contacts, that cancel each closed one's value."""
     count = len(values)
     forces = []
     for i, value in enumerate(values):
@@ -94,23 +95,23 @@ def _taken(held: Active, values: list) -> list:
 
 
 def _pushed(motion: Motion, vector: list, forces: list) -> list:
-    """Return a vector less what forces of all that holds do to it."""
+    """Return a vector minus the effect of the forces of all constraints."""
     for holder, force in zip(motion.holders, forces, strict=True):
         vector = [x - r * force for x, r in zip(vector, holder.response, strict=True)]
     return vector
 
 
 def taken_away(motion: Motion, vector: list, held: Active, values: list) -> list:
-    """Return a vector whose components along all that holds are less by `values`."""
+    """Reduce a vector's components along active constraints by `values`."""
     return _pushed(motion, vector, _taken(held, values))
 
 
 class Impacts(NamedTuple):
-    """Positions and velocities after impacts, which contacts touch, what the impacts were.
+    """Positions, velocities and closed contacts after impacts, and data of the impacts.
 
-    `occurred`: which hard contacts had one; `impulses`: N s; `losses`: J; `depths`: how
-    deep, m, each impact would have gone without its stop; `unrest`: how long, s, the
-    rebounds still last that are cut off, of those that come to rest here.
+    `occurred`: which hard contacts had one; `impulses`: N s; `losses`: J; `depths`:
+    depth, m, that each impact would have reached without its stop; `unrest`: remaining
+    duration, s, of the rebounds that are cut off, for contacts that come to rest here.
     """
 
     position: list
@@ -124,10 +125,10 @@ class Impacts(NamedTuple):
 
 
 def impact(motion: Motion, lane, meets, size, slight, rate) -> Impacts:
-    """Return what happens to the hard contacts that meet something at a lane's time.
+    """Process the events of the hard contacts at a lane's time.
 
-    One that holds lets go; one that is open has an impact, and holds if what is left of
-    its rebounds is less than `slight` (m). `size` (m/s) and `rate` (1/s): the motion's.
+    A holding contact lets go; an open one has an impact, and holds if its remaining
+    rebounds are below `slight` (m). `size` (m/s) and `rate` (1/s): the motion's.
     """
     contacts = [motion.contacts[j] for j in motion.hard]
     held = [lane.touching[j] for j in motion.hard]
@@ -190,9 +191,9 @@ def impact(motion: Motion, lane, meets, size, slight, rate) -> Impacts:
 
 
 def _without_frictions(motion: Motion, lane, strikes, size) -> tuple[Motion, list]:
-    """Return a motion of hard contacts alone, and the accelerations without these.
+    """Return a motion with hard contacts only, and the accelerations without these.
 
-    Frictions slide as they do after the impacts: those that impacts tear off too.
+    Friction signs are those after the impacts, also for frictions that these release.
     """
     forces = contact_forces(motion, lane)
     free = free_accelerations(motion, lane, forces)
@@ -218,14 +219,14 @@ def _without_frictions(motion: Motion, lane, strikes, size) -> tuple[Motion, lis
 
 
 def speed_signs(motion: Motion, velocity: list, size) -> list:
-    """Return the signs of frictions' speeds, 0 of what is rounding; `size`: m/s."""
+    """Return the signs of frictions' speeds, 0 within rounding; `size`: m/s."""
     speeds = [along(friction, velocity) - friction.speed for friction in motion.frictions]
     speeds = jax.lax.stop_gradient(speeds)
     return [jnp.where(jnp.abs(w) > _ROUNDING * size, jnp.sign(w), 0.0) for w in speeds]
 
 
 def _shaken(strikes, speeds, size):
-    """Return which contacts an impact at another one has set in motion."""
+    """Return which contacts have been set in motion by an impact at another one."""
     return [
         any_of([s for m, s in enumerate(strikes) if m != i])
         & (jnp.abs(speed) > _ROUNDING * size)
@@ -234,7 +235,7 @@ def _shaken(strikes, speeds, size):
 
 
 class _Choice(NamedTuple):
-    """Which contacts bear a force by now, which of them is wrong, and the turns so far."""
+    """Which contacts bear a force, which of them is wrong, and the iteration count."""
 
     active: list
     wrong: list
@@ -244,9 +245,9 @@ class _Choice(NamedTuple):
 def _active_set(motion: Motion, free, candidates) -> list:
     """Return which contacts bear a force if all candidates are at rest on their stops.
 
-    That is the one choice in which none pulls and no other closes: a linear
-    complementarity problem, solved by turning round the first wrong contact until none
-    is (K. G. Murty, 1974: no choice comes twice). `free`: the accelerations without stops.
+    No force pulls and no other contact closes: a linear complementarity problem, solved
+    by switching the first wrong contact until none is (K. G. Murty, 1974: no choice
+    recurs). `free`: the accelerations without stops.
     """
     contacts = [motion.contacts[j] for j in motion.hard]
     if len(contacts) == 1:
@@ -273,7 +274,7 @@ def _active_set(motion: Motion, free, candidates) -> list:
         active = [bears ^ flag for bears, flag in pairs]
         return _Choice(active, wrong(active), choice.turns + 1)
 
-    # Where bodies are jammed, forces are not known one by one, and it may go round.
+    # Where bodies are jammed, single forces are undetermined, and it may cycle.
     most = 2 ** len(contacts)
     start = _Choice(list(candidates), wrong(candidates), jnp.zeros((), jnp.int32))
     return jax.lax.while_loop(
@@ -284,9 +285,9 @@ def _active_set(motion: Motion, free, candidates) -> list:
 def _resting(motion: Motion, free, speeds, candidates, strikes, size, slight):
     """Return which candidates hold from now on, and whether an impact ends so.
 
-    They come to rest together where the rebounds of each that bears a force are less
-    than `slight` (m) in all; a plastic impact at the one that `strikes` shows by how much
-    it sets the others in motion.
+    They come to rest together if the total rebounds of each that bears a force are
+    below `slight` (m); a plastic impact at the one that `strikes` gives the speeds
+    induced in the others.
     """
     contacts = [motion.contacts[j] for j in motion.hard]
     approach = [jnp.where(hit, w, 0.0) for hit, w in zip(strikes, speeds, strict=True)]
@@ -299,8 +300,8 @@ def _resting(motion: Motion, free, speeds, candidates, strikes, size, slight):
         rebounds.append(jnp.where(hit | (speed > 0), rebound, -speed))
         still.append(rebounds[-1] <= _ROUNDING * size)
     active, settles = candidates, still
-    # Twice: without those that go on to rebound others may bear a force, or none. If one
-    # of the second choice goes on too, none holds yet, and its next impact asks again.
+    # Twice: without those that still rebound others may bear a force, or none. If one
+    # of the second choice rebounds too, none holds yet; the next impact decides again.
     for _ in range(2):
         active = _active_set(motion, free, candidates)
         settles = []
@@ -324,20 +325,20 @@ def _resting(motion: Motion, free, speeds, candidates, strikes, size, slight):
 
 
 def _endless(motion: Motion, speeds, pressing, depths, strikes, slight, rate) -> list:
-    r"""Return which two contacts strike in turn for ever from now on, none or a pair.
+    r"""Return which two contacts strike in turn infinitely often from now on, if any.
 
     With speeds in units of the roots of $g_{ii}$, $g_{ik} = n_i^T M^{-1} n_k$, and
     $c = -g_{ik} / \sqrt{g_{ii} g_{kk}}$, an impact at i and the one at k that follows
-    turn $(y_i, y_k)$ into
+    map $(y_i, y_k)$ to
 
     $$\begin{pmatrix} q - e_i & (1 + e_k) c \\ -(1 + e_i) e_k c & -e_k \end{pmatrix}
       \begin{pmatrix} y_i \\ y_k \end{pmatrix}, \qquad q = (1 + e_i)(1 + e_k) c^2,$$
 
-    of determinant $e_i e_k$. Where its eigenvalues are real and positive,
-    $q \ge (\sqrt{e_i} + \sqrt{e_k})^2$, all motions end so whose $y_k / y_i$ is above that
-    of the smaller one's eigenvector: both speeds come to 0, and the gaps faster. Others
-    part after some impacts. **Source:** McNamara and Young, *Inelastic collapse and
-    clumping* (1992), for equal bodies.
+    with determinant $e_i e_k$. If its eigenvalues are real and positive,
+    $q \ge (\sqrt{e_i} + \sqrt{e_k})^2$, this occurs for all motions whose $y_k / y_i$
+    is above that of the smaller eigenvalue's eigenvector: both speeds tend to 0, and
+    the gaps faster. Others separate after some impacts. **Source:** McNamara and Young,
+    *Inelastic collapse and clumping* (1992), for equal bodies.
     """
     contacts = [motion.contacts[j] for j in motion.hard]
     pairs = [jnp.zeros((), bool) for _ in contacts]
@@ -359,7 +360,7 @@ def _endless(motion: Motion, speeds, pressing, depths, strikes, slight, rate) ->
         lasts = (trace >= 2 * jnp.sqrt(product)) & (second >= steepest * first)
         next_speed = others * (second + (1 + e) * coupling * first)
         delay = jnp.maximum(-depths[k], 0.0) / jnp.where(next_speed > 0, next_speed, 1.0)
-        # What accelerations make of the speeds on the way is all that can be left of them.
+        # Remaining speeds are bounded by the effect of accelerations in the meantime.
         pulled = jnp.maximum(jnp.abs(pressing[i]), jnp.abs(pressing[k])) * delay
         brief = pulled <= slight * rate
         meet = coupled & lasts & brief & (depths[k] >= -slight) & (next_speed > 0)
@@ -369,10 +370,10 @@ def _endless(motion: Motion, speeds, pressing, depths, strikes, slight, rate) ->
 
 
 def start_holding(motion: Motion, lane, size, slight):
-    """Return positions, velocities and which contacts touch at a start.
+    """Return positions, velocities and closed contacts at a start.
 
-    Contacts that are closed to `slight` (m), do not close further, and whose rebounds
-    would be as slight, hold if they bear a force.
+    Contacts that are closed within `slight` (m), do not close further, and whose
+    rebounds would be as small, hold if they bear a force.
     """
     contacts = [motion.contacts[j] for j in motion.hard]
     depths = [gap(contact, lane.position) for contact in contacts]
@@ -415,7 +416,7 @@ def free_accelerations(motion: Motion, lane, forces: list) -> list:
 
 
 def _at_rest(contact, rebound, pressing, size, slight):
-    """Return whether the rebounds from a speed, and all after them, are too slight."""
+    """Return whether a rebound and all that follow it are too small."""
     rebound, pressing, restitution = jax.lax.stop_gradient(
         (rebound, pressing, contact.restitution)
     )
@@ -426,11 +427,11 @@ def _at_rest(contact, rebound, pressing, size, slight):
 def signal_of(contact, position, depth, force, holds, size, rate) -> list:
     """Return the series whose first root is a hard contact's next event.
 
-    That is the force's, turned round, while it holds, and else the gap's without the
-    roots that it has now: two where it rests on the stop, one where it leaves it. A
-    force that would have to pull ends here, a contact that is pressed begins here.
-    `size` (m) and `rate` (1/s) of the motion tell what is rounding, with the series of
-    the `position` that the depth is a difference of.
+    While it holds, that is the negative force; otherwise the gap with its current roots
+    divided out: two if it rests on the stop, one if it leaves it. A force that would
+    have to pull ends the contact now, a pressed contact begins now. `size` (m) and
+    `rate` (1/s) of the motion define rounding errors, with the series of the `position`
+    from which the depth is computed.
     """
     none = jnp.zeros_like(depth[0])
     slight = _ROUNDING * size
@@ -447,7 +448,7 @@ def signal_of(contact, position, depth, force, holds, size, rate) -> list:
     shifted = [*depth, none, none]
     signal = []
     for k in range(len(depth)):
-        # Below zero by a rounding: a gap that opens slowly is left in some steps.
+        # Slightly below zero, so that a slowly opening gap is left within a few steps.
         below = least if k == 0 else 0.0
         leaving = parts * rate if k == 0 else 0.0
         gap = jnp.where(once, shifted[k + 1] - leaving, depth[k])

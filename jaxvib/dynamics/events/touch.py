@@ -1,8 +1,8 @@
-r"""Motion in Hertz contact: one Taylor step in a variable that is smooth at its ends.
+r"""Motion in Hertz contact: Taylor steps in a variable that is smooth at its ends.
 
 With $u = \sqrt z$ and $dt = u\, d\tau$ the force $K z^{3/2} = K u^3$ and all rates are
-polynomials, so that onset and release are points like any other. Where several contacts
-are closed, $dt = u_1 u_2 \dots d\tau$ and $2\,du_i/d\tau = \dot z_i \prod_{j \ne i} u_j$.
+polynomials, so that onset and release are regular points. If several contacts are
+closed, $dt = u_1 u_2 \dots d\tau$ and $2\,du_i/d\tau = \dot z_i \prod_{j \ne i} u_j$.
 """
 
 import jax
@@ -37,10 +37,11 @@ from .stop import active_contacts, constrained, signal_of
 
 
 class TouchSeries:
-    """Series in tau: displacements, velocities, time and the roots u, order by order.
+    """Power series in tau: displacements, velocities, time and the roots u.
 
-    At a steady pace u and dt/dtau have no tangents, and that of the force $K u^3$ is that
-    of $K z^{3/2}$: where dz is smooth, $du = dz / 2u$ is not at onset and release.
+    At a steady pace u and dt/dtau have no tangents, and the tangent of the force $K
+    u^3$ is that of $K z^{3/2}$: dz is smooth, but $du = dz / 2u$ is not at onset and
+    release.
     """
 
     def __init__(self, motion: Motion, lane):
@@ -110,7 +111,7 @@ class TouchSeries:
             [product_term(self.pace, rate, k) * share for rate in self.acceleration],
             grown,
         ]
-        # By themselves: their tangents are needed by second derivatives alone.
+        # A separate barrier: their tangents are needed by second derivatives only.
         waves = [
             [
                 product_term(self.pace, sine, k) * motion.still(load.frequency) * -share
@@ -131,7 +132,7 @@ class TouchSeries:
             angle.append(load.frequency * self.time[-1])
 
     def _set_pace(self, k: int) -> None:
-        """Append the order k of dt/dtau, of its parts, and of each u squared."""
+        """Append the coefficient of order k of dt/dtau, its factors, and each u squared."""
         hertz = self.motion.hertz
         squares = [square_term(u, k) for u in self.roots]
         if len(hertz) == 1:
@@ -154,10 +155,10 @@ class TouchSeries:
             row[k] = other
 
     def _set_others(self, k: int) -> None:
-        """Append the order k of the product of all factors but one, of each one.
+        """Append order k of the products of all factors but one.
 
-        By the products of all before it and of all behind it: each anew would take as
-        many products as there are ways to share k among them.
+        From the products of all factors before it and of all after it: each computed
+        anew would take as many products as there are ways to divide k among them.
         """
         last = len(self.factors) - 1
         _extend_products(self.before, self.factors, k)
@@ -194,7 +195,7 @@ class TouchSeries:
         return forces
 
     def _cube(self, number: int, contact, k: int):
-        """Return the coefficient of an order of z^1.5."""
+        """Return the coefficient of order k of z^1.5."""
         root, squares = self.roots[number], self.squares[number]
         if not self.motion.steady:
             return _cube_term(root, squares)
@@ -203,14 +204,14 @@ class TouchSeries:
         return _pressed_term(root, squares, self.depths[number])
 
     def _resisted(self, number: int, contact, cube, k: int):
-        """Return the coefficient of an order of z^1.5 (1 + c dz/dt)."""
+        """Return the coefficient of order k of z^1.5 (1 + c dz/dt)."""
         speed = along(contact, [rate[k] for rate in self.velocity])
         self.cubes[number].append(cube)
         self.grips[number].append(grip_of(contact, 0.0, speed, 1.0 if k == 0 else 0.0))
         return product_term(self.cubes[number], self.grips[number], k)
 
     def _waves(self, k: int) -> list:
-        """Return the coefficient of an order of each load's cosine."""
+        """Return the coefficient of order k of each load's cosine."""
         if not self.motion.steady:
             rows = zip(self.cosines, self.sines, self.angles, strict=True)
             return [_turned(cosine[k], sine, angle) for cosine, sine, angle in rows]
@@ -251,7 +252,7 @@ def _pressed_rule(primals, tangents):
 def _driven(cosine, sines, later, angle, frequency):
     """Return the last coefficient of a cosine; its tangent is that of its angle.
 
-    `later`: the time's coefficients from the first order on, which have no tangents.
+    `later`: the time's coefficients from order 1 on, which have no tangents.
     """
     return cosine
 
@@ -279,42 +280,43 @@ def _turned_rule(primals, tangents):
 
 
 def _extend_products(rows: list, series: list, k: int) -> None:
-    """Append the order k of the product of the first series, of the first two and so on."""
+    """Append order k of the products of the first series, the first two and so on."""
     for i, one in enumerate(series[:-1]):
         rows[i].append(product_term(rows[i - 1], one, k) if i else one[k])
 
 
 def least_root(motion: Motion, size):
-    """Return the u with which contacts begin and end; `size` of the motion, m.
+    """Return the u at which contacts begin and end; `size` of the motion, m.
 
-    That of one is 0. Of several that begin or end at once none would move another's clock
-    from a 0, nor would it ever come to one.
+    It is 0 for a single contact. With several, a 0 would stop the common time variable
+    of contacts that begin or end at once, and none would ever reach a 0.
     """
     return jnp.sqrt(ONSET * size) if len(motion.hertz) > 1 else 0.0
 
 
 def _passing(time: list, longest):
-    """Return how far in tau a part of the `longest` time, s, passes by the clock's series.
+    """Return the tau in which a part of the `longest` time, s, elapses by the time series.
 
-    Where several contacts begin or end at once their clock hardly moves: in units of the
-    pace that their sizes tell they would take a million steps.
+    If several contacts begin or end at once their time advances very slowly: in units
+    of the pace estimated from their sizes they would take a million steps.
     """
     limit, tiny = log2(longest), jnp.finfo(float).tiny
     terms = [log2(jnp.maximum(jnp.abs(c), tiny)) for c in time[1:]]
     reach = smallest([(limit - term) / k for k, term in enumerate(terms, start=1)])
-    # An eighth: as the pace grows, sensitivities' series end before their clock's does.
+    # An eighth: as the pace grows, the series of sensitivities end before the time's
+    # does.
     return jnp.where(jnp.isfinite(longest), jnp.exp2(reach - 3), longest)
 
 
 def contact_step(motion: Motion, lane, end, accuracy, rate, longest, speed, sizes):
-    """Go on in contact to the next event, or as far as the series are good.
+    """Step in contact to the next event, or as far as the series converge.
 
-    That is where velocities are wrong by `accuracy` times `speed`, each u by that times
-    its size, but not behind the `longest` time, s.
+    The step ends where velocities are wrong by `accuracy` times `speed` or each u by
+    `accuracy` times its size, at the latest after the `longest` time, s.
 
-    **Returns:** the series, those of what each contact is at (u while a Hertz contact
-    is closed, else z), how far they were followed in tau, whether each contact begins or
-    ends there, whether each friction has an event, and whether the end was reached.
+    **Returns:** the series, the signal of each contact (u while a Hertz contact is
+    closed, else z), the step in tau, whether each contact begins or ends there, whether
+    each friction has an event, and whether the end was reached.
     """
     series = TouchSeries(motion, lane)
     least = least_root(motion, speed / rate)
@@ -336,7 +338,7 @@ def contact_step(motion: Motion, lane, end, accuracy, rate, longest, speed, size
             state = touches, lane.position
             signals[-1] = damped_signal(contact, *state, *known, onset, root)
         depths.append(depth)
-    # In tau, where the clock stands still at onset.
+    # In tau; the time stands still at onset.
     pace = jnp.maximum(jnp.abs(series.pace[0]), jnp.finfo(float).tiny)
     for i, j in enumerate(motion.hard):
         known = depths[j], series.holding[i], lane.touching[j], speed / rate, rate * pace

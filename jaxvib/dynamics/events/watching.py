@@ -1,4 +1,4 @@
-"""What is watched along a step from event to event, which has no derivative."""
+"""Updates of observables over event-driven steps; not differentiable."""
 
 import jax.numpy as jnp
 
@@ -11,12 +11,12 @@ from .stop import Impacts
 
 
 def seen_in_flight(context, lane, new, rows, depths, length, impacts):
-    """Return what is watched after a step that has no derivative, as it has none."""
+    """Update the observables after a step in flight."""
     motion, lane, new = _seen(context, lane, new)
     grazing = context.grazing
     depth, path = _scaled((depths[: len(motion.contacts)], rows), length, motion)
     path = path.shifted(context.equation.offset)
-    # Open contacts are known to be open: what is left of z at their ends is rounding.
+    # Open contacts are known to be open: their z at the ends is rounding.
     opened = [~touches for touches in lane.touching]
     for j, contact in enumerate(motion.contacts):
         if contact.damped:
@@ -43,7 +43,7 @@ def seen_in_flight(context, lane, new, rows, depths, length, impacts):
 
 
 def seen_in_contact(context, lane, new, kinds, length, impacts):
-    """Return what is watched after a step that has no derivative, as it has none."""
+    """Update the observables after a step in contact."""
     motion, lane, new = _seen(context, lane, new)
     grazing, passed = context.grazing, new.time - lane.time
     depths = kinds[0][: len(motion.contacts)]
@@ -74,17 +74,17 @@ def seen_in_contact(context, lane, new, kinds, length, impacts):
 
 
 def _seen(context, *lanes):
-    """Return a motion and lanes of it without the pieces behind its contacts."""
+    """Return a motion and lanes without the additional pieces of its contacts."""
     count = len(context.equation.contacts)
     motion = context.motion._replace(contacts=context.motion.contacts[:count])
     return motion, *(lane._replace(touching=lane.touching[:count]) for lane in lanes)
 
 
 def _known(motion: Motion, lane, new, path):
-    """Return a path of gaps whose ends have the signs that are known of them.
+    """Return a path of gaps whose ends have their known signs.
 
-    What is left of z at an onset or a release is rounding. Hard contacts are never
-    entered, and level where they hold.
+    At an onset or a release z is only rounding. Hard contacts are never penetrated, and
+    have no speed while they hold.
     """
     depth, *ends = path
     if not motion.contacts:
@@ -106,13 +106,13 @@ def _known(motion: Motion, lane, new, path):
 
 
 def _closed(motion: Motion, lane):
-    """Return which contacts are closed all the step long; hard ones count by themselves."""
+    """Return which contacts are closed during the whole step, except hard ones."""
     closed = [
         touches & (not contact.hard)
         for touches, contact in zip(lane.touching, motion.contacts, strict=True)
     ]
     if any(contact.damped for contact in motion.contacts):
-        # Open ones may be pressed in, and come out, on the way.
+        # Open ones may be indented, and separate during the step.
         damped = jnp.asarray([contact.damped for contact in motion.contacts])
         unknown = damped & ~jnp.stack(lane.touching)
         return jnp.where(unknown, jnp.nan, jnp.stack(closed).astype(float))
@@ -125,7 +125,7 @@ def _along(motion: Motion, vector):
 
 
 def _with_impacts(motion: Motion, lane, watched, impacts: Impacts | None, grazing, passed):
-    """Return what is known after a step that may have ended with an impact."""
+    """Update the observables after a step that may have ended with an impact."""
     if impacts is None:
         return watched
     fields = {
@@ -153,7 +153,7 @@ def _with_ends(path):
 
 
 def _scaled(kinds, length, motion):
-    """Return kinds of series as polynomials with their step as the unit."""
+    """Return series as polynomials in the fraction of the step."""
     powers = [jnp.ones_like(length)]
     while len(powers) < max(len(row) for rows in kinds for row in rows):
         powers.append(motion.once(powers[-1] * length))

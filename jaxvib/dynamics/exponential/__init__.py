@@ -1,4 +1,4 @@
-"""Large linear systems with a few contacts, by the exact motion of their linear part."""
+"""Large linear systems with a few contacts, by exact motion of their linear part."""
 
 from .decoupled import Decoupled as Decoupled
 from .decoupled import decoupled as decoupled

@@ -1,4 +1,4 @@
-r"""A linear system's motion in blocks of two, and the tables of its exact steps."""
+r"""Modal form of a linear system in 2 x 2 blocks, and tables of its exact steps."""
 
 from typing import NamedTuple
 
@@ -15,24 +15,24 @@ from ...systems.roles import is_damped
 from ...systems.system import Mechanical
 from ..pair import pair
 
-# Freedoms up to which motions are integrated as they stand: faster for so few.
+# Degrees of freedom up to which motions are integrated directly, which is faster then.
 FEW = 8
 # The tables of a step grow with the square of the number of contacts.
 MOST_CONTACTS = 16
-# Eigenvectors closer to each other than this lose digits; so do resonances as sharp.
+# Eigenvectors closer to each other than this lose digits; sharp resonances do too.
 _WORST_CONDITION = 1e6
-# What may be left of a matrix that modes make diagonal, in units of its size.
+# Off-diagonal rest allowed in a matrix diagonalized by modes, relative to its size.
 _ROUNDING = 1e-12
 # Steps are a quarter of the period, halved this often at most.
 LEVELS = 32
-# A mode may decay by exp(-this) in a step, so that its inverse is a number.
+# A mode may decay by exp(-this) in a step, so that its inverse does not overflow.
 MOST_DECAY = 60.0
 
 
 class Turn(NamedTuple):
-    r"""$e^{\Lambda t} - 1$: what each pair (p, q) of a block gains, shape (n,) each.
+    r"""$e^{\Lambda t} - 1$ as the entries of 2 x 2 blocks (p, q), shape (n,) each.
 
-    The 1 is left out as its rounding, the same in each of thousands of short steps,
+    The 1 is omitted: its rounding error, the same in each of thousands of short steps,
     would add up.
     """
 
@@ -42,7 +42,7 @@ class Turn(NamedTuple):
     qq: Array
 
     def __call__(self, y):
-        """Return a vector (2n,), or columns (2n, m), after the time of the turn."""
+        """Advance a vector (2n,), or columns (2n, m), by the time of the turn."""
         p, q = jnp.split(y, 2)
         wide = (...,) + (None,) * (y.ndim - 1)
         pp, pq, qp, qq = (part[wide] for part in self)
@@ -53,7 +53,7 @@ class Step(NamedTuple):
     r"""An explicit Runge-Kutta step of length h in $e^{-\Lambda t} y$, as matrices.
 
     With the forces F of c contacts at all S stages, penetrations are `gaps` y + loads -
-    `echo` F, and the end is `turn`(y) - `push` F. The error's estimate is `miss` F.
+    `echo` F, and the end is `turn`(y) - `push` F. The error estimate is `miss` F.
     Shapes: `gaps` (S, c, 2n), `echo` (S, c, S, c), `push` and `miss` (2n, S, c).
     """
 
@@ -66,14 +66,14 @@ class Step(NamedTuple):
 
 
 class Decoupled(Mechanical):
-    r"""A vibro-impact system whose linear part is blocks of two.
+    r"""A vibro-impact system with its linear part in 2 x 2 blocks.
 
     $$s = R y + s_p(t), \qquad \dot y = \Lambda y - \sum_c \beta_c F_c(\nu_c^T y + \dots),$$
 
     with $s_p$ the linear steady state under harmonic loads. A block of $\Lambda$ is
     $[[a, b], [-b, a]]$ for a pair of complex eigenvalues and diagonal for two real
-    ones; p and q of block k are components k and n + k of y. The length of y is the
-    square root of twice the energy, or nearly. It is a system as any other.
+    ones; p and q of block k are components k and n + k of y. The norm of y is about the
+    square root of twice the energy. It implements the interface of any other system.
 
     **Fields:** `decay` (2n,) a, `angular` (n,) b, `forced` (2, loads, 2n) the parts of
     $s_p$ with cosine and sine of `frequency` t + `phase` (loads,), `steps`: tables of
@@ -110,18 +110,18 @@ class Decoupled(Mechanical):
         return _turn(self.decay, self.angular, time)
 
     def rates(self, rows: Float[Array, "rows state"]) -> Float[Array, "rows state"]:
-        """Return the rows that give d/dt of what `rows` gives, without contacts."""
+        """Return the rows of the time derivatives of `rows`, without contacts."""
         p, q = jnp.split(rows, 2, axis=-1)
         a, d = jnp.split(self.decay[None], 2, axis=-1)
         b = self.angular[None]
         return jnp.concatenate([p * a - q * b, p * b + q * d], axis=-1)
 
     def gap_rows(self) -> Float[Array, "contacts state"]:
-        """Return the rows that give penetrations, up to gaps and loads."""
+        """Return the rows for penetrations, without gaps and loads."""
         return _gap_rows(self.motion, self.to_state)
 
     def pushes(self) -> Float[Array, "state contacts"]:
-        """Return what a unit of each contact's force takes from the rates of y."""
+        """Return the reduction of the rates of y per unit force of each contact."""
         return _pushes(self.motion, self.to_blocks)
 
     def carried(self, time) -> Float[Array, " state"]:
@@ -141,10 +141,9 @@ class Decoupled(Mechanical):
 def decoupled(system) -> Decoupled | None:
     """Return a large system with its linear part in blocks, or None.
 
-    None for few degrees of freedom, for many contacts, hard or damped ones, loads that are
-    not harmonic or parameters that are traced; also where eigenvectors do not tell motions
-    apart (modes that are critically damped, bodies that nothing holds, an undamped
-    resonance).
+    None for few degrees of freedom, many contacts, hard or damped ones, loads that are
+    not harmonic or traced parameters; also where eigenvectors are nearly dependent
+    (critically damped modes, rigid-body modes, an undamped resonance).
     """
     if jax.eval_shape(system.rest).shape[0] <= 2 * FEW:
         return None
@@ -166,7 +165,7 @@ def decoupled(system) -> Decoupled | None:
     try:
         split = _split(*matrices)
         forced = None if split is None else _forced(*matrices, system.loads, laws)
-    except np.linalg.LinAlgError:  # vectors that are the same to the last digit
+    except np.linalg.LinAlgError:  # eigenvectors equal to the last digit
         return None
     if split is None or forced is None:
         return None
@@ -181,7 +180,7 @@ def decoupled(system) -> Decoupled | None:
 
 
 def _split(mass, damping, stiffness):
-    """Return (R, R^-1, decay, angular) of a linear system, None if there is no such."""
+    """Return (R, R^-1, decay, angular) of a linear system, or None."""
     root = np.linalg.cholesky(mass)
 
     def normed(matrix):
@@ -196,7 +195,7 @@ def _split(mass, damping, stiffness):
     if _diagonal(stiff, size) and _diagonal(damped, np.sqrt(size)):
         found = _modes_of_pairs(pace, np.diag(stiff), np.diag(damped))
     else:
-        # In units in which a shift and a speed of equal energy are equal.
+        # In units in which a displacement and a velocity of equal energy are equal.
         zero = np.zeros_like(stiff)
         matrix = np.block([[zero, np.diag(pace)], [-stiff / pace, -damped]])
         found = _modes_of(matrix)
@@ -220,7 +219,7 @@ def _split(mass, damping, stiffness):
 
 
 def _condition(matrix, inverse) -> float:
-    """Return a condition number for which no singular values are needed."""
+    """Return a condition number that needs no singular values."""
     return float(np.linalg.norm(matrix, 1) * np.linalg.norm(inverse, 1))
 
 
@@ -230,7 +229,7 @@ def _diagonal(matrix, size) -> bool:
 
 
 def _modes_of_pairs(pace, stiff, damped):
-    """Return blocks, decay and angular frequency of modes that nothing couples."""
+    """Return blocks, decay and angular frequency of uncoupled modes."""
     discriminant = damped**2 / 4 - stiff
     root = np.sqrt(np.abs(discriminant))
     turns = discriminant < 0
@@ -250,7 +249,7 @@ def _modes_of_pairs(pace, stiff, damped):
 
 
 def _modes_of(matrix):
-    """Return blocks, decay and angular frequency of a whole matrix."""
+    """Return blocks, decay and angular frequency of a full matrix."""
     values, vectors = np.linalg.eig(matrix)
     upper, real = values.imag > 0, values.imag == 0
     if 2 * upper.sum() + real.sum() != len(values) or real.sum() % 2:
@@ -273,7 +272,7 @@ def _modes_of(matrix):
 
 
 def _forced(mass, damping, stiffness, loads, laws):
-    """Return the linear steady state's parts (2, loads, 2n), None if there is none."""
+    """Return the linear steady state's parts (2, loads, 2n), or None."""
     parts = []
     for load, law in zip(loads, laws, strict=True):
         frequency = float(law.frequency)
@@ -301,7 +300,7 @@ def step_of(decay, angular, rows, pushes, length) -> Step:
     steps = pair()
     times = jnp.asarray(steps.nodes) * length
     after = jax.vmap(lambda t: _turn(decay, angular, t))(times)
-    # A mode that decays by more has no inverse; a step as long is not taken.
+    # A mode that decays by more has no inverse; such long steps are not taken.
     kept = jnp.maximum(decay, -MOST_DECAY / length)
     before = jax.vmap(lambda t: _turn(kept, angular, -t))(times)
     columns = jax.vmap(lambda turn: turn(pushes))(before)  # (S, 2n, c)

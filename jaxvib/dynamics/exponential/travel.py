@@ -1,9 +1,9 @@
-r"""Motion of a decoupled system: exact flights, and steps in contact.
+r"""Motion of a decoupled system: exact flights, and exponential steps in contact.
 
-In flight the blocks turn by $e^{\Lambda h}$, so that a step is as long as its quintic
-knows the gaps. In contact $e^{-\Lambda t} y$ is stepped, whose rates are the contacts'
-forces alone: what limits a step are these, and not the fastest mode. Sensitivities feel a
-contact by its slope only, so that a step of all is two thin matrix products.
+In flight the blocks are advanced by $e^{\Lambda h}$; a step is as long as its quintic
+resolves the gaps. In contact $e^{-\Lambda t} y$ is integrated, whose rates are the
+contact forces only: these limit a step, not the fastest mode. Sensitivities depend on a
+contact through its slope only, so that a step of all is two thin matrix products.
 
 **Source:** Lawson, *SIAM J. Numer. Anal.* 4 (1967) 372; the pair is that of `stepper`.
 """
@@ -20,19 +20,19 @@ from ..pair import pair
 from ..step_polynomial import cubic_defect, step_polynomial
 from .decoupled import LEVELS, MOST_DECAY, Decoupled, Step, step_of
 
-# Against motions that never end: a quarter of a period is a step unless contacts halve it.
+# Limits endless motions: steps are a quarter of a period unless contacts shorten them.
 MOST_STEPS = 1_000_000
-# What a quintic may not know of a flight's gaps, in units of their size: where only
-# contacts are looked for, and where displacements are watched.
+# Allowed error of the quintic of a flight's gaps, relative to their size: for the
+# detection of contacts only, and with observed displacements.
 _UNKNOWN, _UNKNOWN_WATCHED = 1e-6, 1e-9
-# A step's error is below this part of the tolerance: they add up.
+# A step's error relative to the tolerance: errors accumulate.
 _SHARE = 0.1
 _ORDER = 8  # of the tableau: a step's error falls with this power of its length
-_ROOT_STEPS = 4  # of Newton's method: from a start of two digits, 4, 8, 16 and one to spare
+_ROOT_STEPS = 4  # of Newton iteration: from 2 digits to 4, 8, 16 and one to spare
 
 
 class Travel(NamedTuple):
-    """Where a motion has come to, its sensitivities, what was watched, a reason code."""
+    """End of a motion: state, sensitivities, observables and reason code."""
 
     state: Float[Array, " state"]
     sensitivities: Any
@@ -42,11 +42,12 @@ class Travel(NamedTuple):
 
 
 class _Lane(NamedTuple):
-    """A motion under way.
+    """State of the integration.
 
-    `sensitivities` are those at the time `behind` ago: they turn exactly until a contact.
-    `level`: of the last step in contact. `finer`: by how many levels a flight is to be
-    shorter than it thinks. `ends`: (state, rate), where displacements are watched.
+    `sensitivities` are those at the time `behind` ago: between contacts they are
+    advanced exactly on demand. `level`: of the last step in contact. `finer`: levels by
+    which the next flight is shortened. `ends`: (state, rate), if displacements are
+    observed.
     """
 
     time: Any
@@ -62,11 +63,11 @@ class _Lane(NamedTuple):
 
 
 class _Context(NamedTuple):
-    """What all steps of a travel have in common.
+    """Data common to all steps of an integration.
 
-    `rows` (3, c, 2n): of the gaps and their rates; `reach` (2n,): how far a unit of each
-    component moves what is looked at; `size`: of the motion, as the length of y;
-    `longest`: the level of the longest step in contact.
+    `rows` (3, c, 2n): of the gaps and their rates; `reach` (2n,): largest displacement
+    of the observed quantities per unit of each component; `size`: of the motion, as the
+    norm of y; `longest`: the level of the longest step in contact.
     """
 
     system: Decoupled
@@ -93,10 +94,10 @@ def travel(
     watched=None,
     sensitivities=False,
 ) -> Travel:
-    """Return the motion from t0 to t1, with `sensitivities` by the state if asked for.
+    """Return the motion from t0 to t1, with `sensitivities` by the state if requested.
 
-    With a `grazing` depth, m, contacts and displacements are watched on the way, beside
-    what was `watched` before.
+    With a `grazing` depth, m, contacts and displacements are observed, starting from
+    `watched` if given.
     """
     t0, t1 = jnp.asarray(t0, float), jnp.asarray(t1, float)
     numbers = [*jax.tree.leaves(system), state, t0, t1]
@@ -125,7 +126,7 @@ def travel(
         return (lane.time < end) & (lane.steps < MOST_STEPS)
 
     def step(lane):
-        """Return the lane one step later; what is watched is compiled once."""
+        """Take a step; the code of observables is compiled once."""
         if system.motion.contacts:
             new, good = jax.lax.cond(
                 lane.touching,
@@ -203,7 +204,7 @@ def _gaps(context: _Context, y, time, forces=None):
 
 
 def _carried_gaps(context: _Context, time):
-    """Return what the linear steady state makes of the gaps and their rates, (3, c)."""
+    """Return the gaps and their rates in the linear steady state, (3, c)."""
     motion = context.system.motion
     limits = jnp.stack([c.gap for c in motion.contacts]) if motion.contacts else 0.0
     frequency = context.system.frequency
@@ -218,7 +219,7 @@ def _carried_gaps(context: _Context, time):
 
 
 def _displaced(context: _Context, y):
-    """Return a bound on what is looked at, m, and its greatest rate, 1/s."""
+    """Return a bound on the observed displacements, m, and their greatest rate, 1/s."""
     system = context.system
     half = system.angular.shape[0]
     pace = jnp.hypot(jnp.maximum(*jnp.split(jnp.abs(system.decay), 2)), system.angular)
@@ -233,7 +234,7 @@ def _displaced(context: _Context, y):
 
 
 def _flight(context: _Context, lane: _Lane) -> tuple[_Lane, Any]:
-    """Return the lane a step later, or with a shorter step to try, and which it is."""
+    """Take a flight step, or mark a shorter one; return whether it was accepted."""
     system = context.system
     unknown = _UNKNOWN if context.grazing is None else _UNKNOWN_WATCHED
     size, rate = _displaced(context, lane.y)
@@ -273,7 +274,7 @@ def _flight(context: _Context, lane: _Lane) -> tuple[_Lane, Any]:
 
 
 def _chosen(good, new: _Lane, lane: _Lane) -> _Lane:
-    """Return one lane of two, which have the same sensitivities or new ones where good."""
+    """Select a lane; sensitivities are selected only if they differ."""
     kept = {"watched": None, "ends": None}
     if new.sensitivities is lane.sensitivities:
         kept["sensitivities"] = None
@@ -283,7 +284,7 @@ def _chosen(good, new: _Lane, lane: _Lane) -> _Lane:
 
 
 def _at_onset(context: _Context, lane: _Lane, new: _Lane, length, before, after) -> _Lane:
-    """Return the lane where the first of its gaps closes."""
+    """Return the lane where its first gap closes."""
     path = step_polynomial(length, before, after)
     entered = after[0] > 0
     at = jnp.where(entered, path.shut(entered).crossing(), jnp.inf)
@@ -315,13 +316,13 @@ def _stepped_over(context: _Context, size, length, before, after):
 
 
 def _contact(context: _Context, lane: _Lane) -> tuple[_Lane, Any]:
-    """Return the lane a step in contact later, or with a shorter one to try, and which."""
+    """Take a step in contact, or mark a shorter one; return whether it was accepted."""
     system = context.system
     level = jnp.clip(lane.level, context.longest, LEVELS - 1)
     left = context.end - lane.time
     full = system.steps.length[level]
     last = full >= left
-    # A step that ends at the end of all is none of the table.
+    # A step that ends at the final time is not in the table.
     step = jax.lax.cond(
         last,
         lambda: step_of(
@@ -350,7 +351,7 @@ def _contact(context: _Context, lane: _Lane) -> tuple[_Lane, Any]:
         ratio,
     )
     good = (ratio <= 1) | (level == LEVELS - 1)
-    # One level is a factor of 2, or of 2^8 in the error.
+    # One level is a factor of 2, and of 2^8 in the error.
     finer = jnp.clip(jnp.ceil(jnp.log2(ratio) / _ORDER), 1, 6).astype(level.dtype)
     coarser = jnp.where(ratio < 2.0 ** -(_ORDER + 1), 1, 0)
     new = lane._replace(
@@ -385,13 +386,13 @@ def _stage_forces(context: _Context, step: Step, y, time):
 
 
 def _stage_sensitivities(step: Step, slopes, sensitivities):
-    """Return sensitivities after a step, and the largest error of one relative to it."""
+    """Return sensitivities after a step, and the largest relative error of one."""
     closed = jnp.any(slopes != 0, axis=0)
     if closed.size == 1:
         return _pressed_sensitivities(step, slopes, sensitivities)
 
     def alone(_):
-        # Products as thin as one contact: as a rule there are no others.
+        # Products as thin as one contact: usually there are no others.
         j = jnp.argmax(closed)
         one = step._replace(
             gaps=step.gaps[:, j][:, None],
@@ -434,7 +435,7 @@ def _pressed_sensitivities(step: Step, slopes, sensitivities):
 
 
 def _seen(context: _Context, lane: _Lane, new: _Lane):
-    """Return (state, rate) at the end of a step, and what was watched on it."""
+    """Return (state, rate) at the end of a step, and the observables after it."""
     motion = context.system.motion
     state = context.system.full(new.y, new.time)
     ends = state, motion.vector_field(new.time, state)

@@ -118,7 +118,7 @@ def test_tiles_take_the_same_steps(order):
     whole = jv.dynamics.step_chain(chain, state, 4.0, 70, order=order)
     tiled = jv.dynamics.step_long_chain(chain, state, 4.0, 70, order=order, tile=32)
     np.testing.assert_allclose(tiled, whole, rtol=0, atol=1e-12)
-    with pytest.raises(ValueError, match="bodies = 96 is no multiple of tile = 36"):
+    with pytest.raises(ValueError, match="bodies = 96 is not a multiple of tile = 36"):
         jv.dynamics.step_long_chain(chain, state, 4.0, 70, tile=36)
 
 
