@@ -132,7 +132,7 @@ class TouchSeries:
             angle.append(load.frequency * self.time[-1])
 
     def _set_pace(self, k: int) -> None:
-        """Append the coefficient of order k of dt/dtau, its factors, and each u squared."""
+        """Append the order k of dt/dtau, of its factors, and of each u squared."""
         hertz = self.motion.hertz
         squares = [square_term(u, k) for u in self.roots]
         if len(hertz) == 1:
@@ -295,7 +295,7 @@ def least_root(motion: Motion, size):
 
 
 def _passing(time: list, longest):
-    """Return the tau in which a part of the `longest` time, s, elapses by the time series.
+    """Return the step in tau for a part of the `longest` time, s, by the time series.
 
     If several contacts begin or end at once their time advances very slowly: in units
     of the pace estimated from their sizes they would take a million steps.

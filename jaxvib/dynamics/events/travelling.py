@@ -1,4 +1,4 @@
-"""Travels from event to event as functions that can be differentiated."""
+"""Event-driven integration as differentiable functions and kernels."""
 
 import functools
 
@@ -22,15 +22,15 @@ from .motion import ORDER
 def travel_problem(
     static, state, parameters, t0, t1, rtol, order=ORDER, integrand=None
 ) -> Solution:
-    """Return the end of a travel of a system, differentiable.
+    """Integrate a system event by event; differentiable.
 
-    `static`: what of the system is no parameter; `order`: see `Asked`. Each event's time
-    depends on state and parameters as its last Newton step does, so that the sensitivities,
-    all taken at once, are exact for the steps taken. So are higher derivatives, forward and
-    reverse; from the third on they go by XLA, which takes minutes where there are Hertz
-    contacts. With an `integrand`, a function of the system to an `Integrand` that the
-    library knows by its name, the end is the state and the integral along the motion
-    after it.
+    `static`: the part of the system without parameters; `order`: see `Asked`. Each
+    event's time depends on state and parameters through its last Newton step, so that
+    the sensitivities, all computed together, are exact for the steps taken. So are
+    higher derivatives, forward and reverse; from the third on they are compiled by XLA,
+    which takes minutes with Hertz contacts. With an `integrand`, a function from the
+    system to an `Integrand`, cached by its name, the end is the state followed by the
+    integral along the motion.
     """
 
     def ended(state, parameters, t0, t1, rtol):
@@ -51,7 +51,7 @@ def travel_problem(
         moves = tuple(not is_zero(change) for change in changes)
         sensitivities = _sensitivities_of(static, tree, moves, order, integrand)
 
-        # The tolerance is given, not closed over: lanes may have each its own.
+        # The tolerance is passed, not closed over: it may differ between lanes.
         def sensitivities_along(rows):
             return sensitivities(
                 [leaf for leaf, move in zip(leaves, moves, strict=True) if move],
@@ -76,13 +76,13 @@ def travel_problem(
     return run(*start, *(jnp.asarray(number, float) for number in (t0, t1, rtol)))
 
 
-# Travels as kernels: what surrounds them is a small program to XLA. A kernel is compiled
-# for each structure of a system, whatever its parameters.
+# Kernels of event-driven motions: the code around them is small for XLA. A kernel is
+# compiled once per structure of a system, for all values of its parameters.
 
 
 @functools.lru_cache(maxsize=64)
 def end_kernel(static, order=ORDER):
-    """Return the kernel of where motions end: state, result, steps, forces that hold."""
+    """Return the kernel of ends of motions: state, result, steps, holding forces."""
 
     def end(state, parameters, t0, t1, rtol):
         equation = _equation(parameters, static)
@@ -94,10 +94,10 @@ def end_kernel(static, order=ORDER):
 
 @functools.lru_cache(maxsize=64)
 def samples_kernel(static, order=ORDER):
-    """Return the kernel of lanes (parameters, state, times, rtol) to samples on the way.
+    """Return the kernel from lanes (parameters, state, times, rtol) to samples.
 
-    They are states and contact forces at all times, those of hard stops that hold too, and
-    a reason code.
+    Samples are states and contact forces at all times, with holding forces of hard
+    stops, and a reason code.
     """
 
     def samples(lane):
@@ -128,7 +128,7 @@ def samples_kernel(static, order=ORDER):
 
 @functools.lru_cache(maxsize=64)
 def sum_kernel(static, order, integrand):
-    """Return the kernel of ends with integrals after their states, results and steps."""
+    """Return the kernel of ends: state with the integral appended, result, steps."""
 
     def end(state, parameters, t0, t1, rtol):
         system = rejoined(parameters, static)
@@ -145,7 +145,7 @@ def _with_sum(found):
 
 @functools.lru_cache(maxsize=64)
 def watch_kernel(static, order=ORDER):
-    """Return the kernel of where motions end, and of what is watched on the way."""
+    """Return the kernel of ends of motions with observables."""
 
     def watch(state, parameters, t0, t1, rtol, grazing):
         equation = _equation(parameters, static)
@@ -173,7 +173,7 @@ def observe_kernel(static, order=ORDER):
 
 @functools.lru_cache(maxsize=64)
 def watch_along_kernel(static, order=ORDER):
-    """Return the kernel of `watch_kernel` with what becomes of a change of the state."""
+    """Return the kernel of `watch_kernel` with the tangent of a change of the state."""
 
     def watch_along(state, parameters, t0, t1, rtol, grazing, change):
         equation = _equation(parameters, static)
@@ -192,10 +192,10 @@ def _equation(parameters, static):
 
 @functools.lru_cache(maxsize=64)
 def _sensitivities_of(static, tree, moves, order, integrand):
-    """Return a function of (moving, rows, others) to an end, sensitivities, and the rest.
+    """Return a function from (moving, rows, others) to end, sensitivities and the rest.
 
-    `tree`: of the state and all else that an end depends on; `moves`: which of its leaves
-    are among the `moving` ones. Its first derivatives are a kernel as well.
+    `tree`: of the state and all other inputs; `moves`: which of its leaves are
+    perturbed and so in `moving`. Its first derivatives are a kernel as well.
     """
 
     def go(moving, others, one, steady):
@@ -205,7 +205,7 @@ def _sensitivities_of(static, tree, moves, order, integrand):
         state, (parameters, t0, t1) = jax.tree.unflatten(tree, leaves)
         system = rejoined(parameters, static)
         asked = Asked(one=one, steady=steady, order=order)
-        if integrand is not None:  # whose slope needs the pace of contacts
+        if integrand is not None:  # its derivative needs the pace of contacts
             asked = asked._replace(steady=False, integrand=integrand(system))
         found = travel(system.equation(), state, t0, t1, rtol, asked)
         if integrand is not None:
@@ -216,7 +216,7 @@ def _sensitivities_of(static, tree, moves, order, integrand):
         return _side_by_side(go)(moving, rows, others, jnp.ones(()))
 
     def turned(moving, rows, others, change):
-        """Return the change of the value, and that of its sensitivities."""
+        """Return the tangents of the value and of its sensitivities."""
         d_moving, (d_rows, d_others) = change
 
         def pushed(where):
@@ -270,7 +270,7 @@ def _along_rows(function, moving, rows):
 
 
 def _travel_sensitivities(equation, state, rows, t0, t1, rtol, asked: Asked):
-    """Return sensitivities along rows, (n, rows), and the travel that was watched."""
+    """Return sensitivities along rows, (n, rows), and the `Travel`."""
     whole = equation, t0, t1, rtol, asked.grazing
     arrays, static = eqx.partition(whole, eqx.is_array)
 
@@ -290,16 +290,16 @@ def _travel_sensitivities(equation, state, rows, t0, t1, rtol, asked: Asked):
 def _side_by_side(go):
     """Return sensitivities of `go(moving, others, one, steady)` along changes of `moving`.
 
-    `go` returns a value and more. Mapped over lanes, sensitivities stay the outer axis and
-    lanes the inner one: a CPU takes neighbours in memory together, and lanes are many.
-    Higher derivatives leave the axes where they are: traced once for each order and each
-    axis, they would take minutes. They also need what a `steady` pace leaves out.
-    **Returns:** a function of (moving, rows, others, one) to the value, its sensitivities
-    (rows, ...), and the rest.
+    `go` returns a value and auxiliary output. Mapped over lanes, sensitivities stay the
+    outer axis and lanes the inner one: a CPU vectorizes over neighbours in memory, and
+    lanes are many. Higher derivatives do not move the axes: traced for each order and
+    each axis, they would take minutes. They also need what a `steady` pace omits.
+    **Returns:** a function from (moving, rows, others, one) to the value, its
+    sensitivities (rows, ...), and the rest.
     """
 
     def as_they_are(moving, rows, others, one, steady):
-        # A 1 for each sensitivity, see `Barrier`.
+        # A separate 1 for each sensitivity, see `Barrier`.
         count = jax.tree.leaves(rows)[0].shape[0]
         ones = jnp.where(jnp.isfinite(one), jnp.ones((count, *jnp.shape(one))), jnp.nan)
 
@@ -348,7 +348,7 @@ def _side_by_side(go):
 
     @sensitivities.defjvp
     def rule(primals, tangents):
-        *known, one = primals  # a tangent of this 1 would be 0, see `Barrier`
+        *known, one = primals  # the tangent of this 1 must not be 0, see `Barrier`
         return jax.jvp(
             lambda *known: as_they_are(*known, one, steady=False),
             known,
