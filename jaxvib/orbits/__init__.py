@@ -1,4 +1,4 @@
-"""Periodic motion: shooting, monodromy, Floquet multipliers, attractors."""
+"""Periodic orbits, their stability, equilibria, attractors and basins."""
 
 from .attractors import Attractors as Attractors
 from .basins import Basins as Basins

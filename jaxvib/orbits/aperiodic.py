@@ -1,4 +1,4 @@
-"""Motions of no short period: watched until there is evidence for what they are."""
+"""Classification of aperiodic motions: quasi-periodic, chaotic or undecided."""
 
 import functools
 from collections.abc import Callable
@@ -17,36 +17,37 @@ from .linear_steady_state import attracts, linear_but_for_contacts, linear_stead
 from .settling import Records, track_aperiodic
 from .shooting import scales
 
-WINDOW = 256  # periods of the load that are watched at a time
+WINDOW = 256  # load periods observed at a time
 # Tighter than an orbit's: the least error of an exponent, 5e-6 a period, is far above it.
 WATCHED_RTOL = 1e-9
 # A motion is judged after 2, 6, 14 and 30 windows, by its last 512, 1024, 2048 and 4096
-# periods: the last time only where a linear system's decay times ask for it, of which
-# a chaotic motion must not have come to rest in so many.
+# periods: the last only if a linear system's decay times require it, within which a
+# chaotic motion must not have come to rest.
 LOOKS = ((2, 2), (6, 4), (14, 8), (30, 16))
-_USUAL = 14  # windows, after which what is open stays so
-_DECAY_TIMES = 80.0  # that a linear system is watched: e^-80 is below any double's digits
+_USUAL = 14  # windows, after which undecided motions remain so
+_DECAY_TIMES = 80.0  # observed for a linear system: e^-80 is below any double's digits
 # Averages of the two halves of a quasi-periodic motion agree this closely, in standard
 # deviations; those of chaotic ones by one over the root of their points.
 _CONVERGED = 1e-3
 # ... and its largest exponent, per period of the load, is 0 within three of its errors,
-# which are no larger than this and not known to be smaller than that.
+# which must be below the first and are assumed to be at least the second.
 _LARGEST_ERROR, _LEAST_ERROR = 3e-4, 5e-6
-# The exponent of a chaotic motion is above 0 by four of its errors and by this, a period.
+# The exponent of a chaotic motion exceeds 0 by four of its errors and by this, a
+# period.
 _CLEAR = 4e-3
-# States that come back this closely, period after period, are those of one orbit, ...
+# States that recur this closely, period after period, are those of one orbit, ...
 _RECURS = 1e-6
-# ... and so are states that come back this closely and ever nearer, as the exponent says.
+# ... and so are states that recur this closely and converge at the exponent's rate.
 _NEARING = 1e-3
-_GROWS = 1.5  # a motion that is larger by this in its second half runs away
+_GROWS = 1.5  # a motion that is larger by this factor in its second half diverges
 
 
 class Evidence(NamedTuple):
-    """What a window of a motion tells: its class, and by which numbers.
+    """Class of an observed motion, and the underlying numbers.
 
-    `code`: a reason code, SUCCESS where the motion recurs after `repeats` periods of the
+    `code`: a reason code, SUCCESS if the motion recurs after `repeats` periods of the
     load (0: it does not); `exponent`: the largest one, per period, with its `error`;
-    `spread`: by how much averages of the two halves differ, in standard deviations.
+    `spread`: difference of the averages of the two halves, in standard deviations.
     """
 
     code: Reason
@@ -59,26 +60,26 @@ class Evidence(NamedTuple):
 def evidence_of(
     states: np.ndarray, growth: np.ndarray, units: np.ndarray, smooth: int | None = None
 ) -> Evidence:
-    r"""Return what states once a period, (N, n), and the growth between them, (N,), tell.
+    r"""Classify a motion from its states once a period, (N, n), and the growth, (N,).
 
-    `growth` is the logarithm by which the distance to a neighbour grows in a period;
-    `units`, (n,), what states are measured in; `smooth`: how many components, from the
-    first, do not jump, all unless given. Averages are weighted,
+    `growth` is the logarithm of the growth of the distance to a neighbour in a period;
+    `units`, (n,), the scales of states; `smooth`: how many components, from the
+    first, do not jump, by default all. Averages are weighted,
 
     $$\bar f = \sum_k w(k/N) f_k, \qquad w(\tau) \propto e^{-1/(\tau (1 - \tau))},$$
 
-    which converge faster than any power of N where a motion is quasi-periodic, and as
-    $N^{-1/2}$ where it is chaotic: the two halves of the window tell the one from the
-    other, as do those of the exponent, which is 0 of the first within a small error.
-    A motion whose exponent is negative settles on an orbit: it has, where it recurs, and
-    it will, where it recurs the more closely the longer it goes, at the exponent's rate.
+    which converge faster than any power of N for a quasi-periodic motion, and as
+    $N^{-1/2}$ for a chaotic one: the two halves of the window distinguish them, as do
+    those of the exponent, which is 0 within a small error for the first.
+    A motion with a negative exponent converges to an orbit: it has, if it recurs, and
+    it will, if its recurrence improves at the exponent's rate.
 
     **Source:** Das, Sander and Yorke, *Nonlinearity* 30 (2017) 4111.
     """
     half = len(growth) // 2
     points = states / units
-    # Seen in the midst of an impact at some of its periods, a quasi-periodic motion's
-    # velocity jumps from point to point of its curve, and averages of that converge slowly.
+    # If some of its samples lie within an impact, a quasi-periodic motion's velocity
+    # jumps between points of its curve, and averages of that converge slowly.
     places = points[:, :smooth]
     moments = np.concatenate([places, elementwise.sin(3 * places)], axis=1)
     first, second = (_average(part) for part in (moments[:half], moments[half:]))
@@ -112,10 +113,10 @@ def _average(values: np.ndarray):
 def _repeats(points: np.ndarray, rate: float) -> int:
     """Return after how many periods a motion recurs, 0 if it does not.
 
-    `rate`: the exponent per period at which it draws near to an orbit, 0 if unknown.
+    `rate`: the exponent per period at which it approaches an orbit, 0 if unknown.
     """
     number, half = len(points), len(points) // 2
-    # The eight last points, against those before them.
+    # The eight last points, compared with earlier ones.
     last = np.arange(number - 8, number)
     periods = np.arange(1, half - 8)
     apart = np.abs(points[last][None] - points[last[None, :] - periods[:, None]])
@@ -126,9 +127,9 @@ def _repeats(points: np.ndarray, rate: float) -> int:
     recurs = period if apart[period - 1].max() < _RECURS else 0
     if rate >= 0 or period > half // 2:
         return recurs
-    # What spirals into an orbit recurs closely after some of its periods, those in which it
-    # goes nearly round. The orbit's own number is the first after which it comes back
-    # the closer the later, at the exponent's rate: after others it does not come closer.
+    # A spiral into an orbit recurs closely after those of its periods in which it
+    # nearly completes a turn. The orbit's own number is the first after which the
+    # recurrence improves with time at the exponent's rate: after others it does not.
     late = apart[:period].max(axis=(1, 2))
     places = half + 1 + np.arange(8)
     early = points[places][None] - points[places[None] - periods[:period, None]]
@@ -140,11 +141,11 @@ def _repeats(points: np.ndarray, rate: float) -> int:
 
 
 def limit_of(states: np.ndarray, units: np.ndarray, periods: int) -> np.ndarray:
-    r"""Return where the last of states once a period, (N, n), draws to every `periods`.
+    r"""Return the limit of states once a period, (N, n), taken every `periods`.
 
-    Of $s_{k+1} - s^* = A (s_k - s^*)$ the combination of states whose weights add up to
-    1, and make that of their differences least, is the limit, by as many states as there
-    are components and one more. **Source:** Sidi, *Vector Extrapolation Methods* (2017).
+    For $s_{k+1} - s^* = A (s_k - s^*)$ it is the combination of states with weights of
+    sum 1 that minimizes the combination of their differences, from one more state than
+    there are components. **Source:** Sidi, *Vector Extrapolation Methods* (2017).
     """
     size = states.shape[1]
     count = min(2 * size, (len(states) - 1) // periods)
@@ -158,7 +159,7 @@ def limit_of(states: np.ndarray, units: np.ndarray, periods: int) -> np.ndarray:
 
 
 class Watched(NamedTuple):
-    """Motions that were watched, one row each, and what they are.
+    """Observed motions, one row each, and their classes.
 
     Numbers are those of the window that each was judged by: `exponent` and its `error`,
     1/s per period of the load; the mean number of contacts a period; the largest contact
@@ -187,21 +188,21 @@ def watch_out(
     chunk: int = 64,
     find_orbits: Callable | None = None,
 ) -> Watched:
-    """Watch motions until it is known what they are, or for 14 windows of 256 periods.
+    """Observe motions until they are classified, or for 14 windows of 256 periods.
 
-    Those of a linear system with contacts are watched for 80 of its slowest decay times
-    at least, 30 windows at most, before they are called chaotic or quasi-periodic: what
-    is lightly damped may be chaotic for a long time before it settles.
+    Those of a linear system with contacts are observed for at least 80 of its slowest
+    decay times, at most 30 windows, before they are called chaotic or quasi-periodic: a
+    lightly damped motion may be chaotic for a long time before it converges.
 
     **Arguments:** `leaves`, `static`: the parameters of each lane's system, and the rest.
-    `states`: (lanes, n). `longest`: the most periods of a motion that is looked for.
-    `find_orbits(lanes, trails, units, repeats)`: looks for the orbits of lanes that draw
-    near to one, and returns which it found; those are watched no longer.
-    **Returns:** the codes are SUCCESS where an orbit was found, or where a motion
-    recurs within `longest` periods and none are looked for.
+    `states`: (lanes, n). `longest`: the longest period of interest.
+    `find_orbits(lanes, trails, units, repeats)`: searches for the orbits of lanes that
+    approach one, and returns which were found; those are not observed further.
+    **Returns:** the codes are SUCCESS if an orbit was found, or if a motion
+    recurs within `longest` periods and `find_orbits` is None.
     """
     number, size = states.shape
-    smooth = size // 2 if static.mechanical else size  # velocities jump, at hard stops
+    smooth = size // 2 if static.mechanical else size  # velocities jump at hard stops
     stage = track_stage(static, engine)
     units, least = map_samples(_units_stage(static), (leaves, states), chunk=chunk)
     least = np.minimum(least, LOOKS[-1][0] * WINDOW)
@@ -238,7 +239,7 @@ def watch_out(
             lanes = open_[nearing]
             found[nearing] = find_orbits(lanes, trails, units[lanes], repeats[nearing])
             for lane in open_[nearing & ~found]:
-                if rows[lane].code == Reason.SUCCESS:  # it recurs, and no orbit is there
+                if rows[lane].code == Reason.SUCCESS:  # recurs, but no orbit was found
                     rows[lane] = rows[lane]._replace(code=Reason.UNDECIDED_MOTION)
             for lane in open_[found]:
                 rows[lane] = rows[lane]._replace(code=Reason.SUCCESS)
@@ -257,7 +258,7 @@ def watch_out(
 
 @functools.lru_cache(maxsize=32)
 def track_stage(static, engine):
-    """Return the function that watches one lane for one window more."""
+    """Return the function that observes one lane for one more window."""
 
     def stage(lane):
         leaves, state, direction = lane
@@ -283,11 +284,11 @@ def _units_stage(static):
 
 
 _OPEN = (Reason.UNDECIDED_MOTION, Reason.TRANSIENT)
-_CERTAIN = (Reason.SUCCESS, Reason.LONGER_PERIOD)  # a stable orbit is there
+_CERTAIN = (Reason.SUCCESS, Reason.LONGER_PERIOD)  # a stable orbit exists
 
 
 class _Row(NamedTuple):
-    """A row of `Watched`, but for its last state."""
+    """A row of `Watched` without its last state."""
 
     code: int
     repeats: int

@@ -1,4 +1,4 @@
-"""Attractors: the motions that a system settles on, and how they are told apart."""
+"""Attractors of a system, and tests for being on one of them."""
 
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -12,26 +12,26 @@ from ..ensemble import Reason
 from .multipliers import ROUNDING
 from .periodic_orbit import PeriodicOrbit, unknown_orbits
 
-# A motion is an attractor's where it is this near, in units of the motion's size.
+# Distance within which a motion is on an attractor, in units of the motion's size.
 CLOSE = 1e-4
-_SAME = 1e-5  # two orbits that are nearer are one
-# ... and, of motions without a period, where it is as near as its points to each other,
-# times 4, as these lie at random; where they lie closer than that, nearer than this.
+_SAME = 1e-5  # orbits closer than this are the same
+# ... for aperiodic motions 4 times the spacing of its points, as these are random, or
+# this distance if the points are denser.
 _CLOUD, _WITHIN = 1e-2, 4.0
 
 
 class Attractors(eqx.Module):
-    """Motions that attract: periodic ones by their periods, then the others.
+    """Attracting motions: periodic ones by their periods, then the others.
 
-    Of the same number of periods those with fewer contacts come first, then those of
-    smaller amplitude. `A1` is the first one. `orbits` is a `PeriodicOrbit` whose fields
-    have a leading axis of attractors; of motions without a period, of which they have 0, it
-    tells the amplitude, the largest force, the contacts per period and the exponent. The
+    For equal periods those with fewer contacts come first, then those of smaller
+    amplitude. `A1` is the first one. `orbits` is a `PeriodicOrbit` whose fields have a
+    leading axis of attractors; aperiodic motions have 0 periods, and the
+    amplitude, the largest force, the contacts per period and the exponent. The
     `points` of a motion begin with the one that sorts first.
 
-    Of a system that nothing moves equilibria come first, whose `result` says so and whose
-    exponent is the largest real part of an eigenvalue, and then cycles: of 0 `periods` of
-    a load too, with a `period` of their own and the multipliers of a `LimitCycle`.
+    For an autonomous system equilibria come first, marked by their `result`, with
+    the largest real part of an eigenvalue as exponent, and then cycles: also with 0
+    `periods`, and with a `period` of their own and the multipliers of a `LimitCycle`.
 
     >>> starts = jv.orbits.state_grid(system, {0: [-0.1, 0.0], 2: [0.0, 0.5]})
     >>> jv.orbits.attractors(system, starts).points.shape
@@ -47,12 +47,12 @@ class Attractors(eqx.Module):
 
     @property
     def state(self) -> Float[np.ndarray, "attractor state"]:
-        """The first of each one's points."""
+        """The first point of each attractor."""
         return self.points[:, :1].reshape(len(self.points), self.points.shape[2])
 
     @property
     def periods(self) -> Int[np.ndarray, " attractor"]:
-        """Periods of the load in one of the motion, 0 without."""
+        """Periods of the load in one of the motion, 0 if aperiodic."""
         return np.asarray(self.orbits.periods)
 
     @property
@@ -67,12 +67,12 @@ class Attractors(eqx.Module):
 
     @property
     def lyapunov_error(self) -> Float[np.ndarray, " attractor"]:
-        """Their standard errors, 1/s, NaN of periodic motions."""
+        """Their standard errors, 1/s, NaN for periodic motions."""
         return np.asarray(self.orbits.lyapunov_error)
 
     @property
     def names(self) -> list[str]:
-        """What each is called: `A1: period 1, 0 contacts`."""
+        """Names such as `A1: period 1, 0 contacts`."""
         orbits = self.orbits
         columns = (orbits.result, orbits.periods, orbits.contacts, orbits.period)
         each = zip(*(np.asarray(column).tolist() for column in columns), strict=True)
@@ -88,7 +88,7 @@ class Attractors(eqx.Module):
 
 
 def named(code: int, periods: int, contacts: int, period: float) -> str:
-    """Return what a motion is, in words: its period and contacts, or its class."""
+    """Return the description of a motion: its period and contacts, or its class."""
     if code == Reason.EQUILIBRIUM:
         return "equilibrium"
     if code != Reason.SUCCESS:
@@ -100,7 +100,7 @@ def named(code: int, periods: int, contacts: int, period: float) -> str:
 
 @runtime_checkable
 class Motion(Protocol):
-    """What is known of one motion, and how it is told who is on it."""
+    """A known motion, with a test for being on it."""
 
     @property
     def orbit(self) -> PeriodicOrbit:
@@ -114,19 +114,19 @@ class Motion(Protocol):
 
     @property
     def units(self) -> np.ndarray:
-        """What states are measured in."""
+        """Scales of states."""
         ...
 
     def holds(self, trails: np.ndarray) -> np.ndarray:
-        """Return which motions (lanes, times, n) are on their way into this one."""
+        """Return which motions (lanes, times, n) converge to this one."""
         ...
 
 
 class Found(NamedTuple):
-    """One motion that attracts or, if it is not `attracting`, repels.
+    """A motion that attracts or, if it is not `attracting`, repels.
 
-    `points` (points, n) are its states once a period, `units` (n,) what they are measured
-    in, and `near` how far a state may be from them, in those.
+    `points` (points, n): its states once a period; `units` (n,): their scales; `near`:
+    distance within which a state is on it, in those.
     """
 
     orbit: PeriodicOrbit
@@ -136,10 +136,10 @@ class Found(NamedTuple):
     attracting: bool
 
     def holds(self, trails: np.ndarray) -> np.ndarray:
-        """Return which motions (lanes, times, n) are on their way into this one.
+        """Return which motions (lanes, times, n) converge to this one.
 
-        On a periodic one a motion is where its last state is near; on another one where
-        half of all its states are.
+        For a periodic one the last state must be near; for an aperiodic one half of all
+        states.
         """
         if int(self.orbit.periods):
             return distances(trails[:, -1], self.points, self.units).min(axis=1) < self.near
@@ -151,8 +151,8 @@ class Found(NamedTuple):
 
 
 def periodic_motion(orbit, points: np.ndarray, units: np.ndarray) -> Found:
-    """Return what is known of an orbit with its states once a period, (periods, n)."""
-    # The same motion begins in any of its points: in the one that sorts first.
+    """Return an orbit with its states once a period, (periods, n), as a `Found`."""
+    # The start of a periodic motion is arbitrary: choose the point that sorts first.
     order = np.lexsort(np.round(points / units, 6).T[::-1])
     points = np.roll(points, -int(order[0]), axis=0)
     known = eqx.tree_at(
@@ -164,10 +164,10 @@ def periodic_motion(orbit, points: np.ndarray, units: np.ndarray) -> Found:
 
 
 def exponent_of(orbit) -> np.ndarray:
-    """Return the exponent of an orbit or cycle, 1/s, by its largest multiplier.
+    """Return the exponent of an orbit or cycle, 1/s, from its largest multiplier.
 
-    NaN where that is no larger than its error, or than rounding of neighbours that began
-    at the distance 1: then it is only known to be less.
+    NaN if the multiplier is no larger than its error or than rounding relative to 1:
+    only an upper bound is known then.
     """
     largest, error, period = _largest_multiplier(orbit)
     with np.errstate(divide="ignore"):
@@ -176,7 +176,7 @@ def exponent_of(orbit) -> np.ndarray:
 
 
 def exponent_error_of(orbit) -> np.ndarray:
-    """Return the error of an orbit's exponent, 1/s, NaN where that is not known."""
+    """Return the error of an orbit's exponent, 1/s, NaN if unknown."""
     largest, error, period = _largest_multiplier(orbit)
     known = largest > error
     return np.where(known, error, np.nan) / np.where(known, largest, 1.0) / period
@@ -189,7 +189,7 @@ def _largest_multiplier(orbit) -> list[np.ndarray]:
 
 
 def aperiodic_motion(system, watched, period: float, units: np.ndarray) -> Found:
-    """Return what is known of a motion of no short period, one row of `Watched`."""
+    """Return an aperiodic motion, one row of `Watched`, as a `Found`."""
     points = watched.trail
     apart = distances(points, points, units)
     np.fill_diagonal(apart, np.inf)
@@ -222,7 +222,7 @@ def aperiodic_motion(system, watched, period: float, units: np.ndarray) -> Found
 
 
 def distances(states: np.ndarray, points: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """Return the largest component of what is between states (s, n) and points (p, n)."""
+    """Return the maximum-norm distances of states (s, n) from points (p, n)."""
     largest = np.zeros((len(states), len(points)))
     for component, unit in enumerate(units):
         between = np.abs(states[:, None, component] - points[None, :, component])
@@ -231,13 +231,13 @@ def distances(states: np.ndarray, points: np.ndarray, units: np.ndarray) -> np.n
 
 
 def same(one: Motion, other: Motion) -> bool:
-    """Return whether two orbits are one: every point of one is a point of the other."""
+    """Return whether two orbits are equal: every point of one is a point of the other."""
     apart = distances(one.points, other.points, other.units)
     return len(one.points) == len(other.points) and bool(apart.min(axis=1).max() < _SAME)
 
 
 def in_order(found: list[Motion]) -> list[int]:
-    """Return the positions of attractors in the order in which they are named."""
+    """Return the positions of attractors in the order of their names."""
 
     def rank(position: int):
         orbit = found[position].orbit
@@ -260,7 +260,7 @@ def gathered(system, found: list[Motion]) -> Attractors:
     orbits = unknown_orbits(system, 0)
     if found:
         orbits = jax.tree.map(lambda *leaves: np.stack(leaves), *(f.orbit for f in found))
-    # A watched motion has it as an average, of more digits.
+    # Observed motions have averages here, in double precision.
     orbits = eqx.tree_at(lambda o: o.contacts_per_period, orbits, replace_fn=_double)
     return Attractors(orbits, points)
 

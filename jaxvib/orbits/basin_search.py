@@ -1,4 +1,4 @@
-"""Attractors found on the way: motions run on until each is on one that is known."""
+"""Search for attractors: motions are integrated until each is on a known one."""
 
 import functools
 
@@ -31,18 +31,19 @@ from .settings import SettlingSettings
 from .settling import recurrences, strobe
 from .shooting import scales
 
-SEGMENT = 16  # periods after which it is seen who has settled
-_LIKELY = 4  # what has not settled after these segments may have no period
-_MOST_ORBITS = 64  # that are looked for in one segment: the others wait for the next one
-_MOST_FAILED = 4  # motions that turn out to be on their way still
-# A motion that recurs this closely is one that Newton's method is tried on, in units of
-# its size; one that comes this near to an orbit is on its way to it or past it.
+SEGMENT = 16  # periods between tests for convergence
+_LIKELY = 4  # segments after which an unsettled motion may be aperiodic
+_MOST_ORBITS = 64  # searches per segment: others wait for the next one
+_MOST_FAILED = 4  # motions that turn out to be transient
+# Newton iteration is started from motions that recur within the first distance, in
+# units of their size; motions within the second one of a known orbit approach or pass
+# it.
 _RECURRED, _NEARBY = 1e-5, 1e-3
-_PLAUSIBLE = 1e-2  # ... and one with which its period may be found
+_PLAUSIBLE = 1e-2  # ... and recurrence at which a period is a candidate
 
 
 class Search:
-    """What is known so far of a system's attractors, and of the orbits that repel."""
+    """Known attractors of a system, and known repelling orbits."""
 
     def __init__(self, system, settings: SettlingSettings, transient: int, engine):
         self.leaves, self.static = parted(system)
@@ -59,7 +60,7 @@ class Search:
         self.repelling: list[Motion] = []
 
     def settle(self, states: np.ndarray, report):
-        """Return labels, reason codes and periods run of a batch of initial states."""
+        """Return labels, reason codes and numbers of periods for initial states."""
         number = len(states)
         states = states.copy()
         label = np.full(number, -1, np.int16)
@@ -80,7 +81,7 @@ class Search:
             found = self._known(trail)
             last = segment == segments - 1
             found = self._with_new(trail, nearest, codes, found)
-            # Watching takes thousands of periods: it is not tried in each segment.
+            # Not in each segment: it takes thousands of periods.
             if last or (segment >= _LIKELY and segment & (segment - 1) == 0):
                 found = self._track_aperiodic(trail, nearest, codes, found, last)
             label[waiting] = found
@@ -92,7 +93,7 @@ class Search:
         return label, result, run
 
     def _linear(self, states, label, result, waiting, report) -> np.ndarray:
-        """Decide motions on which no gap closes any more; return the others."""
+        """Decide motions that close no gap any more; return the others."""
         if self.end is None or not waiting.size:
             return waiting
         lanes = jax.tree.map(lambda leaf: leaf[None].repeat(waiting.size, 0), self.end)
@@ -107,7 +108,7 @@ class Search:
         return waiting[~apart & ~free]
 
     def _position_of(self, state) -> int:
-        """Return the position of the attractor that passes a steady state, -1 if none."""
+        """Return the position of the attractor through a steady state, -1 if none."""
         for known in (False, True):
             for i, each in enumerate(self.attractors):
                 if distances(state[None], each.points, each.units).min() < CLOSE:
@@ -124,7 +125,7 @@ class Search:
         return map_samples(stage, (everywhere, states, tolerance), chunk=self.chunk)
 
     def _known(self, trail) -> np.ndarray:
-        """Return the attractor that each motion (lanes, times, n) belongs to, or -1."""
+        """Return the attractor of each motion (lanes, times, n), or -1."""
         found = np.full(len(trail), -1, np.int16)
         for position, each in enumerate(self.attractors):
             free = np.flatnonzero(found < 0)
@@ -132,7 +133,7 @@ class Search:
         return found
 
     def _with_new(self, trail, nearest, codes, found) -> np.ndarray:
-        """Look for the orbits of motions that recur; return what each belongs to then."""
+        """Search for orbits of motions that recur; return the updated attractors."""
         for _ in range(_MOST_ORBITS):
             recurs = (codes == 0) & (found < 0) & (nearest.min(axis=1) < _RECURRED)
             new = np.flatnonzero(recurs & ~self._passing(trail[:, -1]))
@@ -143,7 +144,7 @@ class Search:
         return found
 
     def _passing(self, states) -> np.ndarray:
-        """Return which states are near an orbit that is known, of either kind."""
+        """Return which states are near a known orbit, attracting or repelling."""
         near = np.zeros(len(states), bool)
         for each in (*self.attractors, *self.repelling):
             apart = distances(states, each.points, each.units).min(axis=1)
@@ -151,7 +152,7 @@ class Search:
         return near
 
     def _new_orbit(self, trail, nearest) -> None:
-        """Look for the orbit on which a motion (times, n) recurs, and remember it."""
+        """Search for the orbit on which a motion (times, n) recurs, and store it."""
         for periods in np.flatnonzero(nearest < _PLAUSIBLE) + 1:
             orbit, points, units = numbers(
                 recalled(
@@ -168,16 +169,16 @@ class Search:
                 into.append(found)
             if found.attracting:
                 break
-        # What passes here goes on, and is not asked again whether there is an orbit.
+        # Store the state, so that later motions passing here are not searched again.
         units = np.asarray(_units(self.system, trail[-1]))
         passed = jax.tree.map(lambda leaf: leaf[0], unknown_orbits(self.system, 1))
         self.repelling.append(Found(passed, trail[-1:], units, 0.0, False))
 
     def _track_aperiodic(self, trail, nearest, codes, found, last) -> np.ndarray:
-        """Class the motions that have not settled; new ones only where all are `last`.
+        """Classify unsettled motions; new classes always if `last`.
 
-        Earlier a motion is tried if most of those that are left are like it: waiting
-        for thousands of chaotic ones to settle would take most of the time.
+        Earlier only if most of the remaining motions look aperiodic: waiting for
+        thousands of chaotic ones to converge would take most of the time.
         """
         tries = failed = 0
         while tries < _MOST_ORBITS:
@@ -192,7 +193,7 @@ class Search:
                 failed += 1
                 if not last or failed == _MOST_FAILED:
                     return found
-                nearest[roaming[0]] = 0.0  # undecided: it is on its way still
+                nearest[roaming[0]] = 0.0  # undecided: still transient
                 continue
             self.attractors.append(each)
             found = self._known(trail)
@@ -200,7 +201,7 @@ class Search:
         return found
 
     def _watched(self, state) -> Found | None:
-        """Return the motion without a period from a state, None if it is not settled."""
+        """Return the aperiodic motion from a state, None if it is transient."""
         leaves = jax.tree.map(lambda leaf: np.asarray(leaf)[None], self.leaves)
         watched = watch_out(
             leaves, self.static, state[None], engine=self.engine,
@@ -215,7 +216,7 @@ class Search:
 
 
 def _orbit(system, state, periods, rtol):
-    """Return the orbit near a state, its states once a period, and its units."""
+    """Return the orbit near a state, its states once a period, and its scales."""
     leaves, static = parted(system)
     rtol = np.asarray(rtol, float)
     orbit = orbit_from_guess(system, state, periods, rtol, np.asarray(1e-2))

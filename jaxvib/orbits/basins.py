@@ -1,4 +1,4 @@
-"""Basins of attraction: where each of many initial states settles, and on what."""
+"""Basins of attraction: the attractor of each of many initial states."""
 
 from collections.abc import Mapping, Sequence
 
@@ -25,10 +25,10 @@ _TRANSIENT = 512  # periods: 12 decay times at a damping ratio of 0.4 %
 
 
 class Basins(Drawn, eqx.Module):
-    r"""Which attractor each initial state leads to, and how large each one's share is.
+    r"""The attractor of each initial state, and the share of each attractor.
 
-    The share's standard error is that of independent random starts, $\sqrt{p (1 - p) /
-    S}$; of a grid it is an upper estimate where basins are wide.
+    The standard error of a share is that of independent random starts, $\sqrt{p (1 - p)
+    / S}$; for a grid it is an upper estimate if basins are wide.
 
     >>> starts = jv.orbits.state_grid(system, {0: [-0.1, 0.0], 2: [0.0, 0.5]})
     >>> jv.basins(system, starts).share.tolist()
@@ -59,16 +59,17 @@ class Basins(Drawn, eqx.Module):
 
     @property
     def drawable(self) -> bool:
-        """Whether two components of the initial states differ, and no more."""
+        """Whether exactly two components of the initial states differ."""
         return len(moved_components(self)) == 2
 
     def plot(self, components: tuple[int, int] | None = None, *, ax=None):
-        """Draw where initial states lead on axes of matplotlib, and return them.
+        """Draw the basins on matplotlib axes, and return them.
 
-        **Arguments:** `components`: positions in the state of what is across and up, by
-        default the two that differ; states of a full grid (`state_grid`) fill it with
-        colour, others are marks. `ax`: new ones unless given. **Raises:** `ValueError`
-        where no two components are told, or there are none of that number.
+        **Arguments:** `components`: positions in the state of the horizontal and the
+        vertical axis, by default the two that differ; states of a full grid
+        (`state_grid`) are coloured cells, others are marks. `ax`: by default new ones.
+        **Raises:** `ValueError` if the two components are not given and ambiguous, or
+        out of range.
         """
         return draw(basins_chart(self, components), ax)
 
@@ -87,7 +88,7 @@ def state_grid(
     """Return initial states (starts, n) over a grid; other components are at rest.
 
     **Arguments:** `values`: of components of the state by their position; the first one
-    varies slowest. **Raises:** `ValueError` for a component that there is not.
+    varies slowest. **Raises:** `ValueError` for a component out of range.
 
     >>> jv.orbits.state_grid(system, {0: [-0.1, 0.0, 0.1], 2: [0.0, 0.5]}).shape
     (6, 4)
@@ -102,9 +103,9 @@ def state_grid(
 
 
 def attractors(system: System, starts: np.ndarray | Sequence, **options) -> Attractors:
-    """Return the attractors that motions from `starts` (starts, n) settle on.
+    """Return the attractors to which motions from `starts` (starts, n) converge.
 
-    The options, and what may go wrong, are those of `basins`.
+    Options and exceptions are those of `basins`.
 
     >>> starts = jv.orbits.state_grid(system, {0: [-0.1, 0.0], 2: [0.0, 0.5]})
     >>> jv.orbits.attractors(system, starts).orbits.periods.tolist()
@@ -122,31 +123,31 @@ def basins(
     batch: int = 16_384,
     progress: Report = None,
 ) -> Basins:
-    """Return on which attractor the motion from each initial state settles.
+    """Return the attractor to which the motion from each initial state converges.
 
-    Motions run on, 16 periods of the load at a time, until they are within 1e-4 of an
-    attractor that is known (in units of its size). One that recurs elsewhere leads
-    Newton's method to its orbit, with its multipliers; an orbit that repels is
-    remembered, so that what passes it goes on. Where a system is linear but for its
-    contacts, what closes no gap any more is in its steady state. What has not settled in
-    `transient` periods (512), or 12 decay times of such a system where these are longer, is
-    watched until there is evidence for what it is (`evidence_of`), and is told from
-    others like it by the states it goes through. `batch` states at a time are held in
-    memory.
+    Motions are integrated, 16 periods of the load at a time, until they are within 1e-4
+    of a known attractor (in units of its size). From a motion that recurs elsewhere
+    Newton iteration finds an orbit, with its multipliers; repelling orbits are stored,
+    so that motions passing them continue. In a system that is linear except for its
+    contacts, a motion that closes no gap any more is in its steady state. A motion that
+    has not converged in `transient` periods (512), or 12 decay times of such a system
+    if these are longer, is observed until it can be classified (`evidence_of`);
+    aperiodic attractors are distinguished by their states. `batch` states at a time are
+    held in memory.
 
-    An autonomous system, or bodies under constant loads alone, has equilibria and cycles:
-    `period` is then about the time in which motions go round, s, and takes the place of
-    the load's. A motion is on a stable equilibrium where it has come to states that the
-    field is seen to draw nearer all around it (by a quadratic form of Lyapunov's), on a
-    stable cycle within 1e-4 of its orbit, whatever the phase. What is `CHAOTIC` is told
-    apart as of other systems; a motion that is 1e4 times as large as motions were at
-    first has `ESCAPED`, and others are not settled: tori, or angles that turn for ever. By
-    its cosine and sine, on a circle that attracts, such an angle is on a cycle.
+    An autonomous system, or bodies under constant loads only, has equilibria and
+    cycles: `period` is then an approximate period of its motions, s, and replaces that
+    of the load. A motion is on a stable equilibrium when it has entered a region in
+    which a quadratic Lyapunov function was found to decrease, and on a stable cycle
+    when within 1e-4 of its orbit, at any phase. `CHAOTIC` motions are distinguished as
+    in other systems; a motion that grows to 1e4 times the initial size of motions has
+    `ESCAPED`, and others are unsettled: tori, or angles that rotate forever. An angle
+    represented by its cosine and sine, on an attracting circle, is on a cycle.
 
     **Arguments:** `starts`: states at t = 0, (starts, n). `settings`: `max_periods` of 8
-    or less, of use with loads only; `evidence` is of no use here. `period`: see above.
+    or less, used with loads only; `evidence` is not used. `period`: see above.
     `progress`: is called with the number of states decided since its last call; by default
-    a bar is shown from two seconds on, or a line a minute without a terminal, and with
+    a bar is shown after two seconds, or a line a minute without a terminal, and with
     `False` nothing.
     **Raises:** `ValueError` for starts of another shape or an argument out of its range.
 
@@ -166,7 +167,7 @@ def basins(
             part = slice(first, first + batch)
             label[part], result[part], run[part] = search.settle(starts[part], report)
     order = in_order(search.attractors)
-    position = np.full(len(order) + 1, -1, np.int16)  # the last one is of -1
+    position = np.full(len(order) + 1, -1, np.int16)  # the last entry is for -1
     position[order] = np.arange(len(order))
     label = position[label]
     counts = np.bincount(label[label >= 0], minlength=len(order))
@@ -185,17 +186,15 @@ def basins(
 
 
 def _search(system, starts: np.ndarray, period, settings) -> Search:
-    """Return the search of a system's attractors. **Raises:** `ValueError`."""
+    """Return the attractor search of a system. **Raises:** `ValueError`."""
     if moves_itself(system):
-        settings.refuse("basins of a system that moves itself", "max_periods")
+        settings.refuse("basins of an autonomous system", "max_periods")
         system, search_of = _in_spans(system, period), FieldSearch
     else:
         check_period(system)
         search_of = Search
         if period is not None:
-            raise ValueError(
-                f"period = {period} of a system that is moved from outside; allowed: None"
-            )
+            raise ValueError(f"period = {period} of a non-autonomous system; allowed: None")
     size = jax.eval_shape(system.rest).shape[0]
     if starts.ndim != 2 or starts.shape[1] != size or not len(starts):
         raise ValueError(
@@ -211,10 +210,10 @@ def _search(system, starts: np.ndarray, period, settings) -> Search:
 
 
 def basins_engine(system, starts: int, period=None) -> tuple[str, str]:
-    """Return the engine by which "auto" finds basins from so many states, and why.
+    """Return the engine that "auto" selects for basins from so many states, and why.
 
-    `period`: of a system that moves itself, as `basins` takes it. **Raises:** `ValueError`
-    where such a system has none.
+    `period`: for an autonomous system, as for `basins`. **Raises:** `ValueError`
+    if it is missing there.
 
     >>> jv.orbits.basins_engine(system, 100)
     ('event', 'linear except for its contacts')
@@ -224,11 +223,11 @@ def basins_engine(system, starts: int, period=None) -> tuple[str, str]:
 
 
 def _in_spans(system, period) -> SelfMoved:
-    """Return a system that moves itself as one that is seen once in a time, s."""
+    """Return an autonomous system sampled once in a time `period`, s."""
     if period is None:
         raise ValueError(
-            "period = None of a system that moves itself; allowed: about the time in which "
-            "its motions go round, s"
+            "period = None of an autonomous system; allowed: an approximate period of "
+            "its motions, s"
         )
     check_range("period", period, "s", Range(above=0.0))
     return self_moved(system, period, "basins")

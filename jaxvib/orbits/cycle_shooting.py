@@ -1,8 +1,8 @@
-r"""Shooting for a cycle: a state, and the time after which a motion is back in it.
+r"""Shooting for limit cycles: unknown state and period.
 
 The motion of an autonomous field can begin anywhere on a cycle, so that $M - I$ is
-singular: $M f = f$. The period is one unknown more, and a step along the cycle none:
-
+singular: $M f = f$. The period is an additional unknown, and steps along the cycle are
+excluded by a phase condition:
 $$(M - I)\,\delta s + f(\varphi^T(s))\,\delta T = s - \varphi^T(s), \qquad
   f(s) \cdot \delta s = 0,$$
 
@@ -25,31 +25,32 @@ from ..ensemble import Reason
 from .newton import newton
 from .shooting import SAME_STATE, Progress, Trial, advanced, begun, judged
 
-# A step goes no farther than this part of the motion's extent, and of its period.
+# Limits of a step, relative to the motion's extent and to its period.
 _REACH, _STRETCH = 0.5, 0.2
-# Of the period guessed: another one is another cycle's.
+# Largest ratio to the guessed period: beyond it the cycle is a different one.
 _LONGER = 4.0
-# A motion of an extent below this part of its first size, or of its state, is at rest.
+# A motion with an extent below this part of its first size, or of its state, is at
+# rest.
 _AT_REST = 1e-6
-# What has died out counts as this part of what it was.
+# Components that decay are scaled by at least this part of their initial size.
 _NEGLIGIBLE = 1e-10
-# Starts: the guess itself, and the ends of transients of so many periods.
+# Starts: the guess itself, and the ends of transients of these numbers of periods.
 _TRANSIENTS = (5.0, 20.0, 80.0, 320.0)
 # Samples of a period, or of a longer window: a multiple of 2, 3, 5 and 7.
 _SAMPLES = 420
-_WINDOW = 3.0  # periods that a return is looked for in, twice as many at each start
-_PARTS = (2, 3, 5, 7)  # whole parts of a guess that may be the cycle's own period
-# A return comes this close, per extent, after the motion was this far away.
+_WINDOW = 3.0  # periods searched for a return, doubled at each start
+_PARTS = (2, 3, 5, 7)  # integer fractions of a guess that may be the cycle's own period
+# A return is this close, relative to the extent, after a distance of at least `_AWAY`.
 _RETURNS, _NEARLY, _AWAY = 0.02, 0.2, 0.5
 
 
 class CycleShot(NamedTuple):
-    """Where Newton's iteration for a cycle ended, and what one period makes of it.
+    """End of the Newton iteration for a cycle, and the flow over one period.
 
-    `rate`: f at the state; `image` and `monodromy` of the tighter tolerance;
+    `rate`: f at the state; `image` and `monodromy` at the tighter tolerance;
     `coarse_monodromy`, `correction`: see `shooting.Shot`, the latter of (state, period);
-    `left`: the step that is left, and `solver` the inverse of its matrix, of
-    (state, period), `units` of the state.
+    `left`: the remaining step, and `solver` the inverse of its matrix, of
+    (state, period); `units` of the state.
     """
 
     state: Float[Array, " n"]
@@ -67,9 +68,9 @@ class CycleShot(NamedTuple):
 
 
 class _Iteration(NamedTuple):
-    """Newton's method so far, of (state, period), and what it has tried last.
+    """State of the Newton iteration for (state, period), and its last trial.
 
-    `size`: what the motion was measured in at first; `full`: the last step, not cut.
+    `size`: initial scale of the motion; `full`: the last step without its limit.
     """
 
     progress: Progress
@@ -84,9 +85,9 @@ class _Iteration(NamedTuple):
 def shoot_cycle(system, guess, period, rtol, tight, engine="auto") -> CycleShot:
     """Return the cycle near a guess of state and period, or that of its transient.
 
-    Where Newton's method leads to no cycle from the guess itself, the motion from there
-    is followed, and the method starts from where it goes, with the time in which that
-    comes back.
+    If Newton iteration finds no cycle from the guess itself, the motion from there is
+    followed, and the iteration restarts from later states, with the return time as the
+    guess of the period.
     """
 
     def attempt(last):
@@ -111,7 +112,7 @@ def shoot_cycle(system, guess, period, rtol, tight, engine="auto") -> CycleShot:
         size = jnp.where(index == 0, jnp.max(jnp.abs(states), axis=0), size)
         rests = ~found & jnp.all(_extent(states[1:]) <= _AT_REST * size)
         code = jnp.where(rests, Reason.EQUILIBRIUM, code).astype(jnp.int32)
-        # What our own guess of the period has gone round several times.
+        # The guess of the period may be a multiple of the cycle's own.
         part = jnp.max(jnp.where(repeats, jnp.asarray(_PARTS, float), 1.0))
         start = jnp.where(shorter, shot.state, states[1])
         later = jnp.where(shorter, shot.period / part, later)
@@ -130,7 +131,7 @@ def shoot_cycle(system, guess, period, rtol, tight, engine="auto") -> CycleShot:
 
 
 def return_time(states, apart):
-    """Return when a motion first comes back to where its samples begin, or NaN."""
+    """Return the time of the first return of a motion to its first sample, or NaN."""
     extent = _extent(states)
     extent = jnp.where(extent > 0, extent, 1.0)
     distance = jnp.max(jnp.abs(states - states[:1]) / extent[None], axis=1)
@@ -139,7 +140,7 @@ def return_time(states, apart):
     turns = been & (inner <= before) & (inner <= after)
     close, nearly = turns & (inner < _RETURNS), turns & (inner < _NEARLY)
     which = jnp.argmax(jnp.where(jnp.any(close), close, nearly))
-    # Squares are parabolas where distances have a corner.
+    # Squared distances are parabolas; distances have a corner.
     low, mid, high = before[which] ** 2, inner[which] ** 2, after[which] ** 2
     bend = low - 2 * mid + high
     shift = jnp.where(bend > 0, (low - high) / (2 * jnp.where(bend > 0, bend, 1.0)), 0.0)
@@ -151,9 +152,9 @@ def _extent(states):
 
 
 def cycle_matrix(monodromy, rate, end_rate, units, period):
-    """Return the matrix of (ds / units, dT / period): that of the motion, and a phase.
+    """Return the matrix for (ds / units, dT / period), with the phase condition.
 
-    Its last row says that no step goes along the cycle.
+    Its last row excludes steps along the cycle.
     """
     size = units.shape[0]
     moved = (monodromy - jnp.eye(size)) * units[None] / units[:, None]
@@ -166,7 +167,7 @@ def cycle_matrix(monodromy, rate, end_rate, units, period):
 
 
 def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShot:
-    """Return where Newton's method ends; `largest`: what a motion seen before reached."""
+    """Run the Newton iteration; `largest`: maxima of an earlier motion."""
     size = guess.shape[0]
     field = system.equation().vector_field
 
@@ -186,7 +187,7 @@ def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShot:
         units = jnp.where(units > 0, units, 1.0)
         residual = seen.state - state
         extent = jnp.max((highest - lowest) / units)
-        # A motion at rest returns as well: what is left counts per extent.
+        # A motion at rest returns as well: the residual is relative to the extent.
         length = jnp.max(jnp.abs(residual) / units) / extent
         length = jnp.where(failed | ~jnp.isfinite(length), jnp.inf, length)
         better = length < progress.least
@@ -221,7 +222,7 @@ def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShot:
 
 
 def _shot(system, last: _Iteration) -> CycleShot:
-    """Return where the method ended; what rests is no cycle."""
+    """Return the result of the iteration; a motion at rest is no cycle."""
     seen, size = last.seen, last.at.shape[0] - 1
     extent = seen.watched.highest - seen.watched.lowest
     still = jnp.max(extent / jnp.maximum(last.units, last.size)) < _AT_REST
@@ -244,7 +245,7 @@ def _shot(system, last: _Iteration) -> CycleShot:
 
 
 def _begun(system, start) -> _Iteration:
-    """Return the method before its first step."""
+    """Return the iteration's state before its first step."""
     unknowns = start.shape[0]
     size, state = unknowns - 1, start[:-1]
     watched = start_watching(jnp.zeros(()), state, system.equation())

@@ -1,4 +1,4 @@
-"""Derivatives that are traced where a program needs them, and nowhere else."""
+"""Linear functions that are traced only if their results are used."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from jax.interpreters import ad, batching, mlir
 class _Linear(NamedTuple):
     """`function(values, changes)`, linear in the changes, and the shapes of its results.
 
-    `known`: how many values there are; what comes after them are changes.
+    `known`: the number of values among its arguments; the remaining ones are changes.
     """
 
     function: Callable
@@ -24,10 +24,10 @@ class _Linear(NamedTuple):
 def deferred_changes(function: Callable, values: Sequence, changes: Sequence, results):
     """Return `function(values, changes)`, arrays of shapes `results`, linear in `changes`.
 
-    To JAX it is one operation, whose function is traced when a program with it is
-    compiled: not where nobody uses the results. Derivatives of many steps that come with
-    one that is asked for then cost nothing. Works under `jit`, `vmap` and differentiation,
-    forward and reverse.
+    For JAX it is one primitive, whose function is traced when a program that contains
+    it is compiled, and not at all if its results are unused. Unused derivatives of long
+    motions then cost nothing. Works under `jit`, `vmap` and differentiation, forward
+    and reverse.
     """
     linear = _Linear(
         lambda *arrays: function(list(arrays[: len(values)]), list(arrays[len(values) :])),

@@ -1,4 +1,4 @@
-"""Bifurcation diagrams by brute force: where motions settle, value by value."""
+"""Brute-force bifurcation diagrams along a parameter."""
 
 import functools
 from collections.abc import Sequence
@@ -30,17 +30,17 @@ from .settings import USUAL, SettlingSettings
 from .settling import recurrences, run_out, strobe
 
 _TRANSIENT = 256  # periods: 12 decay times at a damping ratio of 0.75 %
-_MOST_NUMBERS = 2**28  # that a diagram's states may be: 2 GiB
-_FOLLOWED_AT_A_TIME = 32  # values, between two looks at the clock
+_MOST_NUMBERS = 2**28  # in a diagram's states: 2 GiB
+_FOLLOWED_AT_A_TIME = 32  # values between updates of the progress
 
 
 class BifurcationDiagram(Drawn, eqx.Module):
-    """Strobed states, exponent and class of the motions along one parameter.
+    """Poincaré samples, Lyapunov exponents and classes of motions along one parameter.
 
-    Of a motion with a period the states are those of one period and NaN beyond it.
-    `orbits` is a `PeriodicOrbit` whose fields have a leading axis of values; without a
-    period (0 `periods`, -1 `contacts`) a motion has its last state, its amplitude, largest
-    force, exponent and class, and no multipliers.
+    For a periodic motion the states are those of one period and NaN beyond it. `orbits`
+    is a `PeriodicOrbit` whose fields have a leading axis of values; an aperiodic motion
+    (0 `periods`, -1 `contacts`) has its last state, its amplitude, largest force,
+    exponent and class, and no multipliers.
     """
 
     parameter: Float[np.ndarray, " value"] = reported(
@@ -56,17 +56,17 @@ class BifurcationDiagram(Drawn, eqx.Module):
     drawable = True
 
     def plot(self, component: int = 0, *, ax=None):
-        """Draw the strobed states on axes of matplotlib, new ones unless given.
+        """Draw the Poincaré samples on matplotlib axes, by default new ones.
 
-        Each motion has the colour of its period, or of what it is without one. Returns the
-        axes. **Arguments:** `component`: of the state, by its position. **Raises:**
-        `ValueError` for a component that there is not.
+        The colour of each motion is that of its period or class. Returns the axes.
+        **Arguments:** `component`: position in the state. **Raises:** `ValueError` for
+        a component out of range.
         """
         return draw(diagram_chart(self, component), ax)
 
     @property
     def periods(self) -> Int[np.ndarray, " value"]:
-        """Periods of the load in one of the motion, 0 without."""
+        """Periods of the load in one of the motion, 0 if aperiodic."""
         return np.asarray(self.orbits.periods)
 
     @property
@@ -76,12 +76,12 @@ class BifurcationDiagram(Drawn, eqx.Module):
 
     @property
     def lyapunov_error(self) -> Float[np.ndarray, " value"]:
-        """Their standard errors; of a motion with a period by that of its multipliers."""
+        """Their standard errors; for a periodic motion from that of its multipliers."""
         return np.asarray(self.orbits.lyapunov_error)
 
     @property
     def result(self) -> Int[np.ndarray, " value"]:
-        """Reason codes: success of motions with a period."""
+        """Reason codes: success for periodic motions."""
         return np.asarray(self.orbits.result)
 
     def __repr__(self) -> str:
@@ -108,24 +108,24 @@ def bifurcation_diagram(
     settings: SettlingSettings = USUAL,
     progress: Report = None,
 ) -> BifurcationDiagram:
-    """Return where motions settle at each of the `values` of a parameter.
+    """Return the motions to which a system converges at each of the `values`.
 
     Every motion runs for `transient` periods of the load (256), or 12 decay times of a
-    linear system with contacts where these are longer, and is then strobed for
-    `points` periods. Where its last state recurs within `max_periods` Newton's method finds
-    its orbit, whose multipliers give the largest Lyapunov exponent. A motion that settles
-    on no stable orbit is watched for 512 to 3584 periods more, as in `regimes`: its class
-    and its exponent are what these show.
+    linear system with contacts if these are longer, and is then sampled for `points`
+    periods. If its last state recurs within `max_periods`, Newton iteration finds its
+    orbit, whose multipliers give the largest Lyapunov exponent. A motion without a
+    stable orbit is observed for 512 to 3584 more periods, as in `regimes`, which give
+    its class and its exponent.
 
-    **Arguments:** `state`: where each motion starts, at rest unless given. `follow`:
-    start the first motion there, and each other one in the state in which the motion
-    at the value before it ended: values that ascend and values that descend then show
-    where motions coexist. `points`: more than `max_periods`. `progress`: is called with
-    the number of values done since its last call; by default a bar is shown from two
-    seconds on, or a line a minute where there is no terminal, and with `False` nothing.
+    **Arguments:** `state`: initial state of each motion, by default at rest. `follow`:
+    start the first motion there, and each other one in the final state of the motion at
+    the previous value: ascending and descending values then show coexisting motions.
+    `points`: more than `max_periods`. `progress`: is called with the number of values
+    done since its last call; by default a bar is shown after two seconds, or a line a
+    minute where there is no terminal, and with `False` nothing.
 
-    **Raises:** `ValueError` for an unknown path, a value out of its range, or another
-    argument out of its.
+    **Raises:** `ValueError` for an unknown path, or a value or another argument out of
+    its range.
     """
     values = np.asarray(values, float)
     if values.ndim != 1 or not values.size:
@@ -164,13 +164,13 @@ def bifurcation_diagram(
 
 
 def _check_points(system: Any, points: int, values: int, longest: int) -> None:
-    """Raise `ValueError` unless states of so many points fit, and hold a period."""
+    """Raise `ValueError` if the states are too many or fewer than the periods."""
     most = _MOST_NUMBERS // (values * len(system.rest()))
     check_range("points", points, "", Range(at_least=longest + 1, at_most=most))
 
 
 def _with_exponents(orbits: PeriodicOrbit) -> PeriodicOrbit:
-    """Return orbits with the exponents of their multipliers, 0 periods of the others."""
+    """Return orbits with exponents from their multipliers; 0 periods if aperiodic."""
     periodic = orbits.result == Reason.SUCCESS
     return eqx.tree_at(
         lambda o: (o.period, o.periods, o.lyapunov_exponent, o.lyapunov_error),
@@ -185,7 +185,7 @@ def _with_exponents(orbits: PeriodicOrbit) -> PeriodicOrbit:
 
 
 def _of_the_others(trail, lanes, watched: Watched | None) -> np.ndarray:
-    """Return the last states of motions without a period, where they were watched."""
+    """Return the last states of aperiodic motions, where they were observed."""
     states, points = trail.copy(), trail.shape[1]
     if watched is not None:
         seen = watched.trail[:, -points:]
@@ -195,7 +195,7 @@ def _of_the_others(trail, lanes, watched: Watched | None) -> np.ndarray:
 
 @functools.lru_cache(maxsize=32)
 def _points_stage(static, count, engine):
-    """Return what follows an orbit from its state, once a period."""
+    """Return the kernel that samples an orbit from its state, once a period."""
 
     def stage(lane):
         leaves, state, rtol = lane
@@ -215,11 +215,11 @@ def _starts(system, path: str, values: np.ndarray, state) -> np.ndarray:
 
 
 def _followed(stage, leaves, tolerance, state, report):
-    """Return what a stage finds from value to value, each from where the last ended."""
+    """Return a stage's results value by value, each from the previous final state."""
     run = _follower(stage)
     number, parts = len(tolerance), []
     for first in range(0, number, _FOLLOWED_AT_A_TIME):
-        # The last few values are repeated, so that one program serves all.
+        # The last values are repeated, so that one program serves all batches.
         wanted = np.arange(first, first + _FOLLOWED_AT_A_TIME)
         lanes = np.minimum(wanted, number - 1)
         some = jax.tree.map(lambda leaf, lanes=lanes: leaf[lanes], leaves)
@@ -236,16 +236,16 @@ def _follower(stage):
         leaves, rtol = lane
         found = stage((leaves, state, rtol))
         last = found.trail[-1]
-        # From a motion that failed the next one starts where that one started.
+        # After a failed motion the next one starts from that one's start.
         return jnp.where(jnp.all(jnp.isfinite(last)), last, state), found
 
     return jax.jit(lambda state, lanes: jax.lax.scan(step, state, lanes))
 
 
 class Strobed(NamedTuple):
-    """A motion strobed over some periods; `nearest`: how closely it recurs after each.
+    """Poincaré samples of a motion; `nearest`: its recurrence after each period.
 
-    Its states are NaN from where it fails on.
+    Its states are NaN after a failure.
     """
 
     trail: Float[Array, "point state"]

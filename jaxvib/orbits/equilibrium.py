@@ -1,4 +1,4 @@
-"""States in which an autonomous system stays, their stability and the evidence for it."""
+"""Equilibria of autonomous systems, with stability and error estimates."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -29,14 +29,15 @@ from .multipliers import (
 )
 from .newton import newton
 
-# Ten halvings and doublings of the damping, several times over.
+# About ten halvings and doublings of the damping, several times.
 _MOST_ITERATIONS = 100
-# A step this short, per size, is one of the last; one shorter than the other is rounding.
+# Relative length of a step from which the next may be the last; below the other:
+# rounding.
 _CLOSE, _CLOSEST = 1e-9, 1e-15
-_SMALLEST_DAMPING = 1 / 1024  # no smaller at a thousandth of a step: it leads nowhere
-# What a field is rounded by, per size of its terms.
+_SMALLEST_DAMPING = 1 / 1024  # the iteration fails if shorter steps do not improve
+# Rounding error of a field, relative to its terms.
 FIELD_ROUNDING = 16 * float(jnp.finfo(float).eps)
-# A condition of the Jacobian beyond this leaves three of a double's digits at most.
+# A condition of the Jacobian beyond this leaves at most three digits of a double.
 _SINGULAR = 1e13
 
 
@@ -44,8 +45,9 @@ class Equilibrium(Drawn, Result):
     r"""A state $x$ with $f(x, p) = 0$, and the eigenvalues of $J = \partial f/\partial x$.
 
     `state` and `eigenvalues` are differentiable with respect to every parameter of the
-    system by the implicit function theorem. It is stable where no eigenvalue's real part
-    is as large as minus `eigenvalue_error`, unstable where one exceeds it.
+    system by the implicit function theorem. It is stable if all real parts of
+    eigenvalues are below minus `eigenvalue_error`, unstable if one is above
+    `eigenvalue_error`.
 
     >>> pendulum = jv.autonomous_system(
     ...     lambda x, p: [x[1], -p["g"] * jnp.sin(x[0]) - 0.1 * x[1]],
@@ -74,11 +76,11 @@ class Equilibrium(Drawn, Result):
 
     @property
     def drawable(self) -> bool:
-        """Whether this is one equilibrium, and was found."""
+        """Whether this is a single equilibrium, and was found."""
         return np.ndim(self.result) == 0 and not self._empty()
 
     def plot(self, *, ax=None):
-        """Draw the eigenvalues on axes, new ones unless given, and return them."""
+        """Draw the eigenvalues on matplotlib axes, by default new ones; return them."""
         return draw(spectrum_chart(self.eigenvalues, "1/s"), ax)
 
     def _empty(self) -> bool:
@@ -101,20 +103,20 @@ def equilibrium(
     *,
     throw: bool = True,
 ) -> Equilibrium:
-    r"""Return the state near a guess in which an autonomous system stays.
+    r"""Return the equilibrium of an autonomous system near a guess.
 
-    Newton's method solves $f(x, p) = 0$, with steps that are halved until the next one
+    Newton iteration solves $f(x, p) = 0$, with steps that are halved until the next one
     would be shorter (the natural monotonicity test), down to the rounding of the field.
-    What rounding can move the state by is its error bar; that and rounding of $J$ make
-    the eigenvalues'. Works under `jit`, `vmap`, `jacfwd` and `grad`.
+    The state's error bar is the effect of rounding; the eigenvalues' also includes the
+    rounding of $J$. Works under `jit`, `vmap`, `jacfwd` and `grad`.
 
     **Arguments:** `guess`: a state; `None` starts from `system.rest()`.
 
-    **Raises:** `ValueError` for a system that is moved from outside, or a guess of the
-    wrong shape; `RuntimeError` with the reason where a single call finds none, unless
+    **Raises:** `ValueError` for a non-autonomous system, or a guess of the
+    wrong shape; `RuntimeError` with the reason if a single call finds none, unless
     `throw=False`: then, in a batch and under transformations the reason is in `.result`
-    and the numbers are NaN. One that is there with a singular $J$ (a fold or a branch
-    point) has that reason and keeps its numbers.
+    and the numbers are NaN. With a singular $J$ (a fold or a branch point) the result
+    has that reason and keeps its numbers.
 
     **Source:** Deuflhard, *Newton Methods for Nonlinear Problems* (2004), section 2.1.
 
@@ -136,13 +138,13 @@ def equilibrium(
 
 
 def rates(static, state, leaves):
-    """Return f(x, p) of a system's leaves and the rest of it."""
+    """Return f(x, p) from a system's leaves and its static part."""
     return rejoined(leaves, static).equation().vector_field(0.0, state)
 
 
 @eqx.filter_jit
 def equilibrium_near(system: System, guess) -> Equilibrium:
-    """Return the equilibrium that Newton's method finds from a guess."""
+    """Return the equilibrium that Newton iteration finds from a guess."""
     leaves, static = parted(system)
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
 
@@ -156,7 +158,7 @@ def equilibrium_near(system: System, guess) -> Equilibrium:
 
 
 def equilibrium_at(static, leaves, state, units, code, iterations) -> Equilibrium:
-    """Return a converged state as an equilibrium, with its evidence and derivatives."""
+    """Return a converged state as an equilibrium with error bars and derivatives."""
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
 
     def residual(state, leaves):
@@ -173,7 +175,7 @@ def equilibrium_at(static, leaves, state, units, code, iterations) -> Equilibriu
     condition = _condition(safe, units)
     away = jnp.abs(linalg.inverse(safe)) @ (jnp.abs(left) + rounded)
     away = jnp.where(finite, away, jnp.nan)
-    # As far as the state may be wrong in its worst direction.
+    # For the largest error of the state.
     _, change = jax.jvp(lambda x: jacobian(x, frozen), (state,), (away,))
     bar = multiplier_error(safe, jnp.where(jnp.isfinite(change), change, jnp.inf))
     lost = finite & ~(condition < _SINGULAR)
@@ -205,16 +207,16 @@ def _verdict(largest, error):
 
 
 def _condition(matrix, units):
-    """Return a Jacobian's condition, its states measured in units and its rows alike."""
+    """Return the condition of a Jacobian scaled by units and by its rows."""
     scaled = matrix * units[None]
     rows = jnp.max(jnp.abs(scaled), axis=1, keepdims=True)
     return linalg.condition(scaled / jnp.where(rows > 0, rows, 1.0))
 
 
 class _Iteration(NamedTuple):
-    """Newton's method so far: the best state, the full step from there, what it is in.
+    """State of the Newton iteration: the best state, its full step, and its Jacobian.
 
-    `damping` of the step that is tried next; `code`: a reason code, -1 while it goes on.
+    `damping` of the next step; `code`: a reason code, -1 while iterating.
     """
 
     state: Float[Array, " n"]
@@ -229,15 +231,15 @@ class _Iteration(NamedTuple):
 
 
 def _solve(field, start) -> _Iteration:
-    """Return where the method ends from a start."""
+    """Run the iteration from a start."""
 
     def step(last: _Iteration) -> _Iteration:
         trial = last.state + last.damping * last.step
         left, matrix = field(trial), jax.jacfwd(field)(trial)
-        # Nothing left is no step, however singular the matrix.
+        # A zero residual gives a zero step, however singular the matrix.
         own = linalg.solve_vector(matrix, -left)
         own = jnp.where(jnp.all(left == 0), 0.0, own)
-        # What is left, told by the last matrix: free of the units of the rates.
+        # The residual in terms of the last matrix: independent of the units of rates.
         told = jnp.where(last.begun, linalg.solve_vector(last.matrix, -left), own)
         units = jnp.maximum(last.units, jnp.abs(trial))
         units = jnp.where(last.begun, units, jnp.maximum(units, jnp.abs(own)))
@@ -246,7 +248,7 @@ def _solve(field, start) -> _Iteration:
         noise = jnp.isfinite(shown) & (last.length < _CLOSE)
         better = better | noise | ~last.begun
         length = _length(own, units)
-        # As good as it gets where steps no longer become shorter.
+        # The iteration is at rounding level when steps no longer become shorter.
         done = (
             better & (length < _CLOSE) & ((length > last.length / 2) | (length < _CLOSEST))
         )

@@ -1,4 +1,4 @@
-"""How far an orbit that Newton's method has found can be trusted."""
+"""Error estimates of an orbit found by Newton iteration."""
 
 from typing import NamedTuple
 
@@ -13,32 +13,33 @@ from ..linalg import Parts, kernel_of
 from .multipliers import multiplier_error, state_rounding
 from .shooting import Revolution, Shot
 
-# How much tighter than the solver's tolerance an orbit is followed once more: by as much
-# as makes the difference of both the error of the first alone, to one per cent and less.
+# Factor by which the tolerance is tightened for the error estimate: the difference of
+# both solutions is then the error of the first alone, to one per cent or less.
 EVIDENCE = {"quick": 1.0, "checked": 1e-2, "strict": 1e-4}
-# What M is wrong by after a contact at least, in units of the tolerance: measured.
+# Least error of M after a contact, in units of the tolerance: measured.
 _AT_ONSETS = 30.0
-# Rows of a matrix whose whole assessment is one kernel: of 16 it would be half a million
-# instructions, five times those of its eigensystem alone.
+# Largest matrix whose whole assessment is one kernel: for 16 rows it would be half a
+# million instructions, five times those of its eigensystem alone.
 _AT_ONCE = 8
-# A condition of M - I beyond this leaves three of a double's digits at most; a motion that
-# returns this closely, per size, has come back all the same.
+# A condition of M - I beyond this leaves at most three digits of a double; a motion
+# that returns this closely, relative to its size, is periodic all the same. returns
+# this closely, per size, has come back all the same.
 _SINGULAR, _COMES_BACK = 1e13, 1e-6
 
 
 def evidence_factor(evidence: str) -> float:
-    """Return by what factor a level of evidence tightens the tolerance."""
+    """Return the factor by which a level of evidence tightens the tolerance."""
     if evidence not in EVIDENCE:
         raise ValueError(f"evidence = {evidence!r}; allowed: {', '.join(EVIDENCE)}")
     return EVIDENCE[evidence]
 
 
 class Evidence(NamedTuple):
-    """How far a shot can be trusted, as `PeriodicOrbit` tells it.
+    """Error estimates of a shooting result, see the fields of `PeriodicOrbit`.
 
-    `converged`: the state, one step of Newton's method beyond the shot's if it is
-    evidenced; `change`: of the monodromy matrix at the tighter tolerance; `found`: whether
-    there is an orbit, though it may have a reason.
+    `converged`: the state, with `evidenced` one Newton step beyond the shooting result;
+    `change`: of the monodromy matrix at the tighter tolerance; `found`: whether there
+    is an orbit, possibly with a reason code.
     """
 
     residual: Float[Array, " n"]
@@ -53,10 +54,10 @@ class Evidence(NamedTuple):
 
 
 def evidence_of_shot(shot: Shot, units, evidenced) -> Evidence:
-    """Return the evidence for a shot; NaN unless it is `evidenced`.
+    """Return the error estimates of a shooting result; NaN unless `evidenced`.
 
-    `units`: what each component of its state is measured in. In numpy's arrays a shot may
-    be those of many lanes, which are then the first axis of all that is given and found.
+    `units`: the scale of each component of its state. NumPy arrays may have a leading
+    axis of lanes, in all arguments and results.
     """
     xp = library_of(shot, units, evidenced)
     found = shot.result == Reason.SUCCESS
@@ -79,7 +80,7 @@ def evidence_of_shot(shot: Shot, units, evidenced) -> Evidence:
     inverse_norm = xp.max(xp.sum(xp.abs(inverse), axis=-1), axis=-1)
     quotient = unless_quick(inverse_norm * shot.bend * xp.max(moved / units, axis=-1))
 
-    # No step is short where M - I is singular, though the motion comes back.
+    # Where M - I is singular no Newton step is short, though the motion is periodic.
     returns = xp.max(xp.abs(residual) / units, axis=-1) < _COMES_BACK
     found = found | (
         (shot.result == Reason.ITERATION_LIMIT) & returns & ~(condition < _SINGULAR)
@@ -102,10 +103,10 @@ def evidence_of_shot(shot: Shot, units, evidenced) -> Evidence:
 
 
 class Assessment(NamedTuple):
-    """What the matrices of a shot say.
+    """Error estimates and multipliers from a shooting result's matrices.
 
-    `multipliers` and their error bar; `nearest`: how nearly a gap touched or parted;
-    `determinant`: that of the monodromy matrix.
+    `multipliers` and their error bound; `nearest`: the smallest distance of a gap from
+    grazing; `determinant`: that of the monodromy matrix.
     """
 
     evidence: Evidence
@@ -116,10 +117,10 @@ class Assessment(NamedTuple):
 
 
 def assess_shot(shot: Shot, units, tight, evidenced) -> Assessment:
-    """Return what the matrices of a shot say, without derivatives.
+    """Assess a shooting result's matrices, without derivatives.
 
     `tight`: the tolerance of its last revolution. See `evidence_of_shot`. Matrices of up
-    to 8 rows go through one kernel, larger ones through those of `linalg`.
+    to 8 rows use one kernel, larger ones those of `linalg`.
     """
     given = shot, units, tight, evidenced
     traced = library_of(given) is not HOST
@@ -146,13 +147,13 @@ def _assessed(shot: Shot, units, tight, evidenced) -> Assessment:
 
 
 def _multiplier_bar(seen: Revolution, evidence: Evidence, tight, system):
-    """Return the error bar of the multipliers, and how nearly a gap touched or parted."""
+    """Return the error bound of the multipliers, and the distance from grazing."""
     xp, watched = library_of(seen, tight), seen.watched
-    # A step over the onset of a contact may err by much more than it is told to, and one
-    # onset's error in M, which is of rank one, may be small by chance at one tolerance.
+    # A step over a contact's onset may exceed its tolerance by far, and the rank-one
+    # error in M of one onset may be small by chance at one tolerance.
     touched = xp.sum(watched.duration, axis=-1) > 0
     noise = xp.where(touched, _AT_ONSETS * tight, 0.0)
     error = multiplier_error(seen.monodromy, evidence.change, noise, system)
-    # Where it cannot be said which contacts there are, derivatives may jump.
+    # Where the number of contacts is uncertain, derivatives may jump.
     nearest = xp.min(watched.nearest, axis=-1, initial=xp.inf)
     return xp.where(nearest < evidence.state_error, xp.inf, error), nearest

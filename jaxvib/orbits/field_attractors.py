@@ -1,4 +1,4 @@
-"""Attractors of a field that nothing moves: who is on an equilibrium, or on a cycle."""
+"""Attractors of an autonomous field: tests for being on an equilibrium or a cycle."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy  # which loads what it is asked for: .linalg and .spatial take 0.2 s
+import scipy  # loads submodules lazily: .linalg and .spatial take 0.2 s
 
 from .. import linalg
 from ..dynamics.engines.choice import engine_of
@@ -16,22 +16,23 @@ from .equilibrium import Equilibrium
 from .limit_cycle import LimitCycle
 from .orbit import PeriodicOrbit, unknown_orbits
 
-# States that the field is tried in around an equilibrium, over six decades of distance, up
-# to this part of how far motions go: nearer than that there may be nothing else.
+# States around an equilibrium in which the field is tested, over six decades of
+# distance, up to this part of the extent of motions: nearer than that there may be
+# another attractor.
 _TRIED, _DECADES, _FARTHEST = 16_384, 6.0, 0.1
-_INSIDE = 0.5  # of the distance at which the first of those is not drawn nearer
+_INSIDE = 0.5  # of the distance of the first state that is not drawn nearer
 # States along a cycle: chords between them are within 1e-6 of a circle.
 _ALONG = 2048
 _SHOWN = 64  # of those, as the points of an attractor
-_FLAT = 1e-6  # a cycle's extent below this part of a motion's is none
+_FLAT = 1e-6  # a cycle component with an extent below this part of a motion's is constant
 
 
 class Well(NamedTuple):
-    r"""A stable equilibrium $x_0$, and the states around it that the field draws nearer.
+    r"""A stable equilibrium $x_0$, and a tested region of attraction around it.
 
-    With $J^T P + P J = -W$, J the Jacobian and W that of squares in `units`, the quantity
-    $V = (x - x_0)^T P (x - x_0)$ falls along every motion near $x_0$. It was found to
-    fall in every one of many states with V below `level`, of which all below it hold.
+    With $J^T P + P J = -W$, J the Jacobian and W that of squares in `units`, the
+    Lyapunov function $V = (x - x_0)^T P (x - x_0)$ decreases along every motion near
+    $x_0$. It was found to decrease in all of many sampled states with V below `level`.
     **Source:** Khalil, *Nonlinear Systems* (2002), section 8.2.
     """
 
@@ -42,15 +43,16 @@ class Well(NamedTuple):
     level: float
 
     def holds(self, trails: np.ndarray) -> np.ndarray:
-        """Return which motions (lanes, times, n) have come in."""
+        """Return which motions (lanes, times, n) end in the region."""
         away = (trails[:, -1] - self.points[0]) / self.units
         return np.einsum("ki,ij,kj->k", away, self.shape, away) < self.level
 
 
 class Tube(NamedTuple):
-    """A stable cycle, and what is as near to it as motions that come to it.
+    """A stable cycle, and a neighbourhood of it.
 
-    `along`: its states, evenly along its length in `units`, the first one twice.
+    `along`: its states, equally spaced along its length in `units`, the first one
+    twice.
     """
 
     orbit: PeriodicOrbit
@@ -59,11 +61,11 @@ class Tube(NamedTuple):
     along: np.ndarray
 
     def holds(self, trails: np.ndarray) -> np.ndarray:
-        """Return which motions (lanes, times, n) have come as near as that."""
+        """Return which motions (lanes, times, n) end in the neighbourhood."""
         return self.away(trails[:, -1]) < CLOSE
 
     def away(self, states: np.ndarray) -> np.ndarray:
-        """Return how far states (s, n) are from the cycle, in units of its size."""
+        """Return the distance of states (s, n) from the cycle, in units of its size."""
         scaled, along = states / self.units, self.along / self.units
         found = np.full(len(states), np.inf)
         finite = np.isfinite(scaled).all(axis=1)
@@ -82,9 +84,9 @@ class Tube(NamedTuple):
 
 
 def well(system, found: Equilibrium, sizes: np.ndarray) -> Well | None:
-    """Return the well of a stable equilibrium; None where no state is found to be in it.
+    """Return the region of a stable equilibrium; None if no sampled state is in it.
 
-    `system`: of a `SelfMoved`; `sizes`: how far motions go, (n,).
+    `system`: of a `SelfMoved`; `sizes`: the extent of motions, (n,).
     """
     state, units = np.asarray(found.state), sizes
     field = system.equation().vector_field
@@ -120,7 +122,7 @@ def well(system, found: Equilibrium, sizes: np.ndarray) -> Well | None:
 
 
 def tube(system, cycle: LimitCycle, sizes: np.ndarray, rtol: float) -> Tube:
-    """Return the surroundings of a stable cycle of a `SelfMoved`."""
+    """Return the neighbourhood of a stable cycle of a `SelfMoved`."""
     cycle = numbers(cycle)
     period = float(cycle.period)
     times = np.linspace(0.0, period, _ALONG + 1)
@@ -161,7 +163,7 @@ def _freedoms(system) -> int:
 
 @eqx.filter_jit
 def sampled(system, state, times, rtol):
-    """Return the states of a motion at times, (times, n), NaN from where it fails."""
+    """Return the states of a motion at times, (times, n), NaN after a failure."""
     return engine_of(system, "diffrax").sampled(
         system, jnp.asarray(state), jnp.asarray(times), jnp.asarray(rtol, float)
     )[0]

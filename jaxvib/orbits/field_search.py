@@ -1,4 +1,4 @@
-"""Attractors of a field that nothing moves, found on the way of many motions."""
+"""Search for attractors of an autonomous system."""
 
 import equinox as eqx
 import jax
@@ -18,19 +18,19 @@ from .multipliers import STABLE
 from .settings import SettlingSettings
 from .shooting import scales
 
-_TRIES = 8  # motions that are looked at after each segment, far from each other
-_FOLLOWED, _PARTS = 16, 64  # spans that such a one is followed for, states in each
-_ESCAPED = 1e4  # a state that is larger than this, per size, has left
-_AT_REST = 1e-6  # what moves by less in a span, per size, is told by roundings alone
-_NEARBY = 1e-2  # who is this near to a cycle that is known is on its way to it
+_TRIES = 8  # motions examined after each segment, far from each other
+_FOLLOWED, _PARTS = 16, 64  # spans for which such a motion is followed, samples in each
+_ESCAPED = 1e4  # a state larger than this, relative to the size, has escaped
+_AT_REST = 1e-6  # smaller motions in a span, relative to the size, are rounding
+_NEARBY = 1e-2  # a motion this near to a known cycle converges to it
 
 
 class FieldSearch(Search):
-    """What is known so far of the attractors of a system that nothing moves.
+    """Known attractors of an autonomous system.
 
-    Motions do not recur with any period that is known before: some of those that have
-    not come to an attractor are followed closely, and equilibria and cycles looked for
-    where they go, by Newton's method.
+    Motions do not recur with a period known in advance: some of those that have not
+    reached a known attractor are sampled densely, and Newton iteration for equilibria
+    and cycles starts from their states.
     """
 
     def __init__(self, system, settings: SettlingSettings, transient: int, engine):
@@ -38,7 +38,7 @@ class FieldSearch(Search):
         self.sizes = np.zeros(0)
 
     def settle(self, states: np.ndarray, report):
-        """Return labels, reason codes and spans run of a batch of initial states."""
+        """Return labels, reason codes and numbers of spans for initial states."""
         if not self.sizes.size:
             self.sizes = self._sizes(states[np.isfinite(states).all(axis=1)])
             reach = jnp.asarray(_ESCAPED * self.sizes)
@@ -47,7 +47,7 @@ class FieldSearch(Search):
         return super().settle(states, report)
 
     def _sizes(self, states) -> np.ndarray:
-        """Return how far motions from states (s, n) go in a span, or what they begin at."""
+        """Return the extent of motions from states (s, n) in a span, or of these."""
         if not len(states):
             return np.ones(states.shape[1])
         some = jnp.asarray(states[:: -(-len(states) // 64)])
@@ -59,7 +59,7 @@ class FieldSearch(Search):
         trail, nearest, codes = super()._run(stage, states)
         far = np.nanmax(np.abs(trail[:, -1]) / self.sizes, axis=1, initial=0.0) > _ESCAPED
         codes = np.where((codes == Reason.SUCCESS) & far, Reason.ESCAPED, codes)
-        # Nothing tells of a motion that has not settled that it will soon.
+        # Recurrence gives no indication of convergence here.
         return trail, np.full_like(nearest, np.inf), codes
 
     def _with_new(self, trail, nearest, codes, found) -> np.ndarray:
@@ -87,7 +87,7 @@ class FieldSearch(Search):
         return near
 
     def _settled_on(self, state) -> Well | Tube | None:
-        """Return the new attractor that a motion is seen to come to, None if none is."""
+        """Return the new attractor to which a motion converges, or None."""
         span = _FOLLOWED * self.period
         times = np.linspace(0.0, span, _FOLLOWED * _PARTS + 1)
         states = np.asarray(sampled(self.system, state, times, self.rtol))
@@ -119,9 +119,9 @@ class FieldSearch(Search):
     def _watched(self, state) -> Found | None:
         rate = np.asarray(rates_in(self.system, jnp.asarray(state[None])))[0]
         if np.all(np.abs(rate) * self.period < _AT_REST * self.sizes):
-            return None  # at rest on what does not attract, as on a line of equilibria
-        # A cycle that is not known yet looks like a motion of two periods, its own and
-        # the span: only chaos is told by what is seen once in a span.
+            return None  # at rest without attraction, as on a line of equilibria
+        # An unknown cycle looks quasi-periodic, with its period and the span: samples
+        # once per span can only establish chaos.
         found = super()._watched(state)
         chaotic = found is not None and int(found.orbit.result) == Reason.CHAOTIC
         return found if chaotic else None

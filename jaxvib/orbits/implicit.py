@@ -1,4 +1,4 @@
-"""Derivatives of what was found by iteration, without going through the iteration."""
+"""Derivatives of results of iterations, without differentiating the iteration."""
 
 import functools
 
@@ -23,7 +23,7 @@ def implicit_root(residual, root, parameters):
 
     `residual(root, parameters)` must be a plain function; both Jacobians come from one
     call of `jax.jacfwd`, with columns for the perturbed parameters only. Derivatives
-    of any order, forward and reverse; how `root` was computed does not matter.
+    work to any order, forward and reverse, however `root` was computed.
     """
     return root
 
@@ -56,10 +56,10 @@ implicit_root.defjvp(_root_rule, symbolic_zeros=True)
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def with_derivative_of(function, value, arguments):
-    """Return `value`, which equals `function(*arguments)`, with that one's derivative.
+    """Return `value`, which equals `function(*arguments)`, with that derivative.
 
-    For values that were found on the way to something else: the function is traced
-    only where a derivative is asked for and used.
+    For values computed as part of another result: the function is traced only if a
+    derivative is requested and used.
     """
     return value
 
@@ -90,9 +90,10 @@ with_derivative_of.defjvp(_function_rule, symbolic_zeros=True)
 
 
 def differentiable_once(tree, what: str):
-    """Return a tree of which what is found has first derivatives: second ones raise here.
+    """Return a tree that can be differentiated once; a second derivative raises.
 
-    Before anything is computed: what refuses them comes after minutes of compilation.
+    It raises before anything is computed: the primitives without second derivatives
+    would do so after minutes of compilation.
     """
     numbers, rest = eqx.partition(tree, eqx.is_inexact_array)
     if is_known(numbers):

@@ -1,4 +1,4 @@
-"""Where a system ends as long as no gap closes: the steady state of its linear part."""
+"""Steady state of the linear part of a system, valid while no gap closes."""
 
 from typing import Any, NamedTuple
 
@@ -13,25 +13,25 @@ from ..systems.impact import EquationOfMotion
 from ..systems.loads import HarmonicLoad
 from ..systems.system import System, equation_shape
 
-# Decay times after which what is left of a transient, e^-12, is as small as a motion
-# has to recur; and the most periods of the load that are spent on it.
+# Transients are followed for this many decay times, after which e^-12 is as small as
+# the required recurrence, and for at most this many periods of the load.
 DECAY_TIMES, LONGEST_TRANSIENT = 12.0, 8192
 # A damping ratio below this is rounding.
 _UNDAMPED = 1e-10
-# Of the bound that tells whether a gap closes, what rounding may have taken.
+# Allowance for rounding in the bound that decides whether a gap closes.
 _ROUNDING = 1e-6
-_POINTS = 512  # in one period, where several loads are added up
+_POINTS = 512  # in one period, for the peak of a sum of loads
 
 
 class LinearSteadyState(NamedTuple):
-    r"""What a system that is linear but for its contacts does while no gap closes.
+    r"""Response of a system, linear except for its contacts, while no gap closes.
 
     From a state $s$ it moves as $s_0(t) + V e^{\Lambda t} V^{-1} (s - s_0(0))$.
     `state`: the steady $s_0(0)$; `decay`: the slowest decay time
-    $-1/\max\mathrm{Re}\,\Lambda$, s, infinite without damping and negative where
-    motions grow; `modes`: $V^{-1}$; `closing`: of each mode, by how much it
-    closes each gap, (contacts, 2n); `margin`: what the steady state leaves of each gap,
-    m, negative where it closes.
+    $-1/\max\mathrm{Re}\,\Lambda$, s, infinite without damping and negative for growing
+    motions; `modes`: $V^{-1}$; `closing`: by how much each mode closes each gap,
+    (contacts, 2n); `margin`: the smallest gaps in the steady state, m, negative if a
+    gap closes.
     """
 
     state: Float[Array, " state"]
@@ -42,7 +42,7 @@ class LinearSteadyState(NamedTuple):
 
 
 def linear_but_for_contacts(system: System) -> bool:
-    """Return whether a system has a linear end: linear bodies under harmonic loads."""
+    """Return whether a system consists of linear bodies under harmonic loads."""
     equation = equation_shape(system)
     return (
         isinstance(equation, EquationOfMotion)
@@ -52,18 +52,18 @@ def linear_but_for_contacts(system: System) -> bool:
 
 
 def linear_steady_state(system: System) -> LinearSteadyState:
-    """Return the linear end of a system, see `linear_steady_state_of`."""
+    """Return a system's linear steady state, see `linear_steady_state_of`."""
     return linear_steady_state_of(system.equation(), system.period())
 
 
 def linear_steady_state_of(equation: Equation, period) -> LinearSteadyState:
-    r"""Return the linear end of an equation, by its modes and its frequency response.
+    r"""Return an equation's linear steady state, from its modes and frequency response.
 
     The steady state is $q = \mathrm{Re} \sum_l Q_l e^{i \omega_l t}$ with
-    $(C - \omega_l^2 M + i \omega_l D) Q_l = r_l F_l e^{i \varphi_l}$. Of one load it
-    closes a gap by $|n^T Q|$; of several by no more than the sum of these, and no more
-    than the largest of 512 times of the period and $h^2/8 \sum \omega_l^2 |n^T Q_l|$,
-    with the time $h$ between two of them.
+    $(C - \omega_l^2 M + i \omega_l D) Q_l = r_l F_l e^{i \varphi_l}$. One load closes a
+    gap by $|n^T Q|$; several by at most the sum of these, and at most the maximum over
+    512 times of the period plus $h^2/8 \sum \omega_l^2 |n^T Q_l|$, with the time $h$
+    between two of them.
     """
     assert isinstance(equation, EquationOfMotion)
     size = equation.stiffness.shape[0]
@@ -103,7 +103,7 @@ def linear_steady_state_of(equation: Equation, period) -> LinearSteadyState:
 
 
 def _forced(equation: EquationOfMotion, law: HarmonicLoad, response) -> Parts:
-    """Return the complex amplitudes of the displacements under one harmonic load.
+    """Return the complex displacement amplitudes under one harmonic load.
 
     The real and imaginary parts are the unknowns of one real linear system.
     """
@@ -120,7 +120,7 @@ def _forced(equation: EquationOfMotion, law: HarmonicLoad, response) -> Parts:
 
 
 def _peaks(closing: Parts, frequency, period):
-    """Return an upper bound of how far the steady state closes each gap, m."""
+    """Return an upper bound of the closing of each gap in the steady state, m."""
     sizes = linalg.modulus(closing)
     total = jnp.sum(sizes, axis=1)
     if sizes.shape[1] == 1:
@@ -139,27 +139,27 @@ def _peaks(closing: Parts, frequency, period):
 
 
 def attracts(end: LinearSteadyState) -> Bool[Any, ""]:
-    """Return whether the steady state attracts: every free motion dies out."""
+    """Return whether the steady state attracts: every free motion decays."""
     return jnp.isfinite(end.decay) & (end.decay > 0)
 
 
 def stays_apart(end: LinearSteadyState, state: Float[Any, " state"]) -> Bool[Any, ""]:
-    """Return whether no gap closes on the way from `state` at t = 0 to the steady state.
+    """Return whether no gap closes from `state` at t = 0 to the steady state.
 
-    Each mode can close a gap by no more than the modulus that it begins with.
+    Each mode closes a gap by at most its initial modulus.
     """
     return attracts(end) & _bounded(end, state)
 
 
 def never_settles(end: LinearSteadyState, state: Float[Any, " state"]) -> Bool[Any, ""]:
-    """Return whether no gap closes and the free motion goes on, or grows, for ever."""
+    """Return whether no gap closes and the free motion persists, or grows, forever."""
     free = end.margin.shape[0] == 0
     held = jnp.isposinf(end.decay) & _bounded(end, state)
     return held | (free & ~attracts(end) & ~jnp.isnan(end.decay))
 
 
 def what_is_left(lane) -> tuple[Bool[Any, ""], Bool[Any, ""]]:
-    """Return, of a lane (end, state), what `stays_apart` and `never_settles` say."""
+    """Return `stays_apart` and `never_settles` of a lane (end, state)."""
     end, state = lane
     return stays_apart(end, state), never_settles(end, state)
 
@@ -174,8 +174,8 @@ def _bounded(end, state):
 def transient_periods(end: LinearSteadyState, period, least):
     """Return for how many periods of the load a transient may run.
 
-    12 of the slowest decay times of the linear system, but `least` periods at least and
-    8192 at most.
+    12 of the slowest decay times of the linear system, but at least `least` periods and
+    at most 8192.
     """
     least = jnp.asarray(least, float)
     wanted = jnp.where(attracts(end), DECAY_TIMES * end.decay / period, 0.0)

@@ -1,4 +1,4 @@
-"""Lyapunov exponents: how fast neighbours of a motion part or come together."""
+"""Lyapunov exponents and Poincaré sections of a motion."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -21,13 +21,14 @@ from .settings import MOST_PERIODS
 from .settling import strobe
 from .shooting import no_period, ratios
 
-_BLOCKS = 8  # whose means give the standard error: it is known to a quarter by as many
+_BLOCKS = 8  # whose means give the standard error, to a quarter of its value
 
 
 class LyapunovExponents(Result):
-    """The exponents of a motion, largest first, and how far they can be trusted.
+    """The exponents of a motion, largest first, with standard errors.
 
-    An exponent is -inf where neighbours meet, as those do that a hard contact holds.
+    An exponent is -inf where neighbouring motions coincide, as in a holding hard
+    contact.
 
     >>> found = jv.lyapunov_exponents(system, orbit.state, periods=16, count=1, skip=0)
     >>> found.exponents.shape
@@ -68,23 +69,23 @@ def lyapunov_exponents(
 ) -> LyapunovExponents:
     r"""Return the `count` largest Lyapunov exponents of the motion from a state.
 
-    An orthonormal frame $Q$ of directions goes with the motion; each period of the load
-    moves it by the columns of the flow and makes it orthonormal again,
+    An orthonormal frame $Q$ of directions is carried along the motion; each period of
+    the load maps it by the flow's derivative and orthonormalizes it,
 
     $$\frac{\partial\varphi^T}{\partial s}\,Q_k = Q_{k+1} R_{k+1}, \qquad
       \lambda_i = \frac{1}{nT} \sum_{k=1}^{n} \ln |(R_k)_{ii}|,$$
 
-    with columns that are integrated under error control, or found from event to event
-    (`flow`), so that it serves hard stops and Hertz's contacts as well. Works under
+    with columns that are integrated under error control or event-driven
+    (`flow`), so that hard stops and Hertz contacts are covered as well. Works under
     `jit` and `vmap`.
 
-    **Arguments:** `state`: at t = 0. `periods`: of the load, over which is averaged, 16
-    or more. `count`: all exponents unless given. `skip`: periods before those, in which
-    the motion settles and the frame turns to where it belongs.
+    **Arguments:** `state`: at t = 0. `periods`: of the load, to average over, 16
+    or more. `count`: by default all exponents. `skip`: preceding periods, in which
+    the motion and the frame converge.
 
     **Raises:** `ValueError` for an argument out of its range or a state of the wrong
-    shape; `RuntimeError` with the reason where the motion of a single call fails, unless
-    `throw=False`: then it has NaN, and its reason code.
+    shape; `RuntimeError` with the reason if the motion of a single call fails; with
+    `throw=False` the result is NaN with a reason code.
 
     **Source:** Benettin, Galgani, Giorgilli and Strelcyn, *Meccanica* 15 (1980) 9;
     Shimada and Nagashima, *Prog. Theor. Phys.* 61 (1979) 1605.
@@ -108,7 +109,7 @@ def lyapunov_exponents(
 
 
 class _Framed(NamedTuple):
-    """A motion with an orthonormal frame of directions, and why it failed, if it did."""
+    """A motion with an orthonormal frame of directions, and its reason code."""
 
     state: Float[Array, " state"]
     frame: Float[Array, "state exponents"]
@@ -118,7 +119,7 @@ class _Framed(NamedTuple):
 @eqx.filter_jit
 def _exponents(system, state, periods, count, skip, rtol, engine) -> LyapunovExponents:
     period = period_of(system)
-    # Lengths in units that all components share; only their ratios matter.
+    # Units common to all components: only their ratios matter.
     units = ratios(system, state)
 
     def step(last: _Framed, _):
@@ -132,7 +133,7 @@ def _exponents(system, state, periods, count, skip, rtol, engine) -> LyapunovExp
         columns, (image, code) = jax.jacfwd(moved, has_aux=True)(jnp.zeros(count))
         result = jnp.where(last.result == Reason.SUCCESS, code, last.result)
         good = result == Reason.SUCCESS
-        # LAPACK need not return from matrices of NaN.
+        # LAPACK may not return from matrices of NaN.
         frame, triangle = jnp.linalg.qr(jnp.where(good, columns, last.frame))
         growth = jnp.log(jnp.abs(jnp.diagonal(triangle)))
         return _Framed(image, frame, result), jnp.where(good, growth, jnp.nan)
@@ -171,7 +172,7 @@ def _dimension(exponents: Float[Array, " exponent"]) -> Float[Array, ""]:
 
 
 class Section(Reported):
-    """The states of a motion once a period of the load, at t = 0 of its phase.
+    """The states of a motion once per load period, at phase 0 of the load.
 
     >>> section = jv.orbits.poincare_section(system, orbit.state, periods=16, skip=0)
     >>> section.states.shape
@@ -196,11 +197,11 @@ def poincare_section(
 ) -> Section:
     """Return a motion's states at the end of each of `periods` periods of the load.
 
-    The `skip` periods before those are left out. Works under `jit` and `vmap`; from
-    where a motion fails on its states are NaN.
+    The preceding `skip` periods are omitted. Works under `jit` and `vmap`; a failed
+    motion has NaN states from there on.
 
     **Raises:** `ValueError` for an argument out of its range or a state of the wrong
-    shape; `RuntimeError` with the reason where a single call has no state to show, unless
+    shape; `RuntimeError` with the reason if a single call has no finite state, unless
     `throw=False`.
 
     >>> section = jv.orbits.poincare_section(system, orbit.state, periods=16, skip=0)

@@ -1,4 +1,4 @@
-"""Kernels of one motion, shared by single orbits and by many: no flow is XLA's in them."""
+"""Kernels for transients and shooting, shared by single orbits and batches."""
 
 import functools
 from typing import NamedTuple
@@ -20,11 +20,11 @@ from .shooting import Shot, scales, shoot
 
 
 class ShotDetails(NamedTuple):
-    """What a system says of a shot's motion.
+    """Data of a shooting result that the system provides.
 
-    `units`: what each component of the state is measured in; `start_units`: those of the
+    `units`: the scale of each component of the state; `start_units`: those of the
     guess; `period`: that of the load, s; the largest `forces`, N, and their `times`, s;
-    `determinant`: what that of M should be, NaN where it underflows.
+    `determinant`: the expected value of det M, NaN if it underflows.
     """
 
     units: Float[Array, " n"]
@@ -36,12 +36,12 @@ class ShotDetails(NamedTuple):
 
 
 def details_of(system, shot: Shot, guess, periods) -> ShotDetails:
-    """Return what a system says of a shot's motion, and of its guess."""
+    """Return the data of a shooting result that the system provides."""
     equation, watched = system.equation(), shot.revolution.watched
     period = system.period()
     span = periods.astype(float) * period
     expected = jnp.exp(equation.divergence() * span) * equation.contraction(watched.onsets)
-    held = expected > jnp.finfo(float).tiny  # a determinant that underflows says nothing
+    held = expected > jnp.finfo(float).tiny  # no check if the determinant underflows
     return ShotDetails(
         scales(system, shot.state),
         scales(system, guess),
@@ -54,7 +54,7 @@ def details_of(system, shot: Shot, guess, periods) -> ShotDetails:
 
 @functools.lru_cache(maxsize=64)
 def shot_kernel(static, engine) -> Kernel:
-    """Return the kernel of lanes (leaves, guess, periods, rtol, factor) to `shot_of`."""
+    """Return the kernel of lanes (leaves, guess, periods, rtol, factor) to a `Shot`."""
 
     def stage(lane):
         leaves, guess, periods, rtol, factor = lane
@@ -67,7 +67,7 @@ def shot_kernel(static, engine) -> Kernel:
 
 @functools.lru_cache(maxsize=64)
 def strobe_kernel(static, count: int, longest: int, engine) -> Kernel:
-    """Return the kernel of lanes (leaves, state) to what is `strobed` of them."""
+    """Return the kernel of lanes (leaves, state) to the results of `strobed`."""
 
     def stage(lane):
         leaves, state = lane
@@ -83,9 +83,9 @@ def strobed(system, state, count: int, longest: int, engine):
 
 
 class Beginning(NamedTuple):
-    """Where a system's motions begin: its state at rest, its period, its linear end.
+    """Start of a system's motions: state at rest, period, linear steady state.
 
-    `end` is `None` of systems that have none, see `linear_but_for_contacts`.
+    `end` is `None` for systems that have none, see `linear_but_for_contacts`.
     """
 
     rest: Float[Array, " n"]
@@ -94,7 +94,7 @@ class Beginning(NamedTuple):
 
 
 def beginning(system) -> Beginning:
-    """Return where a system's motions begin."""
+    """Return the start of a system's motions."""
     end = linear_steady_state(system) if linear_but_for_contacts(system) else None
     return Beginning(system.rest(), system.period(), end)
 

@@ -1,4 +1,4 @@
-"""What is drawn of one periodic motion: its multipliers, or itself over one period."""
+"""Charts of one periodic motion: its multipliers, or the motion over one period."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ _POINTS = 1025  # of one period: an impact that lasts a hundredth of it has ten
 
 
 def multipliers_chart(orbit) -> Chart:
-    """Return the Floquet multipliers of an orbit or a cycle about the unit circle."""
+    """Return the chart of an orbit's or cycle's multipliers with the unit circle."""
     _check_one(orbit)
     values = np.asarray(orbit.floquet_multipliers)
     angle = np.linspace(0.0, 2 * np.pi, 181)

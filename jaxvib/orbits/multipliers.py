@@ -1,4 +1,4 @@
-"""Floquet multipliers of a periodic motion, their errors and what they decide."""
+"""Floquet multipliers of a periodic motion, their error bounds and stability."""
 
 from typing import Any
 
@@ -12,17 +12,17 @@ from ..linalg import Parts
 
 STABLE, UNSTABLE, UNDECIDED = 1, 0, -1  # verdicts as numbers, as studies store them
 VERDICTS = {STABLE: "stable", UNSTABLE: "unstable", UNDECIDED: "undecided"}
-# Of a revolution of some hundred steps, in units of a double's: of 300 orbits one is off
-# by more than 64.
+# Rounding error of a revolution of some hundred steps, in units of a double's: exceeded
+# by one of 300 orbits.
 ROUNDING = 64 * float(jnp.finfo(float).eps)
 
 
 def floquet_multipliers(monodromy: Float[Any, "*lanes n n"]) -> Complex[Any, "*lanes n"]:
-    """Return the eigenvalues of a monodromy matrix, or of each of many, largest first.
+    """Return the eigenvalues of a monodromy matrix or of a batch, largest first.
 
     The order is that of `linalg.order_of`: of equal moduli the largest real part comes
     first, of a conjugate pair the one with positive imaginary part. NaN where the matrix
-    is not finite. First derivatives only: a second one is a `TypeError`.
+    is not finite. First derivatives only: a second one raises `TypeError`.
     """
     return linalg.eigenvalues(monodromy)
 
@@ -43,9 +43,9 @@ def multiplier_error(
     noise=0.0,
     system: linalg.Eigensystem | None = None,
 ) -> Float[Any, "*lanes"]:
-    r"""Return how far any multiplier moves if M changes by $\delta M$, and by rounding.
+    r"""Return a bound on the change of any multiplier due to $\delta M$ and rounding.
 
-    `noise`: what else M may be wrong by, relative to its norm; `system`: the eigensystem
+    `noise`: further error of M, relative to its norm; `system`: the eigensystem
     of M, if it is known. Norms and conditions are those of the balanced M.
 
     With the eigenvectors in X, $E = X^{-1} \delta M X$, the gap
@@ -56,11 +56,11 @@ def multiplier_error(
       \sqrt{p_{ij}} & \text{else} \end{cases}
       + 64 \epsilon \lVert M \rVert \kappa_i,$$
 
-    what each pair of multipliers moves as if it were alone, and what rounding moves one
-    of condition $\kappa_i$. As $\delta M$ is a sample of what M may be wrong by, whose
-    $E_{ii}$ may happen to be small, the largest $\sqrt{p_{ij}}$ is added to the largest
-    of these. A motion that touches at t = 0 has a monodromy matrix of condition 1e10, and
-    a bound by norms alone would be larger than the truth by as much.
+    the change of each pair of multipliers as if it were isolated, and the effect of
+    rounding on one of condition $\kappa_i$. As $\delta M$ is a sample of the error of
+    M, whose $E_{ii}$ may happen to be small, the largest $\sqrt{p_{ij}}$ is added to
+    the largest of these. A motion in contact at t = 0 has a monodromy matrix of
+    condition 1e10, and a bound by norms alone would be too large by as much.
     **Source:** Golub and Van Loan, *Matrix Computations*, section 7.2.
     """
     xp = library_of(monodromy, change, noise)
@@ -93,9 +93,9 @@ def multiplier_error(
 
 
 def state_rounding(monodromy, units) -> Float[Any, "*lanes n"]:
-    r"""Return how far rounding moves each component of a periodic motion's state.
+    r"""Return the effect of rounding on each component of a periodic motion's state.
 
-    $|(I - M)^{-1}|\,\rho$ with what one revolution is rounded by,
+    $|(I - M)^{-1}|\,\rho$ with the rounding error of one revolution,
     $\rho = 64 \epsilon (1 + |M|) u$, u the `units` of the motion.
     """
     xp = library_of(monodromy, units)

@@ -1,8 +1,8 @@
-"""Newton's method as a loop: what a step is, and when it is enough, its users say.
+"""Newton iteration as a `while_loop`; users define the step and the stopping test.
 
-Shooting damps its steps and goes on at a tighter tolerance, a point of a branch lies in a
-plane, a bifurcation is sought by steps of bounded length: each has a named state, a
-function to the next one, and a test that tells whether it goes on.
+Shooting damps its steps and continues at a tighter tolerance, a branch point is
+constrained to a plane, bifurcations use steps of bounded length: each has a named
+state, a function to the next state, and a test whether to continue.
 """
 
 from collections.abc import Callable
@@ -16,5 +16,5 @@ State = TypeVar("State")
 def newton(
     step: Callable[[State], State], first: State, goes_on: Callable[[State], jax.Array]
 ) -> State:
-    """Return the first state of an iteration that does not go on. Works under `vmap`."""
+    """Return the first state where `goes_on` is false. Works under `vmap`."""
     return jax.lax.while_loop(goes_on, step, first)

@@ -1,4 +1,4 @@
-"""A periodic motion, put together from where Newton's method has ended."""
+"""The `PeriodicOrbit` and its construction from a shooting result."""
 
 import dataclasses
 from collections.abc import Callable
@@ -37,8 +37,8 @@ from .motion_pictures import multipliers_chart, orbit_motion
 from .multipliers import VERDICTS, floquet_multipliers, modulus, verdict
 from .shooting import Shot
 
-# Without evidence multipliers nearer to the unit circle than this are undecided: far more
-# than what an onset of contact adds to the tolerance (`evidence.multiplier_bar`).
+# Without error bars, multipliers nearer to the unit circle than this are undecided: far
+# more than the error of a contact's onset (`evidence._multiplier_bar`).
 _BAND = 1e-3
 
 
@@ -46,12 +46,12 @@ class PeriodicOrbit(Drawn, Result):
     r"""A motion $s(t)$ with $s(t + nT) = s(t)$, in SI units; T the load's period.
 
     Every field is differentiable with respect to every parameter of the system by the
-    implicit function theorem, but for the numbers that are evidence and for
+    implicit function theorem, except for error estimates and
     `contact_duration`, whose derivative is NaN.
 
     An onset is counted as a contact if the penetration then exceeds 1e-9 of the
     largest displacement; `grazing_margin` is the smallest |penetration| at which a gap
-    turned from closing to opening, so that a count within it can be doubted.
+    turned from closing to opening: if it is small, the count is uncertain.
     """
 
     state: Float[Array, " n"] = reported("state at t = 0", "", ("state",))
@@ -89,15 +89,15 @@ class PeriodicOrbit(Drawn, Result):
 
     @property
     def drawable(self) -> bool:
-        """Whether this is one orbit, and was found."""
+        """Whether this is a single orbit, and was found."""
         return np.ndim(self.result) == 0 and not self._empty()
 
     def plot(self, system: System | None = None, what: str = "phase", *, ax=None):
-        """Draw the orbit on axes of matplotlib, new ones unless given, and return them.
+        """Draw the orbit on matplotlib axes, by default new ones, and return them.
 
-        With its `system` the motion over one period, `what` of it as of a `Trajectory`;
-        without, its Floquet multipliers about the unit circle, inside which it is stable.
-        **Raises:** `ValueError` for many orbits at once or one that was not found.
+        With its `system` the motion over one period, `what` as for `Trajectory.plot`;
+        otherwise its Floquet multipliers with the unit circle, the limit of stability.
+        **Raises:** `ValueError` for a batch of orbits or one that was not found.
         """
         if system is None:
             return draw(multipliers_chart(self), ax)
@@ -121,7 +121,7 @@ class PeriodicOrbit(Drawn, Result):
             f"  state, t = 0  {state} (error {self.state_error:.1e})",
             f"  amplitude     {amplitude}",
         ]
-        # What touches in a field that is written by hand is not known.
+        # Contacts of a user-defined field are unknown.
         if self.labels.units or self.contacts > 0:
             lines += [
                 f"  contacts      {int(self.contacts)} a period, "
@@ -129,15 +129,15 @@ class PeriodicOrbit(Drawn, Result):
                 f"  peak force    {self.max_contact_force:.6g} N",
             ]
         evidence = f"  evidence      residual {self.residual:.1e}"
-        if np.isfinite(self.determinant_defect):  # known without friction or a field
+        if np.isfinite(self.determinant_defect):  # NaN with friction or for a field
             evidence += f", det M off by {self.determinant_defect:.1e}"
         return [*lines, evidence, f"  result        {reason(self.result)}"]
 
 
 def unknown_orbits(system, number: int) -> PeriodicOrbit:
-    """Return orbits of which nothing is known, as numpy arrays: NaN, -1 of whole numbers.
+    """Return unknown orbits as NumPy arrays: NaN for floats, -1 for integers.
 
-    They have a leading axis of that many.
+    They have a leading axis of length `number`.
     """
     state = np.shape(eqx.filter_eval_shape(lambda s: s.rest(), system))
     freedoms = np.shape(
@@ -154,7 +154,7 @@ def unknown_orbits(system, number: int) -> PeriodicOrbit:
         "floquet_multipliers": complex,
         "stable": np.int8,
         "contacts": np.int32,
-        "contacts_per_period": np.float32,  # what JAX makes of a ratio of such integers
+        "contacts_per_period": np.float32,  # as JAX's ratio of int32 values
         "result": np.int32,
     }
 
@@ -171,11 +171,11 @@ def unknown_orbits(system, number: int) -> PeriodicOrbit:
 def orbit_of_shot(
     system, shot: Shot, details: ShotDetails, periods, tight, evidenced
 ) -> PeriodicOrbit:
-    """Return a shot's orbit, with the evidence for it if it is `evidenced`.
+    """Return the orbit of a shooting result, with error estimates if `evidenced`.
 
-    A differentiable function of the system's parameters; with a shot in numpy's arrays
-    one of numpy's, which has no derivatives, and may have a first axis of lanes in each
-    array: `system` is then one of those that they are of.
+    With JAX arrays a differentiable function of the system's parameters. With NumPy
+    arrays the result has NumPy arrays and no derivatives, and all arrays may have a
+    leading axis of lanes: `system` is then any one of theirs.
     """
     xp = library_of(shot, details, periods, tight, evidenced)
     found = assess_shot(shot, details.units, tight, evidenced)
@@ -188,7 +188,7 @@ def orbit_of_shot(
     else:
         multipliers = floquet_multipliers(values.monodromy)
     largest = modulus(multipliers)
-    # Without evidence nothing closer to the unit circle than this is decided.
+    # Without error estimates multipliers within this band are undecided.
     band = xp.where(evidenced, error, _BAND)
     contacts = xp.sum(onsets, axis=-1, dtype=np.int32)
     nothing = xp.full_like(evidence.condition, np.nan)
@@ -223,9 +223,9 @@ def orbit_of_shot(
 
 
 def _of_numpy(**fields) -> PeriodicOrbit:
-    """Return an orbit of numpy's arrays, which `failed_if` or many at once make JAX's.
+    """Return an orbit of NumPy arrays; `failed_if` and batching convert to JAX arrays.
 
-    As where a pytree is put together, no kind of array is asked for.
+    Bypasses field conversion, as unflattening a pytree does.
     """
     orbit = object.__new__(PeriodicOrbit)
     for name, value in fields.items():
@@ -234,7 +234,7 @@ def _of_numpy(**fields) -> PeriodicOrbit:
 
 
 class _Values(NamedTuple):
-    """What of an orbit depends on the parameters of its system."""
+    """The quantities of an orbit that depend on the parameters of its system."""
 
     state: Float[Array, " n"]
     monodromy: Float[Array, "n n"]
@@ -258,14 +258,14 @@ def _differentiable(system, given: _Values, periods, tight) -> _Values:
         given.watched._replace(
             highest=highest,
             lowest=lowest,
-            # Its derivative, which is not computed, is NaN and not 0.
+            # Its derivative is not computed: NaN rather than 0.
             duration=with_derivative_of(_nan_slope, duration, (parameters,))[None],
         ),
     )
 
 
 class _Maps(NamedTuple):
-    """What an orbit is made of, as functions of its state and of the parameters."""
+    """An orbit's quantities as functions of its state and of the parameters."""
 
     residual: Callable
     monodromy: Callable
@@ -273,7 +273,7 @@ class _Maps(NamedTuple):
 
 
 def _maps(static, engine) -> _Maps:
-    """Return the maps of systems of one structure; `engine`: of first derivatives."""
+    """Return the maps of systems of one structure; `engine`: for first derivatives."""
 
     def after(state, arguments, engine):
         leaves, periods, rtol = arguments
@@ -295,7 +295,7 @@ def _maps(static, engine) -> _Maps:
         rate = equation.vector_field(time, there)
         depths, speeds, accelerations = equation.contact_motion(there, rate)
         damped = np.asarray(equation.damped_contacts(), bool)
-        # Where a damped force is largest its penetration still grows.
+        # At the largest force of a damped contact its penetration still grows.
         deepest = top(depths, speeds, accelerations)
         forces = equation.contact_forces(jnp.where(damped, depths, deepest), speeds)
         return jnp.concatenate([forces, top(*equation.displacements(time, there, rate))])
@@ -304,10 +304,10 @@ def _maps(static, engine) -> _Maps:
 
 
 def _peaks(function, given: _Values, where):
-    """Return the largest forces and the extreme displacements, as functions of the orbit.
+    """Return the largest forces and extreme displacements as functions of the orbit.
 
-    All are one mapped flow to the times where they were seen, which is compiled once; of
-    each time's vector one component counts.
+    All use one mapped flow to the times of the extremes, compiled once; one component
+    of each time's vector is used.
     """
     watched, details = given.watched, given.details
     contacts, size = details.forces.shape[0], watched.highest.shape[0]
@@ -324,7 +324,7 @@ def _peaks(function, given: _Values, where):
 
 
 def spoiled(fields: dict, code, kept: tuple[str, ...] = ("period",)) -> dict:
-    """Return an orbit's fields with NaN instead of numbers where a code is not 0."""
+    """Return an orbit's fields with NaN for floats where a code is not 0."""
     xp = library_of(code, fields)
     failed = code != Reason.SUCCESS
     others = {"stable": -1, "contacts": -1, "result": code}
@@ -340,7 +340,7 @@ def spoiled(fields: dict, code, kept: tuple[str, ...] = ("period",)) -> dict:
 
 
 def failed_if(orbit: PeriodicOrbit, code) -> PeriodicOrbit:
-    """Return an orbit of JAX's arrays, with NaN where a reason code is not 0."""
+    """Return an orbit of JAX arrays, with NaN where a reason code is not 0."""
     known = is_known(orbit, code)
     orbit, code = on_host((orbit, code)) if known else (orbit, code)
     names = [f.name for f in dataclasses.fields(orbit) if "unit" in f.metadata]

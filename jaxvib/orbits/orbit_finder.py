@@ -1,4 +1,4 @@
-"""Orbits of many samples from guesses: Newton's method by itself, and then its evidence."""
+"""Batched Newton shooting with error estimates."""
 
 import functools
 
@@ -14,14 +14,14 @@ from .settings import SettlingSettings
 
 
 class OrbitFinder:
-    """Newton's method for many samples of one structure, compiled beside other work.
+    """Newton shooting for many samples of one structure, compiled in the background.
 
-    The iteration is a kernel where one can be printed. Eigenvalues and condition numbers
-    of its orbits, which no kernel has, are numpy's.
+    The iteration is a kernel if it can be lowered. Eigenvalues and condition numbers of
+    its orbits are computed by NumPy.
 
-    **Fields:** `static`: what the samples' systems share; `one`: leaves and a state of one
-    of them; `how`: whose `engine` "auto" takes whatever follows single motions;
-    `quick`: whether "auto" may go by events, which it does where that is a kernel.
+    **Fields:** `static`: the part that the samples' systems share; `one`: leaves and a
+    state of one of them; `how`: settings, whose `engine` "auto" selects as for single
+    motions; `quick`: whether "auto" may be event-driven, if that is a kernel.
     """
 
     def __init__(self, static, one, how: SettlingSettings, quick: bool):
@@ -39,7 +39,7 @@ class OrbitFinder:
         self._find = InParts(self._shots, functools.partial(_evidence, static))
 
     def find(self, leaves, guesses, periods: int) -> tuple[PeriodicOrbit, np.ndarray]:
-        """Return orbits near guesses, one of a sample, and how far each is from there.
+        """Return orbits near guesses, one per sample, and their distances from them.
 
         The distance is relative to the motion's own scales.
         """
@@ -50,7 +50,7 @@ class OrbitFinder:
 
 
 def _evidence(static, lanes, found):
-    """Return the orbits of what shots found, and how far each is from its guess."""
+    """Return the orbits of shooting results, and their distances from the guesses."""
     leaves, guesses, periods, rtol, factor = lanes
     system = rejoined(jax.tree.map(lambda leaf: leaf[0], leaves), static)
     orbits = orbit_of_shot(system, *found, periods, rtol * factor, factor < 1)

@@ -1,4 +1,4 @@
-"""A periodic motion with its stability and the evidence for both."""
+"""Periodic orbits of a system by shooting, with stability and error estimates."""
 
 from collections.abc import Sequence
 from typing import Any, overload
@@ -31,8 +31,9 @@ from .shooting import scales, shoot
 from .transient import LONGEST_PERIOD as LONGEST_PERIOD
 from .transient import settle
 
-# Of a motion that a transient leads to: an orbit with a period in which it recurs no closer
-# is not tried, and one farther away is another one, per size.
+# Limits for a motion at the end of a transient: the recurrence required to try a
+# period, and the distance beyond which an orbit is a different one, relative to the
+# size.
 _PLAUSIBLE, _NEAR = 1e-2, 0.1
 
 
@@ -57,30 +58,30 @@ def periodic_orbit(
 ) -> PeriodicOrbit | LimitCycle:
     r"""Return the periodic motion near a guess, or the one that a transient leads to.
 
-    Newton's method solves $\varphi^{nT}(s) = s$ with the flow at `rtol`, and takes two
-    steps more with that at `rtol`/100 (`evidence="checked"`; /10^4 for "strict", one at
-    `rtol` for "quick"). What is reported is taken there. How far both tolerances' orbits
-    are apart, and rounding, are the error bar of the state; how far their monodromy
-    matrices are, and rounding, give that of the multipliers, which is infinite where the
-    state is not known well enough to tell a contact from a near miss. Works under `jit`,
-    `vmap`, `jacfwd` and `grad`.
+    Newton iteration solves $\varphi^{nT}(s) = s$ with the flow at `rtol`, and takes two
+    more steps with that at `rtol`/100 (`evidence="checked"`; /10^4 for "strict", one at
+    `rtol` for "quick"). The results are those of the last flow. The difference of both
+    tolerances' orbits, and rounding, are the error bar of the state; the difference of
+    their monodromy matrices, and rounding, give that of the multipliers, which is
+    infinite if the state is not accurate enough to distinguish a contact from a near
+    miss. Works under `jit`, `vmap`, `jacfwd` and `grad`.
 
-    An autonomous system has cycles, with a period of their own as one unknown more: its
-    result is a `LimitCycle`. Where Newton's method finds none from the guess, the motion
-    from there is followed, and the cycle that it comes to is the answer.
+    An autonomous system has limit cycles, with the period as an additional unknown: the
+    result is a `LimitCycle`. If Newton iteration finds none from the guess, the motion
+    from there is followed to the cycle that it converges to.
 
-    **Arguments:** `guess`: the state at t = 0; `None` runs a transient out from rest.
-    `period`: of an autonomous system, a guess of the cycle's, s.
+    **Arguments:** `guess`: the state at t = 0; `None` runs a transient from rest.
+    `period`: for an autonomous system, a guess of the cycle's, s.
     `periods`: of the load in one of the motion; `None` takes the smallest number up to
-    8 that the transient settles on (without a guess, not under `jit`). `engine`: that of
-    Newton's method and of the evidence, see `flow`; derivatives are diffrax's wherever it
-    can take the system.
+    8 to which the transient converges (without a guess, not under `jit`). `engine`: for
+    Newton iteration and error estimates, see `flow`; derivatives use diffrax if it
+    supports the system.
 
     **Raises:** `ValueError` for an argument out of its range; `RuntimeError` with the
-    reason where a single call finds no orbit, unless `throw=False`: then, in a batch and
+    reason if a single call finds no orbit, unless `throw=False`: then, in a batch and
     under transformations the reason is in `.result` (diverged, too many iterations) and
-    the numbers are NaN. An orbit that is there and has a reason keeps both: singular M - I
-    (a fold), one that repeats after a shorter period than asked for.
+    the numbers are NaN. An orbit keeps its numbers with the reasons: singular M - I
+    (a fold), and repetition after a shorter period than requested.
 
     **Source:** Pogorelova and Postnikova (2011) for the method; the evidence is ours.
     """
@@ -100,7 +101,7 @@ def periodic_orbit(
     if not hasattr(system, "rest"):
         raise TypeError(
             f"periodic_orbit of {type(system).__name__}, which has no loads; allowed: a "
-            "system that is moved, such as ImpactSystem with its loads"
+            "system with loads, such as ImpactSystem"
         )
     found = _found(system, guess, periods, engine, rtol, evidence)
     raise_if_empty("periodic_orbit", throw, found.result, found.largest_multiplier)
@@ -114,7 +115,7 @@ def _found(system, guess, periods, engine, rtol, evidence) -> PeriodicOrbit:
     if blocks is None:
         engine_for(system, engine, lanes=1)
     check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-2))
-    # As arrays, so that another value is not another compilation.
+    # Arrays, so that other values do not cause recompilation.
     rtol, factor = as_array(rtol, float), np.asarray(evidence_factor(evidence))
     if periods is not None:
         check_periods(periods)
@@ -151,7 +152,7 @@ def _settled_by_xla(system):
 
 
 def _shortest(system, guess, *settings) -> PeriodicOrbit:
-    """Return the orbit of the smallest number of periods that has one near a guess."""
+    """Return the orbit near a guess with the smallest number of periods."""
     orbit = None
     for periods in range(1, LONGEST_PERIOD + 1):
         count = as_array(periods, np.int32)
@@ -162,7 +163,7 @@ def _shortest(system, guess, *settings) -> PeriodicOrbit:
 
 
 def _first_stable(system, state, nearest, result, *settings) -> PeriodicOrbit:
-    """Return the first stable orbit among the periods that a motion nearly recurs in."""
+    """Return the first stable orbit among the periods with a close recurrence."""
     state = jnp.asarray(state)
     order = [n for n in range(1, LONGEST_PERIOD + 1) if nearest[n - 1] < _PLAUSIBLE]
     for periods in order or [1]:
@@ -180,10 +181,10 @@ def _first_stable(system, state, nearest, result, *settings) -> PeriodicOrbit:
 def orbit_from_guess(
     system, guess, periods, rtol, factor, engine="auto", blocks=None
 ) -> PeriodicOrbit:
-    """Return the orbit of `periods` periods that Newton's method finds from a guess.
+    """Return the orbit of `periods` periods that Newton iteration finds from a guess.
 
-    `blocks`: the system once more, decoupled, if that is how it is followed. Where all is
-    known XLA is not asked: what follows the kernel is numpy's.
+    `blocks`: the system in modal form, if it is integrated as such. With concrete
+    inputs XLA is not used: the results of the kernel are processed by NumPy.
     """
     if blocks is None and is_known(system, guess, periods, rtol, factor):
         leaves, static = parted(system)

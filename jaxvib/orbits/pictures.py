@@ -1,4 +1,4 @@
-"""What is drawn of many motions: where they settle, and what leads there."""
+"""Charts of attractors: basins of attraction and bifurcation diagrams."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def moved_components(basins) -> list[int]:
 
 
 def basins_chart(basins, components: tuple[int, int] | None) -> Chart:
-    """Return the chart of `Basins`, see their `plot`."""
+    """Return the chart of `Basins`, see `Basins.plot`."""
     starts = basins.starts
     if components is None:
         found = moved_components(basins)
@@ -46,7 +46,7 @@ def basins_chart(basins, components: tuple[int, int] | None) -> Chart:
 
 
 def _field(x, y, members, paint) -> Cells | Points:
-    """Return states as cells where they fill a grid, as marks otherwise."""
+    """Return states as cells if they fill a grid, as marks otherwise."""
     across, column = np.unique(x, return_inverse=True)
     up, row = np.unique(y, return_inverse=True)
     cells = np.full((len(up), len(across)), np.nan)
@@ -82,7 +82,7 @@ def diagram_chart(diagram, component: int) -> Chart:
 
 
 def _motion(kind: int, number: int) -> tuple[str, str]:
-    """Return what a motion is called, and its colour."""
+    """Return the name of a motion, and its colour."""
     if kind == 0:
         return f"period {number}", colours.period_colour(number)
     code = Reason(number)

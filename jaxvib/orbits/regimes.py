@@ -1,4 +1,4 @@
-"""Where many samples settle: transients, shooting, and the motions with no period."""
+"""Attracting motions of many samples: transients, shooting and classification."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -23,8 +23,8 @@ from .settings import USUAL, SettlingSettings
 from .transient import LONGEST_PERIOD
 
 _TRANSIENT = 384  # periods: 12 decay times at a damping ratio of 0.5 %
-_SEGMENT = 32  # periods, after which lanes that settled leave
-_LIKELY = 3  # what has not settled after these segments most likely never does
+_SEGMENT = 32  # periods, after which converged lanes are removed
+_LIKELY = 3  # segments after which an unsettled motion most likely never converges
 
 
 def regimes(
@@ -35,26 +35,27 @@ def regimes(
     number: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> PeriodicOrbit:
-    """Return the motion on which each sample settles from rest.
+    """Return the motion to which each sample converges from rest.
 
-    A system that is linear but for its contacts, and closes no gap from rest on, is in
-    its steady state. Any other sample runs until it recurs within `max_periods` periods
-    of its load, or closes no gap any more: for `transient` periods (384) at the most, or
-    12 of the slowest decay times of the linear system where these are longer. Newton's
-    method then finds its orbit, with the evidence of `periodic_orbit`. A motion that
-    settles on no stable orbit is watched for 512 to 3584 periods more, in which Newton's
-    method is tried where it would end, and told what it is by evidence (`evidence_of`):
-    `QUASI_PERIODIC`, `CHAOTIC`, `LONGER_PERIOD`, or undecided for the reason `TRANSIENT`,
-    `UNDECIDED_MOTION` or `UNDAMPED`. These are results and no failures.
+    A system that is linear except for its contacts, and closes no gap from rest on, is
+    in its steady state. Any other sample runs until it recurs within `max_periods`
+    periods of its load, or closes no gap any more: for at most `transient` periods
+    (384), or 12 of the slowest decay times of the linear system if these are longer.
+    Newton iteration then finds its orbit, with the evidence of `periodic_orbit`. A
+    motion without a stable orbit is observed for 512 to 3584 more periods, in which
+    Newton iteration is tried from its extrapolated limit, and classified
+    (`evidence_of`): `QUASI_PERIODIC`, `CHAOTIC`, `LONGER_PERIOD`, or undecided for the
+    reason `TRANSIENT`, `UNDECIDED_MOTION` or `UNDAMPED`. These are results and not
+    failures.
 
     **Arguments:** `samples`: values by parameter path, each of shape (samples,).
-    `settings`: of `engine` see `transient_engine`; where "auto" takes events and a kernel
-    can, orbits and their monodromy matrices go by them too, else by what follows single
-    motions.
-    `number`: of all samples, where these are a part of them: "auto" goes by it.
-    `progress`: is called with the number of samples finished since its last call.
-    **Returns:** a `PeriodicOrbit` of numpy arrays with a leading axis of samples.
-    **Raises:** `ValueError` for an unknown path or a value out of its range.
+    `settings`: for `engine` see `transient_engine`; if "auto" selects events and a
+    kernel supports them, orbits and their monodromy matrices use them too, otherwise
+    the engine for single motions. `number`: total number of samples, if these are a
+    part of them, for "auto". `progress`: is called with the number of samples finished
+    since its last call. **Returns:** a `PeriodicOrbit` of NumPy arrays with a leading
+    axis of samples. **Raises:** `ValueError` for an unknown path or a value out of its
+    range.
 
     >>> settled = jv.orbits.regimes(system, {"load.frequency": [5.6, 5.8]})
     >>> settled.periods.tolist(), settled.contacts.tolist()
@@ -78,10 +79,10 @@ def regimes(
 def transient_engine(
     system, engine: str, samples: int, longest: int = LONGEST_PERIOD
 ) -> tuple[str, str]:
-    """Return the engine that transients go by, and why.
+    """Return the engine of transients, and the reason.
 
-    "auto" goes from event to event for few samples too where a kernel can: it is compiled
-    in a second. Otherwise see `engine_for`.
+    "auto" selects the event-driven one for few samples too if it is a kernel, which
+    compiles in a second. Otherwise see `engine_for`.
 
     >>> jv.orbits.transient_engine(system, "diffrax", 10)[0]
     'diffrax'
@@ -122,9 +123,9 @@ def batched(system: eqx.Module, samples: Mapping[str, Sequence[float] | np.ndarr
 
 
 def _settled(run, leaves, static, start: Beginning, settings: SettlingSettings, engine):
-    """Return where transients from rest lead, how closely they recur, and reason codes.
+    """Return the ends of transients from rest, their recurrences, and reason codes.
 
-    They end where they recur, in the steady state where no gap closes any more, or after
+    They end when they recur, in the steady state once no gap closes any more, or after
     12 decay times.
     """
     state, number = np.array(start.rest), len(start.rest)
@@ -145,7 +146,7 @@ def _settled(run, leaves, static, start: Beginning, settings: SettlingSettings, 
             waiting = waiting[~apart & ~free]
             if not waiting.size:
                 break
-        # Lanes that settled leave; the others are put together anew.
+        # Converged lanes are removed; the others form a new batch.
         found = run(settle_stage, (take(leaves, waiting), state[waiting]))
         state[waiting], nearest[waiting], result[waiting] = found
         unsettled = (nearest[waiting].min(axis=1) > CLOSE) & (result[waiting] == 0)
@@ -159,7 +160,7 @@ def _settled(run, leaves, static, start: Beginning, settings: SettlingSettings, 
     near = nearest.min(axis=1)
     going = np.flatnonzero((near > 0) & (near < CLOSE) & (result == 0))
     if engine == "event" and going.size:
-        # A segment more costs a hundredth of the step of Newton's method that it saves.
+        # One more segment costs a hundredth of the Newton step that it saves.
         found = run(settle_stage, (take(leaves, going), state[going]))
         state[going], nearest[going], result[going] = found
     return state, nearest, result

@@ -1,4 +1,4 @@
-"""The orbits of many samples near which motions are, and what the others are."""
+"""Periodic orbits of many samples, and classification of the remaining motions."""
 
 from collections.abc import Callable
 
@@ -13,22 +13,21 @@ from .orbit import PeriodicOrbit, unknown_orbits
 from .orbit_finder import OrbitFinder
 from .settings import SettlingSettings
 
-# A motion has settled on a period where it recurs this closely, in units of its own
-# size; Newton's method takes over from there.
+# Recurrence of a motion, in units of its size, from which Newton iteration takes over.
 CLOSE = 1e-4
-# Then it is tried with every period in which it recurs at least this closely.
+# All periods with at least this recurrence are then tried.
 PLAUSIBLE = 1e-2
-_NEAR = 0.1  # an orbit that is farther from its guess is another one
-_FAR = 0.1  # a motion that recurs no better draws near to nothing yet
-FOLLOWED = 8  # periods of the load of a motion whose own period is not known
+_NEAR = 0.1  # an orbit farther from its guess is a different one
+_FAR = 0.1  # with a weaker recurrence no orbit is approached yet
+FOLLOWED = 8  # load periods followed if the motion's own period is unknown
 
 
 class SampleOrbits:
-    """The orbits of all samples, as far as they are known; -1 where a result is open.
+    """The orbits of all samples, as far as known; result -1 where undecided.
 
     **Fields:** `leaves`, `static`: the parameters of each sample's system, and the rest;
-    `engine`: that of the transients. `report` is called with the number of samples that
-    are finished.
+    `engine`: that of the transients. `report` is called with the number of finished
+    samples.
     """
 
     def __init__(
@@ -49,12 +48,12 @@ class SampleOrbits:
     def find(
         self, states: np.ndarray, nearest: np.ndarray, result: np.ndarray, period
     ) -> tuple[np.ndarray, Watched | None]:
-        """Find the stable orbit of each motion, and watch those that settle on none.
+        """Find the stable orbit of each motion, and classify those without one.
 
         **Arguments:** `states` (lanes, n) at the end of transients; `nearest` (lanes,
-        periods): how closely they recur; `result`: reason codes of the transients;
-        `period` (lanes,): that of the load, s.
-        **Returns:** the lanes that were watched, and what was seen of them.
+        periods): their recurrences; `result`: reason codes of the transients; `period`
+        (lanes,): that of the load, s.
+        **Returns:** the lanes that were observed further, and their observables.
         """
         longest = self.settings.max_periods
         self.orbits.result[:] = np.where(result == 0, -1, result)
@@ -82,7 +81,7 @@ class SampleOrbits:
         return pending, watched
 
     def shoot(self, lanes, guesses, periods, fits=None) -> np.ndarray:
-        """Put stable orbits near guesses in their places; return which lanes have one.
+        """Store stable orbits near guesses; return which lanes have one.
 
         `fits(place, state)`: whether the orbit with a state is that of a lane's motion.
         """
@@ -96,7 +95,7 @@ class SampleOrbits:
         return accepted
 
     def ends_of(self, lanes, trails, units, repeats, longest) -> np.ndarray:
-        """Look for the orbits that motions draw near to, from where they would end."""
+        """Search for orbits that motions approach, from their extrapolated limits."""
         done = np.zeros(lanes.size, bool)
         rows = list(zip(trails, units, strict=True))
         likely = [
@@ -118,7 +117,7 @@ class SampleOrbits:
 
 
 def _likely_periods(trail, units, repeats, longest) -> set[int]:
-    """Return the periods that the orbit may have to which a motion draws near."""
+    """Return candidate periods of the orbit that a motion approaches."""
     if repeats:
         return {int(repeats)}
     earlier = trail[-1 - longest : -1][::-1]
@@ -126,20 +125,20 @@ def _likely_periods(trail, units, repeats, longest) -> set[int]:
     best = int(np.argmin(nearest)) + 1
     if nearest[best - 1] > _FAR:
         return set()
-    # What spirals in recurs more closely after some of its periods than after one.
+    # A spiral may recur more closely after several of its periods than after one.
     likely = {periods for periods in range(1, best + 1) if best % periods == 0}
     return likely | set((np.flatnonzero(nearest < PLAUSIBLE) + 1).tolist())
 
 
 def _draws_near(trail, units, periods, state) -> bool:
-    """Return whether a motion, every so many periods, comes nearer to an orbit's state."""
+    """Return whether a motion, sampled every `periods`, approaches an orbit's state."""
     begin = len(trail) - 1 - periods * (len(trail) // 2 // periods)
     before, now = (np.max(np.abs(trail[i] - state) / units) for i in (begin, -1))
     return bool(now < PLAUSIBLE / 10 or now < 0.9 * before)
 
 
 def _classed(orbits, lanes, watched: Watched, period) -> PeriodicOrbit:
-    """Return what is known of motions that are not periodic, as orbits without one."""
+    """Return observed motions that are not periodic, as orbits without a period."""
     repeats = np.where(watched.code == Reason.LONGER_PERIOD, watched.repeats, -1)
     return eqx.tree_at(
         lambda o: (

@@ -1,4 +1,4 @@
-"""How motions are run out until they settle, for the verbs that follow many of them."""
+"""Settings of transients and convergence, for functions that follow many motions."""
 
 import dataclasses
 from typing import Any
@@ -8,45 +8,46 @@ from .._quantity import Range, check_range
 from .evidence import evidence_factor
 from .periodic_orbit import LONGEST_PERIOD
 
-# Periods that one call may ask for: more are a slip, and no array holds what is kept of
-# each.
+# Upper limit of the number of periods per call: more are a mistake, and would not fit
+# into memory.
 MOST_PERIODS = 10_000_000
-# What watched motions tell: they recur within a half of 512 periods.
+# Recurrence can be detected up to half of the 512 observed periods.
 _LONGEST = 248
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Settings of several verbs, of which one may have no use for some."""
+    """Settings shared by several functions, which may not use all of them."""
 
     def __new__(cls, *given, **named):
-        """Return settings to be filled. **Raises:** `TypeError` for a misspelt one."""
+        """Create settings. **Raises:** `TypeError` for a misspelt name."""
         refuse_unknown(cls, named)
         return super().__new__(cls)
 
     def refuse(self, verb: str, *names: str) -> None:
-        """Raise `ValueError` if a setting is given that a verb has no use for."""
+        """Raise `ValueError` if a setting is given that a function does not use."""
         for field in dataclasses.fields(self):
             value: Any = getattr(self, field.name)
             usual = field.default
             if not isinstance(field.default_factory, type(dataclasses.MISSING)):
                 usual = field.default_factory()
             if field.name in names and value != usual and (value or usual):
-                raise ValueError(f"{field.name} = {value!r}; {verb} has no use for it")
+                raise ValueError(f"{field.name} = {value!r}; {verb} does not use it")
 
 
 @dataclasses.dataclass(frozen=True)
 class SettlingSettings(Settings):
-    """How `regimes`, `basins` and `bifurcation_diagram` find where motions settle.
+    """Settings of `regimes`, `basins` and `bifurcation_diagram`.
 
         quick = jv.orbits.SettlingSettings(transient=64, engine="event")
         jv.bifurcation_diagram(system, "load.frequency", values, settings=quick)
 
-    **Fields:** `transient`: periods of the load for which a motion runs at the most, or
-    before it is strobed for a diagram; unless given 384 of `regimes`, 512 of `basins` and
-    256 of a diagram. `max_periods`: longest motion looked for, in periods of the load.
-    `rtol`: of every motion. `evidence`: of each orbit of `regimes`, see `periodic_orbit`.
-    `engine`: a name, see `engine_for`. `chunk`: lanes that run together.
+    **Fields:** `transient`: maximum number of load periods of a motion, or the number
+    before a diagram's samples; by default 384 for `regimes`, 512 for `basins` and 256
+    for a diagram. `max_periods`: longest period of a motion, in periods of the load.
+    `rtol`: of every motion. `evidence`: of each orbit of `regimes`, see
+    `periodic_orbit`. `engine`: a name, see `engine_for`. `chunk`: lanes that run
+    together.
 
     **Raises:** `ValueError` for a number out of its range or an unknown level of evidence.
 
@@ -72,7 +73,7 @@ class SettlingSettings(Settings):
         check_range("chunk", self.chunk, "", Range(at_least=2, at_most=1_000_000))
 
     def transient_or(self, usual: int) -> int:
-        """Return the periods of a transient, `usual` unless others are given."""
+        """Return the periods of a transient, `usual` by default."""
         return usual if self.transient is None else self.transient
 
 

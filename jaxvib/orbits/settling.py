@@ -1,4 +1,4 @@
-"""Where a motion settles: its states once a period, and how fast neighbours part."""
+"""Convergence of motions: Poincaré samples, transients and growth of perturbations."""
 
 from typing import NamedTuple
 
@@ -19,26 +19,28 @@ from .linear_steady_state import (
 )
 from .shooting import no_period, scales
 
-# A touch that is shallower than this part of the amplitude is not counted.
+# A touch shallower than this part of the amplitude is not counted.
 GRAZING = 1e-9
-# A transient only leads near to an orbit: Newton's method finds it, at the tolerance asked.
+# A transient only needs to approach an orbit; Newton iteration uses the given
+# tolerance.
 TRANSIENT_RTOL = 1e-7
-# Distance of the neighbour that measures a Lyapunov exponent, per size of the motion: small
-# enough that curvature adds a millionth, and ten digits of the difference are not rounding.
+# Distance of the neighbour for a Lyapunov exponent, relative to the motion's size:
+# small enough for a curvature error of 1e-6, large enough for ten digits of the
+# difference.
 _NEIGHBOUR = 1e-6
-# Below what a difference of two states can tell: they are one.
+# Differences below this cannot be resolved: the states coincide.
 _MET = 1e-16
 
 
 class _Motion(NamedTuple):
-    """A motion at the end of a period, and why it failed, if it did."""
+    """A motion at the end of a period, and its reason code."""
 
     state: Float[Array, " n"]
     result: Int[Array, ""]
 
 
 class _Transient(NamedTuple):
-    """A transient after so many periods, and why it failed, if it did."""
+    """A transient after some periods, and its reason code."""
 
     state: Float[Array, " n"]
     periods: Int[Array, ""] | int
@@ -48,7 +50,7 @@ class _Transient(NamedTuple):
 def strobe(system: System, state, count: int, rtol, engine="auto") -> tuple[Array, Array]:
     """Return the state after each of `count` periods, (count, n), and a reason code.
 
-    A motion that fails stands still from there on; its states are NaN.
+    A failed motion is not continued; its states are NaN from there on.
     """
     period = period_of(system)
 
@@ -64,9 +66,9 @@ def strobe(system: System, state, count: int, rtol, engine="auto") -> tuple[Arra
 
 
 def recurrences(system: System, states, longest: int) -> Float[Array, " longest"]:
-    """Return how far the last state is from the one 1, ..., `longest` periods before.
+    """Return the distance of the last state from that 1, ..., `longest` periods before.
 
-    In units of the motion's own size; small where it has settled on a period.
+    In units of the motion's own size; small if it has converged to a period.
     """
     units = scales(system, states[-1])
     earlier = states[-1 - longest : -1][::-1]
@@ -74,10 +76,10 @@ def recurrences(system: System, states, longest: int) -> Float[Array, " longest"
 
 
 def run_out(system: System, state, least: int, rtol, engine="auto"):
-    """Return the state, and a reason code, after a transient of `least` periods or more.
+    """Return the state and a reason code after a transient of `least` periods or more.
 
-    A linear system with contacts is followed for 12 of its slowest decay times at least,
-    or until no gap closes any more: it is then in its steady state.
+    For a linear system with contacts at least 12 of its slowest decay times, or until
+    no gap closes any more: it is then in its steady state.
     """
     period = system.period()
     end = linear_steady_state(system) if linear_but_for_contacts(system) else None
@@ -100,10 +102,11 @@ def run_out(system: System, state, least: int, rtol, engine="auto"):
 
 
 class Records(NamedTuple):
-    """What was seen of a motion in each of some periods.
+    """Observables of a motion in each of some periods.
 
-    `states` at its end; `growth` of the neighbour's distance, its logarithm; `onsets` of
-    contact; the largest `force` (N) in contact; `highest` and `lowest` displacement.
+    `states` at its end; `growth`: logarithm of the growth of the neighbour's distance;
+    `onsets` of contact; the largest `force` (N) in contact; `highest` and `lowest`
+    displacement.
     """
 
     states: Float[Array, "periods n"]
@@ -115,7 +118,7 @@ class Records(NamedTuple):
 
 
 class Window(NamedTuple):
-    """A motion watched over some periods: where it ends, and the records of each period.
+    """A motion observed over some periods: its end, and the records of each period.
 
     `direction` of the neighbour, of length 1 in units of the motion.
     """
@@ -127,7 +130,7 @@ class Window(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """A motion and the direction of its neighbour, and why it failed, if it did."""
+    """A motion, the direction of its neighbour, and its reason code."""
 
     state: Float[Array, " n"]
     direction: Float[Array, " n"]
@@ -137,16 +140,16 @@ class _Pair(NamedTuple):
 def track_aperiodic(
     system: System, state, direction, periods: int, rtol, engine="auto"
 ) -> Window:
-    r"""Watch a motion, and a neighbour of it, over `periods` periods.
+    r"""Observe a motion and a neighbour of it over `periods` periods.
 
     The largest Lyapunov exponent is the average of the neighbour's growth,
 
     $$g_k = \ln\frac{\lVert\varphi^T(s_k + \epsilon v_k) -
       \varphi^T(s_k)\rVert}{\epsilon},$$
 
-    which each period brings back to the distance $\epsilon$ (1e-6 of the motion's size)
-    along the direction in which it has gone. From event to event the neighbour is as near
-    as can be: a sensitivity of the motion (see `Engine.watch_along`).
+    where after each period the distance is reset to $\epsilon$ (1e-6 of the motion's
+    size) in the current direction. Event-driven engines use an infinitesimal neighbour:
+    a sensitivity of the motion (see `Engine.watch_along`).
     **Source:** Benettin, Galgani and Strelcyn, *Phys. Rev. A* 14 (1976) 2338.
     """
     period = period_of(system)
@@ -164,7 +167,7 @@ def track_aperiodic(
         result = jnp.where(last.result == Reason.SUCCESS, code, last.result)
         apart = apart / units
         distance = jnp.linalg.norm(apart)
-        # Neighbours that a hard contact holds have met: their direction is lost.
+        # Neighbours held by a hard contact coincide: their direction is lost.
         met = distance < _MET
         direction = jnp.where(met, direction, apart / jnp.where(met, 1.0, distance))
         force = jnp.max(largest_forces(equation, watched), initial=0.0)

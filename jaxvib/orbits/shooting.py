@@ -1,4 +1,4 @@
-"""Shooting: the state that a whole number of periods maps onto itself, by Newton."""
+"""Shooting: Newton iteration for a fixed point of the flow over whole periods."""
 
 from typing import NamedTuple
 
@@ -17,31 +17,31 @@ from ..systems.impact import EquationOfMotion
 from ..systems.periods import period_of
 from .newton import newton
 
-# Steps: six halvings of one, and ten of a method that doubles its digits with each.
+# Iterations: six halvings of a step, and ten with quadratic convergence.
 MOST_ITERATIONS = 16
-# A step that makes the residual no smaller at a 64th of its length leads nowhere.
+# The iteration diverges if a 64th of a step does not reduce the residual.
 _SMALLEST_DAMPING = 1 / 64
-# A step of so many tolerances is as short as the flow's own error makes it, and a motion
-# that misses its start by so many, times how far neighbours part, is on the orbit.
+# The iteration has converged if a step is below this many tolerances, the flow's error,
+# or the residual is below this many, times the growth of perturbations.
 _NOISE, _EXACT = 30, 3
-# Revolutions at the tighter tolerance, each a step of Newton's method from the last one.
+# Revolutions at the tighter tolerance, each a further Newton step.
 _CHECKS, _MOST_CHECKS = 2, 4
-# A motion has come back if it is nearer to its start than this part of its size, and
-# Newton's next step is to be as short as this.
+# Limits of the residual of a periodic motion, relative to its size, and of the next
+# Newton step.
 _RETURNS, _CLOSE = 1e-3, 1e-4
-# Two states nearer than this part of the motion's size are taken for the same.
+# States closer than this part of the motion's size are considered equal.
 SAME_STATE = 1e-5
-# The least size of a motion, as a part of what its loads make of bodies without contacts:
-# rounding of a body that rests on a stop is 1e-15 of that, and recurrence is told by 1e-6
-# of a size.
+# Least size of a motion, relative to the response of bodies without contacts to the
+# loads: the rounding error of a body resting on a stop is 1e-15 of that, and recurrence
+# is resolved to 1e-6 of a size.
 _RESOLVED = 1e-6
 
 
 class Revolution(NamedTuple):
-    """What a whole number of periods does to a state.
+    """The flow over a whole number of periods from a state.
 
-    `repeats`: whether the state had come back to where it started after a number of
-    periods that divides the whole.
+    `repeats`: whether the state already recurs after a number of periods that divides
+    the whole.
     """
 
     state: Float[Array, " n"]
@@ -52,11 +52,11 @@ class Revolution(NamedTuple):
 
 
 class Shot(NamedTuple):
-    """Where Newton's iteration ended: `state`, and what n periods make of it.
+    """End of the Newton iteration: `state`, and the flow over n periods from it.
 
     `revolution` is integrated at the tighter tolerance; `coarse_monodromy` is that of
-    the iteration, and `correction` how far the orbit of the tighter tolerance is from
-    that one's; `bend` the largest change of the monodromy per length of a step (an
+    the iteration, and `correction` the difference between the orbits of both
+    tolerances; `bend` the largest change of the monodromy per length of a step (an
     estimate of its Lipschitz constant, in units of the orbit's size).
     """
 
@@ -70,12 +70,12 @@ class Shot(NamedTuple):
 
 
 def scales(system, state) -> Float[Array, " n"]:
-    """Return what each component of a state is measured in.
+    """Return the scale of each component of a state.
 
-    That is for the system to say, but no less than a part of what its loads make of bodies
-    without contacts: of a body that rests on a stop the rest is rounding. Components of a
-    field of which it says nothing have the sizes that they give each other in a period of
-    the load, see `dynamics.scales`.
+    It is defined by the system, but is at least a fraction of the response of bodies
+    without contacts to the loads: a body resting on a stop moves by rounding only.
+    Components of a field without defined scales have the sizes that they give each
+    other in a period of the load, see `dynamics.scales`.
     """
     own, equation, period = system.scales(state), system.equation(), system.period()
     if own is None:
@@ -90,19 +90,19 @@ def scales(system, state) -> Float[Array, " n"]:
 
 
 def ratios(system, state) -> Float[Array, " n"]:
-    """Return `scales` of a motion of any size, which may be at rest in a state."""
+    """Return ratios of `scales`, also for a state at rest."""
     if is_field(system):
         return scales(system, state)
     return system.scales(jnp.ones_like(state))
 
 
 def is_field(system) -> bool:
-    """Return whether a state is anything else than displacements and velocities."""
+    """Return whether a state is not made up of displacements and velocities."""
     return not system.mechanical
 
 
 def no_period(system, period, code) -> Int[Array, ""]:
-    """Return a reason code, its own of a sound system that has no `period`."""
+    """Return a reason code, with a separate one for a system without a `period`."""
     sound = jnp.asarray(True)
     for leaf in jax.tree.leaves(system):
         if eqx.is_inexact_array(leaf):
@@ -114,9 +114,9 @@ def no_period(system, period, code) -> Int[Array, ""]:
 def revolve(
     system, state, periods, *, rtol, grazing, active=True, engine="auto", longest=None
 ) -> Revolution:
-    """Follow a motion, its sensitivities and its contacts over a whole number of periods.
+    """Integrate a motion, its sensitivities and observables over whole periods.
 
-    `longest`: the longest step, s, unless each period is to look for it.
+    `longest`: the longest step, s, determined in each period if None.
     """
     period = period_of(system)
     units = scales(system, state)
@@ -125,8 +125,8 @@ def revolve(
         go = active & (last.result == Reason.SUCCESS) & (index < periods)
         begin = jnp.where(jnp.isnan(period), 0.0, index.astype(float) * period)
         end = jnp.where(go, begin + period, begin)
-        # Sensitivities start from a unit matrix in each period, under an error control of
-        # their own.
+        # Sensitivities start from the identity in each period, under their own error
+        # control.
         seen = observe(
             system,
             last.state,
@@ -154,7 +154,7 @@ def revolve(
 
 
 def _not_begun(system, state) -> Revolution:
-    """Return what no period at all does to a state."""
+    """Return the flow over zero periods."""
     return Revolution(
         state,
         jnp.eye(state.shape[0]),
@@ -165,9 +165,9 @@ def _not_begun(system, state) -> Revolution:
 
 
 def _longest_steps(system, state):
-    """Return the longest step of the iteration and that of the last check, None for any.
+    """Return the longest step of the iteration and of the last check, None for any.
 
-    The last check takes other steps, which do not jump over what the first ones did.
+    The last check uses other steps, so that both cannot miss the same feature.
     """
     equation, period = system.equation(), system.period()
     field = equation.vector_field
@@ -176,12 +176,12 @@ def _longest_steps(system, state):
 
 
 class Progress(NamedTuple):
-    """How far damped Newton's method has come: the best unknowns, and the step from there.
+    """State of the damped Newton iteration: the best unknowns, and the step from there.
 
-    `least`: the residual there, per size; `monodromy`: of the last motion that was better,
-    and `step` from there, to be taken times `damping`. `correction`: see `Shot`. `checks`:
-    revolutions at the tighter tolerance, 0 while the method has not converged; `result`:
-    a reason code, -1 while it goes on.
+    `least`: the residual there, relative to the size; `monodromy`: of the last improved
+    motion, and `step` from there, to be multiplied by `damping`. `correction`: see
+    `Shot`. `checks`: revolutions at the tighter tolerance, 0 before convergence;
+    `result`: a reason code, -1 while iterating.
     """
 
     best: Float[Array, " unknowns"]
@@ -196,17 +196,17 @@ class Progress(NamedTuple):
 
     @property
     def checking(self) -> Bool[Array, ""]:
-        """Whether it has converged, and goes on at the tighter tolerance."""
+        """Whether it has converged, and continues at the tighter tolerance."""
         return self.checks > 0
 
     @property
     def tried(self) -> Float[Array, " unknowns"]:
-        """The unknowns that it tries next."""
+        """The unknowns of the next trial."""
         return self.best + jnp.where(self.checking, 1.0, self.damping) * self.step
 
 
 class _Iteration(NamedTuple):
-    """Newton's method so far, `bend` of the `Shot`, `units` of the motion as last seen."""
+    """State of the Newton iteration, `bend` of the `Shot`, and the motion's `units`."""
 
     progress: Progress
     bend: Float[Array, ""]
@@ -215,10 +215,10 @@ class _Iteration(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """What came of a step: `better` by the `length` of its residual, per size, or not.
+    """Result of a step: whether it is `better` by the `length` of its residual.
 
-    `stride`: the length of the next step, and `miss` of the residual, both in what this
-    state is measured in; `growth`: how far neighbours part in the n periods, 1 at least.
+    `stride`: the length of the next step, and `miss` of the residual, both in this
+    state's units; `growth`: of perturbations over the n periods, at least 1.
     """
 
     result: Int[Array, ""]
@@ -233,7 +233,7 @@ class Trial(NamedTuple):
 def judged(last: Progress, trial: Trial, rtol, tight):
     """Return whether the method has converged at `rtol`, and a reason code or -1."""
     better, failed, stride, miss = trial.better, trial.failed, trial.stride, trial.miss
-    # Where neighbours part a million times as far, short steps alone say nothing.
+    # If perturbations grow a million times, short steps alone are no evidence.
     returns = miss < _RETURNS
     done = (better & returns) & (
         (stride < _NOISE * rtol) | (miss < _EXACT * rtol * trial.growth)
@@ -255,15 +255,15 @@ def judged(last: Progress, trial: Trial, rtol, tight):
 
 
 def advanced(last: Progress, trial: Trial, verdict, step, full, monodromy) -> Progress:
-    """Return the method after a trial; `verdict`: what is `judged` of it.
+    """Return the iteration after a trial; `verdict`: the result of `judged`.
 
-    `step`: the next one, and `full`: where it is not cut.
+    `step`: the next one, and `full`: without its limit.
     """
     (done, code), checking = verdict, last.checking
     moves = trial.better | checking
     return Progress(
         jnp.where(moves, last.tried, last.best),
-        # The residuals of another tolerance are compared among themselves.
+        # Residuals at the tighter tolerance are compared among themselves.
         jnp.where(checking | ~done, jnp.where(moves, trial.length, last.least), jnp.inf),
         jnp.where(trial.better & ~checking, monodromy, last.monodromy),
         jnp.where(moves, jnp.where(checking | done, full, step), last.step),
@@ -276,7 +276,7 @@ def advanced(last: Progress, trial: Trial, verdict, step, full, monodromy) -> Pr
 
 
 def begun(start, size: int) -> Progress:
-    """Return the method before its first step, of a motion of so many states."""
+    """Return the iteration's state before its first step, for `size` states."""
     return Progress(
         start,
         jnp.asarray(jnp.inf),
@@ -291,16 +291,16 @@ def begun(start, size: int) -> Progress:
 
 
 def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto") -> Shot:
-    r"""Solve $\varphi^{nT}(s) - s = 0$ for $s$ by damped Newton's method.
+    r"""Solve $\varphi^{nT}(s) - s = 0$ for $s$ by damped Newton iteration.
 
     $$(I - M)\,\delta s = \varphi^{nT}(s) - s, \qquad
       M = \partial\varphi^{nT}/\partial s.$$
 
-    A step that does not make the residual smaller is halved. The iteration at
+    A step that does not reduce the residual is halved. The iteration at
     tolerance `rtol` has converged when a step, or the residual itself, is as small as
-    the tolerance lets it be. It then goes on at `tight`, for two steps or more, so that M
-    is taken at the orbit of that tolerance; it has failed where the motion does not come
-    back, or the steps do not shrink. The `grazing` depth is relative to the largest
+    the tolerance permits. It then continues at `tight`, for two steps or more, so that
+    M belongs to the orbit of that tolerance; it fails if the motion does not return, or
+    the steps do not shrink. The `grazing` depth is relative to the largest
     displacement.
     """
     start = jnp.asarray(guess, float)
@@ -323,7 +323,7 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
             if reaches is None
             else jnp.where(checking, reaches[1], reaches[0]),
         )
-        # A guess may be at rest, or nearly, where the motion is not.
+        # A guess may be at rest, or nearly, when the motion is not.
         image = jnp.where(jnp.isfinite(seen.state), seen.state, state)
         own = jnp.maximum(scales(system, state), scales(system, image))
         begins = progress.iterations == 0
@@ -340,7 +340,7 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
         notable = notable & ~checking
         bend = jnp.where(notable, jnp.maximum(last.bend, turned), last.bend)
 
-        # In what this state is measured in: the guess may have been far larger.
+        # In this state's units: the guess may have been far larger.
         stride, miss = (jnp.max(jnp.abs(x) / own) for x in (new_step, residual))
         growth = jnp.max(jnp.abs(seen.monodromy) * own[None] / own[:, None])
         growth = jnp.maximum(1.0, growth)

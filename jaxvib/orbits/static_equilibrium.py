@@ -1,4 +1,4 @@
-"""Where a system rests under its weights and preloads, contacts closed or not."""
+"""Static equilibrium under weights and preloads, with contacts and friction."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -20,21 +20,21 @@ from ..systems.loads import changing
 from ..systems.roles import force_of
 from .implicit import implicit_root
 
-# Each solves one linear system, and the damping falls tenfold in one at most: hundreds are
-# needed only where contacts close and open in turn.
+# Each iteration solves a linear system, and the damping falls at most tenfold in one:
+# hundreds are needed only if contacts close and open in turn.
 _MOST_ITERATIONS = 300
-# Forces that do not balance by more than this part of their sizes are still too large.
+# Allowed imbalance of forces relative to their sizes.
 _BALANCED = 1e-13
-# How much a damping of the steps may grow and shrink from one to the next.
+# Bounds of the change of the damping in one iteration.
 _GROWS, _SHRINKS = 4.0, 0.1
 
 
 class StaticEquilibrium(Reported):
-    """A state at rest in which all forces balance, and those of the contacts.
+    """A state at rest in which all forces balance, with contact and friction forces.
 
     `state` and the forces are differentiable with respect to every parameter of the system;
-    which contacts are closed, and which frictions stick, stays as it is. `friction_force`:
-    R of `CoulombFriction`, what each bears, beside what it could, the `friction_limit`.
+    the sets of closed contacts and of sticking frictions are held fixed.
+    `friction_force`: R of `CoulombFriction`, to be compared with the `friction_limit`.
 
     >>> weight = jv.AppliedLoad([0.0, 1.0], jv.ConstantLoad(1.0))
     >>> resting = jv.ImpactSystem(tower, contacts=stopped.contacts, loads=(weight,))
@@ -67,7 +67,7 @@ def static_equilibrium(
     *,
     throw: bool = True,
 ) -> StaticEquilibrium:
-    r"""Return where a system rests under its constant loads, if all others are taken off.
+    r"""Return where a system rests under its constant loads; other loads are removed.
 
     With the forces $F_c$ of elastic contacts and springs, $\lambda$ of hard stops and R of
     dry frictions,
@@ -75,29 +75,29 @@ def static_equilibrium(
     $$C q + \sum_c n_c F_c(n_c^T q - g_c) + \sum_j n_j \lambda_j + \sum_f n_f R_f = f,
       \qquad \lambda_j \ge 0, \quad z_j \le 0, \quad \lambda_j z_j = 0.$$
 
-    With friction it may rest in many places. Without a `start` this is the one where
-    frictions bear nothing. With one it is the one that is reached from there as slowly as
-    can be: a friction sticks where it is in `start`, whatever R that takes within its limit
-    $\mu_s N$, or slides only so far that it can stick,
+    With friction the equilibrium is not unique. Without a `start` it is the one with
+    zero friction forces. With one it is reached quasi-statically from there: a friction
+    sticks at its position in `start`, with any R within its limit $\mu_s N$, or slides
+    just until it can stick,
 
     $$|R_f| \le \mu_s N_f, \qquad R_f = \mu_s N_f\,\mathrm{sgn}\,d_f
       \text{ where } d_f = n_f^T (q - q_0) \ne 0.$$
 
-    Frictions that stick side by side, in one direction, bear the same part of their limits.
-    From far away on both sides that gives both ends of the places where a friction can
-    hold; a motion with inertia may end anywhere between them. On a belt that moves, R is
-    that of sliding on it.
+    Sticking frictions that are parallel bear equal fractions of their limits. Starts
+    far away on both sides give both ends of the interval in which a friction can hold;
+    a motion with inertia may end anywhere in it. On a moving belt, R is the sliding
+    force.
 
-    Solved by Newton's method on the contacts that are closed, as in an implicit step of
-    motion that is ever longer; whether a stop is closed, or a friction sticks, is asked
-    anew in each step (a primal-dual active set). Works under `jit`, `vmap` and
+    Solved by Newton iteration on the closed contacts, as implicit time steps of
+    increasing length; in each, the sets of closed stops and sticking frictions are
+    updated (a primal-dual active set method). Works under `jit`, `vmap` and
     differentiation.
 
-    **Arguments:** `start`: a state $(q_0, \dot q)$, (2n,), of which velocities are of no
-    account. **Raises:** `ValueError` for a system that is not one of bodies with contacts,
-    a start of another shape, or one without frictions that could hold it; `RuntimeError`
-    with the reason where a single call finds none, as of a body that nothing bears, or that
-    frictions hold in more directions than it has, unless `throw=False`.
+    **Arguments:** `start`: a state $(q_0, \dot q)$, (2n,), whose velocities are
+    ignored. **Raises:** `ValueError` for a system other than bodies with contacts, a
+    start of another shape, or one for a system without friction; `RuntimeError` with
+    the reason if a single call finds none, as for a body without support, or one held
+    by frictions in more directions than it has, unless `throw=False`.
 
     **Source:** Kelley and Keyes, *SIAM J. Numer. Anal.* 35 (1998) 508; Hintermueller, Ito
     and Kunisch, *SIAM J. Optim.* 13 (2002) 865; Leine and van de Wouw, *Stability and
@@ -132,11 +132,11 @@ def static_equilibrium(
 
 
 def gaps_from_equilibrium(system: ImpactSystem) -> ImpactSystem:
-    """Return a system whose gaps, as they are given, count from its static equilibrium.
+    """Return a system whose given gaps are measured from its static equilibrium.
 
-    That is the one with all contacts open, in which frictions that stick bear nothing; gaps
-    else count from where nothing is strained.
-    **Raises:** as `static_equilibrium`.
+    That is the equilibrium with all contacts open and zero forces of sticking
+    frictions; otherwise gaps are measured from the unstrained position. **Raises:** as
+    `static_equilibrium`.
 
     >>> weight = jv.AppliedLoad([0.0, 1.0], jv.ConstantLoad(1.0))
     >>> resting = jv.ImpactSystem(tower, contacts=stopped.contacts, loads=(weight,))
@@ -155,7 +155,7 @@ def gaps_from_equilibrium(system: ImpactSystem) -> ImpactSystem:
 
 
 class _Held(NamedTuple):
-    """Which hard stops bear, which frictions stick, and how the others have slid."""
+    """Which hard stops bear, which frictions stick, and the directions of sliding."""
 
     bears: Bool[Array, " hard"]
     sticks: Bool[Array, " frictions"]
@@ -163,7 +163,7 @@ class _Held(NamedTuple):
 
 
 class _Rest(NamedTuple):
-    """A place, the forces of stops and frictions, what holds, and how steps go on."""
+    """State of the iteration: position, constraint forces, active sets, damping."""
 
     place: Float[Array, " n"]
     forces: Float[Array, " holders"]
@@ -177,7 +177,7 @@ class _Rest(NamedTuple):
 class _Statics:
     """The balance of forces of an equation of motion, as accelerations.
 
-    `start`: where frictions stick, a state; None where they are to bear nothing.
+    `start`: the state in which frictions stick; None for zero forces of frictions.
     """
 
     def __init__(self, equation: EquationOfMotion, start):
@@ -209,7 +209,7 @@ class _Statics:
         self.stops = len(stops)
         self.at = _rows([contact.gap for contact, _ in stops], none[:, 0])
         belts = _rows([friction.speed for friction in frictions], none[:, 0])
-        # A body at rest on a belt that moves slides on it, always the same way.
+        # A body at rest on a moving belt slides on it, always in the same direction.
         self.still, self.onward = belts == 0, -jnp.sign(belts)
         self.pressing = equation.pressing_contacts()
         self.before, self.sense = _side_by_side(self.directions[self.stops :])
@@ -221,13 +221,13 @@ class _Statics:
             self.at = jnp.concatenate([self.at, jnp.zeros_like(belts)])
 
     def begun(self) -> _Held:
-        """Return what holds at first: no stop, and each friction that may."""
+        """Return the initial active sets: no stop, and all frictions that may stick."""
         sticks = self.still & self.may_stick
         slid = jnp.where(self.still, 0.0, self.onward)
         return _Held(jnp.zeros(self.stops, bool), sticks, slid)
 
     def next(self, rest: _Rest, shift) -> _Held:
-        """Return what holds from now on; `shift`: what moves a body by a meter, N."""
+        """Return the next active sets; `shift`: stiffness between forces and depths."""
         away, stops = self.away(rest.place), self.stops
         own = jnp.sum(self.directions * self.responses, axis=1)
         bears = (away + rest.forces * own / shift)[:stops] > 0
@@ -236,22 +236,22 @@ class _Statics:
             return _Held(bears, sticks, slid)
         needed = rest.forces[stops:]
         over = sticks & (jnp.abs(needed) > self.limits(rest.place) * (1 + _BALANCED))
-        # Without it the force turns the body back to where it would stick.
+        # The force would move the body back towards its sticking position.
         back = ~sticks & self.still & (slid * away[stops:] < 0)
         slid = jnp.where(over, jnp.sign(needed), jnp.where(back, 0.0, slid))
         return _Held(bears, (sticks & ~over) | back, slid)
 
     def free(self, place):
-        """Return the accelerations of a place at rest, without stops and frictions."""
+        """Return the accelerations of a position at rest without stops and friction."""
         state = jnp.concatenate([place + self.offset, jnp.zeros_like(place)])
         return jnp.split(self.soft.vector_field(0.0, state), 2)[1]
 
     def away(self, place):
-        """Return the penetration of each hard stop and what each friction slid, m."""
+        """Return the penetration of each hard stop and each friction's slip, m."""
         return self.directions @ place - self.at
 
     def limits(self, place):
-        """Return the largest force of sticking of each friction, N, of sliding on belts."""
+        """Return each friction's sticking limit, N, or its sliding force on a belt."""
         return self._taken(place, lambda f: jnp.where(
             f.speed == 0, sticking_limit(f), sliding_share(f, f.speed)))  # fmt: skip
 
@@ -271,7 +271,7 @@ class _Statics:
         return _rows(taken, jnp.zeros(0))
 
     def balance(self, root, held: _Held):
-        """Return what must be 0: accelerations, and of each holder its place or force."""
+        """Return the residual: accelerations, then a constraint's position or force."""
         place, forces = jnp.split(root, [self.offset.shape[0]])
         left = self.free(place) - forces @ self.responses
         borne = jnp.concatenate([jnp.zeros(self.stops), held.slid * self.limits(place)])
@@ -289,9 +289,10 @@ class _Statics:
 
 
 def _side_by_side(directions):
-    """Return of each friction the first one in its direction, and 1 or -1 as they agree.
+    """Return for each friction the first parallel one, and 1 or -1 for its direction.
 
-    What those bear that stick side by side is not known: each the same part of its limit.
+    Shares of sticking parallel frictions are undetermined: equal fractions of the
+    limits.
     """
     same = jnp.all(directions[:, None] == directions[None], axis=2)
     opposite = jnp.all(directions[:, None] == -directions[None], axis=2)
@@ -332,7 +333,7 @@ def _found(system, start) -> StaticEquilibrium:
     root = jnp.where(code == Reason.SUCCESS, root, jnp.nan)
     statics = statics_of(leaves, start)
     equation, holding = statics.equation, root[size:]
-    # NaN in all of it where there is none.
+    # The whole state is NaN if there is none.
     state = jnp.concatenate([root[:size] + equation.offset, 0.0 * root[:size]])
     depths = equation.penetrations(state)
     forces, number = equation.contact_forces(depths, jnp.zeros_like(depths)), 0
@@ -346,7 +347,7 @@ def _found(system, start) -> StaticEquilibrium:
 
 
 def _solved(statics: _Statics):
-    """Return the last step, and the size of the accelerations that balance in it."""
+    """Return the last iteration, and the size of the balanced accelerations."""
     size, count = statics.offset.shape[0], statics.at.shape[0]
     slopes = jax.jacfwd(statics.free)
     start = jnp.zeros(size)
@@ -362,7 +363,7 @@ def _solved(statics: _Statics):
         return jnp.maximum(jnp.max(terms + held, initial=0.0) + pulled, least)
 
     def step(rest: _Rest) -> _Rest:
-        # A force and the depth that a stiffness of the bodies' own would take it to.
+        # Compares a force with the depth to which the bodies' own stiffness reduces it.
         held = statics.next(rest, rest.damping)
         root = jnp.concatenate([rest.place, rest.forces])
         matrix = jnp.diag(rest.damping * damped) - jax.jacfwd(statics.balance)(root, held)

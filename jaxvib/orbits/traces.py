@@ -1,4 +1,4 @@
-"""Motions of many samples over one period, at the times that tell them best."""
+"""Trajectories of many samples over one period, with times dense in contacts."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -19,11 +19,11 @@ from .regimes import batched
 from .sample_orbits import FOLLOWED
 from .settling import TRANSIENT_RTOL
 
-_LOOKS = 64  # at the motion, from one time that is stored to the next
+_LOOKS = 64  # trial times per stored time
 
 
 class Traces(NamedTuple):
-    """Motions over one period each: times (samples, points), states and forces."""
+    """Trajectories over one period: times (samples, points), states and forces."""
 
     times: np.ndarray
     states: np.ndarray
@@ -38,9 +38,9 @@ def orbit_traces(
 ) -> Traces:
     """Return each sample's motion over one period of its orbit, at `points` times.
 
-    Half of the times are spread evenly, the others go where the acceleration changes
-    most: into the contacts, which may last a thousandth of the period. A motion of no
-    short period is followed over eight periods of its load.
+    Half of the times are spread evenly, the others are dense where the acceleration
+    changes most: in the contacts, which may last a thousandth of the period. A motion
+    without a short period is followed over eight periods of its load.
 
     >>> settled = jv.orbits.regimes(system, {"load.frequency": [5.6, 5.8]})
     >>> traces = jv.orbits.orbit_traces(system, {"load.frequency": [5.6, 5.8]}, settled)
@@ -71,7 +71,7 @@ def _followed(stage, leaves, state, times) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _stage(system, static):
-    """Return what follows a sample through one block of times."""
+    """Return the function that advances a sample through one block of times."""
     if engine_for(system, "auto", MANY)[0] == "event":
         leaves, _ = parted(system)
         lane = leaves, system.rest(), np.zeros(BLOCK + 1), np.asarray(TRANSIENT_RTOL)

@@ -1,4 +1,4 @@
-"""A transient from rest, run out until it recurs."""
+"""Transients from rest, integrated until they recur."""
 
 from typing import Any, NamedTuple
 
@@ -12,14 +12,14 @@ from ..systems.system import System
 from .linear_steady_state import stays_apart, transient_periods
 from .motion_kernels import beginning, beginning_kernel, strobe_kernel, strobed
 
-# Of the load's periods in one of a motion: three doublings.
+# Load periods in one of a motion: three period doublings.
 LONGEST_PERIOD = 8
 LEAST_TRANSIENT = 512  # periods: 12 decay times at a damping ratio of 0.4 %
-SETTLED = 1e-5  # how closely a motion recurs that has settled, per size
+SETTLED = 1e-5  # recurrence of a converged motion, relative to its size
 
 
 class _Settling(NamedTuple):
-    """A transient, how closely it recurs so far, its periods, and why it failed."""
+    """A transient: state, closest recurrences, periods and reason code."""
 
     state: Float[Array, " n"]
     nearest: Float[Array, " longest"]
@@ -28,14 +28,14 @@ class _Settling(NamedTuple):
 
 
 def settle(system: System) -> tuple[Any, Any, Any]:
-    """Run a transient from rest out until it recurs within 8 periods of the load.
+    """Integrate a transient from rest until it recurs within 8 periods of the load.
 
-    A linear system with contacts is followed for 12 of its slowest decay times, 512
-    periods at least; from where no gap closes any more it is in its steady state. The
-    motion of a system that is known is one of kernels and numpy.
+    A linear system with contacts is followed for 12 of its slowest decay times, at
+    least 512 periods; once no gap closes any more it is in its steady state. With
+    concrete values only kernels and NumPy are used.
 
-    **Returns:** the last state, how closely it recurs, and a reason code; where the
-    transient was too long the recurrences tell how near it came.
+    **Returns:** the last state, its recurrences, and a reason code; after the longest
+    transient the recurrences show how nearly it converged.
     """
     leaves, static = parted(system)
     kernels, count = not isinstance(system, Decoupled), 2 * LONGEST_PERIOD
@@ -56,7 +56,7 @@ def settle(system: System) -> tuple[Any, Any, Any]:
         return strobed(system, state, count, LONGEST_PERIOD, "auto")
 
     def arrived(state, nearest):
-        """Return the steady state where nothing else is to come."""
+        """Return the linear steady state if no gap closes any more."""
         if end is None:
             return state, nearest
         apart = on_host(kernel_of(stays_apart)(end, state))

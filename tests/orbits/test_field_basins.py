@@ -158,13 +158,13 @@ def test_bodies_under_a_constant_load_rest_where_scipy_takes_them():
 
 def test_what_is_missing_or_not_allowed_is_named():
     system = circles(1.0)
-    with pytest.raises(ValueError, match="period = None of a system that moves itself"):
+    with pytest.raises(ValueError, match="period = None of an autonomous system"):
         basins(system, BOX)
     with pytest.raises(ValueError, match=r"period = -1 s is not in \(0, inf\)"):
         basins(system, BOX, period=-1.0)
     with pytest.raises(ValueError, match="max_periods = 2; basins of a system that moves"):
         basins(system, BOX, period=1.0, settings=SettlingSettings(max_periods=2))
-    with pytest.raises(ValueError, match=r"period = 1\.0 of a system that is moved"):
+    with pytest.raises(ValueError, match=r"period = 1\.0 of a non-autonomous system"):
         basins(jv.two_body_impact(), np.zeros((1, 4)), period=1.0)
     stop = jv.Contact([1.0], 0.1, jv.RestitutionContact(0.5))
     body = jv.LinearSystem([[1.0]], [[0.3]], [[1.0]])
