@@ -220,7 +220,7 @@ def test_a_motion_plays(motion):
 
 def test_what_is_not_one_result_says_so(orbit):
     many = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), orbit)
-    with pytest.raises(ValueError, match=r"\(2,\) of them at once"):
+    with pytest.raises(ValueError, match=r"a batch of shape \(2,\)"):
         many.plot()
     assert "img" not in many._repr_html_()
 

@@ -30,7 +30,7 @@ def trajectory_chart(motion, what: str) -> Chart:
         return Chart(Axis("time (s)"), Axis("contact force (N)"), tuple(lines))
     rates = count == 2 * shown
     if what != "displacement" and not rates:
-        raise ValueError(f"{what!r} needs velocities, which only systems of bodies have")
+        raise ValueError(f"{what!r} needs velocities; the system has no bodies")
     displacement = Axis(shared("displacement" if rates else "state", units[:shown]))
     velocity = Axis(shared("velocity", units[shown:]))
     if what == "phase":

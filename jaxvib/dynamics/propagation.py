@@ -142,11 +142,10 @@ def _by_exponential(system, state, times):
 
 def _check_linear(system) -> None:
     if system.has_contacts:
-        raise ValueError("the system has contacts; exact motion requires a linear system")
+        raise ValueError("the system has contacts; exact motion requires a linear one")
     if system.frictions or system.springs:
         raise ValueError(
-            "the system has frictions or nonlinear springs; exact motion requires a "
-            "linear system"
+            "frictions or nonlinear springs; exact motion requires a linear system"
         )
     for load in system.loads:
         if not isinstance(load.law, Load) or load.law.waves() is None:

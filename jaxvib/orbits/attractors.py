@@ -231,7 +231,7 @@ def distances(states: np.ndarray, points: np.ndarray, units: np.ndarray) -> np.n
 
 
 def same(one: Motion, other: Motion) -> bool:
-    """Return whether two orbits are equal: every point of one is a point of the other."""
+    """Return whether two orbits are equal: all points of one are among the other's."""
     apart = distances(one.points, other.points, other.units)
     return len(one.points) == len(other.points) and bool(apart.min(axis=1).max() < _SAME)
 

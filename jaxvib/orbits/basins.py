@@ -42,7 +42,7 @@ class Basins(Drawn, eqx.Module):
         "reason code: success, or why undecided", "", ("start",)
     )
     periods_run: Int[np.ndarray, " start"] = reported(
-        "periods of the load until it was seen", "", ("start",)
+        "load periods until it was identified", "", ("start",)
     )
     share: Float[np.ndarray, " attractor"] = reported(
         "share of the initial states", "", ("attractor",)
@@ -216,7 +216,7 @@ def basins_engine(system, starts: int, period=None) -> tuple[str, str]:
     if it is missing there.
 
     >>> jv.orbits.basins_engine(system, 100)
-    ('event', 'linear except for its contacts')
+    ('event', 'linear except for contacts')
     """
     seen = _in_spans(system, period) if moves_itself(system) else system
     return engine_for(seen, "auto", starts)

@@ -64,13 +64,13 @@ class Equilibrium(Drawn, Result):
         "eigenvalues, largest real part first", "1/s", ("eigenvalue",)
     )
     stable: Int[Array, ""] = reported("1 stable, 0 unstable, -1 undecided")
-    residual: Float[Array, ""] = reported("largest component of f that is left")
+    residual: Float[Array, ""] = reported("largest component of the residual f")
     state_error: Float[Array, ""] = reported("error bar of the state")
     eigenvalue_error: Float[Array, ""] = reported(
         "bound on the error of each eigenvalue", "1/s"
     )
     condition: Float[Array, ""] = reported("condition number of the Jacobian, balanced")
-    iterations: Int[Array, ""] = reported("steps of Newton's method")
+    iterations: Int[Array, ""] = reported("Newton iterations")
     result: Int[Array, ""] = reported("reason code")
     labels: Labels = eqx.field(static=True, default=Labels())
 

@@ -24,7 +24,7 @@ _INSIDE = 0.5  # of the distance of the first state that is not drawn nearer
 # States along a cycle: chords between them are within 1e-6 of a circle.
 _ALONG = 2048
 _SHOWN = 64  # of those, as the points of an attractor
-_FLAT = 1e-6  # a cycle component with an extent below this part of a motion's is constant
+_FLAT = 1e-6  # relative extent below which a component of a cycle is constant
 
 
 class Well(NamedTuple):

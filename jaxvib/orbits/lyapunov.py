@@ -39,7 +39,7 @@ class LyapunovExponents(Result):
         "Lyapunov exponents, largest first", "1/s", ("exponent",)
     )
     errors: Float[Array, " exponent"] = reported(
-        "standard errors, by the means of eight blocks", "1/s", ("exponent",)
+        "standard errors, from the means of eight blocks", "1/s", ("exponent",)
     )
     dimension: Float[Array, ""] = reported(
         "Kaplan-Yorke dimension of the attractor's section"

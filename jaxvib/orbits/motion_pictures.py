@@ -31,5 +31,5 @@ def orbit_motion(orbit, system) -> Trajectory:
 def _check_one(orbit) -> None:
     if not orbit.drawable:
         shape = np.shape(orbit.result)
-        found = f"{shape} of them at once" if shape else "none was found"
-        raise ValueError(f"{type(orbit).__name__}: {found}; allowed: one that was found")
+        found = f"a batch of shape {shape}" if shape else "none was found"
+        raise ValueError(f"{type(orbit).__name__}: {found}; allowed: a single result")

@@ -10,7 +10,7 @@ from .. import linalg
 from .._arrays import library_of, per_lane
 from ..linalg import Parts
 
-STABLE, UNSTABLE, UNDECIDED = 1, 0, -1  # verdicts as numbers, as studies store them
+STABLE, UNSTABLE, UNDECIDED = 1, 0, -1  # as stored by studies
 VERDICTS = {STABLE: "stable", UNSTABLE: "unstable", UNDECIDED: "undecided"}
 # Rounding error of a revolution of some hundred steps, in units of a double's: exceeded
 # by one of 300 orbits.

@@ -56,7 +56,7 @@ class PeriodicOrbit(Drawn, Result):
 
     state: Float[Array, " n"] = reported("state at t = 0", "", ("state",))
     period: Float[Array, ""] = reported("period of the motion", "s")
-    periods: Int[Array, ""] = reported("periods of the load in one of the motion")
+    periods: Int[Array, ""] = reported("load periods per period of the motion")
     monodromy: Float[Array, "n n"] = reported("monodromy matrix", "", ("state", "column"))
     floquet_multipliers: Complex[Array, " n"] = reported(
         "Floquet multipliers, largest modulus first", "", ("multiplier",)
@@ -80,7 +80,7 @@ class PeriodicOrbit(Drawn, Result):
     monodromy_error: Float[Array, ""] = reported("change of M at the tighter tolerance")
     multiplier_error: Float[Array, ""] = reported("bound on the error of each multiplier")
     determinant_defect: Float[Array, ""] = reported(
-        "det M / exp(-nT tr(D/M)) - 1, the impacts' part left out; NaN below 1e-307"
+        "det M / exp(-nT tr(D/M)) - 1, without the impacts' part; NaN below 1e-307"
     )
     condition: Float[Array, ""] = reported("condition number of M - I")
     newton_quotient: Float[Array, ""] = reported("Newton-Kantorovich quotient")
@@ -117,15 +117,15 @@ class PeriodicOrbit(Drawn, Result):
             f"PeriodicOrbit: {VERDICTS[int(self.stable)]}, "
             f"largest |multiplier| {self.largest_multiplier:.6g} "
             f"(error {self.multiplier_error:.1e})",
-            f"  period        {self.period:.6g} s = {int(self.periods)} of the load's",
+            f"  period        {self.period:.6g} s = {int(self.periods)} x load period",
             f"  state, t = 0  {state} (error {self.state_error:.1e})",
             f"  amplitude     {amplitude}",
         ]
         # Contacts of a user-defined field are unknown.
         if self.labels.units or self.contacts > 0:
             lines += [
-                f"  contacts      {int(self.contacts)} a period, "
-                f"{self.contact_duration:.4g} s in all",
+                f"  contacts      {int(self.contacts)} per period, "
+                f"{self.contact_duration:.4g} s in total",
                 f"  peak force    {self.max_contact_force:.6g} N",
             ]
         evidence = f"  evidence      residual {self.residual:.1e}"
@@ -284,7 +284,7 @@ def _maps(static, engine) -> _Maps:
     def residual(state, arguments):
         return after(state, arguments, engine) - state
 
-    def monodromy(state, arguments):  # its derivatives are second ones of the flow
+    def monodromy(state, arguments):  # differentiating it takes second derivatives
         return jax.jacfwd(after)(state, arguments, engine)
 
     def peaks(state, arguments, time):

@@ -95,8 +95,8 @@ def periodic_orbit(
         return cycle
     if period is not None:
         raise ValueError(
-            f"period = {period} of a system whose loads repeat; allowed: periods, the "
-            "number of the load's in one of the motion"
+            f"period = {period} of a system with periodic loads; allowed: periods, the "
+            "number of load periods in one of the motion"
         )
     if not hasattr(system, "rest"):
         raise TypeError(

@@ -48,7 +48,7 @@ class _Transient(NamedTuple):
 
 
 def strobe(system: System, state, count: int, rtol, engine="auto") -> tuple[Array, Array]:
-    """Return the state after each of `count` periods, (count, n), and a reason code.
+    """Return the Poincaré samples of `count` periods, (count, n), and a reason code.
 
     A failed motion is not continued; its states are NaN from there on.
     """

@@ -45,19 +45,19 @@ class StaticEquilibrium(Reported):
     state: Float[Array, " state"] = reported("state at rest", "", ("state",))
     contact_force: Float[Array, " contacts"] = reported("contact force", "N", ("contact",))
     penetration: Float[Array, " contacts"] = reported(
-        "penetration, negative while apart", "m", ("contact",)
+        "penetration, negative if open", "m", ("contact",)
     )
     closed: Bool[Array, " contacts"] = reported(
         "whether a contact bears a force", "", ("contact",)
     )
     friction_force: Float[Array, " frictions"] = reported(
-        "force that a friction bears", "N", ("friction",)
+        "friction force", "N", ("friction",)
     )
     friction_limit: Float[Array, " frictions"] = reported(
-        "largest force of sticking", "N", ("friction",)
+        "sticking limit", "N", ("friction",)
     )
-    residual: Float[Array, ""] = reported("forces that are left, in parts of the largest")
-    iterations: Int[Array, ""] = reported("steps of Newton's method")
+    residual: Float[Array, ""] = reported("residual force, relative to the largest")
+    iterations: Int[Array, ""] = reported("Newton iterations")
     result: Int[Array, ""] = reported("reason code")
 
 
@@ -117,7 +117,7 @@ def static_equilibrium(
     if not isinstance(equation, EquationOfMotion):
         raise ValueError(
             f"static_equilibrium of {type(system).__name__}; allowed: bodies with contacts "
-            "and loads; of an autonomous field: equilibrium"
+            "and loads; for an autonomous field use equilibrium"
         )
     if start is not None:
         if not equation.frictions:

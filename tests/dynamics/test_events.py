@@ -366,7 +366,7 @@ class Cubic(eqx.Module):
 
 
 def test_an_engine_is_chosen_and_refused_by_what_the_system_is():
-    assert engine_for(base, "auto", 4096) == ("event", "linear except for its contacts")
+    assert engine_for(base, "auto", 4096) == ("event", "linear except for contacts")
     assert engine_for(base, "auto", 1)[0] == "event"
     large = jv.ImpactSystem(
         jv.LinearSystem(jnp.eye(7), 0 * jnp.eye(7), jnp.eye(7)),

@@ -88,7 +88,7 @@ def test_bad_input_is_named():
         jv.periodic_orbit(circle, [0.3, 0.0], period=-1.0)
     with pytest.raises(ValueError, match="periods = 2 of an autonomous system"):
         jv.periodic_orbit(circle, [0.3, 0.0], 2, period=3.0)
-    with pytest.raises(ValueError, match="allowed: periods, the number of the load's"):
+    with pytest.raises(ValueError, match="allowed: periods, the number of load p"):
         jv.periodic_orbit(jv.two_body_impact(), period=1.0)
     line = jv.autonomous_system(lambda x, p: -x, parameters={}, dimension=1)
     with pytest.raises(ValueError, match="a cycle of one state"):

@@ -92,7 +92,7 @@ def test_what_is_not_known_of_an_orbit_is_not_printed():
         frictions=[jv.CoulombFriction([1.0], 0.1, 0.2)],
     )
     text = repr(jv.periodic_orbit(rubbing))
-    assert "contacts      0 a period" in text
+    assert "contacts      0 per period" in text
     assert "nan" not in text
 
 

@@ -38,10 +38,10 @@ class EnsembleSplit(Reported):
         "rotational share in an infinite chain", "", ("time",)
     )
     equilibrium_translational: Float[Array, ""] = reported(
-        "translational share long after, from the bands"
+        "long-time translational share, from the bands"
     )
     equilibrium_rotational: Float[Array, ""] = reported(
-        "rotational share long after, from the bands"
+        "long-time rotational share, from the bands"
     )
     energy_change: Float[Array, ""] = reported("largest relative change of energy")
     result: Int[Array, ""] = reported("reason code")

@@ -70,7 +70,7 @@ def engine_for(system, engine, lanes: int):
             f"{lanes} samples are fewer than {MANY}, needed for events to pay off with "
             f"more than {MOST_AT_ONCE} degrees of freedom"
         )
-    return ("diffrax", reason) if reason else ("event", "linear except for its contacts")
+    return ("diffrax", reason) if reason else ("event", "linear except for contacts")
 
 
 def _compiles_at_once(equation) -> bool:

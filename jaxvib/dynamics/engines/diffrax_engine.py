@@ -21,8 +21,8 @@ class DiffraxEngine(SteppedEngine):
     def __check_init__(self):
         if self.solver is not None and not _integration().repeats(self.solver):
             raise ValueError(
-                f"solver = {self.solver!r}; allowed: an explicit FSAL solver of diffrax: "
-                "Bosh3, Dopri5, Tsit5, Dopri8"
+                f"solver = {self.solver!r}; allowed: an explicit FSAL solver of "
+                "diffrax: Bosh3, Dopri5, Tsit5, Dopri8"
             )
 
     def problem(self, static) -> Problem:

@@ -322,7 +322,7 @@ def _blocked(motion: Motion, touching: list) -> list:
 
 
 def _still(motion: Motion, lane) -> tuple[Motion, list, list, list]:
-    """Return without derivatives a motion, its free accelerations, speeds and forces."""
+    """Return a motion, free accelerations, speeds and forces without derivatives."""
     forces = contact_forces(motion, lane)
     free = free_accelerations(motion, lane, forces)
     return frozen_tree((motion, free, lane.velocity, forces))
@@ -331,15 +331,16 @@ def _still(motion: Motion, lane) -> tuple[Motion, list, list, list]:
 def _all_held(
     motion: Motion, free: list, velocity: list, normal: list, touching, sliding: list
 ) -> tuple[list, list]:
-    """Return the accelerations as frictions slide, and the forces of all that holds."""
+    """Return the accelerations with sliding frictions, and all holding forces."""
     held = active_contacts(motion, touching, sliding)
     return constrained(motion, held, slid(motion, sliding, free, velocity, normal))
 
 
 def _stuck(motion: Motion, lane):
-    """Return a lane whose frictions that stick have no speed, to the last digit.
+    """Return a lane with the speeds of sticking frictions exactly 0.
 
-    And which lies on the stops that hold: these may have begun to with the frictions.
+    It is also placed on the holding stops, which may have begun to hold with the
+    frictions.
     """
     if motion.hard:
         stops = motion._replace(frictions=[])
@@ -352,7 +353,7 @@ def _stuck(motion: Motion, lane):
         along(friction, lane.velocity) - friction.speed for friction in motion.frictions
     ]
     velocity = taken_away(motion, lane.velocity, held, [*still, *speeds])
-    # One moves what another has set, where several hold the same bodies.
+    # Repeated, as one correction disturbs another if several hold the same bodies.
     for _ in motion.frictions:
         for friction, sign in zip(motion.frictions, lane.sliding, strict=True):
             velocity = _exactly(friction, velocity, sign == 0)
@@ -360,7 +361,7 @@ def _stuck(motion: Motion, lane):
 
 
 def _exactly(friction: DryFriction, velocity: list, sticks) -> list:
-    """Return velocities whose first one along a friction makes its speed 0."""
+    """Return velocities, the first one along a friction set for a speed of 0."""
     chosen = first_of([d != 0 for d in friction.direction])
     new = []
     for i, (mine, v) in enumerate(zip(chosen, velocity, strict=True)):

@@ -298,7 +298,7 @@ def along(contact: Touch | DryFriction, vector: list):
 
 
 def acceleration_term(motion: Motion, position, velocity, forces, loads) -> list:
-    """Return the accelerations' coefficients of an order from all others of that order.
+    """Return the acceleration coefficients of an order from all others of that order.
 
     `forces`: of each contact, `loads`: cosine of each wave, then each push's term.
     """

@@ -12,7 +12,7 @@ from .sliding import DryFriction
 
 
 def side_by_side(frictions: list[DryFriction]) -> list[list]:
-    """Return 1 for two frictions of equal speed, -1 for opposite speeds, else 0."""
+    """Return the matrix of 1 for frictions of equal speed, -1 for opposite, or 0."""
     return jax.lax.stop_gradient(
         [
             [1.0 if i == j else _sense(f, g) for j, g in enumerate(frictions)]

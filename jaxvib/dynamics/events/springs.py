@@ -18,7 +18,7 @@ class Spring(NamedTuple):
 
 
 def springs_of(equation) -> list[Spring]:
-    """Return the springs of an equation as scalars; of piecewise linear ones a line."""
+    """Return an equation's springs as scalars; piecewise linear ones as a line."""
     pairs = zip(equation.springs, equation.spring_responses, strict=True)
     return [
         Spring(list(spring.direction), list(response), _coefficients(spring.law))
