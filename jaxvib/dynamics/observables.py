@@ -14,7 +14,7 @@ from .step_polynomial import crossings, cubic_defect, step_polynomial
 _NODES, _WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(8))
 # The largest force of a step is searched on a grid of 9 points, refined 8 times.
 _AMONG, _CLOSER = 9, 8
-# Largest defect of the step polynomial in a damped contact, relative to its gap.
+# Largest defect of the step polynomial in a damped contact, relative to its depth.
 _UNKNOWN = 0.1
 
 

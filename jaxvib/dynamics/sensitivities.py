@@ -100,8 +100,7 @@ def contracted(sensitivities_along, basis, weights):
         )
         return weights + sum(jax.tree.leaves(products)), rest
 
-    # JAX transposes if the whole right-hand side depends on the unknown: so does this
-    # 0.
+    # JAX transposes if the whole right-hand side is unknown: this 0 must be so too.
     nothing = jax.tree.map(
         lambda leaf: jnp.zeros(leaf.shape, leaf.dtype) * weights[0],
         jax.eval_shape(along, weights),

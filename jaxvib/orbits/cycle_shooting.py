@@ -3,6 +3,7 @@ r"""Shooting for limit cycles: unknown state and period.
 The motion of an autonomous field can begin anywhere on a cycle, so that $M - I$ is
 singular: $M f = f$. The period is an additional unknown, and steps along the cycle are
 excluded by a phase condition:
+
 $$(M - I)\,\delta s + f(\varphi^T(s))\,\delta T = s - \varphi^T(s), \qquad
   f(s) \cdot \delta s = 0,$$
 

@@ -22,8 +22,7 @@ _AT_ONSETS = 30.0
 # million instructions, five times those of its eigensystem alone.
 _AT_ONCE = 8
 # A condition of M - I beyond this leaves at most three digits of a double; a motion
-# that returns this closely, relative to its size, is periodic all the same. returns
-# this closely, per size, has come back all the same.
+# that returns this closely, relative to its size, is periodic all the same.
 _SINGULAR, _COMES_BACK = 1e13, 1e-6
 
 

@@ -59,7 +59,7 @@ def multiplier_error(
     the change of each pair of multipliers as if it were isolated, and the effect of
     rounding on one of condition $\kappa_i$. As $\delta M$ is a sample of the error of
     M, whose $E_{ii}$ may happen to be small, the largest $\sqrt{p_{ij}}$ is added to
-    the largest of these. A motion in contact at t = 0 has a monodromy matrix of
+    the largest of these. A motion that touches at t = 0 has a monodromy matrix of
     condition 1e10, and a bound by norms alone would be too large by as much.
     **Source:** Golub and Van Loan, *Matrix Computations*, section 7.2.
     """

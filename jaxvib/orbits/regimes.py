@@ -53,9 +53,9 @@ def regimes(
     kernel supports them, orbits and their monodromy matrices use them too, otherwise
     the engine for single motions. `number`: total number of samples, if these are a
     part of them, for "auto". `progress`: is called with the number of samples finished
-    since its last call. **Returns:** a `PeriodicOrbit` of NumPy arrays with a leading
-    axis of samples. **Raises:** `ValueError` for an unknown path or a value out of its
-    range.
+    since its last call.
+    **Returns:** a `PeriodicOrbit` of NumPy arrays with a leading axis of samples.
+    **Raises:** `ValueError` for an unknown path or a value out of its range.
 
     >>> settled = jv.orbits.regimes(system, {"load.frequency": [5.6, 5.8]})
     >>> settled.periods.tolist(), settled.contacts.tolist()

@@ -21,8 +21,8 @@ from .newton import newton
 MOST_ITERATIONS = 16
 # The iteration diverges if a 64th of a step does not reduce the residual.
 _SMALLEST_DAMPING = 1 / 64
-# The iteration has converged if a step is below this many tolerances, the flow's error,
-# or the residual is below this many, times the growth of perturbations.
+# The iteration has converged if a step is below 30 tolerances, the flow's error, or the
+# residual is below 3 tolerances times the growth of perturbations.
 _NOISE, _EXACT = 30, 3
 # Revolutions at the tighter tolerance, each a further Newton step.
 _CHECKS, _MOST_CHECKS = 2, 4

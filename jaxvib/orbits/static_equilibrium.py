@@ -363,7 +363,8 @@ def _solved(statics: _Statics):
         return jnp.maximum(jnp.max(terms + held, initial=0.0) + pulled, least)
 
     def step(rest: _Rest) -> _Rest:
-        # Compares a force with the depth to which the bodies' own stiffness reduces it.
+        # Forces and depths are compared by the damping, a stiffness of the bodies'
+        # size.
         held = statics.next(rest, rest.damping)
         root = jnp.concatenate([rest.place, rest.forces])
         matrix = jnp.diag(rest.damping * damped) - jax.jacfwd(statics.balance)(root, held)

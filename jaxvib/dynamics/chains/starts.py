@@ -18,8 +18,8 @@ def random_velocities(
 
     **Arguments:** `key`: of `jax.random`; `rotational`: the share of the energy in
     rotation, in [0, 1]. The chain is at its rest position; velocities at the ends of a
-    hinged one are 0. **Raises:**
-    `ValueError` for an energy below 0 or a share outside [0, 1].
+    hinged one are 0. **Raises:** `ValueError` for an energy below 0 or a share outside
+    [0, 1].
 
     >>> state = jv.dynamics.random_velocities(chain, jax.random.key(0), energy=1.0)
     >>> bool((state[:2] == 0).all())

@@ -11,7 +11,7 @@ class DiffraxEngine(SteppedEngine):
 
     **Fields:** `solver`: Dormand and Prince's 8(7) pair, `diffrax.Dopri8()`, by
     default, or another pair with the FSAL property, such as `diffrax.Tsit5()`.
-    **Raises:** `ValueError` for a solver without it.
+    **Raises:** `ValueError` for a solver without that property.
 
     **Source:** Prince and Dormand, *J. Comp. Appl. Math.* 7 (1981) 67.
     """

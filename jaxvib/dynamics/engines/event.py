@@ -75,7 +75,7 @@ class EventEngine(Engine):
         return go(state, parameters, *settings, change)
 
     def sampled(self, system, state, times, rtol):
-        """Return states and contact forces at times, including hard stops' holding."""
+        """Return states and contact forces at times, including holding forces."""
         parameters, static = parted(system)
         if is_known(parameters, state, times, rtol):
             samples = samples_kernel(static, self.order)

@@ -167,7 +167,7 @@ def travel(equation, state, t0, t1, rtol, asked: Asked = END) -> Travel:
         borne = [jnp.zeros(())] * len(motion.frictions)
         nothing = jax.eval_shape(lambda: integrand.rate(lane.time, state, lambda: borne))
         lane = lane._replace(integral=jnp.zeros(nothing.shape))
-    # With observables the motion oscillates at most once in a step.
+    # An observed signal turns at most once in a step.
     longest = jnp.inf if watched is None else _TURN / rate
     turn = jnp.inf
     if sensitivities:

@@ -9,7 +9,7 @@ the force that keeps its acceleration at 0, until that force would have to pull.
 Impacts are processed one after another, also at the same instant. Contacts resting on
 their stops hold according to a complementarity condition: no force pulls, and no other
 contact closes. A light body between two stops can be struck by both infinitely often in
-finite time: see `_endless`. Dry friction forces are finite, and do not affect impulses.
+no time: see `_endless`. Dry friction forces are finite, and do not affect impulses.
 """
 
 from typing import Any, NamedTuple

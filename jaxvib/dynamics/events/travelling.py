@@ -348,7 +348,7 @@ def _side_by_side(go):
 
     @sensitivities.defjvp
     def rule(primals, tangents):
-        *known, one = primals  # the tangent of this 1 must not be 0, see `Barrier`
+        *known, one = primals  # a tangent of this 1 would be 0, see `Barrier`
         return jax.jvp(
             lambda *known: as_they_are(*known, one, steady=False),
             known,
