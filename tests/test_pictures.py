@@ -136,7 +136,7 @@ def test_rotations_are_in_rad_and_unknown_units_are_left_out():
     assert labels(motion.plot("velocity"))[1] == "velocity (m/s, rad/s)"
     motion = jv.simulate(duffing, jnp.zeros(2), [0.0, 0.1, 0.2])
     assert labels(motion.plot())[1] == "state"
-    with pytest.raises(ValueError, match="has no velocities"):
+    with pytest.raises(ValueError, match="needs velocities"):
         motion.plot("phase")
 
 

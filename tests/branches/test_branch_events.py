@@ -102,5 +102,5 @@ def test_the_parameter_s_own_steps_stop_at_no_event(orbit):
 )
 def test_settings_that_a_verb_has_no_use_for_are_refused(verb, given):
     name = next(iter(given))
-    with pytest.raises(ValueError, match=f"{name} = .*; {verb.__name__} has no use"):
+    with pytest.raises(ValueError, match=f"{name} = .*; {verb.__name__} does not use"):
         jv.branches.ContinuationSettings(**given).refuse(verb.__name__, name)

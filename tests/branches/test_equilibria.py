@@ -89,7 +89,7 @@ def test_bad_input_is_named():
     with pytest.raises(ValueError, match="unknown parameter 'ra'"):
         jv.continue_equilibrium(system, point, "ra", (21.0, 30.0))
     settings = jv.branches.ContinuationSettings(segments=2)
-    with pytest.raises(ValueError, match="segments = 2; continue_equilibrium has no use"):
+    with pytest.raises(ValueError, match="segments = 2; continue_equilibrium does not use"):
         jv.continue_equilibrium(system, point, "r", (15.0, 30.0), settings=settings)
     with pytest.raises(ValueError, match="continue_equilibrium of TwoBodyImpact"):
         jv.continue_equilibrium(jv.two_body_impact(), point, "gap", (0.0, 1.0))

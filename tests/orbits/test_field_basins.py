@@ -162,7 +162,7 @@ def test_what_is_missing_or_not_allowed_is_named():
         basins(system, BOX)
     with pytest.raises(ValueError, match=r"period = -1 s is not in \(0, inf\)"):
         basins(system, BOX, period=-1.0)
-    with pytest.raises(ValueError, match="max_periods = 2; basins of a system that moves"):
+    with pytest.raises(ValueError, match="max_periods = 2; basins of an autonomous system"):
         basins(system, BOX, period=1.0, settings=SettlingSettings(max_periods=2))
     with pytest.raises(ValueError, match=r"period = 1\.0 of a non-autonomous system"):
         basins(jv.two_body_impact(), np.zeros((1, 4)), period=1.0)
