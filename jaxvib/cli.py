@@ -1,4 +1,4 @@
-"""The `jaxvib` command. Everything heavy is imported only by the command that needs it."""
+"""The `jaxvib` command. Heavy imports are deferred to the commands that need them."""
 
 import contextlib
 import json
@@ -16,15 +16,16 @@ from ._environment import use_compilation_cache
 from ._terminal import say, tell
 from ._words import plain, printable
 
-# Exit codes: 2 is that of wrong words on a command line, 130 a shell's of the signal 2.
+# Exit code 2 is click's for usage errors; 130 is the shell's for SIGINT.
 BAD_INPUT, BROKEN_OFF, INTERRUPTED = 2, 3, 130
 _TRACEBACK = "JAXVIB_TRACEBACK"
 
 
 class Refusal(click.ClickException):
-    """Input that nothing can be done with: one message, nothing written.
+    """Invalid input: print one message, write nothing.
 
-    **Arguments:** `in_config`: whether it stands in a config, whose keys are listed then.
+    **Arguments:** `in_config`: whether the fault is in a config; the message then names
+    the command that lists the keys.
     """
 
     exit_code = BAD_INPUT
@@ -34,16 +35,16 @@ class Refusal(click.ClickException):
         self._in_config = in_config
 
     def show(self, file=None) -> None:
-        """Print the message, and where all keys are listed."""
+        """Print the message, and for a config where its keys are listed."""
         say(f"jaxvib: {plain(self.message)}", err=True)
         if self._in_config:
-            say("every key: jaxvib schema; ready studies: jaxvib new", err=True)
+            say("every key: jaxvib schema; built-in studies: jaxvib new", err=True)
 
 
 class BrokenOff(click.ClickException):
-    """A store or a worker that failed; what is done stays.
+    """A failure of a store or a worker; completed samples are kept.
 
-    **Arguments:** `advice`: how to go on, if there is a way.
+    **Arguments:** `advice`: how to continue, if possible.
     """
 
     exit_code = BROKEN_OFF
@@ -57,14 +58,14 @@ class BrokenOff(click.ClickException):
 
 
 class _Commands(click.Group):
-    """Commands in the order in which a newcomer needs them, which end with our codes."""
+    """Commands listed in order of definition, with the exit codes above."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in order of definition."""
         return list(self.commands)
 
     def invoke(self, ctx: click.Context):
-        """Run a command. A fault of our own ends it with one line: 1 is failed samples."""
+        """Run a command; report an unexpected exception in one line, code 3."""
         try:
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
@@ -76,7 +77,7 @@ class _Commands(click.Group):
             if _TRACEBACK in os.environ:
                 raise
             words = f"{type(error).__name__}: {error}"
-            advice = f"; a fault of jaxvib: {_TRACEBACK}=1 shows where, for a report"
+            advice = f"; this is a bug in jaxvib; set {_TRACEBACK}=1 for a traceback"
             raise BrokenOff(words, advice) from None
 
 
@@ -100,30 +101,30 @@ _set = click.option(
     "assignments",
     multiple=True,
     metavar="PATH=VALUE",
-    help="Change a value of the config: attached.mass=120, run.chunk=256. Repeatable.",
+    help="Override a config value, e.g. attached.mass=120. Repeatable.",
 )
 _json = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object, for programs."
+    "--json", "as_json", is_flag=True, help="Print one JSON object, for scripts."
 )
 
 
 @main.command(
-    epilog="Ends with 0: done, 1: some samples failed, 2: bad input, 3: stopped by a "
-    "failure, 130: by Ctrl-C, 143 and 129: by SIGTERM and SIGHUP."
+    epilog="Exit codes: 0 success, 1 some samples failed, 2 bad input, 3 stopped by a "
+    "failure, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP."
 )
 @_config
 @_set
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FOLDER",
-    help="The folder of the results; of a share, FOLDER-I-of-N.",
+    help="Folder of the results (of a share: FOLDER-I-of-N).",
 )  # fmt: skip
-@click.option("--resume", is_flag=True, help="Continue a run that was stopped.")
+@click.option("--resume", is_flag=True, help="Resume an interrupted run.")
 @click.option("--workers", metavar="N", help="Compute on N processes of this machine.")
-@click.option("--cluster", metavar="ADDRESS", help="Compute on a Dask cluster.")
+@click.option("--cluster", metavar="ADDRESS", help="Address of a Dask scheduler.")
 @click.option(
     "--share",
     metavar="I/N",
-    help="Compute share I of N: one task of a job array; `jaxvib merge` joins them.",
+    help="Compute share I of N (one task of a job array); see `jaxvib merge`.",
 )
 @_json
 def run(
@@ -136,9 +137,9 @@ def run(
     share: str | None,
     as_json: bool,
 ) -> None:
-    """Run a study: results and report in one folder.
+    """Run a study and write its results and report to one folder.
 
-    CONFIG is a TOML file, or the name of a ready study: `jaxvib new` lists them.
+    CONFIG is a TOML file or the name of a built-in study (`jaxvib new` lists them).
     """
     started = time.monotonic()
     for key, value in {"workers": workers, "cluster": cluster}.items():
@@ -152,15 +153,15 @@ def run(
 
 
 def _carried_out(study, given: tuple, resume: bool, *, as_json: bool = False) -> int:
-    """Compute a study to its end, and return the exit code."""
+    """Run a study to completion and return the exit code."""
     from .session import Session
 
     with Session(study, *given, as_json=as_json) as session:
-        again = f"; what is done stays; go on with: {session.command('--resume')}"
+        again = f"; finished samples are kept; resume with: {session.command('--resume')}"
         try:
             system, store = _prepare(session, resume)
         except OSError as error:
-            # Where the very same command has failed just now, it is not advised.
+            # Do not advise the command that has just failed.
             raise BrokenOff(error, "" if resume else again) from None
         try:
             session.compute(system, store)
@@ -178,18 +179,18 @@ def _carried_out(study, given: tuple, resume: bool, *, as_json: bool = False) ->
 @click.option(
     "--measure",
     is_flag=True,
-    help="Compute a few samples to predict the time.",
+    help="Compute a few samples to predict the run time.",
 )
 @_json
 def check(config: str, assignments: tuple[str, ...], measure: bool, as_json: bool) -> None:
-    """Tell samples, memory and time of a study before it is run.
+    """Estimate samples, memory and run time of a study.
 
-    CONFIG is a TOML file, or the name of a ready study. Nothing is stored.
+    CONFIG is a TOML file or the name of a built-in study. Nothing is stored.
     """
     started = time.monotonic()
     study = _loaded(config, assignments)
     use_compilation_cache()
-    from .studies.run import estimate  # and JAX, after the config is checked
+    from .studies.run import estimate  # imports JAX: only after the config is validated
 
     try:
         measured_from = started if measure else None
@@ -203,7 +204,7 @@ def check(config: str, assignments: tuple[str, ...], measure: bool, as_json: boo
 @click.argument("directory", type=click.Path(path_type=Path))
 @_json
 def status(directory: Path, as_json: bool) -> None:
-    """Tell how far a study is, while it runs or after.
+    """Show the progress of a study.
 
     DIRECTORY is the folder of its results. Nothing is written.
     """
@@ -220,13 +221,13 @@ def status(directory: Path, as_json: bool) -> None:
 def report(directory: Path, others: tuple[Path, ...]) -> None:
     """Draw a study's report again, or compare up to eight studies.
 
-    DIRECTORY is the folder of a study, which gets the report; OTHERS are studies to be
-    shown beside it, or a continuation in two parameters whose curves are drawn over maps.
+    DIRECTORY is the folder of a study, where the report is written. OTHERS are studies
+    to compare it with, or a two-parameter continuation to draw over its maps.
     """
     _refuse_without_study(directory, *others)
     folders = map(str, (directory, *others))
     again = shlex.join(["jaxvib", "report", *folders])
-    _ending.say(lambda: f"again: {again}")
+    _ending.say(lambda: f"to draw it again: {again}")
     try:
         click.echo(printable(str(_drawn(directory, *others))))
     except (FileNotFoundError, ValueError) as error:
@@ -238,7 +239,7 @@ def report(directory: Path, others: tuple[Path, ...]) -> None:
             raise
         words = f"{directory} cannot be drawn: {type(error).__name__}: {error}"
         raise BrokenOff(
-            words, "; either its record is none, or a fault of jaxvib"
+            words, "; its record is damaged, or this is a bug in jaxvib"
         ) from None
 
 
@@ -304,9 +305,9 @@ def merge(directories: tuple[Path, ...], out: Path) -> None:
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @_json
 def new(study: str | None, file: Path | None, as_json: bool) -> None:
-    """List the ready studies, or copy one to change it.
+    """List the built-in studies, or copy one as a starting point.
 
-    At a terminal it asks which, without STUDY.
+    Without STUDY, a terminal prompts for one.
     """
     from .studies.run import ready
 
@@ -334,11 +335,11 @@ def _copied(found: dict[str, str]) -> list[str]:
 
 
 def _asked(studies: dict[str, dict[str, str]]) -> str:
-    """Return the ready study that somebody picks: what moves, then what is asked of it."""
+    """Prompt for a built-in study: first the system, then the study."""
     systems = {_SYSTEMS.get(kind, kind): kind for kind in studies}
-    kind = systems[_picked("What do you study?", list(systems))]
+    kind = systems[_picked("Which system?", list(systems))]
     titles = {title: name for name, title in studies[kind].items()}
-    return titles[_picked("What do you want to know?", list(titles))]
+    return titles[_picked("Which study?", list(titles))]
 
 
 def _picked(question: str, answers: list[str]) -> str:
@@ -350,9 +351,9 @@ def _picked(question: str, answers: list[str]) -> str:
 
 
 _SYSTEMS = {
-    "two_body_impact": "a body that carries another one, which it can hit",
-    "impact_assembly": "bodies on springs with stops, friction or loads of your own",
-    "assembly": "bodies, rods and springs without contact",
+    "two_body_impact": "a body on a spring with an attached body that can hit it",
+    "impact_assembly": "masses with contacts, friction, loads and springs of any law",
+    "assembly": "linear assemblies of bodies, rods and springs",
     "beam_with_bodies": "a beam that carries bodies",
     "beam_chain": "a chain of bodies joined by beams",
 }
@@ -361,7 +362,7 @@ _SYSTEMS = {
 @main.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print what completes commands. In bash: eval "$(jaxvib completion bash)"."""
+    """Print the shell completion script. In bash: eval "$(jaxvib completion bash)"."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)
@@ -371,7 +372,7 @@ def completion(shell: str) -> None:
 
 @main.command()
 def schema() -> None:
-    """Print every key of a config as a JSON schema."""
+    """Print the JSON schema of the config, with every key."""
     from .studies.run.schema import schema
 
     click.echo(json.dumps(schema(), indent=2))
@@ -380,7 +381,7 @@ def schema() -> None:
 @main.command()
 @_json
 def info(as_json: bool) -> None:
-    """Print versions, devices, precision, cache folder."""
+    """Print versions, devices, precision and the cache folder."""
     use_compilation_cache()
     from .studies.run import information
 
@@ -390,7 +391,7 @@ def info(as_json: bool) -> None:
 @main.command()
 @click.argument("action", type=click.Choice(["clear"]), required=False)
 def cache(action: str | None) -> None:
-    """Print what is kept of compiled programs, or clear it: the next run compiles again."""
+    """Show the cache of compiled programs, or clear it (the next run recompiles)."""
     if action == "clear":
         with _reading():
             files, size = clear()
@@ -399,7 +400,7 @@ def cache(action: str | None) -> None:
     folder, found = cache_folder(), entries()
     say(f"folder      {folder or 'none'}")
     if why := why_private():
-        say(f"            for this process alone: {why}")
+        say(f"            for this process only: {why}")
     for kind in sorted({path.parent for path, _ in found} - {folder}):
         sizes = [size for path, size in found if path.parent == kind]
         say(f"{kind.name:11} {len(sizes)} files, {sum(sizes) / 1e6:.1f} MB")
@@ -415,13 +416,13 @@ def cite() -> None:
 
 
 def _drawn(directory: Path, *others: Path) -> Path:
-    from .reports import write_report  # and matplotlib
+    from .reports import write_report  # imports matplotlib
 
     return write_report(directory, *others)
 
 
 def _refuse_without_study(*directories: Path) -> None:
-    from .studies.store.mending import has_study  # before what takes a second to import
+    from .studies.store.mending import has_study  # a light import, unlike the reader
 
     for directory in directories:
         if not has_study(directory):

@@ -1,4 +1,4 @@
-"""One run of a study at the terminal: what is said, and how it ends."""
+"""One run of a study at the terminal: its output, interruption and exit code."""
 
 import concurrent.futures
 import os
@@ -14,16 +14,16 @@ from .studies.run.study import Study
 from .studies.store.lock import Lock
 
 DONE, SAMPLES_FAILED = 0, 1  # exit codes; the others are in `cli`
-_TICK = 0.2  # s, from one look at the clock to the next
+_TICK = 0.2  # s, refresh interval of the progress line
 
 
 class Session:
-    """A study on its way from its config to its report.
+    """A study from its config to its report.
 
-    **Arguments:** `config`, `assignments`, `out`: as they were given, to name the next
-    command; `started`: by `time.monotonic`; `as_json`: whether the end is told as JSON, and
-    the rest as errors are. **Fields:** `study`; `directory`: where all goes, `out` or the
-    folder of a share beside it.
+    **Arguments:** `config`, `assignments`, `out`: as given, to name the next command;
+    `started`: by `time.monotonic`; `as_json`: print the summary as JSON, and everything
+    else to stderr. **Fields:** `study`; `directory`: the results folder, `out` or the
+    share's folder next to it.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class Session:
         self._lock.release()
 
     def prepare(self, *, resume: bool):
-        """Return the system and its store, begun or to be gone on with.
+        """Return the system and its store, new or resumed.
 
-        **Raises:** `ValueError` and `FileExistsError` for what cannot be run and
-        `BlockingIOError` for a folder that another run is at; nothing is written then.
-        `OSError` for a store that cannot be trusted or written to.
+        **Raises:** `ValueError` and `FileExistsError` if the study cannot run and
+        `BlockingIOError` if another run holds the folder; nothing is written then.
+        `OSError` if the store is damaged or not writable.
         """
         from .studies.store.store import check_free, has_study
 
@@ -66,13 +66,13 @@ class Session:
             check_free(self.directory)
         elif not resume:
             raise FileExistsError(
-                f"{self.directory} holds a study already; go on with it by --resume, or "
-                "choose another folder by --out"
+                f"{self.directory} holds a study already; resume it with --resume, or "
+                "choose another folder with --out"
             )
         else:
             self._lock.take()
         say(f"{self.study.title}: {self.study.described()}", err=self._as_json)
-        from .studies.run import execute  # from here on JAX is imported
+        from .studies.run import execute  # imports JAX
         from .studies.run.device import choose
         from .studies.run.memory import too_large
 
@@ -91,16 +91,16 @@ class Session:
         return system, store
 
     def compute(self, system, store) -> None:
-        """Compute and store what is not done yet.
+        """Compute and store the remaining samples.
 
-        **Raises:** `OSError`, `MemoryError` or `RuntimeError` where that broke off.
+        **Raises:** `OSError`, `MemoryError` or `RuntimeError` on failure.
         """
         from .studies.run import execute
         from .studies.run.progress import Progress
 
         asked = execute.samples_asked(self.study)
         progress = Progress(asked, execute.samples_done(self.study, store))
-        # In a thread of its own: while XLA compiles, the main one could not hear Ctrl-C.
+        # In a separate thread: the main one could not handle Ctrl-C while XLA compiles.
         pool = concurrent.futures.ThreadPoolExecutor(1)
         work = pool.submit(
             execute.execute, self.study, system, store, progress, self._started
@@ -134,7 +134,7 @@ class Session:
         return SAMPLES_FAILED if found["failed"] else DONE
 
     def command(self, *options: str) -> str:
-        """Return the command that ran this study, with other options."""
+        """Return the command that repeats this run, with other options."""
         return self._command(self._assignments, self._out, *options)
 
     def _command(self, assignments, directory: Path, *options: str) -> str:
@@ -146,7 +146,7 @@ class Session:
 
     def _parting(self) -> str:
         if self._begun:
-            return f"what is done stays; go on with: {self.command('--resume')}"
+            return f"finished samples are kept; resume with: {self.command('--resume')}"
         return "nothing was written"
 
     def _next(self) -> str:

@@ -202,7 +202,8 @@ def test_a_run_that_broke_off_goes_on_to_the_same_bytes(monkeypatch):
     assert done.exit_code == 3
     again = "jaxvib run pushed.toml --out broken --resume"
     assert (
-        f"No space left on device; what is done stays; go on with: {again}" in done.output
+        f"No space left on device; finished samples are kept; resume with: {again}"
+        in done.output
     )
     with pytest.raises(ValueError, match="is not complete"):
         jv.open_study("broken")
@@ -274,7 +275,7 @@ def test_a_mistake_is_met_in_a_second_and_without_traceback():
         "jaxvib: --set atached.mass=120: system.atached.mass = 120 is not a known key; did "
         "you mean system.attached.mass? allowed: (0, inf) kg"
     )
-    assert rest == ["every key: jaxvib schema; ready studies: jaxvib new"]
+    assert rest == ["every key: jaxvib schema; built-in studies: jaxvib new"]
 
 
 def test_ready_studies_are_listed_and_copied():
@@ -298,7 +299,7 @@ def test_on_a_terminal_new_asks_what_is_studied_and_writes_a_config_that_is_vali
     os.close(terminal)
     os.close(master)
     assert done.returncode == 0, done.stderr
-    assert "a body that carries another one, which it can hit" in done.stdout
+    assert "a body on a spring with an attached body that can hit it" in done.stdout
     assert "jaxvib check asked.toml" in done.stdout
     assert load(Path("asked.toml")).system.kind == "two_body_impact"
 
@@ -396,7 +397,7 @@ def test_ctrl_c_while_it_compiles_ends_at_once_and_says_how_to_go_on(tmp_path):
         assert time.perf_counter() - began < 2
     assert process.returncode == 130
     again = "jaxvib run quick --out results/quick --resume"
-    assert errors == f"\nstopped; what is done stays; go on with: {again}\n"
+    assert errors == f"\nstopped; finished samples are kept; resume with: {again}\n"
 
 
 def test_a_second_run_in_the_same_folder_is_refused_and_told_who_is_there():
@@ -455,8 +456,8 @@ def test_a_fault_of_our_own_ends_with_code_3_and_one_line(monkeypatch):
     done = jaxvib("run", "pushed.toml", "--out", "there")
     assert done.exit_code == 3
     assert done.output.splitlines()[-1] == (
-        "jaxvib: KeyError: '\\x1b[31mred'; a fault of jaxvib: JAXVIB_TRACEBACK=1 shows "
-        "where, for a report"
+        "jaxvib: KeyError: '\\x1b[31mred'; this is a bug in jaxvib; set "
+        "JAXVIB_TRACEBACK=1 for a traceback"
     )
 
 

@@ -67,7 +67,7 @@ class Ending(NamedTuple):
     @property
     def traceback(self) -> bool:
         """Whether a traceback or a code of nobody came out."""
-        return "Traceback" in self.words or "; a fault of jaxvib" in self.words
+        return "Traceback" in self.words or "; this is a bug in jaxvib" in self.words
 
 
 class _Options(Table):

@@ -257,7 +257,7 @@ def broken_off(table: Table, terminal: Terminal) -> None:
         20, "says how to go on", "--resume" if lines else "nothing", "the command", lines
     )
     if lines:
-        command = lines[-1].split("go on with: ")[-1].strip()
+        command = lines[-1].split("resume with: ")[-1].strip()
         resumed = terminal.run("bash", "-c", command)
         whole = terminal.run("jaxvib", "run", QUICK, *options[:2], "--out", "whole")
         table.add(20, "resumed and whole run end with", f"{resumed.code}, {whole.code}",

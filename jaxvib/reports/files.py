@@ -1,4 +1,4 @@
-"""The pictures as files at the width of a journal's column: PNG, SVG, PDF, and as CSV."""
+"""Figure files at journal column widths (PNG, SVG, PDF), and their data as CSV."""
 
 import dataclasses
 import io
@@ -15,16 +15,16 @@ from .numbers import numbers_of
 
 KINDS = ("svg", "pdf", "png", "csv")
 
-# inches: the widths of figures that journals ask for, of which none is cut or shrunk
+# inches: common figure widths of journals, single to double column
 _COLUMN, _ONE_AND_A_HALF, _PAGE = 90 / 25.4, 140 / 25.4, 190 / 25.4
 _HEIGHT = 0.76  # of a chart, over its width
-_LETTERS = 12  # of a title of 8 points, in an inch
-_SMALL = 16  # letters of a legend of 6 points, in an inch
-_HANDLE = 5  # letters as wide as a legend's line with what is left free around it
-_MOST_OPTIONS = 4  # of a slider, drawn side by side
+_LETTERS = 12  # characters per inch of an 8-point title
+_SMALL = 16  # characters per inch of a 6-point legend
+_HANDLE = 5  # width of a legend's line and its padding, in characters
+_MOST_OPTIONS = 4  # slider options drawn as panels
 _STYLE: Any = {
     "svg.hashsalt": "jaxvib",
-    "pdf.fonttype": 42,  # letters that an editor of pictures finds
+    "pdf.fonttype": 42,  # text stays editable
     "font.size": 8,
     "axes.titlesize": 8,
     "legend.fontsize": 7,
@@ -40,7 +40,7 @@ _UNDATED = {
 
 
 def drawn_files(pictures: Sequence[Picture]) -> Iterator[tuple[str, bytes]]:
-    """Yield name and bytes of each picture's files, the same bytes each time."""
+    """Yield name and content of each picture's files; the bytes are reproducible."""
     from matplotlib import rc_context
 
     for picture in pictures:
@@ -54,7 +54,7 @@ def drawn_files(pictures: Sequence[Picture]) -> Iterator[tuple[str, bytes]]:
 
 
 def _drawn(picture: Picture):
-    """Return a picture as a figure of matplotlib whose layout is settled."""
+    """Return a picture as a matplotlib figure with a fixed layout."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -74,14 +74,14 @@ def _drawn(picture: Picture):
     for axes in figure.axes[len(panels) : across * down]:
         axes.remove()
     _legend(figure, picture, 1 if width == _COLUMN else 3)
-    # Laid out once for all three, which each would draw twice with an engine, even "none".
+    # Laid out once: each savefig would repeat it with an engine, even with "none".
     engine.execute(figure)
     figure.set_layout_engine(None)
     return figure
 
 
 def _fit(axes, width: float, names: Sequence[str]) -> None:
-    """Fit title, names along x and legend into a panel of this width, in inches."""
+    """Fit title, tick labels of x and legend into a panel of this width, in inches."""
     title = axes.get_title(loc="left")
     letters = int(width * _LETTERS)
     axes.set_title(textwrap.fill(title, letters), loc="left", fontsize=8)
@@ -92,18 +92,18 @@ def _fit(axes, width: float, names: Sequence[str]) -> None:
         handles = legend.legend_handles
         said = sum(len(handle.get_label()) + _HANDLE for handle in handles)
         room = not title and said < width * _SMALL
-        # Six points are the least that journals print.
+        # 6 points is the smallest size that journals accept.
         axes.legend(
             handles=handles, frameon=False, fontsize=6, labelspacing=0.2,
             handlelength=2 if room else 3,
-            # Above what is drawn, on one line, where a title would be.
+            # On one line above the axes, where the title would be.
             **({"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": len(handles),
                 "borderpad": 0} if room else {}),
         )  # fmt: skip
 
 
 def _panels(picture: Picture) -> list[Chart]:
-    """Return what to draw: each chart, at a few options if there is a slider."""
+    """Return the charts to draw: for a slider, each chart at a few of its options."""
     if picture.choice is None:
         return list(picture.charts)
     options = picture.choice.options

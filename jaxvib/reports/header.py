@@ -1,4 +1,4 @@
-"""The page's words: what was run, how it ended, how far to trust it, how to repeat it."""
+"""Text of the page: study, outcome, failed samples, config, versions, citation."""
 
 import html
 import json
@@ -15,11 +15,11 @@ from ..studies.analyses.kinds import ANALYSES
 from ..studies.pictures.regimes import periodic
 from ..studies.store.finished import Run, spoken
 
-_MOST_LISTED = 50  # failed and undecided samples
+_MOST_LISTED = 50  # failed and undecided samples listed
 
 
 def head(runs: Sequence[Run]) -> str:
-    """Return the page's head: title, what was run, how it ended."""
+    """Return the page's head: title, study, outcome."""
     title = ", ".join(dict.fromkeys(_text(run.study["title"]) for run in runs))
     lead = "".join(f"<p class='lead'>{_lead(run, len(runs) > 1)}</p>" for run in runs)
     facts = _strip(runs[0]) if len(runs) == 1 else _table(runs)
@@ -47,14 +47,14 @@ def _lead(run: Run, named: bool) -> str:
     words += f"<code>{_text(run.study['system'])}</code>" + f" over {over}" * bool(over)
     if run.chosen is not None:
         words += (
-            f". These are evenly chosen of {run.study['samples']} samples in all, and all "
-            "below is drawn and counted from them"
+            f". These are an even subsample of {run.study['samples']} samples; all "
+            "charts and counts use these only"
         )
     return f"<b>{_text(run.name)}</b>: {words}" if named else words
 
 
 def _facts(run: Run) -> dict[str, str]:
-    """Return what the head states of a run, by its label."""
+    """Return the facts of a run shown in the head, by label."""
     facts = {ANALYSES[run.analysis].counted: f"{run.size}"}
     if run.has("periods"):
         facts["periodic"] = _share(periodic(run).sum(), run.size)
@@ -81,7 +81,7 @@ def _strip(run: Run) -> str:
 
 
 def _table(runs: Sequence[Run]) -> str:
-    """Return the facts of all runs side by side, after the config keys that differ."""
+    """Return a table of the config keys that differ and the facts of all runs."""
     facts = [_facts(run) for run in runs]
     flat = [_flat(run.study.get("config") or {}) for run in runs]
     keys = [
@@ -110,7 +110,7 @@ def _table(runs: Sequence[Run]) -> str:
 
 
 def times(run: Run) -> dict[str, float]:
-    """Return the time of all sessions and their compiling, in seconds, by label."""
+    """Return the total run time and compile time in seconds, by label."""
     sessions = run.times.get("sessions", [])
     keys = {"run time": "seconds", "compiling": "compile_seconds"}
     return {
@@ -121,12 +121,12 @@ def times(run: Run) -> dict[str, float]:
 
 
 def _undecided(run: Run) -> np.ndarray:
-    """Return which samples have no regime or no stability verdict."""
+    """Return a mask of the samples without a regime or a stability verdict."""
     return undecided(run.field("result"), run.field("stable"))
 
 
 def _shortfalls(runs: Sequence[Run]) -> str:
-    """Return a list of the reasons why samples failed or stayed undecided."""
+    """Return a list of the reasons for failed and undecided samples."""
     items = []
     for run in runs:
         tag = f"{_text(run.name)}: " if len(runs) > 1 else ""
@@ -146,7 +146,7 @@ def _shortfalls(runs: Sequence[Run]) -> str:
 
 
 def _short_samples(run: Run) -> str:
-    """Return a table of the samples without a verdict, each with how to run it again."""
+    """Return a table of failed and undecided samples, with commands to rerun them."""
     codes = np.atleast_1d(run.field("result"))
     if not run.sampled or len(codes) != len(run.field(run.paths[0])):
         return ""
@@ -159,7 +159,7 @@ def _short_samples(run: Run) -> str:
     numbers = np.arange(len(codes)) if run.chosen is None else run.chosen
     heads = "".join(
         f"<th scope='col'>{_text(word)}</th>"
-        for word in ("sample", *map(spoken, run.paths), "why", "to compute it again")
+        for word in ("sample", *map(spoken, run.paths), "reason", "command to rerun it")
     )
     rows = []
     for i in found[:_MOST_LISTED].tolist():

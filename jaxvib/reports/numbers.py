@@ -1,4 +1,4 @@
-"""The numbers of a picture as CSV, one line for each mark, cell and point of a line."""
+"""The data of a picture as CSV: one row per mark, cell or point of a line."""
 
 import csv
 import io
@@ -12,10 +12,10 @@ _HEAD = ("x is", "y is", "what", "setting", "x", "y", "value", "sample")
 
 
 def numbers_of(picture: Picture) -> str:
-    """Return what a picture shows as a table in words and numbers, with a head.
+    """Return the data of a picture as CSV with a header.
 
-    Its columns say what x and y are, with units; what the layer is; where the picture's
-    slider stands; the place; the value or the class that a colour shows; the sample.
+    Columns: labels of x and y with units, the layer, the slider's option, the position,
+    the value or class shown by colour, the sample.
     """
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
@@ -60,7 +60,7 @@ def _rows(chart: Chart, layer, setting: str) -> Iterator[tuple]:
 
 
 def _tick(axis):
-    """Return how a place on an axis is written: by its name where it has one."""
+    """Return a function that formats a position on an axis, by its tick name if any."""
 
     def written(place: float):
         return axis.ticks[int(place)] if axis.ticks else repr(float(place))

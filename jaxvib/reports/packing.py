@@ -1,7 +1,7 @@
-"""From pictures and runs to the bytes that the page carries, and back out of it.
+"""Serialises pictures and runs for the page's script.
 
-The bytes are zlib: a JSON text, its length before it (4 bytes, little-endian), then all
-arrays, each at a multiple of 8 bytes. In the JSON an array is
+The format is zlib: a JSON text preceded by its length (4 bytes, little-endian), then
+all arrays, each aligned to 8 bytes. In the JSON an array is
 `{"$": [type, offset, shape]}`.
 """
 
@@ -23,14 +23,14 @@ from ..studies.pictures.picture import Cells, Line, Picture, Scale
 from ..studies.pictures.regimes import periodic, sort_by_regime
 from ..studies.store.finished import Run, spoken
 
-_MOST_SAMPLES = 5000  # that can be picked by number where no picture shows them
-_UNITS = ("m", "m/s", "N", "s", "rad/s")  # of what the script says in words
-_COLOUR_BITS = 8  # of a number's mantissa, where it becomes a colour
+_MOST_SAMPLES = 5000  # selectable by number even if no picture shows them
+_UNITS = ("m", "m/s", "N", "s", "rad/s")  # used in the script's texts
+_COLOUR_BITS = 8  # mantissa bits of values shown as colours
 _INTEGERS = (np.uint8, np.int8, np.int16, np.int32)
 
 
 def pack(content: Any) -> bytes:
-    """Return dictionaries, sequences, dataclasses, words and arrays as bytes."""
+    """Serialise dictionaries, sequences, dataclasses, strings and arrays to bytes."""
     arrays = _Arrays()
     text = json.dumps(_plain(content, arrays), allow_nan=False).encode()
     text += b" " * (-(4 + len(text)) % 8)
@@ -39,13 +39,13 @@ def pack(content: Any) -> bytes:
 
 @dataclasses.dataclass(frozen=True)
 class _Exact:
-    """Numbers that keep all their digits, for they are computed from again."""
+    """Values kept at full precision, since configs are generated from them."""
 
     values: np.ndarray
 
 
 class _Arrays:
-    """Arrays laid one after the other, equal ones once."""
+    """Concatenated arrays; duplicates are stored once."""
 
     def __init__(self):
         self.content = bytearray()
@@ -60,10 +60,9 @@ class _Arrays:
 
 
 def page_content(pictures: Sequence[Picture], runs: Sequence[Run]) -> dict:
-    """Return all that the page draws from: of the samples, only those that are shown."""
+    """Return the data of the page, reduced to the samples that are shown."""
     shown = [_shown(pictures, number, run, len(runs)) for number, run in enumerate(runs)]
-    # Of a branch the number of periods is one for all its points; of a diagram no orbit
-    # is known to be stable.
+    # A branch has one number of periods for all points; a diagram has no stability.
     orbits = runs[0].has("periods") and runs[0].has("stable")
     orbits = orbits and runs[0].field("periods").ndim > 0
     sorting = sort_by_regime(runs) if orbits else None
@@ -83,7 +82,7 @@ def page_content(pictures: Sequence[Picture], runs: Sequence[Run]) -> dict:
 
 
 def _shown(pictures: Sequence[Picture], number: int, run: Run, runs: int) -> np.ndarray:
-    """Return the samples of a run that the page mentions, ascending."""
+    """Return the sorted samples of a run that the page refers to."""
     layers = [layer for picture in pictures for c in picture.charts for layer in c.layers]
     of_layers = [
         layer.samples.ravel()
@@ -99,7 +98,7 @@ def _shown(pictures: Sequence[Picture], number: int, run: Run, runs: int) -> np.
 
 
 def _renumbered(picture: Picture, shown: Sequence[np.ndarray]) -> Picture:
-    """Return a picture whose samples are counted among those of the page."""
+    """Return a picture whose samples index those of the page."""
 
     def renumbered(layer):
         values = {}
@@ -125,7 +124,7 @@ def _renumbered(picture: Picture, shown: Sequence[np.ndarray]) -> Picture:
 
 
 def _seen(values: np.ndarray) -> np.ndarray:
-    """Round to what is seen on a stage: about 1/4096 of the largest."""
+    """Round to the resolution of the stage: about 1/4096 of the largest value."""
     largest = float(np.abs(values).max(initial=0.0))
     if not 0.0 < largest < np.inf:
         return values
@@ -134,7 +133,7 @@ def _seen(values: np.ndarray) -> np.ndarray:
 
 
 def _samples(run: Run, shown: np.ndarray) -> dict:
-    """Return where samples are, and what makes up the config of each."""
+    """Return the samples' coordinates and the config shared by all."""
     if not run.sampled:
         return {"name": run.name, "paths": []}
     paths = []
@@ -153,7 +152,7 @@ def _samples(run: Run, shown: np.ndarray) -> dict:
 
 
 def _orbits(run: Run, regimes: Sequence[str], exact: np.ndarray, shown) -> dict:
-    """Return what is told of each sample's orbit."""
+    """Return the orbit results shown for each sample."""
     system = SYSTEMS.get(run.study["system"])
     return {
         "pair": system is not None and system.colliding_pair,
@@ -175,7 +174,7 @@ def _motions(run: Run, shown: np.ndarray, runs: int) -> dict | None:
         "samples": np.searchsorted(shown, samples).astype(np.int32),
         "first": representative(run, samples),
         "freedoms": stored["freedoms"],
-        # Times stay as they are: a contact lasts a thousandth of the last one.
+        # Times keep full precision: a contact can last a thousandth of the motion.
         "times": stored["times"],
         "states": coarse(stored["states"]),
         "force": coarse(stored["force"]),
@@ -199,7 +198,7 @@ def _plain(value: Any, arrays: _Arrays) -> Any:
 
 
 def _small(values: np.ndarray) -> np.ndarray:
-    """Return the numbers in the smallest type that a drawing needs."""
+    """Cast to the smallest type sufficient for drawing."""
     if values.dtype == bool:
         return values.astype(np.uint8)
     if np.issubdtype(values.dtype, np.floating):

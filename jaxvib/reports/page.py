@@ -1,4 +1,4 @@
-"""The HTML page: one file that opens offline and asks nothing of any network."""
+"""The HTML report: one self-contained file without network requests."""
 
 import base64
 import hashlib
@@ -28,7 +28,7 @@ _SCRIPTS = (
 )
 _PLOTLY = "vendor/plotly-cartesian.min.js"
 _LINKED = ("svg", "pdf", "csv")
-_HEAVIEST = 3_000_000  # bytes of a page, which any mail still carries
+_HEAVIEST = 3_000_000  # bytes of a page, accepted by most mail servers
 
 
 def page(
@@ -36,12 +36,12 @@ def page(
     runs: Sequence[Run],
     files: Mapping[str, bytes] | None = None,
 ) -> str:
-    """Return the whole page as HTML.
+    """Return the page as HTML.
 
-    `files`: what each picture is as a file, by name: they are carried inside, the least
-    first, while the page stays small enough to be sent; others lie beside it alone.
-    Scripts run by their hash alone and nothing is fetched (the content security
-    policy), so that no word out of a config or a folder's name can become a script.
+    `files`: the picture files by name; they are embedded, smallest first, up to a total
+    size that can be sent by mail; the others are only linked.
+    The content security policy allows scripts by hash only and no fetches, so that text
+    from a config or a folder name cannot become a script.
     """
     from .. import __version__
 
@@ -80,7 +80,7 @@ def page(
 
 
 def _carried(files: Mapping[str, bytes], most: int) -> str:
-    """Return files inside elements that the page's script unpacks, while there is room."""
+    """Return files as elements that the page's script unpacks, up to a total size."""
     packed = {
         name: base64.b64encode(zlib.compress(content, 9)).decode()
         for name, content in files.items()
@@ -97,7 +97,7 @@ def _carried(files: Mapping[str, bytes], most: int) -> str:
 
 
 def _sample(runs: Sequence[Run]) -> str:
-    """Return the part of the page that says of one sample how to compute it again."""
+    """Return the section that shows one sample and how to reproduce it."""
     if not runs[0].sampled:
         return ""
     options = "".join(
@@ -105,9 +105,9 @@ def _sample(runs: Sequence[Run]) -> str:
     )
     picked = f"<label>study <select class='of'>{options}</select></label>"
     texts = {
-        "command": "The command that computes it again, beside what is stored",
-        "python": "Its lines of Python",
-        "config": "Its config",
+        "command": "Command to recompute it and compare with the stored result",
+        "python": "Python code",
+        "config": "Config",
     }
     blocks = "".join(
         f"<details{' open' * (name == 'command')}><summary>{words}</summary>"
@@ -131,7 +131,7 @@ def _figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
 
 
 def _charts_figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
-    hint = " Arrow keys walk from orbit to orbit." if picture.explorable else ""
+    hint = " Arrow keys move between orbits." if picture.explorable else ""
     low = "" if _has_map(picture) else " low"
     stacked = " stacked" if picture.stacked else ""
     charts = "".join(
@@ -168,8 +168,8 @@ def _motion_figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
         "<div class='chart' role='img' aria-label='Contact force over time'></div></div>"
         "<button class='nearer' type='button'></button>"
         "<dl class='measures'></dl>"
-        f"{_files(picture)}<p class='files'><a href='#sample'>Its config, its lines of "
-        "Python and the command that computes it again</a></p></aside>"
+        f"{_files(picture)}<p class='files'><a href='#sample'>Its config, Python code "
+        "and the command to recompute it</a></p></aside>"
     )
 
 

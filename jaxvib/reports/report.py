@@ -1,4 +1,4 @@
-"""A study's report, drawn from its store alone: a page and the pictures as files."""
+"""The report of a study, drawn from its store: an HTML page and picture files."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -18,16 +18,15 @@ from .page import page
 
 
 def write_report(directory: Path | str, *others: Path | str) -> Path:
-    """Write `report.html` and `pictures/` into a study's folder; returns the page's path.
+    """Write `report.html` and `pictures/` to a study's folder; return the page's path.
 
-    The page is whole by itself and may be sent alone; the pictures are there as SVG, PDF
-    and PNG at the width of a journal's column, and their numbers as CSV.
+    The page is self-contained. The pictures are also written as SVG, PDF and PNG at
+    journal column width, with their data as CSV.
 
-    With `others`, up to seven more studies of the same kind over the same paths are shown
-    beside the first; of a continuation that followed curves in the two parameters of a
-    map, the curves are drawn over it. **Raises:** `FileNotFoundError` where there is no
-    study, `OSError` for a damaged one, `ValueError` for an unfinished one or such as do
-    not belong together.
+    With `others`, up to seven more studies of the same kind and paths are compared with
+    the first; curves of a two-parameter continuation are drawn over a map of the same
+    parameters. **Raises:** `FileNotFoundError` if there is no study, `OSError` if it is
+    damaged, `ValueError` if it is unfinished or not comparable.
 
     >>> try:
     ...     jv.reports.write_report("no_such_folder")
@@ -61,7 +60,7 @@ def write_report(directory: Path | str, *others: Path | str) -> Path:
 
 
 def pictures_of(runs: Sequence[Run]) -> list[Picture]:
-    """Return the pictures of one study, or of some that are compared."""
+    """Return the pictures of one study or of several compared ones."""
     kind = runs[0].analysis
     if kind not in ANALYSES:
         raise ValueError(unknown_key("analysis", kind, ANALYSES))
@@ -81,7 +80,7 @@ def _in_chosen_units(picture: Picture, run: Run) -> Picture:
 
 
 def check_comparable(runs: Sequence[Run]) -> None:
-    """Raise `ValueError` unless all runs are of one kind over the same paths."""
+    """Raise `ValueError` unless all runs are of the same kind and paths."""
     first = runs[0]
     for run in runs[1:]:
         for key, found, wanted in (

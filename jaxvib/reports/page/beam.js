@@ -1,4 +1,4 @@
-// A beam that carries bodies on links, moving in one of its damped modes.
+// A beam with elastically attached bodies in one of its damped modes.
 
 SOURCES.damped = (scene) => {
   const [, samples, modes, size] = scene.shapes.shape;
@@ -19,7 +19,7 @@ SOURCES.damped = (scene) => {
       return Array.from(real, (value, i) => value * c - imaginary[i] * s);
     },
     words(part) {
-      if (frequency === 0) return rate === 0 ? "0, at rest" : `${number(rate)} 1/s, t = ${number(4 * part / Math.abs(rate), 3)} s`;
+      if (frequency === 0) return rate === 0 ? "0 (rest)" : `${number(rate)} 1/s, t = ${number(4 * part / Math.abs(rate), 3)} s`;
       return `${number(rate)} + ${number(frequency)}i 1/s, ${(360 * part).toFixed(0)}° of its cycle`;
     },
   };
@@ -51,7 +51,7 @@ class Carrying {
     return this.left + (this.right - this.left) * fraction;
   }
 
-  // What holds an end; returns how it follows the end's height.
+  // Draw a support; return a function that moves it with the end.
   end(stage, kind, side, muted) {
     const x = side ? this.right : this.left, out = side ? 1 : -1, y = this.beam;
     const group = part(stage, "g", {});
@@ -89,7 +89,7 @@ class Carrying {
 
 LAYOUTS.carrying = Carrying;
 
-// A spring from one height to another.
+// A spring between two heights.
 function coil(x, from, to) {
   const turns = 5, lead = 0.12 * (to - from), step = (to - from - 2 * lead) / turns;
   let path = `M${x.toFixed(1)} ${from.toFixed(2)}v${lead.toFixed(2)}`;

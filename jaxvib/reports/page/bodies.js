@@ -1,11 +1,11 @@
-// The moving bodies, as an SVG that is drawn to scale.
+// The animated bodies, as an SVG drawn to scale.
 
 const STAGE = { width: 460, height: 132, floor: 112 };
 const SVG = "http://www.w3.org/2000/svg";
-const BODY = ["#1a6fc4", "#b85300", "#00795c", "#8a3fa8", "#7a5c00", "#b0305c"]; // dark enough for white words on any page
+const BODY = ["#1a6fc4", "#b85300", "#00795c", "#8a3fa8", "#7a5c00", "#b0305c"]; // dark enough for white labels
 
-// A main body on the ground that carries an attached one. The facing sides are drawn to
-// scale: they meet exactly when the bodies touch.
+// A main body with an attached body. The facing sides are to scale: they meet exactly
+// at contact.
 class Pair {
   constructor(stage, motion) {
     const [main, attached] = [0, 1].map((i) => motion.column(motion.states, motion.size, i));
@@ -37,7 +37,7 @@ class Pair {
   }
 }
 
-// Any other system: each degree of freedom on a track of its own.
+// Any other system: one track per degree of freedom.
 class Tracks {
   constructor(stage, motion) {
     const count = motion.freedoms.length;

@@ -1,4 +1,4 @@
-// From a chart's layers to Plotly's traces and layout.
+// Converts a chart's layers to Plotly traces and layout.
 
 const darkScheme = matchMedia("(prefers-color-scheme: dark)");
 const narrow = matchMedia("(max-width: 600px)");
@@ -29,7 +29,7 @@ function cells(layer, page, lit) {
 
 const HATCHES = 36; // lines of one direction across a map
 
-// Classes that are hatched besides: lines across the map, where the class is under them.
+// Hatching of classes: lines across the map, clipped to the cells of the class.
 function hatched(layer) {
   const { names, colours, hatches } = layer.paint;
   if (!hatches?.length) return [];
@@ -63,7 +63,7 @@ function hatched(layer) {
   });
 }
 
-// Where the cells of a map end, n + 1 places for n of them.
+// Boundaries of the cells of a map: n + 1 for n cells.
 function edges(middles) {
   const n = middles.length, half = (a, b) => (middles[a] + middles[b]) / 2;
   if (n < 2) return [middles[0] - 0.5, middles[0] + 0.5];
@@ -81,7 +81,7 @@ function inkOn(colour) {
   return 0.3 * r + 0.59 * g + 0.11 * b < 90 ? "#ffffffaa" : "#00000077";
 }
 
-// A failed sample is marked by more than its colour.
+// Failed samples get a cross, not only a colour.
 function crosses(layer) {
   const failed = layer.paint.hatches?.indexOf("x") ?? -1;
   if (failed < 0) return [];
@@ -136,7 +136,7 @@ function notes(layer) {
   }];
 }
 
-// Marks at one point of the branch, which `followTo` moves to another.
+// Marks at one point of the branch, moved by `followTo`.
 function followers(layer) {
   return [{
     type: "scatter", mode: "markers", ...followed(layer, layer.at ?? layer.first), meta: layer,
@@ -196,7 +196,7 @@ function hoverList(layer, page) {
   return Array.from(layer.samples, hoverText(layer, page));
 }
 
-// Texts are made when they are looked at: a fine map has 262144 of them.
+// Hover texts are built lazily: a fine map has 262144 of them.
 function hoverRows(layer, page) {
   const [height, width] = layer.values.shape;
   const text = hoverText(layer, page);
@@ -225,7 +225,7 @@ function layout(chart) {
       bgcolor: token("--paper"), bordercolor: token("--muted"), font: { color: ink, size: 13 },
       align: "left", namelength: -1,
     },
-    uirevision: `${chart.x.path} ${chart.y.path}`, // zoom is kept while the axes are
+    uirevision: `${chart.x.path} ${chart.y.path}`, // keep the zoom while the axes do not change
   };
 }
 
@@ -240,7 +240,7 @@ function axis({ label, log, low, high, ticks }) {
   };
 }
 
-// A ring, or a hairline where only one axis is a swept path, at the orbit that is shown.
+// Mark the displayed orbit: a ring, or a hairline if only one axis is a swept path.
 function crosshair(chart, run, sample) {
   const at = ({ path }) => {
     const found = run.paths.find((each) => each.path === path);

@@ -1,4 +1,4 @@
-// The page's data: base64 of zlib of a JSON text and the arrays that it points to.
+// Reads the page's data: base64 of zlib of a JSON text and the arrays that it refers to.
 
 const ARRAY_TYPES = {
   u1: Uint8Array, i1: Int8Array, i2: Int16Array, i4: Int32Array, f4: Float32Array, f8: Float64Array,
@@ -29,7 +29,7 @@ function revived(node, buffer, start, known) {
   );
 }
 
-// The same array is made once: pictures that share samples share their hover texts too.
+// Each array is created once: pictures with the same samples share their hover texts.
 function array([type, offset, shape], buffer, start, known) {
   const key = [type, offset, shape].join();
   if (!known.has(key)) {

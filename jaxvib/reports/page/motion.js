@@ -1,4 +1,4 @@
-// The orbit that the reader picked: its phase plane, its contact force, its bodies moving.
+// The selected orbit: phase plane, contact force, animation.
 
 class Motion {
   constructor(element, page) {
@@ -27,7 +27,7 @@ class Motion {
       run, steps, size, contacts, freedoms, sample: samples[trace],
       times: slice(times, 1), states: slice(states, size), forces: slice(force, contacts),
     });
-    // from SI units to those that the charts are in
+    // from SI units to those of the charts
     this.units = Object.fromEntries(Object.entries(page.units).map(([unit, [, factor]]) => [unit, factor]));
     this.peak = Math.max(...this.forces, 1e-9);
     this.duration = this.times[steps - 1] - this.times[0];
@@ -46,7 +46,7 @@ class Motion {
     where.textContent = `${name}${place(run, sample).join(", ")} (sample ${run.numbers[sample]})`;
     if (asked !== sample) {
       const note = document.createElement("small");
-      note.textContent = `The nearest stored orbit to ${place(run, asked).join(", ")} (sample ${run.numbers[asked]}).`;
+      note.textContent = `Nearest stored orbit to ${place(run, asked).join(", ")} (sample ${run.numbers[asked]}).`;
       where.append(note);
     }
     const amplitude = run.motions.amplitude.subarray(trace * this.freedoms.length);
@@ -54,10 +54,10 @@ class Motion {
       regime: regime(run, sample),
       "largest |multiplier|": `${number(run.largest_multiplier[sample])} ${verdict(run, sample)}`,
       "peak contact force": withUnit(run.max_contact_force[sample], "N"),
-      "shown": `${number(this.duration)} s`,
+      "duration": `${number(this.duration)} s`,
     };
     this.freedoms.forEach((freedom, i) => {
-      measures[`${freedom}, half p-p`] = withUnit(Number(amplitude[i].toPrecision(3)), "m");
+      measures[`amplitude of ${freedom}`] = withUnit(Number(amplitude[i].toPrecision(3)), "m");
     });
     this.find(".measures").replaceChildren(...Object.entries(measures).map(([label, value]) => {
       const entry = document.createElement("div");
@@ -119,7 +119,7 @@ class Motion {
     return dot;
   }
 
-  // The whole time, or the strongest contact alone: it may last a thousandth of it.
+  // Show the whole time range or only the strongest contact, which may be 1000 times shorter.
   async zoom(near) {
     this.zoomed = near;
     this.find(".nearer").textContent = near ? "Show the whole time" : "Zoom to the strongest contact";
@@ -148,7 +148,7 @@ class Motion {
     return sum;
   }
 
-  // The step before the clock's time, and how far on to the next one it is.
+  // The step before the current time, and the fraction of the interval passed.
   position() {
     const time = this.times[0] + this.clock;
     let low = 0, high = this.steps - 1;
@@ -161,7 +161,7 @@ class Motion {
     return [low, span > 0 ? Math.min(1, Math.max(0, (time - this.times[low]) / span)) : 0];
   }
 
-  // Between two stored times: the cubic that has the displacements and velocities of both.
+  // Cubic Hermite interpolation between two stored times.
   between(step, part) {
     const half = this.size / 2, length = this.times[step + 1] - this.times[step];
     const state = new Array(this.size);
@@ -175,7 +175,7 @@ class Motion {
     return state;
   }
 
-  // The whole motion, with points between the stored ones where these are far apart.
+  // The whole motion, refined where stored points are far apart.
   smooth() {
     const path = [], longest = this.duration / 400;
     for (let step = 0; step < this.steps - 1; step++) {
@@ -198,7 +198,7 @@ class Motion {
     this.find(".player output").textContent = `${this.clock.toFixed(3)} s`;
   }
 
-  // A rigid contact is over before a frame is: its spark stays to be seen.
+  // A rigid contact is shorter than a frame: its spark fades slowly to stay visible.
   keepSparks(before, seconds) {
     const passed = (i) => {
       const time = this.times[i] - this.times[0];
@@ -220,7 +220,7 @@ class Motion {
   }
 }
 
-// Start or stop a player; while it plays, `advance` gets the seconds since its last frame.
+// Start or stop a player; while playing, `advance` gets the seconds since the last frame.
 function play(player, on, advance) {
   if (on === player.playing) return;
   player.playing = on;

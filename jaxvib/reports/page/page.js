@@ -1,4 +1,4 @@
-// The page: draws its pictures, and takes the reader from a sample to its orbit.
+// The page: draws the pictures and links samples to their orbits.
 
 const state = { option: new Map(), lit: null, run: 0, sample: null };
 let page, motion, shownSample;
@@ -24,7 +24,7 @@ async function start() {
   document.querySelectorAll(".slider input").forEach(listenSlider);
   document.querySelectorAll("a[download]").forEach(listenFile);
   darkScheme.addEventListener("change", redraw);
-  // where Plotly measures letters, which nobody is to be read
+  // hide Plotly's text measuring element from screen readers
   document.getElementById("js-plotly-tester")?.setAttribute("aria-hidden", "true");
   document.documentElement.dataset.ready = "yes";
 }
@@ -83,7 +83,7 @@ function pickPoint(point) {
   });
 }
 
-// Marks that follow the pointer along a branch go to the point that it is at.
+// Marks that follow the pointer move to the hovered point of their branch.
 function followTo(element, point) {
   const line = point.data.meta;
   if (line?.is !== "Line" || !line.marks) return;
@@ -97,7 +97,7 @@ function followTo(element, point) {
   }
 }
 
-// Show the stored orbit nearest to a sample, the swept ranges taken as equally long.
+// Show the stored orbit nearest to a sample, with each swept range scaled to length 1.
 async function choose(number, sample) {
   const run = page.runs[number];
   if (!run.motions) return;
@@ -127,7 +127,7 @@ function span(path) {
   return path.span;
 }
 
-// Sliders go to where the orbit that is shown is among the samples.
+// Move the sliders to the displayed orbit.
 function follow(run) {
   const holds = ({ run: number, samples }) => page.runs[number] === run && samples?.includes(motion.sample);
   if (cut.axes.length) {
@@ -158,7 +158,7 @@ function listenSlider(input) {
   input.addEventListener("input", () => setOption(choice.label, Number(input.value)));
 }
 
-// A class of a legend, alone: the others fade until it is pressed again.
+// Highlight one class of a legend; the others fade until it is pressed again.
 function listenLegend(button) {
   button.addEventListener("click", () => {
     const pressed = button.getAttribute("aria-pressed") !== "true";
@@ -171,7 +171,7 @@ function listenLegend(button) {
   });
 }
 
-// Arrow keys walk from stored orbit to stored orbit.
+// Arrow keys move between stored orbits.
 const STEPS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
 function walk(event, element) {
@@ -192,7 +192,7 @@ function walk(event, element) {
   if (best !== null) choose(layer.run, best);
 }
 
-// On paper charts are as wide as the page: what is drawn shrinks as a whole.
+// In print, charts are as wide as the page: scale them as a whole.
 addEventListener("beforeprint", () => {
   for (const element of document.querySelectorAll(".chart")) {
     const { width, height } = element._fullLayout ?? {};
@@ -205,8 +205,8 @@ addEventListener("afterprint", () => {
   document.querySelectorAll(".chart .main-svg").forEach((svg) => svg.removeAttribute("viewBox"));
 });
 
-// The wheel zooms once the pointer has moved over the chart, and scrolls the page until
-// then: who scrolls by is not caught.
+// The wheel zooms only after the pointer has moved over the chart, so that scrolling past
+// a chart does not zoom it.
 let scrolled = true, pointer = "";
 addEventListener("scroll", () => { scrolled = true; }, { passive: true });
 

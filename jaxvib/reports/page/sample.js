@@ -1,4 +1,4 @@
-// One sample: where it is, and how to compute it again.
+// One sample: its results and how to recompute it.
 
 class Sample {
   constructor(element, page) {
@@ -46,7 +46,7 @@ function pythonOf(config) {
   return `import jaxvib as jv\n\nresults = jv.studies.results_of("""\n${text}""")\nprint(results)\n`;
 }
 
-// A word of a shell, as Python's shlex quotes it.
+// Quote a shell word like Python's shlex.
 function quoted(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
 }
@@ -60,10 +60,10 @@ async function copy(button, block) {
   const done = navigator.clipboard
     ? await navigator.clipboard.writeText(block.textContent).then(() => true, () => document.execCommand("copy"))
     : document.execCommand("copy");
-  button.textContent = done ? "Copied" : "Selected: copy it by the keyboard";
+  button.textContent = done ? "Copied" : "Selected: copy with the keyboard";
 }
 
-// Files that the page carries are handed out from inside it.
+// Embedded files are downloaded from the page itself.
 function listenFile(link) {
   const name = link.getAttribute("download");
   const carried = [...document.querySelectorAll("script[data-file]")].find((each) => each.dataset.file === name);

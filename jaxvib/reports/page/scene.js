@@ -1,8 +1,8 @@
-// A system that moves on a stage: one of its modes, or a chain over time; to be played,
-// paused and scrubbed.
+// An animated system, with play, pause and a time slider: one of its modes, or a chain
+// over time.
 
 const VIEW = { width: 920, height: 300, margin: 44 };
-const CYCLE = 2.4; // seconds that one cycle of a mode, or a tenth of a motion, takes
+const CYCLE = 2.4; // seconds per cycle of a mode or per tenth of a motion
 
 class Scene {
   constructor(element, picture, page) {
@@ -47,7 +47,7 @@ class Scene {
   }
 }
 
-// Where the freedoms are at a part of the time.
+// The degrees of freedom at a fraction of the time.
 const SOURCES = {
   modes: (scene) => {
     const [, modes, size] = scene.shapes.shape;
@@ -80,7 +80,7 @@ const SOURCES = {
         for (let from = 0; from < places.length; from += size) for (const i of shown) most = Math.max(most, Math.abs(places[from + i]));
         return most;
       },
-      // between two frames: the cubic with the places and rates of both
+      // cubic Hermite interpolation between two frames
       state(part) {
         const at = Math.min(part * (frames - 1), frames - 1.000001), k = Math.floor(at), s = at - k;
         return Array.from({ length: size }, (_, i) => {
@@ -95,7 +95,7 @@ const SOURCES = {
   },
 };
 
-// Bodies that shift on rows of their own, the first lowest; rods hang on their carriers.
+// Translating bodies, one row each, the first lowest; rods hang on their carriers.
 class Rows {
   constructor(stage, layout, reach, page) {
     const rows = layout.turns.length, colours = page.lines[scheme()];
@@ -143,7 +143,7 @@ class Rows {
     state.forEach((value, i) => {
       if (!turns[i]) return;
       const held = at[carrier[i]] ?? [VIEW.width / 2, this.level(i)];
-      // beside its carrier's box, where the box's name can be read
+      // next to its carrier, without covering the label
       const x = held[0] + (carrier[i] >= 0 && !turns[carrier[i]] ? 64 : 0), y = held[1];
       const angle = 0.6 * value * this.swing / 150;
       at[i] = [x + 50 * Math.sin(angle), y + sense[i] * 50 * Math.cos(angle)];
@@ -158,7 +158,7 @@ class Rows {
   }
 }
 
-// Bodies on a line joined by beams, each drawn as its cubic (a Bezier curve is one).
+// Bodies on a line joined by beams, each drawn as its cubic (as a Bezier curve).
 class Beams {
   constructor(stage, layout, reach, page) {
     const xs = layout.at, low = Math.min(...xs), high = Math.max(...xs);
@@ -175,7 +175,7 @@ class Beams {
     }).parentNode);
     for (const k of layout.marked ?? []) {
       part(this.bodies[k], "rect", { x: -6, y: -14, width: 12, height: 28, rx: 3, fill: token("--alarm") });
-      part(this.bodies[k], "title", {}).textContent = "a body unlike the others";
+      part(this.bodies[k], "title", {}).textContent = "a defect";
     }
   }
 

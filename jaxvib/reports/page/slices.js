@@ -1,7 +1,7 @@
-// A grid of three or more swept paths is cut along those that are the axes of a chart,
-// where the others stand still: the reader chooses both, for all pictures at once.
+// A grid of three or more swept paths is sliced: two paths are the axes, the others are
+// fixed by sliders. The choice applies to all pictures.
 
-const cut = { axes: [], at: new Map() }; // the paths across and up; where each path stands, in SI units
+const cut = { axes: [], at: new Map() }; // the paths of x and y; the position of each path, in SI units
 
 function startSlices(pictures) {
   const first = pictures.find((picture) => picture.slices);
@@ -15,7 +15,7 @@ function startSlices(pictures) {
   showSlices();
 }
 
-// A chart with the axes that were chosen and what lies on them.
+// A chart with the chosen axes and the layers of this slice.
 function sliced(chart, { slices }) {
   if (!slices) return chart;
   const [x, y] = [chart.x, chart.y].map((axis, i) =>
@@ -23,7 +23,7 @@ function sliced(chart, { slices }) {
   return { ...chart, x, y, layers: families(chart.layers).map((family) => cutOf(family, slices, x, y)) };
 }
 
-// Layers that differ only in where the paths stand which were no axes when they were made.
+// Groups layers that differ only in the values of the fixed paths.
 function families(layers) {
   const found = new Map(), seen = new Map();
   for (const layer of layers) {
@@ -84,7 +84,7 @@ function showSlices() {
   }
 }
 
-// Slices go through a sample.
+// Move the slices to a sample.
 function cutThrough(run, sample) {
   for (const path of cut.at.keys()) cut.at.set(path, run.paths.find((each) => each.path === path).values[sample]);
 }

@@ -1,6 +1,6 @@
-// Numbers and samples in words.
+// Texts for numbers and samples.
 
-// Plotly reads some HTML in its labels.
+// Plotly interprets some HTML in its labels.
 function plain(text) {
   return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;");
 }
@@ -10,7 +10,7 @@ function number(value, digits = 4) {
   return String(Number(value.toPrecision(digits)));
 }
 
-// In the unit that the study's config chose for it.
+// Formats an SI value in the unit chosen by the study's config.
 function withUnit(si, of) {
   if (!Number.isFinite(si)) return "–";
   const [unit, factor] = page.units[of] ?? [of, 1], value = si * factor;

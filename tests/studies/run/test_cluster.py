@@ -171,7 +171,7 @@ def test_where_no_scheduler_answers_it_is_said(config, monkeypatch):
     done = run("--out", "there", "--cluster", "tcp://127.0.0.1:9")
     assert done.exit_code == 3
     assert "no Dask scheduler answers at tcp://127.0.0.1:9" in done.output
-    assert "go on with: jaxvib run pushed.toml" in done.output
+    assert "resume with: jaxvib run pushed.toml" in done.output
 
 
 def test_without_dask_it_is_said_how_to_get_it(config, monkeypatch):

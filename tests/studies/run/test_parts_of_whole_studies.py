@@ -96,7 +96,7 @@ def check_stopped_and_resumed(text, tmp_path, monkeypatch):
     most[0] = int(0.9 * number)
     done = run("stopped")
     assert done.exit_code == 3
-    assert "stopped; what is done stays" in done.output
+    assert "stopped; finished samples are kept" in done.output
     kept.clear()
     assert run("stopped", "--resume").exit_code == 0
     assert len(kept) == number - most[0]
