@@ -2,7 +2,7 @@
 
 import importlib
 
-# Reading a config must not wait for JAX and xarray, which these need.
+# Lazy: reading a config must not wait for JAX and xarray.
 _HOMES = {
     "sweep": "run.sweeping",
     "open_study": "store.dataset",

@@ -1,6 +1,6 @@
-"""The library's own folders, for files that are read with every config.
+"""Lazy imports of jaxvib's packages, for modules that are loaded with every config.
 
-A config is checked in a fraction of the second that importing JAX takes.
+Checking a config takes a fraction of the second that importing JAX takes.
 """
 
 import importlib
@@ -8,5 +8,5 @@ from types import ModuleType
 
 
 def library(folder: str) -> ModuleType:
-    """Return `jaxvib.<folder>`, imported now if not before, and JAX with it."""
+    """Return the package `jaxvib.<folder>`, imported (with JAX) on first use."""
     return importlib.import_module(f"jaxvib.{folder}")

@@ -1,1 +1,1 @@
-"""Configs: TOML read into checked tables, what may be set, and which samples follow."""
+"""Configs: TOML parsed into validated tables, their parameters and samples."""

@@ -1,4 +1,4 @@
-"""Bounds of parameters in a config, and what they have to enclose."""
+"""Bounds of parameters in a config and their validation."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -20,7 +20,7 @@ def _flat(value):
     return flattened(value) if isinstance(value, dict) else value
 
 
-# Bounds by path, whose parts may be nested tables.
+# Bounds by path; dotted paths may be given as nested tables.
 BoundsByPath = Annotated[dict[str, Bounds], pydantic.BeforeValidator(_flat)]
 
 
@@ -29,7 +29,7 @@ def check_bounds(
 ) -> None:
     """Raise `ValueError` unless a path is known and its value lies in the bounds.
 
-    Of a path whose value is not among the `values` only the bounds are checked.
+    If the path has no entry in `values`, only the bounds are checked.
     """
     check_allowed(path, bounds, declared)
     low, high = bounds
@@ -42,7 +42,7 @@ def check_bounds(
 
 
 def check_allowed(path: str, bounds, declared: Mapping[str, Declared]) -> None:
-    """Raise `ValueError` unless a path is known and may have the values of both bounds."""
+    """Raise `ValueError` unless a path is known and both bounds are in its range."""
     if path not in declared:
         raise ValueError(unknown_key("parameter", path, declared))
     for bound in bounds:
@@ -55,7 +55,7 @@ def check_allowed(path: str, bounds, declared: Mapping[str, Declared]) -> None:
 def check_variables(
     variables: Mapping, logarithmic, values: Mapping, declared: Mapping[str, Declared]
 ) -> None:
-    """Raise `ValueError` for bounds that do not fit; on a log scale they are above 0."""
+    """Validate the bounds of variables; on a log scale they must be positive."""
     for path, bounds in variables.items():
         check_bounds(path, bounds, values, declared)
         if path in logarithmic and bounds[0] <= 0:

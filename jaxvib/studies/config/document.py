@@ -1,4 +1,4 @@
-"""Reading a config: hostile TOML into plain tables that remember their lines."""
+"""Reads a config: parses untrusted TOML into plain tables and records line numbers."""
 
 import dataclasses
 import difflib
@@ -11,14 +11,14 @@ from typing import Any
 
 from ..._words import check_name
 
-MAX_BYTES = 1 << 20  # of a config: hundreds of times the longest ready one
-MAX_KEYS = 10_000  # that are checked one by one: hundreds of times those of a long one
+MAX_BYTES = 1 << 20  # of a config: hundreds of times the longest built-in one
+MAX_KEYS = 10_000  # hundreds of times those of a long config; each is checked
 MAX_DOTS = 64  # in one key: `tomllib` needs minutes and gigabytes for thousands
-MAX_DEPTH = 64  # of brackets: `tomllib` recurses into each; of tables in tables likewise
+MAX_DEPTH = 64  # of brackets (`tomllib` recurses into each) and of nested tables
 _SECTION_OF_PARAMETERS = "system"
-_LARGEST = 1 << 63  # from here on an integer has more bits than one of TOML
+_LARGEST = 1 << 63  # first integer beyond the 64 bits of TOML
 
-# Numbers of a list are one token: it may be long.
+# A list of numbers is one token, since it may be long.
 _TOKENS = re.compile(
     r"""(?P<numbers>(?:[0-9]++(?:\.[0-9]++)?+,[ \t]*+)++)"""
     r"""|(?P<piece>"(?:\\.|[^"\\\n])*+"|'[^'\n]*+'|[A-Za-z0-9_-]++)"""
@@ -32,10 +32,10 @@ _ASSIGNMENT = re.compile(rf"\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*=")
 
 @dataclasses.dataclass(frozen=True)
 class Document:
-    """A config as plain nested tables, and where each of its keys stands.
+    """A config as plain nested tables, with the origin of each key.
 
-    **Fields:** `tables`; `name`: of the file; `origins`: dotted path to the place that
-    gave it, such as `study.toml, line 7` or `--set gap=0.1`.
+    **Fields:** `tables`; `name`: of the file; `origins`: origin of each dotted path, such
+    as `study.toml, line 7` or `--set gap=0.1`.
     """
 
     tables: dict
@@ -43,18 +43,18 @@ class Document:
     origins: dict[str, str]
 
     def where(self, path: str) -> str:
-        """Return the place of a path: its own, one inside it or the table around it."""
+        """Return the origin of a path: its own, of a key inside it or of its table."""
         while path:
             if path in self.origins:
                 return self.origins[path]
             inside = [key for key in self.origins if key.startswith(f"{path}.")]
             if inside:
-                return self.origins[inside[-1]]  # what was set last
+                return self.origins[inside[-1]]  # the last one set
             path = path.rpartition(".")[0]
         return self.name
 
     def where_named(self, words: str, section: str = "") -> str:
-        """Return the place of the key that a message speaks of, or else of a section."""
+        """Return the origin of the key that a message names, or of a section."""
         most, best = 0, section
         words = words.partition("did you mean")[0]
         for path in self.origins:
@@ -71,11 +71,11 @@ class Document:
         return self.where(best)
 
     def override(self, assignments: Iterable[str], sections: Sequence[str]) -> "Document":
-        """Return the document with `path=value` put on some of its paths.
+        """Return the document with `path=value` assignments applied.
 
-        A path begins with one of the `sections` (or something like it, to be told
-        so), or else is a parameter's. Values are written as in TOML; what is no TOML
-        value is taken as a string. **Raises:** `ValueError` for another form.
+        A path begins with one of the `sections` (or a misspelt one, reported as such);
+        otherwise it is a parameter's. Values are written as in TOML; anything that is not
+        a TOML value is a string. **Raises:** `ValueError` for another form.
         """
         tables, origins = self.tables, dict(self.origins)
         for assignment in assignments:
@@ -100,11 +100,11 @@ def _inside(table: object, step: str) -> object:
 def read(path: Path) -> Document:
     """Read a config file.
 
-    **Raises:** `ValueError` naming the file and, where there is one, the line: for a
-    file that is missing, longer than 1 MiB, not UTF-8 or not TOML, for more than 10,000
-    keys, keys of more than 64 dots, brackets and tables nested deeper than 64, integers
-    of more than 64 bits, and for keys that could not be names of files, as those of bodies
-    and measures become.
+    **Raises:** `ValueError` naming the file and, if known, the line: if the file is
+    missing, longer than 1 MiB, not UTF-8 or not TOML, has more than 10,000 keys, keys
+    of more than 64 dots, brackets or tables nested deeper than 64, integers of more
+    than 64 bits, or keys that are not valid file names (names of bodies and measures
+    become file names).
     """
     if not path.is_file():
         raise ValueError(f"{path}: no such file")
@@ -122,7 +122,7 @@ def read(path: Path) -> Document:
 
 
 def parse(text: str, name: str) -> Document:
-    """Return a config that is read already. **Raises:** as `read`, under that name."""
+    """Parse a config's text. **Raises:** as `read`, under that name."""
     document = Document(_parsed(text, name), name, _lines(text, name))
     _check_keys(document)
     return Document(_undotted(document.tables, name), document.name, document.origins)
@@ -139,12 +139,12 @@ def _parsed(text: str, name: str) -> dict:
         line = found[1] if found else text.count("\n") + 1
         reason = re.sub(r" \(at .*\)$", "", str(error))
         raise ValueError(f"{name}, line {line}: not TOML: {shortened(reason)}") from None
-    except ValueError:  # an integer of more digits than Python converts
+    except ValueError:  # an integer with more digits than Python converts
         raise ValueError(f"{name} has an integer of more than 4300 digits") from None
 
 
 def _refuse_monsters(text: str, name: str) -> None:
-    # One pass over the tokens, before the parser sees them.
+    # One pass over the tokens, before the parser runs.
     line, dots, depth, keys = 1, 0, 0, 0
     for token in _TOKENS.finditer(text):
         if token.lastgroup == "dot":
@@ -166,7 +166,7 @@ def _refuse_monsters(text: str, name: str) -> None:
 
 
 def _check_keys(document: Document) -> None:
-    # Without recursion: a quoted key may hold thousands of dots.
+    # Not recursive: a quoted key may hold thousands of dots.
     waiting: list[tuple[list[str], Any]] = [([], document.tables)]
     while waiting:
         above, node = waiting.pop()
@@ -199,7 +199,7 @@ def _check_keys(document: Document) -> None:
 
 
 def _check_integer(value: int, path: Sequence[str], document: Document) -> None:
-    """Raise `ValueError` for an integer of more than the 64 bits that TOML has."""
+    """Raise `ValueError` for an integer of more than TOML's 64 bits."""
     if not -_LARGEST <= value < _LARGEST:
         place = document.where(".".join(path))
         name = shortened(".".join(path))
@@ -210,7 +210,7 @@ def _check_integer(value: int, path: Sequence[str], document: Document) -> None:
 
 
 def _undotted(table: Mapping, name: str) -> dict:
-    # `"load.amplitude" = 1` says the same as `load.amplitude = 1`.
+    # `"load.amplitude" = 1` is equivalent to `load.amplitude = 1`.
     result: dict = {}
     for key, value in table.items():
         value = _undotted(value, name) if isinstance(value, dict) else value
@@ -219,7 +219,7 @@ def _undotted(table: Mapping, name: str) -> dict:
         for step in outer:
             inner = inner.setdefault(step, {})
             if not isinstance(inner, dict):
-                raise ValueError(f"{name}: {key} stands beside {step}, which is a value")
+                raise ValueError(f"{name}: {key} conflicts with {step}, which is a value")
         if isinstance(value, dict) and isinstance(inner.get(last), dict):
             inner[last] |= value
         elif last in inner:
@@ -230,8 +230,8 @@ def _undotted(table: Mapping, name: str) -> dict:
 
 
 def _lines(text: str, name: str) -> dict[str, str]:
-    # `tomllib` tells no lines. A key inside a table or a list that runs over several
-    # lines is not looked for: it gets the line where that begins.
+    # `tomllib` gives no line numbers. A key in a table or list spanning several lines gets
+    # the line where that begins.
     origins: dict[str, str] = {}
     section = ""
     for number, line in enumerate(text.split("\n"), 1):
@@ -277,5 +277,5 @@ def _with_value(table: Mapping, steps: list[str], value, origin: str) -> dict:
 
 
 def shortened(text: str) -> str:
-    """Return a text cut to a length that fits into a message."""
+    """Truncate a text to fit into a message."""
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,4 +1,4 @@
-"""Numbers of a config that follow from others by formulas: `amplitude = "m * X * w**2"`."""
+"""Config values given by formulas of other values: `amplitude = "m * X * w**2"`."""
 
 import copy
 import math
@@ -18,10 +18,10 @@ VARIABLES = "variables"
 
 
 class Variable(Table):
-    """A number that formulas use, and its unit."""
+    """A named number for formulas, with its unit."""
 
-    value: float = option("the number")
-    unit: str = option("its unit, for axes", "", max_length=40)
+    value: float = option("the value")
+    unit: str = option("its unit, shown on axes", "", max_length=40)
 
 
 def _variable(given):
@@ -32,18 +32,18 @@ VariablesByName = Annotated[
     dict[str, Annotated[Variable, pydantic.BeforeValidator(_variable)]],
     Field(
         default={},
-        description="numbers that formulas use, by name; each a parameter `variables.name`",
+        description="named numbers for formulas; each is a parameter `variables.name`",
         json_schema_extra={"allowed": "numbers, or tables of value and unit"},
     ),
 ]
 
 
 class WithFormulas(Table):
-    """A system's table whose numbers may be formulas, which it is written with again."""
+    """A system's table whose numbers may be formulas; formulas are written back."""
 
     variables: VariablesByName
     formulas: dict[str, str] = option(
-        "formulas by the path of what follows, beside their values", {}
+        "formulas by the path of the number that they define", {}
     )
 
     @pydantic.model_serializer(mode="wrap")
@@ -54,8 +54,8 @@ class WithFormulas(Table):
         return found
 
     def declared_variables(self) -> dict[str, Declared]:
-        """Return what is known of each variable, by path."""
-        said = "a number that formulas use"
+        """Return the declaration of each variable, by path."""
+        said = "a variable of formulas"
         return {
             f"{VARIABLES}.{name}": Declared(each.value, each.unit, said, Range())
             for name, each in self.variables.items()
@@ -65,11 +65,11 @@ class WithFormulas(Table):
 def evaluated(
     table: Mapping, numbers: Collection[str], document: Document, section: str
 ) -> dict:
-    """Return a table with the values of its formulas, which stand under `formulas`.
+    """Return a table with formulas evaluated; their texts are kept under `formulas`.
 
-    A formula is a text in the place of a number, or of a variable. `numbers`: the last
-    words of the paths of all numbers. **Raises:** `ValueError` for a text that is no
-    formula, pointing at the fault, or formulas that follow from each other.
+    A formula is a text given for a number or a variable. `numbers`: the last keys of
+    the paths of all numbers. **Raises:** `ValueError` for an invalid formula, marking
+    the position, or for circular formulas.
     """
     table = copy.deepcopy(dict(table))
     table.pop("formulas", None)
@@ -100,7 +100,7 @@ def evaluated(
             path, tree = next(iter(trees.items()))
             where = document.where(f"{section}.{path}")
             ring = ", ".join(f"{p} = {t.text!r}" for p, t in trees.items())
-            raise ValueError(f"{where}: formulas follow from each other: {ring}")
+            raise ValueError(f"{where}: circular formulas: {ring}")
         for path in free:
             tree = trees.pop(path)
             where = document.where(f"{section}.{path}")
@@ -119,7 +119,7 @@ def evaluated(
 
 
 def with_formulas_for_numbers(schema):
-    """Return a JSON schema in which a formula may stand for each number."""
+    """Return a JSON schema that allows a formula for each number."""
     if isinstance(schema, list):
         return [with_formulas_for_numbers(each) for each in schema]
     if not isinstance(schema, dict):
@@ -148,7 +148,7 @@ def _in_si(path: str, text: str, document: Document, section: str) -> float:
 
 
 def _path(steps: list[str]) -> str:
-    # The value of a variable stands under its name alone.
+    # The path of a variable's value is the variable's name.
     return ".".join(steps[:-1] if _of_variable(steps) else steps)
 
 
@@ -157,7 +157,7 @@ def _of_variable(steps: list[str]) -> bool:
 
 
 def _named(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values by their paths, and those of variables by their names too."""
+    """Return values by their paths, variables also by their names."""
     prefix = f"{VARIABLES}."
     short = {p.removeprefix(prefix): v for p, v in values.items() if p.startswith(prefix)}
     return {**short, **values}
@@ -173,7 +173,7 @@ def _leaves(table: Mapping, above: tuple[str, ...] = ()):
 
 
 def _put(table: dict, steps: list[str], value) -> None:
-    """Put a value in the place of another; a key of the tables may have dots."""
+    """Replace a value at a path; keys of the tables may contain dots."""
     for count in range(len(steps), 0, -1):
         key, rest = ".".join(steps[:count]), steps[count:]
         if key not in table:

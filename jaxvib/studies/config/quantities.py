@@ -1,4 +1,4 @@
-"""Numbers with units in a config, `load.frequency = "5 Hz"`, put into SI units."""
+"""Converts config values with units, such as `load.frequency = "5 Hz"`, to SI."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,19 +7,19 @@ from ..._units import in_si, is_quantity
 from .catalogue import Declared
 from .document import Document
 
-# Keys whose values are values of the parameter that another key of the table names.
+# Keys whose values have the unit of the parameter named by another key of the table.
 _OF_PATH = {"bounds": "path", "second_bounds": "second_path"}
 
 
 def in_units(value: Any, unit: str | None, where: str, path: str) -> Any:
-    """Return a value, or a list of values, with texts such as `5 Hz` as numbers.
+    """Convert texts with units, such as `5 Hz`, in a value or list to numbers.
 
-    `unit`: what is asked for; of `None` it is not known, and texts stay as they are.
-    **Raises:** `ValueError` naming the place for a unit that does not fit.
+    `unit`: the SI unit required; if `None` (unknown), texts are left unchanged.
+    **Raises:** `ValueError` naming the origin if a unit does not fit.
     """
     if isinstance(value, list):
         if not any(isinstance(each, str | list) for each in value):
-            return value  # 100000 numbers, say
+            return value  # it may hold 100000 numbers
         return [in_units(each, unit, where, path) for each in value]
     if unit is None or not is_quantity(value):
         return value
@@ -32,9 +32,9 @@ def in_units(value: Any, unit: str | None, where: str, path: str) -> Any:
 def of_parameters(
     table: Mapping, declared: Mapping[str, Declared], document: Document, prefix: str
 ) -> dict:
-    """Return a table in which numbers with units stand under the paths of parameters.
+    """Convert values with units in a table keyed by paths of parameters.
 
-    Tables within it lead to the paths; `bounds` are those of the `path` beside them.
+    Nested tables form the paths; `bounds` belong to the `path` in the same table.
     """
     return _walked(table, declared, document, prefix, "")
 
@@ -47,7 +47,7 @@ def _walked(table: Mapping, declared, document: Document, prefix: str, path: str
         named = table.get(_OF_PATH.get(key, ""))
         entry = declared.get(named if isinstance(named, str) else inner)
         if isinstance(value, Mapping) and entry is None:
-            # A table of parameters may stand deep in others: it begins afresh there.
+            # A table of parameters nested deeper: paths start there.
             fresh = "" if key in ("variables", "over", "grid", "limits") else inner
             found[key] = _walked(value, declared, document, full, fresh)
         elif isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Records in files: two columns of a CSV file, in SI units."""
+"""Records read from CSV files: two columns, converted to SI units."""
 
 import csv
 import hashlib
@@ -13,13 +13,16 @@ from .document import Document
 from .tables import shown
 
 _MOST_BYTES = 16 << 20  # of a file: half a million rows of two numbers
-_MOST_ROWS = 20_000  # that are written into the study's own config
-_HEADING = re.compile(r".*(?:\s\(|\[)([^()\[\]]+)[)\]]")  # with its unit: push (kN), t [ms]
-# As a JSON schema describes them.
+_MOST_ROWS = 20_000  # written to the study's resolved config
+_HEADING = re.compile(r".*(?:\s\(|\[)([^()\[\]]+)[)\]]")  # with unit: push (kN), t [ms]
+# Properties of the JSON schema.
 KEYS = {
-    "data": {"type": "string", "description": "a CSV file with the record, by the config"},
-    "time": {"type": "string", "description": "its column of times; the first by default"},
-    "value": {"type": "string", "description": "its column of values"},
+    "data": {"type": "string", "description": "CSV file, relative to the config"},
+    "time": {
+        "type": "string",
+        "description": "its time column, by heading; default: the first",
+    },
+    "value": {"type": "string", "description": "its value column, by heading"},
     "unit": {"type": "string", "description": "of the values, such as kN, mm or g"},
     "time_unit": {"type": "string", "default": "s", "description": "of the times"},
 }
@@ -28,16 +31,16 @@ KEYS = {
 def with_records(
     table: dict, path: str, document: Document, asked: str, base: bool = False
 ) -> dict:
-    """Return a law's table with the numbers of the file that it names, if it does.
+    """Return a law's table with the record read from the file that it names, if any.
 
-    `data` names the file, beside the config; `time` and `value` its columns, by the words
-    in its first line; `unit` and `time_unit` ("s" unless it is given) what they are in.
-    They become `times` and `values` in SI units, those `asked` for unless a `scale` makes
-    a force of what was measured (of the motion of a `base` it makes no other), and a
-    `source` that tells of the file, so that a study holds all that it was computed from.
-    **Raises:** `ValueError` naming all keys that are missing and the columns that there
-    are; for a file that cannot be read, naming its line, a column that is not there, or a
-    unit that is unknown or of another dimension.
+    `data`: the file, relative to the config; `time` and `value`: the headings of its
+    columns; `unit` and `time_unit` (default "s"): their units. They become `times` and
+    `values` in SI units and a `source` describing the file, so that the study contains
+    its input. The unit must be the one `asked` for, unless a `scale` converts the
+    measured values to a force (not for the motion of a `base`).
+    **Raises:** `ValueError` naming all missing keys and the file's columns; for an
+    unreadable file, with its line; for a missing column; for a unit that is unknown or
+    of another dimension.
     """
     given = {key: table[key] for key in KEYS if key in table}
     if not given:
@@ -52,7 +55,7 @@ def with_records(
         raise ValueError(f"{where}: {path}: {', '.join(missing)} {verb} missing; {allowed}")
     for key in ("times", "values"):
         if key in table:
-            raise ValueError(f"{where}: {path}.{key} stands beside data; allowed: one")
+            raise ValueError(f"{where}: {path}.{key} conflicts with data; allowed: one")
     scales = {
         key: _scale(given.get(key, "s"), unit, f"{path}.{key}", document)
         for key, unit in (
@@ -86,7 +89,7 @@ def with_records(
 
 
 def _allowed(key: str, given: dict, document: Document) -> str:
-    """Return what a key that is missing may be."""
+    """Return the allowed values of a missing key, for the message."""
     if key != "value" or "data" not in given:
         return KEYS[key]["description"]
     try:
@@ -97,9 +100,9 @@ def _allowed(key: str, given: dict, document: Document) -> str:
 
 
 def _scale(unit: str, asked: str | None, path: str, document: Document) -> float:
-    """Return what one of a unit is in SI; `asked` None: in that of its own dimension."""
+    """Return the SI value of a unit; `asked` None: in the unit of its own dimension."""
     try:
-        if asked is None and unit != "g":  # of gravity here, and not a gram
+        if asked is None and unit != "g":  # standard gravity, not gram
             return parsed(unit).factor
         return conversion(unit, asked or "m/s^2")
     except ValueError as error:
@@ -118,7 +121,7 @@ def _content(file: Path) -> bytes:
 
 
 def _opened(content: bytes):
-    """Return the headings of a CSV file, and a reader of the rows below them."""
+    """Return the headings of a CSV file and a reader of its rows."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -145,7 +148,7 @@ def _columns(content: bytes, time: str | None, value: str):
                 number = math.nan
             if not math.isfinite(number):
                 raise ValueError(
-                    f"line {rows.line_num}: {names[place]} = {shown(cell)} is no number"
+                    f"line {rows.line_num}: {names[place]} = {shown(cell)} is not a number"
                 )
             column.append(number)
         if len(found[0]) > _MOST_ROWS:
@@ -156,14 +159,14 @@ def _columns(content: bytes, time: str | None, value: str):
 
 
 def _check_headings(columns, unit: str, time_unit: str) -> None:
-    """Raise `ValueError` where a column's heading names another unit than is given."""
+    """Raise `ValueError` if a heading's unit differs from the given one."""
     keys = {"time_unit": time_unit, "unit": unit}
     for (heading, _), (key, told) in zip(columns, keys.items(), strict=True):
         match = _HEADING.fullmatch(heading)
         try:
             differs = match is not None and parsed(match[1]) != parsed(told)
         except ValueError:
-            continue  # no unit, but a remark
+            continue  # a remark, not a unit
         if differs:
             raise ValueError(
                 f"column {shown(heading)} names another unit than {key} = {shown(told)}; "
@@ -173,7 +176,7 @@ def _check_headings(columns, unit: str, time_unit: str) -> None:
 
 def _place(name: str, names: list[str]) -> int:
     if names.count(name) != 1:
-        fault = "stands twice" if name in names else "is not there"
+        fault = "appears twice" if name in names else "not found"
         near = nearest(name, names)
         hint = f'; did you mean "{near}"?' if near and near != name else ""
         raise ValueError(

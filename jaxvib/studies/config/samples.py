@@ -1,4 +1,4 @@
-"""Which values the swept parameters take: grids, lists, random and Sobol points."""
+"""Samples of the swept parameters: grids, lists, random and Sobol points."""
 
 import dataclasses
 import math
@@ -21,13 +21,12 @@ _Columns = dict[str, np.ndarray]
 
 @dataclasses.dataclass(frozen=True)
 class Method:
-    """One way of sampling: by lists of values, or by points that are drawn.
+    """One sampling method: lists of values, or drawn points.
 
-    **Fields:** `about`: what it does, as the schema says it; `draw`: returns the samples
-    from `start` to `stop`, given the paths and the seed; `number`: returns how many samples
-    lists of so many values make, `None` where the config says how many are drawn; `grid`:
-    whether the samples are a grid; `refined`: whether some of them are filled from their
-    neighbours.
+    **Fields:** `about`: description for the schema; `draw`: returns the samples from
+    `start` to `stop`, given the paths and the seed; `number`: returns the number of
+    samples for given list lengths, `None` if the config gives `count`; `grid`: whether
+    the samples form a grid; `refined`: whether some are filled from their neighbours.
     """
 
     about: str
@@ -38,7 +37,7 @@ class Method:
 
     @property
     def drawn(self) -> bool:
-        """Whether the samples are points between bounds."""
+        """Whether the samples are drawn between bounds."""
         return self.number is None
 
 
@@ -85,7 +84,7 @@ def _together(start: int, stop: int, paths: dict[str, Values], seed: int) -> _Co
 
 
 def _random(start: int, stop: int, paths: dict[str, Values], seed: int) -> _Columns:
-    # Each number takes one state of the generator.
+    # Each number uses one state of the generator.
     bits = np.random.PCG64(seed).advance(start * len(paths))
     return _at(np.random.Generator(bits).random((stop - start, len(paths))), paths)
 
@@ -96,7 +95,7 @@ def _sobol(start: int, stop: int, paths: dict[str, Values], seed: int) -> _Colum
     points = qmc.Sobol(len(paths), rng=seed)
     if start:
         points.fast_forward(start)
-    with warnings.catch_warnings():  # of a number of points that is no power of 2
+    with warnings.catch_warnings():  # about a number of points that is not a power of 2
         warnings.simplefilter("ignore", UserWarning)
         return _at(points.random(stop - start), paths)
 
@@ -108,34 +107,34 @@ def _at(fractions: np.ndarray, paths: dict[str, Values]) -> _Columns:
 
 
 METHODS = {
-    "grid": Method("crosses the lists", _crossed, _of_grid, grid=True),
+    "grid": Method("combines all values", _crossed, _of_grid, grid=True),
     "refine": Method(
-        "computes only that of a grid where neighbours differ", _crossed, _of_refined_grid,
+        "refines a grid where neighbouring samples differ", _crossed, _of_refined_grid,
         grid=True, refined=True,
     ),
-    "paired": Method("walks the lists together", _together, _of_pairs),
-    "random": Method("draws points with equal chances", _random),
+    "paired": Method("combines values at equal positions", _together, _of_pairs),
+    "random": Method("draws uniform random points", _random),
     "sobol": Method("draws points of a scrambled Sobol sequence", _sobol),
 }  # fmt: skip
 DRAWN = tuple(name for name, method in METHODS.items() if method.drawn)
 
 
 class Sampling(Table):
-    """How the values of the swept paths make up samples."""
+    """How values of the swept paths are combined into samples."""
 
     method: Literal[tuple(METHODS)] = option(  # ty: ignore[invalid-type-form]
         ", ".join(f"{name} {method.about}" for name, method in METHODS.items()), "grid"
     )
     count: _Count | None = option(
-        "how many samples are drawn", None, allowed=f"whole numbers in [1, {MAX_SAMPLES}]"
+        "number of samples drawn", None, allowed=f"whole numbers in [1, {MAX_SAMPLES}]"
     )
     coarsest: int | None = option(
-        "refine begins with every so-many-th line of the grid; 8 by default", None, ge=2,
+        "stride of refine's first grid; default 8", None, ge=2,
         le=1024,
     )  # fmt: skip
     checked: int | None = option(
-        "about how many of the samples that refine leaves out are computed, to "
-        "tell how often filling them is wrong; 10000 by default",
+        "about how many of the samples skipped by refine are computed as a check, to "
+        "estimate its error rate; default 10000",
         None,
         ge=0,
         le=MAX_SAMPLES,
@@ -143,7 +142,7 @@ class Sampling(Table):
 
     @property
     def how(self) -> Method:
-        """What the method does."""
+        """The sampling method."""
         return METHODS[self.method]
 
     @model_validator(mode="after")
@@ -159,25 +158,25 @@ class Sampling(Table):
 
 
 def coarsest(sampling: Sampling) -> int:
-    """Return with every how-many-th line of a grid its refinement begins."""
+    """Return the stride of a refined grid's first pass."""
     return 8 if sampling.coarsest is None else sampling.coarsest
 
 
 def checked(sampling: Sampling) -> int:
-    """Return about how many of the samples that are left out are computed."""
+    """Return the approximate number of skipped samples that are checked."""
     return 10_000 if sampling.checked is None else sampling.checked
 
 
 def strip(sampling: Sampling, paths: dict[str, Values]) -> int:
-    """Return the least number of samples of a refined grid that are computed together."""
+    """Return the minimum number of samples of a refined grid computed together."""
     columns = list(paths.values())[1].count()
     return coarsest(sampling) * columns
 
 
 def number_of(sampling: Sampling, paths: dict[str, Values]) -> int:
-    """Return the number of samples, before any is made.
+    """Return the number of samples without drawing them.
 
-    **Raises:** `ValueError` for keys that do not go together, and for too many samples.
+    **Raises:** `ValueError` for incompatible keys and for too many samples.
     """
     number = sampling.how.number
     if number is not None and sampling.count is None:
@@ -191,7 +190,7 @@ def number_of(sampling: Sampling, paths: dict[str, Values]) -> int:
 
 
 def check_path(sampling: Sampling, path: str, values: Values, declared: Declared) -> None:
-    """Raise `ValueError` for values that the path or the way of sampling does not allow."""
+    """Validate the values of a path for its range and the sampling method."""
     method = sampling.how
     if values.drawn != method.drawn:
         needed = "bounds or log_bounds" if method.drawn else "values, linspace, logspace"
@@ -201,7 +200,7 @@ def check_path(sampling: Sampling, path: str, values: Values, declared: Declared
     if bad.size:
         raise ValueError(f"takes the value {bad[0]:g}; allowed: {declared}")
     if method.refined and (np.diff(np.sign(np.diff(taken))) != 0).any():
-        raise ValueError("takes values that turn back; allowed with refine: one direction")
+        raise ValueError("is not monotonic; allowed with refine: one direction")
     if method.grid:
         distinct, counts = np.unique(taken, return_counts=True)
         if counts.max() > 1:
@@ -210,7 +209,7 @@ def check_path(sampling: Sampling, path: str, values: Values, declared: Declared
 
 
 def grid_of(sampling: Sampling, paths: dict[str, Values]) -> dict[str, int] | None:
-    """Return the number of values along each path, or `None` where that is no grid."""
+    """Return the number of values along each path, `None` if not a grid."""
     if not sampling.how.grid:
         return None
     return {path: values.count() for path, values in paths.items()}
@@ -221,11 +220,11 @@ def draw(
 ) -> dict[str, np.ndarray]:
     """Return the samples, path to values, (samples,); a grid's first path is slowest.
 
-    With `part` (`slice(start, stop)`) only those, with the same bytes as among all: no
-    array of all samples is made.
+    With `part` (`slice(start, stop)`) only these are made, bitwise equal to those of
+    the full set.
     """
     if not paths:
-        return {}  # one sample: the system as it is
+        return {}  # one sample: the system itself
     number = number_of(sampling, paths)
     start, stop = (0, number) if part is None else (part.start, part.stop)
     return sampling.how.draw(start, stop, paths, seed)

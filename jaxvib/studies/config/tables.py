@@ -1,4 +1,4 @@
-"""Tables of a config as typed models, and the message for one that does not fit."""
+"""Config tables as pydantic models, and their error messages."""
 
 import math
 import typing
@@ -16,7 +16,7 @@ from .quantities import in_units
 
 
 class Table(pydantic.BaseModel):
-    """A table of a config: no unknown key, no string or boolean for a number, no NaN."""
+    """A config table: no unknown keys, no strings or booleans for numbers, no NaN."""
 
     model_config = pydantic.ConfigDict(
         strict=True, extra="forbid", allow_inf_nan=False, frozen=True
@@ -31,13 +31,13 @@ def option(
     allowed: str | None = None,
     **limits,
 ) -> Any:
-    """Return the field of a key: what it is, its default if it has one, and its `limits`.
+    """Return the field of a key: its description, default and `limits`.
 
-    `unit` and `allowed`: as messages and the schema say them.
+    `unit` and `allowed`: as shown in messages and the schema.
     """
     said = {"unit": unit, "allowed": allowed}
     extra = {name: text for name, text in said.items() if text is not None}
-    if extra:  # else what the annotation says would be lost
+    if extra:  # otherwise the annotation's own extra is lost
         limits["json_schema_extra"] = extra
     return pydantic.Field(default, description=description, **limits)
 
@@ -45,8 +45,8 @@ def option(
 def number(entry: Declared, **default) -> tuple[Any, Any]:
     """Return a field for a declared parameter, as `pydantic.create_model` takes it.
 
-    Its `default` is the declared one unless another is given: `...` for none, `None`
-    for a parameter that may be left out.
+    `default` replaces the declared default: `...` for none, `None` for an optional
+    parameter.
     """
     value = default.get("default", entry.default)
     extra: dict[str, Any] = {"unit": entry.unit}
@@ -77,10 +77,9 @@ def _limits(allowed: Range) -> dict[str, Any]:
 
 
 def nested_model(name: str, declared: dict[str, Declared], given: dict[str, tuple]):
-    """Return a table of parameters, its paths being tables within tables.
+    """Return a model whose dotted parameter paths are nested tables.
 
-    **Arguments:** `given`: fields that are written by hand, instead of what is
-    declared under their names.
+    **Arguments:** `given`: fields that replace those generated from the declarations.
     """
     fields: dict[str, Any] = {}
     inner: dict[str, dict[str, Declared]] = {}
@@ -98,7 +97,7 @@ def nested_model(name: str, declared: dict[str, Declared], given: dict[str, tupl
 
 
 def flattened(table: dict, prefix: str = "") -> dict[str, object]:
-    """Return nested tables as one, with dotted paths for keys."""
+    """Flatten nested tables to dotted paths."""
     flat: dict[str, object] = {}
     for key, value in table.items():
         if isinstance(value, dict):
@@ -109,10 +108,10 @@ def flattened(table: dict, prefix: str = "") -> dict[str, object]:
 
 
 def validated(model: type[Table], table, prefix: str, document: Document):
-    """Return a table as its model.
+    """Validate a table as its model.
 
-    **Raises:** `ValueError` for the first thing that does not fit, naming file, line,
-    path and value, what is allowed and the nearest valid key.
+    **Raises:** `ValueError` for the first fault, naming file, line, path and value,
+    what is allowed and the nearest valid key.
     """
     if not isinstance(table, dict):
         raise ValueError(
@@ -123,18 +122,18 @@ def validated(model: type[Table], table, prefix: str, document: Document):
     try:
         return model.model_validate(table)
     except pydantic.ValidationError as error:
-        # A misspelt key is missing where it should be; it is what is to be told of.
+        # A misspelt key is also missing under its right name: report the misspelling.
         faults = error.errors(include_url=False)
         first = next((e for e in faults if e["type"] == "extra_forbidden"), faults[0])
         message = _message(first, model, prefix, document)
         others = [e for e in faults if e is not first and e["type"] == "missing"]
         if first["type"] == "missing" and others:
-            message += f"; missing too: {', '.join(_path(e, prefix) for e in others)}"
+            message += f"; also missing: {', '.join(_path(e, prefix) for e in others)}"
         raise ValueError(message) from None
 
 
 def _in_units(model: type[Table], table: dict, prefix: str, document: Document) -> dict:
-    """Return a table whose numbers with units, `5 Hz`, are numbers in the units asked."""
+    """Convert values with units, such as `5 Hz`, to the units of the table's fields."""
     found = dict(table)
     for name, value in table.items():
         field = model.model_fields.get(name)
@@ -150,7 +149,7 @@ def _in_units(model: type[Table], table: dict, prefix: str, document: Document) 
 
 
 def shown(value) -> str:
-    """Return a value as it would stand in a config, cut to a length for a message."""
+    """Format a value as in a config, truncated for a message."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
@@ -217,7 +216,7 @@ def _unknown(path: str, value, model, prefix: str) -> str:
 
 
 def leaves(model: type[Table], prefix: str = "") -> dict[str, FieldInfo]:
-    """Return every key of a table and of the tables in it, by dotted path."""
+    """Return all keys of a table and its nested tables, by dotted path."""
     found: dict[str, FieldInfo] = {}
     for name, field in model.model_fields.items():
         if _is_table(field.annotation):
@@ -232,15 +231,15 @@ def _field(model, names: list[str]) -> FieldInfo:
     while rest:
         table = _table_in(field.annotation)
         if typing.get_origin(field.annotation) is dict:
-            rest = rest[1:]  # a key that is free, of a table of tables
+            rest = rest[1:]  # an arbitrary key of a table of tables
         if table is None or not rest or rest[0] not in table.model_fields:
-            break  # keys that are free, such as the paths in a table of bounds
+            break  # arbitrary keys, such as paths in a table of bounds
         field, rest = table.model_fields[rest[0]], rest[1:]
     return field
 
 
 def _table_in(kind) -> type[Table] | None:
-    """Return the table that a field holds, once, perhaps left out, or for each key."""
+    """Return the table class in a field's type (plain, optional or in a mapping)."""
     inner = (kind, *typing.get_args(kind))
     return next((each for each in inner if _is_table(each)), None)
 

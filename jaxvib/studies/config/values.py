@@ -1,4 +1,4 @@
-"""Lists of values in a config: of a swept path, and of a parameter in scenarios."""
+"""Lists of values in a config: of a swept path or of scenarios."""
 
 import itertools
 from collections.abc import Mapping
@@ -11,8 +11,8 @@ from pydantic import Field
 from ..._geometric import geometric_values
 from .tables import Table, option
 
-MAX_SAMPLES = 1_000_000_000  # of a study: their numbers are checked before any is made
-_MAX_LIST = 100_000  # numbers of a list: about as many as the bytes of a config hold
+MAX_SAMPLES = 1_000_000_000  # of a study; checked before samples are drawn
+_MAX_LIST = 100_000  # about as many numbers as fit into a config
 
 _Listed = Annotated[list[float], Field(min_length=1, max_length=_MAX_LIST, fail_fast=True)]
 _Numbers = Annotated[list[float], Field(min_length=1, max_length=10_000)]
@@ -27,7 +27,7 @@ def _described(description: str, allowed: str):
 
 
 class OneKey(Table):
-    """A table of which exactly one key is given."""
+    """A table with exactly one key."""
 
     @pydantic.model_validator(mode="after")
     def _one_way(self):
@@ -38,7 +38,7 @@ class OneKey(Table):
         return self
 
     def given(self) -> str:
-        """Return the key that is given."""
+        """Return the key of this table."""
         return next(name for name, value in self if value is not None)
 
 
@@ -50,11 +50,12 @@ class Values(OneKey):
         "evenly spaced from the first to the last", "[first, last, count]"
     )
     logspace: _Spaced | None = _described(
-        "in equal ratios from the first to the last", "[first, last, count], both above 0"
+        "geometrically spaced from first to last",
+        "[first, last, count], both above 0",
     )
-    bounds: _Bounds | None = _described("drawn between two numbers", "[lowest, highest]")
+    bounds: _Bounds | None = _described("uniform between two numbers", "[lowest, highest]")
     log_bounds: _Bounds | None = _described(
-        "drawn between two numbers, evenly in the logarithm", "[lowest, highest], above 0"
+        "log-uniform between two numbers", "[lowest, highest], above 0"
     )
 
     @pydantic.model_validator(mode="after")
@@ -69,11 +70,11 @@ class Values(OneKey):
 
     @property
     def drawn(self) -> bool:
-        """Whether values are drawn between bounds, not listed."""
+        """Whether values are drawn between bounds."""
         return self.bounds is not None or self.log_bounds is not None
 
     def count(self) -> int:
-        """Return how many values are listed."""
+        """Return the number of listed values."""
         spaced = self.linspace or self.logspace
         return spaced[2] if spaced else len(self.values or ())
 
@@ -86,15 +87,15 @@ class Values(OneKey):
         return np.asarray(self.values, float)
 
     def outermost(self) -> np.ndarray:
-        """Return values between which all others lie, without making them all."""
+        """Return values that enclose all others, without building the list."""
         if spaced := self.linspace or self.logspace:
             return np.array(spaced[: min(2, spaced[2])])
         return np.asarray(self.values or self.bounds or self.log_bounds, float)
 
     def at(self, fractions: np.ndarray) -> np.ndarray:
-        """Return the values at fractions, from 0 to 1, of the way between the bounds."""
+        """Return the values at fractions (0 to 1) of the range between the bounds."""
         if self.log_bounds:
-            from ...kernels import elementwise  # brings JAX, which reading does without
+            from ...kernels import elementwise  # imports JAX, not needed for reading
 
             low, high = self.log_bounds
             return low * elementwise.power(high / low, fractions)
@@ -104,14 +105,14 @@ class Values(OneKey):
 
 
 class Over(OneKey):
-    """Which values a parameter takes in scenarios of equal weight; exactly one key."""
+    """Values of a parameter in scenarios of equal weight; exactly one key."""
 
     values: _Numbers | None = _described("the values", "numbers")
     linspace: _Three | None = _described(
         "evenly spaced from the first to the last", "[first, last, count]"
     )
     uniform: _Three | None = _described(
-        "the middles of equal parts between two numbers", "[lowest, highest, count]"
+        "midpoints of equal parts of an interval", "[lowest, highest, count]"
     )
     normal: _Three | None = _described(
         "quantiles of a normal distribution", "[mean, standard deviation, count]"
@@ -141,7 +142,7 @@ class Over(OneKey):
 
 
 def _flat_values(value):
-    """Return tables of values by path, whose innermost tables say which values."""
+    """Flatten nested tables of values to dotted paths."""
     if not isinstance(value, dict):
         return value
     found: dict[str, Any] = {}
@@ -154,12 +155,12 @@ def _flat_values(value):
     return found
 
 
-# By path, whose parts may be nested tables.
+# By path; dotted paths may be given as nested tables.
 OverByPath = Annotated[dict[str, Over], pydantic.BeforeValidator(_flat_values)]
 
 
 def scenarios(over: Mapping[str, Over]) -> dict[str, np.ndarray]:
-    """Return every combination of the values of each path, (scenarios,) by path."""
+    """Return all combinations of the values of each path, (scenarios,) by path."""
     lists = [entry.listed() for entry in over.values()]
     crossed = np.array(list(itertools.product(*lists)))
     return {path: crossed[:, i] for i, path in enumerate(over)}

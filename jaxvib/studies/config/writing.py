@@ -1,4 +1,4 @@
-"""Writing a config: nested tables as TOML."""
+"""Writes configs: nested tables as TOML."""
 
 import json
 import re
@@ -8,7 +8,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def to_toml(tables: dict) -> str:
-    """Return tables as the text of a config, one line per key."""
+    """Return tables as TOML, one line per key."""
     lines = [
         f"{key_text(k)} = {_value(v)}" for k, v in tables.items() if not isinstance(v, dict)
     ]
@@ -20,7 +20,7 @@ def to_toml(tables: dict) -> str:
 
 
 def _lines(table: Mapping, prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Yield the keys of nested tables with their values, and tables that are empty."""
+    """Yield the flattened keys of nested tables with their values, and empty tables."""
     for key, value in table.items():
         if isinstance(value, dict) and value:
             yield from _lines(value, f"{prefix}{key}.")
@@ -29,9 +29,9 @@ def _lines(table: Mapping, prefix: str = "") -> Iterator[tuple[str, object]]:
 
 
 def sample_config(tables: Mapping, values: Mapping[str, float] | None = None) -> str:
-    """Return the config of one sample alone, from a resolved config's tables.
+    """Return the config of a single sample, from a resolved config's tables.
 
-    Without `values` the sweep is left out, for its lines to follow.
+    Without `values` the sweep is omitted, so that it can be appended.
     """
     one = dict(tables)
     one["title"] = f"{tables['title']}, one sample"
@@ -39,12 +39,12 @@ def sample_config(tables: Mapping, values: Mapping[str, float] | None = None) ->
     one["run"] = {**tables["run"], "chunk": 2}
     directory = f"{tables['output']['directory']}-sample"
     one["output"] = {**tables["output"], "directory": directory}
-    sweep = {"sweep": one.pop("sweep")}  # last, where the page adds it
+    sweep = {"sweep": one.pop("sweep")}  # last, as on the page
     return to_toml(one | sweep)
 
 
 def key_text(path: str) -> str:
-    """Return a dotted path as a key of TOML, quoted where it must be."""
+    """Return a dotted path as a TOML key, quoted if necessary."""
     steps = path.split(".")
     return ".".join(s if _BARE.fullmatch(s) else json.dumps(s) for s in steps)
 
@@ -53,7 +53,7 @@ def _value(value) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        # A JSON string is a TOML string, but for one character.
+        # A JSON string is a TOML string, except for one character.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_value(item) for item in value)}]"

@@ -1,1 +1,1 @@
-"""What pictures are made of, whatever study they show."""
+"""Building blocks of pictures, common to all studies."""

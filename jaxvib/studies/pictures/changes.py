@@ -1,4 +1,4 @@
-"""What changed from one run to another over the same grid: regimes and peak force."""
+"""Maps of changes between two runs over the same grid: regimes and peak force."""
 
 from collections.abc import Sequence
 
@@ -11,14 +11,14 @@ from .regimes import sort_by_regime
 from .swept_planes import planes
 
 _CLASSES = Classes(
-    ("same regime", "another regime", "failed in one"),
+    ("same regime", "different regime", "failed in one"),
     (colours.SAME, colours.OTHER, colours.FAILED),
 )
-_MOST = 8.0  # a ratio of forces beyond this, or its inverse, has the scale's last colour
+_MOST = 8.0  # the colour scale covers force ratios from 1/8 to 8
 
 
 def change_maps(runs: Sequence[Run]) -> list[Picture]:
-    """Return the map of changes from the first run to each other one over its grid."""
+    """Return a map of changes from the first run to each other run over its grid."""
     return [
         _changes(runs, number)
         for number in range(1, len(runs))
@@ -45,10 +45,10 @@ def _changes(runs: Sequence[Run], number: int) -> Picture:
     classes = plane.cells(members.astype(float), _CLASSES, versus=0)
     return Picture(
         "changes" if len(runs) == 2 else f"changes_{number}",
-        f"What changed from {old.name} to {new.name}",
-        "Left: where the regime is another one. Right: the ratio of the peak contact "
-        f"forces where both have contact, in colour up to {_MOST:g} times.",
-        f"{counts[1]} of {old.size} samples changed their regime.",
+        f"Changes from {old.name} to {new.name}",
+        "Left: samples whose regime differs. Right: ratio of the peak contact "
+        f"forces where both have contact, colour scale up to {_MOST:g} times.",
+        f"{counts[1]} of {old.size} samples have a different regime.",
         (
             Chart(plane.x, plane.y, classes),
             Chart(plane.x, plane.y, plane.cells(ratio, scale, versus=0)),

@@ -1,19 +1,19 @@
-"""How studies that are compared in one picture are told apart."""
+"""Colours, line styles and symbols that distinguish compared studies."""
 
 from collections.abc import Sequence
 
 from ..store.finished import Run
 
-MOST_COMPARED = 8  # as many as there are colours that keep their distance
+MOST_COMPARED = 8  # as many as there are distinguishable colours
 _STYLES = ("solid", "dash", "dashdot", "dot")
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "hexagon", "star", "cross", "x")
 
 
 def look(part: int, number: int, runs: Sequence[Run]) -> tuple[int, str]:
-    """Return colour and style of what is drawn of a part (a body, a mode) of a run.
+    """Return colour and line style for a part (a body, a mode) of a run.
 
-    Of two runs the parts differ by colour and the runs by style; of more, whose styles
-    nobody would tell apart, it is the other way round.
+    With two runs, colour distinguishes parts and style runs; with more, whose styles
+    could not be distinguished, colour distinguishes runs.
     """
     if len(runs) > 2:
         part, number = number, part
@@ -21,10 +21,10 @@ def look(part: int, number: int, runs: Sequence[Run]) -> tuple[int, str]:
 
 
 def symbol(number: int) -> str:
-    """Return the mark of a run's points."""
+    """Return the marker symbol of a run's points."""
     return _SYMBOLS[number]
 
 
 def named(words: str, run: Run, runs: Sequence[Run]) -> str:
-    """Return words with the run that they are about, where there are several."""
+    """Append the run's name to a label if there are several runs."""
     return f"{words} ({run.name})".strip() if len(runs) > 1 else words

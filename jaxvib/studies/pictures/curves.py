@@ -1,4 +1,4 @@
-"""Curves along one swept parameter: amplitude over frequency, and sweeps of one path."""
+"""Curves over one swept parameter: amplitude over frequency, and sweeps of one path."""
 
 from collections.abc import Sequence
 
@@ -14,23 +14,23 @@ from .swept_planes import Plane, axis, long_paths, planes
 
 
 def amplitude_label(runs: Sequence[Run]) -> str:
-    """Return what the axis of amplitudes says, with the units of displacements."""
-    return shared("amplitude, half peak to peak", [run.unit("amplitude") for run in runs])
+    """Return the label of the amplitude axis, with the units of displacements."""
+    return shared("amplitude, (max - min)/2", [run.unit("amplitude") for run in runs])
 
 
 def amplitude_curves(runs: Sequence[Run]) -> Picture:
-    """Return amplitudes over x of each degree of freedom, one set per value of y."""
+    """Return amplitudes over x of each degree of freedom, one set per slider option."""
     plane = planes(runs)[0]
     lines = [line for each in planes(runs) for line in _amplitude_lines(each, runs)]
-    first = plane.sheets[:, :, 0].ravel()  # of each set of curves
+    first = plane.sheets[:, :, 0].ravel()  # first sample of each set of curves
     labels = tuple(plane.words(sample, [plane.y_path, *plane.others]) for sample in first)
     return Picture(
         "amplitude_curves",
         "Amplitude" if plane.slices else f"Amplitude over {spoken(plane.x_path)}",
-        "Half the peak-to-peak displacement of each body, at the "
-        f"{' and '.join(map(spoken, [plane.y_path, *plane.others]))} that the "
-        f"slider{'s pick' if plane.slices else ' picks'}. The vertical range is the same "
-        "for all of them. Lines break where a sample did not settle.",
+        "Amplitude (max - min)/2 of each body's displacement, at the "
+        f"{' and '.join(map(spoken, [plane.y_path, *plane.others]))} selected by the "
+        f"slider{'s' if plane.slices else ''}. The vertical range is the same "
+        "for all of them. Lines break at samples that did not converge.",
         f"Curves of amplitude over {spoken(plane.x_path)}, for {len(labels)} values of "
         f"{spoken(plane.y_path)}.",
         (
@@ -46,12 +46,12 @@ def amplitude_curves(runs: Sequence[Run]) -> Picture:
 
 
 def sweep_curves(runs: Sequence[Run]) -> list[Picture]:
-    """Return what a sweep of a single path shows: one picture for each quantity."""
+    """Return the pictures of a sweep over a single path, one per quantity."""
     path = (long_paths(runs[0]) or runs[0].paths)[0]
     x = axis(runs[0], path)
     found = [
         _sweep(runs, x, "amplitude", amplitude_label(runs), "Amplitude",
-               "Half the peak-to-peak displacement of each body."),
+               "Amplitude (max - min)/2 of each body's displacement."),
         _sweep(runs, x, "largest_multiplier", "largest |Floquet multiplier|", "Stability",
                "Modulus of the largest Floquet multiplier over the orbit's own period; "
                "above 1 the orbit is unstable."),
@@ -89,7 +89,7 @@ def _sweep(runs: Sequence[Run], x: Axis, field: str, label: str, title: str, tex
 
 
 def _regimes(runs: Sequence[Run], x: Axis) -> Picture:
-    """Return the contacts per load period, each sample in its regime's colour."""
+    """Return the contacts per load period, each sample coloured by its regime."""
     sorting = sort_by_regime(runs)
     charts = []
     for number, run in enumerate(runs):
@@ -107,8 +107,8 @@ def _regimes(runs: Sequence[Run], x: Axis) -> Picture:
     return Picture(
         "regimes",
         f"Regimes over {spoken(x.path)}",
-        "Contact onsets per load period of each periodic orbit, in the colour of its "
-        "regime: its period in load periods, and its contacts over that period.",
+        "Contact onsets per load period of each periodic orbit, coloured by "
+        "regime: its period in load periods and its contacts per orbit period.",
         _alt("Regimes", runs, x),
         tuple(charts),
         sorting.shares,

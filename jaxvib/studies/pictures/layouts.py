@@ -1,4 +1,4 @@
-"""Where the bodies of a system stand on a stage: on rows, or on a line of beams."""
+"""Layouts of animated systems: bodies on rows, or on a line of beams."""
 
 import itertools
 
@@ -8,11 +8,11 @@ from ...systems.freedoms import GROUND
 
 
 def row_layout(modules: dict, names: list[str], turns: np.ndarray) -> dict:
-    """Return rows: one for each translation, rods on the body that carries them.
+    """Return a layout of rows: one per translation, rods attached to their carriers.
 
-    `level` is the row, `carrier` the degree of freedom that a rod hangs on (-1 for the
-    ground), `sense` 1 for hanging and -1 for standing rods, `links` the pairs joined by
-    springs.
+    `level` is the row, `carrier` the degree of freedom that a rod is hinged to (-1 for
+    the ground), `sense` 1 for hanging and -1 for standing rods, `links` the pairs joined
+    by springs.
     """
     place = {name: i for i, name in enumerate(names)}
     carrier, sense = [-1] * len(names), [1] * len(names)
@@ -46,11 +46,11 @@ def row_layout(modules: dict, names: list[str], turns: np.ndarray) -> dict:
 
 
 def beam_layout(modules: dict, names: list[str]) -> dict | None:
-    """Return a line of beams, each from its left body to its right one.
+    """Return a layout of a line of beams, each from its left body to its right one.
 
-    `None` unless all degrees of freedom belong to bodies of one line that beams join in
-    order. `at` are places along it (m); `beams` the four degrees of freedom and two places
-    of each; `bodies` the deflection, the slope and the place of each.
+    `None` unless all degrees of freedom belong to bodies of one line joined by beams in
+    order. `at` are the positions (m); `beams` the four degrees of freedom and two
+    positions of each; `bodies` the deflection, slope and position of each.
     """
     beams = [(name, t) for name, t in modules.items() if t["module"] == "beam"]
     if not beams:
@@ -85,7 +85,7 @@ def beam_layout(modules: dict, names: list[str]) -> dict | None:
 
 
 def chain_layout(bodies: int, length: float, ends: str) -> dict:
-    """Return the line of a `BeamChain`, in order: y of all bodies, angle of all."""
+    """Return the layout of a `BeamChain`: y of all bodies, then all angles."""
     walls = ends == "clamped"
     at = length * np.arange(bodies + 2 * walls, dtype=float)
     line = [*([-1] * walls), *range(bodies), *([-1] * walls)]

@@ -1,4 +1,4 @@
-"""One orbit: phase plane and contact force, and the motions that the page can play."""
+"""One orbit: phase plane, contact force, and the motions that the page can animate."""
 
 from collections.abc import Sequence
 
@@ -9,12 +9,12 @@ from .picture import Axis, Chart, Line, Picture
 from .regimes import periodic
 from .swept_planes import value_text
 
-_MOST_TRACES = 400  # that the page holds in all: a megabyte or so of it for two bodies
-_KEPT_BITS = 14  # of a float32's 23 mantissa bits: 1e-4 of a value, more than a screen has
+_MOST_TRACES = 400  # in the page: about 1 MB for two bodies
+_KEPT_BITS = 14  # of a float32's 23 mantissa bits: 1e-4 of a value
 
 
 def motion(runs: Sequence[Run]) -> Picture | None:
-    """Return the picture of one stored orbit, None where no motions are stored."""
+    """Return the picture of one stored orbit, None if no motions are stored."""
     found = [(run, stored) for run in runs if (stored := stored_motions(run, len(runs)))]
     if not found:
         return None
@@ -38,7 +38,7 @@ def motion(runs: Sequence[Run]) -> Picture | None:
     return Picture(
         "orbit",
         "One orbit",
-        f"A settled motion in the phase plane{beside}: {at}.",
+        f"A steady-state motion in the phase plane{beside}: {at}.",
         f"Phase plane{' and contact force' if forces else ''} of the orbit at {at}.",
         (plane, over_time, _strongest(times, force)) if forces else (plane,),
         view="motion",
@@ -46,7 +46,7 @@ def motion(runs: Sequence[Run]) -> Picture | None:
 
 
 def _strongest(times: np.ndarray, force: np.ndarray) -> Chart:
-    """Return the strongest contact by itself: it may last a thousandth of the motion."""
+    """Return a chart of the strongest contact, which may last 1/1000 of the motion."""
     column = force[:, np.argmax(force.max(0))]
     peak = int(np.argmax(column))
     apart = np.flatnonzero(column == 0)
@@ -61,10 +61,10 @@ def _strongest(times: np.ndarray, force: np.ndarray) -> Chart:
 
 
 def stored_motions(run: Run, runs: int) -> dict | None:
-    """Return the usable stored motions of one of some runs, None where there are none.
+    """Return the usable stored motions of one of several runs, None if there are none.
 
-    Where they are more than the page can hold they are evenly chosen. The keys are
-    `samples` (traces,), `times` (traces, p), `states` (traces, p, 2n), `force` (traces, p,
+    If there are more than the page can hold, a subsample. The keys are `samples`
+    (traces,), `times` (traces, p), `states` (traces, p, 2n), `force` (traces, p,
     contacts), and the names of the `freedoms`.
     """
     if run.traces is None:
@@ -84,7 +84,7 @@ def stored_motions(run: Run, runs: int) -> dict | None:
 
 
 def representative(run: Run, samples: np.ndarray) -> int:
-    """Return which of the samples is shown first: with contacts, near the middle."""
+    """Return the position of the sample shown first: with contacts, near the middle."""
     places = [_from_middle(run.field(path))[samples] for path in run.paths]
     distance = np.linalg.norm([np.zeros(len(samples)), *places], axis=0)
     wanted = periodic(run)[samples] & (run.field("contacts")[samples] > 0)

@@ -1,7 +1,7 @@
-"""What a picture is: charts that are read together, with their words.
+"""A picture: related charts with title, text and alternative text.
 
-A picture family (maps, curves, loading, ...) says here what is to be seen; the page and
-the picture files both draw from it, so nothing is said twice.
+Each family (maps, curves, loading, ...) defines its pictures; the page and the picture
+files are both drawn from them.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ from ...drawing.chart import Scale as Scale
 
 @dataclasses.dataclass(frozen=True)
 class Share:
-    """One line of a legend that counts: a class, its colour, samples by run, its hatch."""
+    """A legend entry with counts: class, colour, number of samples by run, hatch."""
 
     name: str
     colour: str
@@ -31,7 +31,7 @@ class Share:
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What the picture's slider moves through: one label for each option."""
+    """The options of a picture's slider, with their labels."""
 
     label: str
     options: tuple[str, ...]
@@ -39,10 +39,10 @@ class Choice:
 
 @dataclasses.dataclass(frozen=True)
 class Slices:
-    """The paths of a grid, of which the page's reader chooses those that are the axes.
+    """The paths of a grid, two of which the reader selects as axes.
 
-    The others stand where sliders are. For each path its axis, its values (in SI units)
-    and what its slider says at each.
+    The others are fixed by sliders. For each path: its axis, its values (in SI units) and
+    the slider labels.
     """
 
     axes: tuple[Axis, ...]
@@ -52,14 +52,13 @@ class Slices:
 
 @dataclasses.dataclass(frozen=True)
 class Scene:
-    """A system that moves on a stage; the page plays it, files show its charts.
+    """An animated system; the page plays it, files show its charts.
 
     **Fields:** `kind`: `"modes"` (`shapes` (samples, modes, freedoms), `frequencies`
     (samples, modes)), `"damped"` (the same, real and imaginary parts along a leading
-    axis) or `"motion"` (`places` and `rates` (samples, frames, freedoms)
-    over a `duration`, s); `layout`: how it is drawn, `"rows"`, `"beams"` or
-    `"carrying"`; `picks`:
-    what can be picked, by label.
+    axis) or `"motion"` (`places` and `rates` (samples, frames, freedoms) over a
+    `duration`, s); `layout`: `"rows"`, `"beams"` or `"carrying"`; `picks`: the
+    selectable options, by label.
     """
 
     kind: str
@@ -74,13 +73,13 @@ class Scene:
 
 @dataclasses.dataclass(frozen=True)
 class Picture:
-    """Charts that are read together, with their words.
+    """Related charts with their texts.
 
-    `name` is the picture's file and place in the page, `text` says what is seen and by
-    which convention, `alt` says it to those who cannot see. `view` picks how the page
-    shows it: "charts", "motion" for the orbit that the reader picks, or "scene". Charts
-    that are `stacked` stand one under the other, along the same x. Where there are
-    `slices` they are what the page shows of the layers of all options.
+    `name` is the file name and the anchor in the page, `text` describes content and
+    conventions, `alt` is the alternative text. `view` selects the presentation in the
+    page: "charts", "motion" for the selected orbit, or "scene". `stacked` charts are
+    placed one below the other, with the same x. With `slices`, the page shows slices
+    through the layers of all options.
     """
 
     name: str
@@ -97,6 +96,6 @@ class Picture:
 
     @property
     def explorable(self) -> bool:
-        """Whether its marks are samples, whose orbits can be looked at."""
+        """Whether its marks are samples whose orbits can be shown."""
         layers = [layer for chart in self.charts for layer in chart.layers]
         return any(getattr(layer, "samples", None) is not None for layer in layers)

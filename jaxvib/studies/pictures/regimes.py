@@ -23,11 +23,11 @@ _VERDICTS = {
 
 @dataclasses.dataclass(frozen=True)
 class Sorting:
-    """Samples of some runs sorted into common classes.
+    """Samples of several runs sorted into common classes.
 
-    `members` has each sample's position in `classes`, shape (samples,) for each run. A
-    class is what has a colour and a hatch of its own; where one holds several regimes,
-    `regimes` names each and `exact` has the positions among them.
+    `members` has each sample's index in `classes`, shape (samples,) for each run. A class
+    has one colour and hatch; if it covers several regimes, `regimes` names each and
+    `exact` has the index among them.
     """
 
     classes: Classes
@@ -37,7 +37,7 @@ class Sorting:
 
     @property
     def shares(self) -> tuple[Share, ...]:
-        """The classes with the number of their samples in each run."""
+        """The classes with their number of samples in each run."""
         number = len(self.classes.names)
         counts = [np.bincount(members, minlength=number) for members in self.members]
         return tuple(
@@ -52,22 +52,22 @@ class Sorting:
 
 
 def sort_by_regime(runs: Sequence[Run]) -> Sorting:
-    """Sort samples by period and contacts per orbit, then by what else they are."""
+    """Sort samples by period and contacts per orbit, then by the remaining outcomes."""
     return _sort([_regimes(run) for run in runs])
 
 
 def sort_by_verdict(runs: Sequence[Run]) -> Sorting:
-    """Sort samples by their stability verdict, or by why they have none."""
+    """Sort samples by stability verdict, or the reason why there is none."""
     return _sort([_verdicts(run) for run in runs])
 
 
 def periodic(run: Run) -> np.ndarray:
-    """Return which samples settled on a periodic orbit, shape (samples,)."""
+    """Return a mask of samples that converged to a periodic orbit, shape (samples,)."""
     return run.field("result") == Reason.SUCCESS
 
 
 def touching(runs: Sequence[Run]) -> bool:
-    """Return whether any sample has a contact, so that its force is worth a picture."""
+    """Return whether any sample has a contact."""
     return any((run.field("max_contact_force") > 0).any() for run in runs)
 
 
@@ -76,8 +76,7 @@ def regime_name(periods: int, contacts: int) -> str:
     return f"period {periods} with {contacts} contact{'' if contacts == 1 else 's'}"
 
 
-# A regime in the making is (rank, name, name of its class, colour, hatch); the rank puts
-# legends in order.
+# An unsorted regime is (rank, name, class name, colour, hatch); rank sorts the legend.
 def _regimes(run: Run) -> list[tuple]:
     numbers = zip(
         run.field("result").tolist(),

@@ -1,4 +1,4 @@
-"""Which two swept paths a map shows, and how samples lie on it."""
+"""The two swept paths of a map, and the arrangement of samples on it."""
 
 import dataclasses
 import functools
@@ -11,13 +11,13 @@ from ...drawing.chosen_units import chosen_unit
 from ..store.finished import Run, spoken
 from .picture import Axis, Cells, Choice, Slices
 
-MOST_OF_A_SLIDER = 33  # samples of a slider: as many steps as a hand can tell apart
-MOST_CELLS = 256  # along one axis, its square in all; a finer grid is thinned and says so
+MOST_OF_A_SLIDER = 33  # options of a slider that a hand can distinguish
+MOST_CELLS = 256  # along one axis (its square in all); finer grids are subsampled
 
 
 @dataclasses.dataclass(frozen=True)
 class Plane:
-    """A grid study laid out flat: x and y are two of its paths, options the others."""
+    """A grid study as maps: x and y are two of its paths, slider options the others."""
 
     run: Run
     number: int
@@ -41,7 +41,7 @@ class Plane:
 
     @functools.cached_property
     def sheets(self) -> np.ndarray:
-        """Sample numbers, shape (options, ny, nx), thinned to what can be shown."""
+        """Sample numbers, shape (options, ny, nx), subsampled for display."""
         names = list(self.run.grid)
         numbers = np.arange(self.run.size, dtype=np.int32)
         numbers = numbers.reshape(tuple(self.run.grid.values()))
@@ -52,7 +52,7 @@ class Plane:
 
     @functools.cached_property
     def _strides(self) -> list[int]:
-        """One of how many values is shown of each path; what is left is a grid too."""
+        """The subsampling stride of each path; the result is a grid again."""
         counts = list(self.run.grid.values())
         strides = [math.ceil(count / MOST_CELLS) for count in counts]
         while math.prod(shown := list(map(_shown, counts, strides))) > MOST_CELLS**2:
@@ -61,7 +61,7 @@ class Plane:
 
     @property
     def slices(self) -> Slices | None:
-        """What the page's reader may cut, None if two paths only have several values."""
+        """The selectable slices, None if only two paths have several values."""
         paths = long_paths(self.run)
         if len(paths) < 3:
             return None
@@ -76,25 +76,25 @@ class Plane:
 
     @property
     def thinned(self) -> str:
-        """Sentences about samples that are left out, empty if there are none."""
+        """Sentences about omitted samples; empty if there are none."""
         shown, number = self.sheets.size, self.run.size
-        text = f" Shown are {shown} of {number} samples, evenly chosen." * (shown < number)
+        text = f" Shown: {shown} of {number} samples (even subsample)." * (shown < number)
         if self.run.has("computed"):
             done = int(np.sum(self.run.field("computed") > 0))
-            text += f" {done} of {number} samples were computed, the others lie in cells "
-            text += "whose corners agree and are filled from them."
+            text += f" {done} of {number} samples were computed, the others were filled "
+            text += "in cells whose corners agree."
         return text
 
     @property
     def choice(self) -> Choice | None:
-        """What the slider moves through, None if the grid has two paths only."""
+        """The options of the slider, None if the grid has two paths only."""
         if not self.others:
             return None
         labels = [self.words(sheet[0, 0], self.others) for sheet in self.sheets]
         return Choice(", ".join(map(spoken, self.others)), tuple(labels))
 
     def words(self, sample: int | np.integer, paths: Sequence[str]) -> str:
-        """Return where a sample lies along some paths, in words."""
+        """Return a sample's values of some paths, as text."""
         values = [(path, self.run.field(path)[sample]) for path in paths]
         return ", ".join(value_text(self.run, *each) for each in values)
 
@@ -110,7 +110,7 @@ class Plane:
 
 
 def planes(runs) -> list[Plane]:
-    """Return one plane for each run; grids of fewer than two long paths have none."""
+    """Return one plane per run; a grid with fewer than two long paths has none."""
     return [
         Plane(run, number, *_two_paths(run))
         for number, run in enumerate(runs)
@@ -129,7 +129,7 @@ def axis(run: Run, path: str) -> Axis:
 
 
 def value_text(run: Run, path: str, value: float) -> str:
-    """Return `load amplitude 500 N`: a path in words, its value and its unit."""
+    """Return a path with value and unit, such as `load amplitude 500 N`."""
     unit, factor = chosen_unit(run.unit(path), run.chosen_units)
     return f"{spoken(path)} {value * factor:.4g} {unit}".rstrip()
 
@@ -137,7 +137,7 @@ def value_text(run: Run, path: str, value: float) -> str:
 def slider_samples(
     run: Run, most: int = MOST_OF_A_SLIDER
 ) -> tuple[list[int], Choice | None]:
-    """Return evenly chosen samples, and what a slider through them shows; None of one."""
+    """Return an even subsample and its slider (None for a single sample)."""
     count = min(run.size, most)
     samples = np.linspace(0, run.size - 1, count).round().astype(int).tolist()
     if count < 2:
@@ -149,13 +149,13 @@ def slider_samples(
 def sample_text(
     run: Run, sample: int | np.integer, paths: Sequence[str] | None = None
 ) -> str:
-    """Return paths with their values at a sample, all swept ones unless some are named."""
+    """Return paths with their values at a sample; all swept paths by default."""
     chosen = run.paths if paths is None else paths
     return ", ".join(value_text(run, path, run.field(path)[sample]) for path in chosen)
 
 
 def _two_paths(run: Run) -> tuple[str, str]:
-    """Return the paths of x and y: frequency and amplitude where they are swept."""
+    """Return the paths of x and y: frequency and amplitude if they are swept."""
     long = long_paths(run)
     x = next((path for path in long if path.endswith("frequency")), long[-1])
     others = [path for path in long if path != x]
@@ -167,7 +167,7 @@ def _shown(count: int, stride: int) -> int:
 
 
 def _logarithmic(values: np.ndarray) -> bool:
-    """Whether values are evenly spaced by their logarithm, over a decade or more."""
+    """Whether values are logarithmically spaced over a decade or more."""
     distinct = np.unique(values[np.isfinite(values)])
     if len(distinct) < 4 or distinct[0] <= 0 or distinct[-1] < 10 * distinct[0]:
         return False

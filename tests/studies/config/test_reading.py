@@ -40,7 +40,7 @@ HOSTILE = {
     "quotes without end": (b'"' * 500_000, "line 1: not TOML"),
     "no TOML": (b"a = 1\nb == 2\n", "line 2: not TOML: Invalid value"),
     "a key twice": (b"a = 1\na = 2\n", "line 2: not TOML: Cannot overwrite a value"),
-    "a value and a table": (b'a.b = 1\n"a.b.c" = 2\n', "stands beside"),
+    "a value and a table": (b'a.b = 1\n"a.b.c" = 2\n', "conflicts with"),
     "a path twice": (b'a.b = 1\n"a.b" = 2\n', "a.b is given twice"),
     "a quoted key of 20000 dots": (
         b'a = 1\n"' + b"a." * 20_000 + b'a" = 1',

@@ -79,7 +79,7 @@ def test_a_fine_grid_is_thinned_and_says_so():
     assert plane.sheets.shape == (1, MOST_CELLS, 3)
     assert (
         plane.thinned
-        == f" Shown are {3 * MOST_CELLS} of {6 * MOST_CELLS} samples, evenly chosen."
+        == f" Shown: {3 * MOST_CELLS} of {6 * MOST_CELLS} samples (even subsample)."
     )
 
 

@@ -161,7 +161,7 @@ def test_a_share_that_was_wrong_is_told_with_its_interval():
         ("coarsest = 8", "coarsest = 1", "sweep.coarsest = 1"),
         ('"refine"', '"grid"', "coarsest is given where method = \"grid\""),
         ('"mapped"', '"pushed"', 'allowed: with "mapped", "periodic_orbit"'),
-        ("linspace = [0.0, 1.0, 9]", "values = [0.0, 2.0, 1.0]", "takes values that turn"),
+        ("linspace = [0.0, 1.0, 9]", "values = [0.0, 2.0, 1.0]", "is not monotonic"),
         ("load.frequency", "load.phase = [0.0]\nload.frequency", "allowed: two paths"),
         ("report = false", "[run]\nchunk = 60", "allowed: none, or a multiple of 72"),
     ],

@@ -110,7 +110,7 @@ def test_a_number_replaces_a_formula(config):
         ("loads.seen.law.unit=kNN", "unit = .kNN.: unknown unit .*did you mean 'kN'"),
         ("loads.seen.law.unit=mm", 'unit = "mm": mm is given where a force in N is'),
         ("loads.seen.law.time_unit=N", 'time_unit = "N": N is given where a time in s'),
-        ("loads.seen.law.values=[1.0]", "values stands beside data"),
+        ("loads.seen.law.values=[1.0]", "values conflicts with data"),
         ("loads.seen.law.interpolation=quintic", '"linear", "cubic"'),
     ],
 )
@@ -129,12 +129,12 @@ def test_a_formula_of_integers_that_no_float_holds_is_refused(config):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("t,push\n0,1\nx,2\n", r'line 3: t = "x" is no number'),
-        ("t,push\n0,1\n1\n", r'line 3: push = "" is no number'),
+        ("t,push\n0,1\nx,2\n", r'line 3: t = "x" is not a number'),
+        ("t,push\n0,1\n1\n", r'line 3: push = "" is not a number'),
         ("t,push\n0,inf\n1,1\n", "line 2: push"),
         ("t,push,push\n0,1,1\n", 'column "push" stands twice'),
         ("t,push\n0,1\n", "1 rows of numbers; allowed: two or more"),
-        ("", 'column "" is not there|column "push" is not there'),
+        ("", 'column "" not found|column "push" not found'),
         ("t [s],push\n0,1\n1,1\n", r't \[s\]" names another unit than time_unit = "ms"'),
         ("t (min),push\n0,1\n1,1\n", r't \(min\)" names another unit than time_unit'),
     ],
@@ -178,10 +178,10 @@ def test_a_heading_that_contradicts_the_unit_is_told(config):
         ),
         (
             '{ value = "push", time_unit = "ms" }',
-            "law: data, unit are missing; data: a CSV file with the record",
+            "law: data, unit are missing; data: CSV file, relative to the config",
         ),
         ("{ scale = 2.0 }", "law.times is missing; allowed: "),
-        ("{ scale = 2.0 }", "; missing too: system.loads.seen.law.values"),
+        ("{ scale = 2.0 }", "; also missing: system.loads.seen.law.values"),
     ],
 )
 def test_all_keys_of_a_record_that_are_missing_are_told_at_once(config, law, words):
