@@ -282,8 +282,8 @@ def export(directory: Path, file: Path | None) -> None:
 def merge(directories: tuple[Path, ...], out: Path) -> None:
     """Merge the shares of a study, or studies of one config with different seeds.
 
-    DIRECTORIES are all shares of `jaxvib run CONFIG --share I/N`, which give the bytes of
-    one run, or complete studies with other random samples.
+    DIRECTORIES are all shares of `jaxvib run CONFIG --share I/N`, which give the bytes
+    of one run, or complete studies with other random samples.
     """
     started = time.monotonic()
     _refuse_without_study(*directories)

@@ -409,7 +409,7 @@ def test_a_second_run_in_the_same_folder_is_refused_and_told_who_is_there():
         lock.take()
         done = jaxvib("run", "pushed.toml", "--out", folder, "--resume")
         assert done.exit_code == 2
-        assert f"{folder} is being computed by process {os.getpid()} on" in done.output
+        assert f"{folder} is in use by process {os.getpid()} on" in done.output
         lock.release()
         assert {path: path.stat().st_mtime for path in Path(folder).rglob("*")} == before
         assert jaxvib("run", "pushed.toml", "--out", folder, "--resume").exit_code == 0
@@ -423,7 +423,7 @@ def test_files_of_ones_own_are_never_written_over(resume, name):
     before = sorted(Path().rglob("*"))
     done = jaxvib("run", "pushed.toml", "--out", ".", *resume)
     assert done.exit_code == 2
-    assert f"{name} is there already and of no study; choose another folder" in done.output
+    assert f"{name} exists and belongs to no study; choose another folder" in done.output
     assert Path(name).read_text() == CONFIG
     assert sorted(Path().rglob("*")) == before
 

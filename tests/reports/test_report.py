@@ -233,6 +233,6 @@ def test_a_report_is_put_in_its_place_at_once_and_follows_no_link(map_study, tmp
     shutil.rmtree(study / "pictures")
     (tmp_path / "folder").mkdir()
     (study / "pictures").symlink_to(tmp_path / "folder")
-    with pytest.raises(OSError, match="is a link, where a folder belongs"):
+    with pytest.raises(OSError, match="is a link, not a folder"):
         write_report(study)
     assert list((tmp_path / "folder").iterdir()) == []

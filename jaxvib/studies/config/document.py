@@ -34,8 +34,8 @@ _ASSIGNMENT = re.compile(rf"\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*=")
 class Document:
     """A config as plain nested tables, with the origin of each key.
 
-    **Fields:** `tables`; `name`: of the file; `origins`: origin of each dotted path, such
-    as `study.toml, line 7` or `--set gap=0.1`.
+    **Fields:** `tables`; `name`: of the file; `origins`: origin of each dotted path,
+    such as `study.toml, line 7` or `--set gap=0.1`.
     """
 
     tables: dict
@@ -74,8 +74,8 @@ class Document:
         """Return the document with `path=value` assignments applied.
 
         A path begins with one of the `sections` (or a misspelt one, reported as such);
-        otherwise it is a parameter's. Values are written as in TOML; anything that is not
-        a TOML value is a string. **Raises:** `ValueError` for another form.
+        otherwise it is a parameter's. Values are written as in TOML; anything that is
+        not a TOML value is a string. **Raises:** `ValueError` for another form.
         """
         tables, origins = self.tables, dict(self.origins)
         for assignment in assignments:
@@ -230,8 +230,8 @@ def _undotted(table: Mapping, name: str) -> dict:
 
 
 def _lines(text: str, name: str) -> dict[str, str]:
-    # `tomllib` gives no line numbers. A key in a table or list spanning several lines gets
-    # the line where that begins.
+    # `tomllib` gives no line numbers. A key in a table or list spanning several lines
+    # gets the line where that begins.
     origins: dict[str, str] = {}
     section = ""
     for number, line in enumerate(text.split("\n"), 1):

@@ -11,8 +11,8 @@ def row_layout(modules: dict, names: list[str], turns: np.ndarray) -> dict:
     """Return a layout of rows: one per translation, rods attached to their carriers.
 
     `level` is the row, `carrier` the degree of freedom that a rod is hinged to (-1 for
-    the ground), `sense` 1 for hanging and -1 for standing rods, `links` the pairs joined
-    by springs.
+    the ground), `sense` 1 for hanging and -1 for standing rods, `links` the pairs
+    joined by springs.
     """
     place = {name: i for i, name in enumerate(names)}
     carrier, sense = [-1] * len(names), [1] * len(names)

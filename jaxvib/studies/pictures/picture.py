@@ -41,8 +41,8 @@ class Choice:
 class Slices:
     """The paths of a grid, two of which the reader selects as axes.
 
-    The others are fixed by sliders. For each path: its axis, its values (in SI units) and
-    the slider labels.
+    The others are fixed by sliders. For each path: its axis, its values (in SI units)
+    and the slider labels.
     """
 
     axes: tuple[Axis, ...]

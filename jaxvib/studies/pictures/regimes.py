@@ -25,9 +25,9 @@ _VERDICTS = {
 class Sorting:
     """Samples of several runs sorted into common classes.
 
-    `members` has each sample's index in `classes`, shape (samples,) for each run. A class
-    has one colour and hatch; if it covers several regimes, `regimes` names each and
-    `exact` has the index among them.
+    `members` has each sample's index in `classes`, shape (samples,) for each run. A
+    class has one colour and hatch; if it covers several regimes, `regimes` names each
+    and `exact` has the index among them.
     """
 
     classes: Classes

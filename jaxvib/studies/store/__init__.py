@@ -1,1 +1,1 @@
-"""The folder of a study: nothing written is lost, nothing read is trusted."""
+"""The folder of a study: crash-safe writing, validated reading."""

@@ -1,8 +1,8 @@
-"""Arrays as zarr v3 has them, the part of it that jaxvib writes and will read.
+"""Arrays in zarr v3: the subset that jaxvib writes and reads.
 
-Numbers of fixed width on a regular grid of chunks, each chunk their little-endian bytes
-through zstd with its checksum. Metadata that say anything else are not read. Source:
-zarr specification v3 (zarr-specs.readthedocs.io).
+Fixed-width numbers on a regular grid of chunks; each chunk is little-endian bytes
+compressed by zstd with its checksum. Any other metadata are rejected. Source: zarr
+specification v3 (zarr-specs.readthedocs.io).
 """
 
 import dataclasses
@@ -17,9 +17,9 @@ import numpy as np
 from .folder import json_table
 
 METADATA = "zarr.json"
-_LEVEL = 3  # of zstd: its own default, between size and time
+_LEVEL = 3  # zstd's default compromise of size and time
 _MOST_AXES = 16  # of an array: results have a few, hostile metadata may have any number
-_MOST_METADATA = 1 << 20  # bytes of an array's, some 1000 of which are used
+_MOST_METADATA = 1 << 20  # bytes per array; about 1000 are used
 _TYPES = {
     np.dtype(name).name: np.dtype(name)
     for name in (
@@ -30,9 +30,9 @@ _TYPES = {
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """What an array's metadata say: all but its numbers.
+    """The metadata of an array.
 
-    **Raises:** `ValueError` for a type of elements that is not among those stored.
+    **Raises:** `ValueError` for an unsupported type of elements.
     """
 
     shape: tuple[int, ...]
@@ -43,7 +43,7 @@ class Layout:
 
     def __post_init__(self):
         if _TYPES.get(self.dtype.name) != self.dtype:
-            raise ValueError(f"{self.dtype} is not stored; allowed: {', '.join(_TYPES)}")
+            raise ValueError(f"{self.dtype} cannot be stored; allowed: {', '.join(_TYPES)}")
 
     @property
     def whole_bytes(self) -> int:
@@ -56,11 +56,11 @@ class Layout:
         return math.prod(self.chunks) * self.dtype.itemsize
 
     def holds(self, other: "Layout") -> bool:
-        """Return whether chunks of another layout fit in, whatever is noted about it."""
+        """Return whether chunks of another layout fit, ignoring attributes."""
         return dataclasses.replace(other, attributes=self.attributes) == self
 
     def document(self) -> dict[str, Any]:
-        """Return the metadata as zarr v3 has them."""
+        """Return the metadata as a zarr v3 document."""
         one = np.zeros((), self.dtype).item()
         endian = {"configuration": {"endian": "little"}} if self.dtype.itemsize > 1 else {}
         named = {"dimension_names": list(self.axes)} if self.axes else {}
@@ -92,7 +92,7 @@ class Layout:
         return _text(self.document())
 
     def packed(self, values: np.ndarray) -> bytes:
-        """Return a chunk's file, filled with zeros where it has fewer rows than others."""
+        """Encode a chunk, padded with zeros if it has fewer rows than others."""
         from numcodecs import zstd
 
         whole = np.zeros(self.chunks, self.dtype.newbyteorder("<"))
@@ -100,16 +100,16 @@ class Layout:
         return bytes(zstd.compress(whole.tobytes(), _LEVEL, True))
 
     def unpacked(self, content: bytes, what: object) -> np.ndarray:
-        """Return a chunk from its file. **Raises:** `OSError` if that is damaged.
+        """Decode a chunk. **Raises:** `OSError` if it is damaged.
 
-        It is unpacked into as many bytes as it must have, whatever it says itself.
+        The output size is fixed by the layout, not by the file.
         """
         from numcodecs import zstd
 
         found = np.empty(self.chunk_bytes, np.uint8)
         try:
             if _frame_bytes(content) != found.size:
-                raise ValueError("another number of bytes")
+                raise ValueError("wrong number of bytes")
             zstd.decompress(content, found)
         except (ValueError, RuntimeError):
             raise OSError(f"{what} is damaged") from None
@@ -118,10 +118,10 @@ class Layout:
 
 
 def read_layout(content: bytes, what: Path | str) -> Layout:
-    """Return what an array's `zarr.json` says.
+    """Parse an array's `zarr.json`.
 
-    **Raises:** `OSError` for another version of zarr, other codecs or types of elements,
-    and whatever else jaxvib does not write.
+    **Raises:** `OSError` for another zarr version, other codecs or element types, or
+    anything else that jaxvib does not write.
     """
     table = json_table(content[:_MOST_METADATA], what)
     try:
@@ -141,26 +141,26 @@ def read_layout(content: bytes, what: Path | str) -> Layout:
             and all(chunks)
         )
         if not well_formed:
-            raise ValueError("of another form")
+            raise ValueError("unsupported form")
         layout = Layout(tuple(shape), tuple(chunks), dtype, tuple(axes), attributes)
         if layout.document() != table:
-            raise ValueError("of another form")
+            raise ValueError("unsupported form")
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise OSError(f"{what} describes no array of jaxvib") from None
+        raise OSError(f"{what} does not describe an array of jaxvib") from None
     return layout
 
 
 def group_metadata(
     attributes: Mapping[str, str], members: Mapping[str, Mapping[str, Any]]
 ) -> bytes:
-    """Return a group's `zarr.json` with the metadata of all arrays and groups inside."""
+    """Return a group's `zarr.json` with consolidated metadata of its content."""
     return _text(group_document(attributes, members))
 
 
 def group_document(
     attributes: Mapping[str, str], members: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return a group's metadata as zarr v3 has them, those inside by their names."""
+    """Return a group's metadata as a zarr v3 document, its content by name."""
     inside = {name: dict(members[name]) for name in sorted(members)}
     consolidated = {"kind": "inline", "must_understand": False, "metadata": inside}
     return {
@@ -176,7 +176,7 @@ def _text(document: Mapping[str, Any]) -> bytes:
 
 
 def _frame_bytes(content: bytes) -> int:
-    """Return the size that a zstd frame says it has unpacked, -1 if it says none.
+    """Return the decompressed size declared by a zstd frame, -1 if there is none.
 
     Source: RFC 8878, section 3.1.1.1.
     """
@@ -188,5 +188,5 @@ def _frame_bytes(content: bytes) -> int:
     start = 5 + (0 if single else 1) + (0, 1, 2, 4)[descriptor & 3]
     field = content[start : start + width]
     if not width or len(field) < width or not descriptor >> 2 & 1:
-        return -1  # without a size, or without a checksum of its own
+        return -1  # no size or no checksum
     return int.from_bytes(field, "little") + (256 if width == 2 else 0)

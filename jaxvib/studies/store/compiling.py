@@ -1,4 +1,4 @@
-"""How long programs are being made: traced, printed, compiled or loaded, in any thread."""
+"""Measures compile time (tracing, lowering, compiling, loading) over all threads."""
 
 import threading
 import time
@@ -8,7 +8,7 @@ import jax
 from ...kernels.cpu import COMPILED
 from ...kernels.kernel import PRINTED
 
-# JAX's names of what it does, in the order in which it does it.
+# JAX's events, in order of occurrence.
 _BACKEND = "/jax/core/compile/backend_compile_duration"
 _TRACED = (
     "/jax/core/compile/jaxpr_trace_duration",
@@ -19,9 +19,9 @@ _MISSED, _FOUND = "/jax/compilation_cache/cache_misses", "/jax/compilation_cache
 
 
 class Compiling:
-    """A stopwatch of what JAX and LLVM are asked for while it is open.
+    """A stopwatch for compilation by JAX and LLVM while it is open.
 
-    What is done at the same time in two threads, or one inside the other, counts once.
+    Overlapping intervals (parallel threads or nested events) count once.
     """
 
     def __init__(self):
@@ -40,17 +40,17 @@ class Compiling:
 
     @property
     def seconds(self) -> float:
-        """For how long something was being made."""
+        """Total compile time."""
         return self._any.seconds
 
     @property
     def backend_seconds(self) -> float:
-        """For how long what is kept was made: by XLA, by LLVM, and kernels' texts."""
+        """Time spent on cacheable results: by XLA, by LLVM, and lowering of kernels."""
         return self._backend.seconds
 
     @property
     def cold(self) -> bool:
-        """Whether more programs were compiled anew than taken from where they are kept."""
+        """Whether more programs were compiled than loaded from the cache."""
         return self._new > self._kept
 
     def _took(self, event: str, duration_secs: float, **_: str | int) -> None:
@@ -69,7 +69,7 @@ class Compiling:
 
 
 class _Union:
-    """The length of intervals of time that may overlap, told in the order of their ends."""
+    """Length of a union of intervals, added in order of their ends."""
 
     def __init__(self):
         self._spans: list[tuple[float, float]] = []

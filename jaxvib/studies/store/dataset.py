@@ -1,4 +1,4 @@
-"""A study's results, checked before they are read: by name, or as an xarray dataset."""
+"""Validated reading of a study's results: by name, or as an xarray dataset."""
 
 import functools
 from collections.abc import Iterable, Mapping
@@ -20,21 +20,21 @@ from .stored import (
 )
 from .thinned import evenly_chosen, kept
 
-_MOST_FILES = 20_000  # that are all read when a study is opened
+_MOST_FILES = 20_000  # all verified when a study is opened
 
 
 def open_study(directory: str | Path, group: str | None = None, most: int | None = None):
     """Return a study's results as an `xarray.Dataset`, read into memory.
 
-    Every file is checked against the study's journal first. A grid has one dimension
-    per swept path, other samples have the dimension `sample`; either way the values of
-    the swept paths are coordinates, and units and descriptions are attributes.
+    Every file is verified against the study's journal first. A grid has one dimension
+    per swept path, other samples have the dimension `sample`; the values of the swept
+    paths are coordinates, and units and descriptions are attributes.
 
-    **Arguments:** `group`: `"traces"` for the motions stored beside the results; `most`:
-    of more samples than that only so many are read, evenly chosen (of a grid, whole lines
-    are left out), for studies that no memory holds.
-    **Raises:** `FileNotFoundError` where there is no study or no such group, `ValueError`
-    for one that is not complete, `OSError` naming files that are missing or damaged.
+    **Arguments:** `group`: `"traces"` for the stored motions; `most`: maximum number of
+    samples; beyond it an even subsample is read (of a grid, every n-th line), for
+    studies that exceed the memory.
+    **Raises:** `FileNotFoundError` if there is no study or no such group, `ValueError`
+    if it is not complete, `OSError` naming missing or damaged files.
 
     >>> try:
     ...     jv.open_study("no_such_folder")
@@ -77,24 +77,24 @@ def _dataset(directory: Path, record: Mapping, commits, group: str, some):
 
 
 def thinning(record: Mapping, most: int | None) -> np.ndarray | None:
-    """Return which samples are read where `most` are, `None` for all of them."""
+    """Return the samples of a subsample of at most `most`, `None` for all of them."""
     if most is None or record["samples"] <= most:
         return None
     return evenly_chosen(record["samples"], record["grid"], most)
 
 
 def verified(directory: Path) -> tuple[dict, list[Commit]]:
-    """Return the record and the commits of a complete study, each of its bytes checked."""
+    """Return the record and the commits of a complete study, all bytes verified."""
     record, commits = checked(directory)
     if "share" in record:
         raise ValueError(
-            f"{directory} holds share {record['share']} of a study; `jaxvib merge` joins "
-            "all of them first"
+            f"{directory} contains share {record['share']} of a study; join "
+            "all shares first, with `jaxvib merge`"
         )
     steps = [commit.step for commit in commits]
     if not {"start", "complete"} <= set(steps):
         raise ValueError(
-            f"the study in {directory} is not complete; end it with `--resume`"
+            f"the study in {directory} is not complete; finish it with `--resume`"
         )
     chunks = sum(step.startswith("chunk ") for step in steps)
     wanted = -(-record["samples"] // record["chunk"]) if chunks else 0
@@ -110,23 +110,23 @@ def verified(directory: Path) -> tuple[dict, list[Commit]]:
             if file.endswith(f"/{METADATA}")
         }
     ):
-        raise OSError(f"{directory / 'journal.jsonl'} lacks lines; `--resume` mends it")
+        raise OSError(f"{directory / 'journal.jsonl'} lacks lines; `--resume` repairs it")
     return record, commits
 
 
 def checked(directory: Path) -> tuple[dict, list[Commit]]:
-    """Return the record and the commits of a study, complete or not, its bytes checked.
+    """Return the record and the commits of a study, complete or not, bytes verified.
 
-    Of a study of very many files those of the samples are only there, and each is checked
-    when it is read. **Raises:** `OSError` for what is damaged or missing.
+    For a study of very many files, sample files are only checked for existence, and
+    verified when they are read. **Raises:** `OSError` for damaged or missing files.
     """
     commits = Journal(directory / "journal.jsonl").read()
     record = read_record(Folder(directory))
     strange = [commit.step for commit in commits if not belongs(commit, record)]
     if strange:
         raise OSError(
-            f"{directory / 'journal.jsonl'}: the step {strange[0]!r} names files that are "
-            "none of its own"
+            f"{directory / 'journal.jsonl'}: the step {strange[0]!r} names files of "
+            "other steps"
         )
     many = sum(len(commit.files) for commit in commits) > _MOST_FILES
     look = damaged
@@ -136,12 +136,12 @@ def checked(directory: Path) -> tuple[dict, list[Commit]]:
     if bad:
         listed = ", ".join(str(path) for path in bad[:5])
         more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
-        raise OSError(f"damaged or missing: {listed}{more}; `--resume` computes them again")
+        raise OSError(f"damaged or missing: {listed}{more}; `--resume` recomputes them")
     return record, commits
 
 
 def _listed(directory: Path) -> set[str]:
-    """Return the arrays and groups that the results' own metadata list."""
+    """Return the arrays and groups listed in the results' metadata."""
     found = Folder(directory).read_json(f"{RESULTS}/{METADATA}")
     listed = found.get("consolidated_metadata")
     inside = listed.get("metadata") if isinstance(listed, dict) else None
@@ -154,9 +154,9 @@ def groups(commits: Iterable[Commit]) -> list[str]:
 
 
 class StoredField:
-    """One field of a study, its numbers read when they are asked for.
+    """One field of a study, read lazily.
 
-    Its words are those of an `xarray.Variable`. **Arguments:** `some`: the samples that are
+    It has the interface of an `xarray.Variable`. **Arguments:** `some`: the samples to
     read, `None` for all of them.
     """
 
@@ -167,7 +167,7 @@ class StoredField:
 
     @functools.cached_property
     def values(self) -> np.ndarray:
-        """The numbers, read."""
+        """The values, read now."""
         return np.asarray(self._rows) if self._some is None else self._rows[self._some]
 
 
@@ -178,11 +178,11 @@ def stored_fields(
     group: str = "",
     some: np.ndarray | None = None,
 ) -> dict[str, StoredField]:
-    """Return the fields of a verified study, or of a group of it, by name.
+    """Return the fields of a verified study, or of one of its groups, by name.
 
-    `some`: the samples that are read, all by default.
+    `some`: the samples to read, all by default.
 
-    **Raises:** `OSError` for arrays that are not as the record has them.
+    **Raises:** `OSError` for arrays that do not match the record.
     """
     commits = list(commits)
     paths = {name: f"{group}/{name}".lstrip("/") for name in array_names(commits, group)}
@@ -193,7 +193,7 @@ def stored_fields(
     for path, layout in layouts.items():
         whole = layout.chunks == tuple(max(1, size) for size in layout.shape)
         if (layout.shape[:1], layout.chunks[:1]) != rows if sampled else not whole:
-            raise OSError(f"{directory / RESULTS / path} has not the samples of the study")
+            raise OSError(f"{directory / RESULTS / path} lacks samples of the study")
     sums = {file: crc for commit in commits for file, crc in commit.files.items()}
     fields = {
         name: StoredField(Rows(directory, path, sums), layouts[path], some)
@@ -204,7 +204,7 @@ def stored_fields(
         for axis, size in zip(field.dims, field.shape, strict=True):
             if sizes.setdefault(axis, size) != size or field.dims.count(axis) > 1:
                 raise OSError(
-                    f"{directory / RESULTS / group} is damaged: {name} has {size} places "
+                    f"{directory / RESULTS / group} is damaged: {name} has {size} entries "
                     f"along {axis}, others have {sizes[axis]}"
                 )
     return fields
@@ -229,7 +229,7 @@ def _coordinates(directory: Path, record: Mapping, group: str) -> list[str]:
 
 
 def on_grid(dataset, grid: dict[str, int]):
-    """Return samples in rows of a grid, (first path, second path, ...), unfolded."""
+    """Reshape samples to a grid, (first path, second path, ...)."""
     import xarray
 
     shape = tuple(grid.values())
@@ -249,6 +249,6 @@ def on_grid(dataset, grid: dict[str, int]):
 
 
 def _along(grid):
-    # One line of the grid along each path: index 0 in all the others.
+    # One line of the grid along each path, at index 0 of all others.
     for path in grid:
         yield tuple(slice(None) if other == path else 0 for other in grid)

@@ -1,7 +1,7 @@
-"""What a search has found so far, on the disk: so that it goes on after a stop.
+"""Stored evaluations of a search, to resume it after an interruption.
 
-An optimiser goes from point to point, each from the one before. After a stop it is run
-again from its start, and takes from here what it had computed: to the same bits.
+The points of an optimiser depend on each other. A resumed run starts from the beginning
+and takes evaluations from this file, with identical bits.
 """
 
 import base64
@@ -16,16 +16,16 @@ import numpy as np
 from .folder import NO_LINK, Folder, json_table, write_all
 
 FILE = "evaluations.jsonl"
-_LARGEST = 1 << 32  # bytes of a file that is read: no design tries as much
+_LARGEST = 1 << 32  # bytes of a file that is read: more than any design writes
 _APPEND = os.O_WRONLY | os.O_APPEND | NO_LINK
-_SYNC = 1.0  # s: what a killed machine loses at most
+_SYNC = 1.0  # s: the maximum loss on a power failure
 
 
 class Evaluations:
-    """A file of evaluations beside a store, one line each, guarded by its checksum.
+    """A file of evaluations next to a store, one line each with a checksum.
 
-    The first line tells the study that they belong to; those of another one, or after
-    a damaged line, are not taken.
+    The first line identifies the study; lines of another study, or after a damaged one,
+    are ignored.
     """
 
     def __init__(self, directory: Path):
@@ -44,7 +44,7 @@ class Evaluations:
         return None if kept is None else [_array(entry) for entry in kept]
 
     def put(self, key: str, arrays: list[np.ndarray]) -> None:
-        """Keep arrays under a key."""
+        """Store arrays under a key."""
         kept = [_entry(np.asarray(array)) for array in arrays]
         with open(os.open(self._path, _APPEND), "wb", buffering=0) as stream:
             write_all(stream, _line({"key": key, "arrays": kept}))
@@ -53,7 +53,7 @@ class Evaluations:
                 self._synced = time.monotonic()
 
     def forget(self) -> None:
-        """Remove the file, once the results are stored."""
+        """Remove the file, after the results are stored."""
         self._path.unlink(missing_ok=True)
 
     def _read(self) -> dict[str, list]:
@@ -64,7 +64,7 @@ class Evaluations:
         for number, line in enumerate(lines):
             guard, _, text = line.partition(b" ")
             if guard != b"%08x" % zlib.crc32(text):
-                break  # half written, or damaged: what follows is computed anew
+                break  # incomplete or damaged: the rest is recomputed
             entry = json_table(text, self._path)
             if number == 0 and entry != {"study": self._whose}:
                 break
@@ -76,7 +76,7 @@ class Evaluations:
 
 
 class Under:
-    """The same evaluations, their keys beginning with a name."""
+    """A view of evaluations whose keys have a prefix."""
 
     def __init__(self, evaluations: Evaluations, name: str):
         self._evaluations, self._name = evaluations, name
@@ -86,7 +86,7 @@ class Under:
         return self._evaluations.get(f"{self._name}/{key}")
 
     def put(self, key: str, arrays: list[np.ndarray]) -> None:
-        """Keep arrays under a key."""
+        """Store arrays under a key."""
         self._evaluations.put(f"{self._name}/{key}", arrays)
 
 

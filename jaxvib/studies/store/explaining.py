@@ -1,4 +1,4 @@
-"""What a store says of itself to programs that know nothing of jaxvib."""
+"""Attributes that describe a store to other programs."""
 
 import functools
 import json
@@ -16,10 +16,10 @@ _VERDICTS = {-1: "undecided", 0: "unstable", 1: "stable"}
 
 
 def flags(name: str, dtype: np.dtype) -> dict[str, Any]:
-    """Return what an array's whole numbers mean, nothing where they are numbers.
+    """Return the meaning of an array's codes as attributes, if it has codes.
 
-    `flag_values` and `flag_meanings` are those of the CF conventions (3.5): a list, and
-    words without blanks in the same order.
+    `flag_values` and `flag_meanings` follow the CF conventions (3.5): a list, and words
+    without blanks in the same order.
     """
     if not np.issubdtype(dtype, np.signedinteger):
         return {}
@@ -29,17 +29,17 @@ def flags(name: str, dtype: np.dtype) -> dict[str, Any]:
     return _flags(_VERDICTS) if own == "stable" else {}
 
 
-# A table of a config's text, to the next one: the same results lie in any folder.
+# Matches a table of a config's text, to remove the output folder.
 _OUTPUT = re.compile(r"^\n?\[output\]\n(?:[^\[\n].*\n|\n)*", re.MULTILINE)
 
 
 def about(record: Mapping, config: str) -> dict[str, Any]:
     """Return the attributes of the results as a whole.
 
-    `config` is the text of the study's config but for where its results lie, `seed` that of
-    its random samples; JSON texts are `versions`, `fingerprint`, `axes` (the names along an
-    axis, of a state's components say) and `grid` (the swept paths and their numbers of
-    values, the first one slowest: with these the samples unfold).
+    `config` is the text of the study's config without the output folder, `seed` that of
+    its random samples; `versions`, `fingerprint`, `axes` (names along an axis, such as
+    the components of a state) and `grid` (the swept paths and their numbers of values,
+    the first one slowest, to reshape the samples) are JSON.
     """
     run = record["config"].get("run")
     seed = run.get("seed") if isinstance(run, dict) else None

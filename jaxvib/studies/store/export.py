@@ -1,8 +1,8 @@
-"""A study's results for other programs: netCDF, CSV, Parquet and MATLAB's `.mat`.
+"""Exports a study's results: netCDF, CSV, Parquet and MATLAB's `.mat`.
 
-Units and descriptions go along. CSV and Parquet are tables, one row for each sample, which
-are written a block at a time, however many samples there are. All is written beside the
-file and gets its name at the end, so that what fails leaves nothing.
+Units and descriptions are included. CSV and Parquet are tables with one row per sample,
+written in blocks. Files are written under temporary names and renamed at the end, so
+that a failure leaves nothing behind.
 """
 
 import contextlib
@@ -26,30 +26,29 @@ from .dataset import groups, open_study, verified
 from .rows import Rows
 from .stored import array_names, layout_of
 
-_BLOCK = 65_536  # samples that are written at a time
+_BLOCK = 65_536  # samples per block
 
 
 def export(directory: Path, file: Path) -> list[str]:
-    """Write a study's results into a file, whose ending says how; return lines about it.
+    """Export a study's results to a file, in the format of its ending; return messages.
 
-    - `.nc`: netCDF 4, grids with one dimension for each path, the groups (motions, mode
-      shapes) as groups; `units` and `description` are attributes. A complex array is two.
-    - `.mat`: one struct for each array with `values`, `axes`, `units`, `description`; names
-      have `_` where MATLAB allows no dot; a group is a struct of such.
-    - `.csv`: columns named `field[place along its axes]`; units and descriptions are in
-      `FILE-metadata.json`, as the W3C's "CSV on the Web" has them.
+    - `.nc`: netCDF 4, grids with one dimension per path, groups (motions, mode shapes)
+      as groups; `units` and `description` are attributes. A complex array becomes two.
+    - `.mat`: one struct per array with `values`, `axes`, `units`, `description`; `_`
+      replaces dots in names; a group is a struct of such structs.
+    - `.csv`: columns named `field[position along its axes]`; units and descriptions are
+      in `FILE-metadata.json`, in the W3C's "CSV on the Web" format.
     - `.parquet`: the same columns; units and descriptions are metadata of the fields.
 
-    **Raises:** `ValueError` for another ending, a folder that is not there, a name that is
-    taken (by a link too) or a package that is not installed; `OSError` where the disk
-    fails; as `open_study`.
+    **Raises:** `ValueError` for another ending, a missing folder, an existing file (or
+    link) or a missing package; `OSError` if writing fails; as `open_study`.
     """
     if file.suffix not in _WRITERS:
         raise ValueError(
             f"{file} ends in {file.suffix or 'nothing'}; allowed: {', '.join(_WRITERS)}"
         )
     if not file.parent.is_dir():
-        raise ValueError(f"{file.parent} is not a folder; allowed: one that is there")
+        raise ValueError(f"{file.parent} is not an existing folder")
     files = [file, _about(file)] if file.suffix == ".csv" else [file]
     with _new(files) as streams:
         lines = _WRITERS[file.suffix](Path(directory), file, *streams)
@@ -57,18 +56,18 @@ def export(directory: Path, file: Path) -> list[str]:
 
 
 def _about(file: Path) -> Path:
-    """Return the file that describes the columns of a table in CSV."""
+    """Return the name of the metadata file of a CSV table."""
     return file.with_name(f"{file.name}-metadata.json")
 
 
 @contextlib.contextmanager
 def _new(files: Sequence[Path]) -> Generator[Sequence[BinaryIO]]:
-    """Yield files to be written, which get their names once all are on the disk.
+    """Yield temporary files, renamed once all are written to disk.
 
-    **Raises:** `ValueError` where a name is taken.
+    **Raises:** `ValueError` if a name exists.
     """
     _refuse_taken(files)
-    key = secrets.token_hex(4)  # of this process alone
+    key = secrets.token_hex(4)  # unique to this process
     beside = [file.with_name(f".{file.name[:200]}.{key}.new") for file in files]
     named: list[Path] = []
     try:
@@ -91,14 +90,14 @@ def _new(files: Sequence[Path]) -> Generator[Sequence[BinaryIO]]:
 def _refuse_taken(files: Sequence[Path]) -> None:
     for file in files:
         if os.path.lexists(file):
-            raise ValueError(f"{file} exists already; allowed: a new name")
+            raise ValueError(f"{file} exists already; choose a new name")
 
 
 def _netcdf(directory: Path, file: Path, stream: BinaryIO) -> list[str]:
     for module in ("h5netcdf", "h5py"):
         _needed(module, file)
     _, commits = verified(directory)
-    # In memory: HDF5 ends the process where it cannot write to a disk.
+    # In memory: HDF5 aborts the process if it cannot write to disk.
     content = io.BytesIO()
     for number, group in enumerate([None, *groups(commits)]):
         dataset = _real(open_study(directory, group))
@@ -109,7 +108,7 @@ def _netcdf(directory: Path, file: Path, stream: BinaryIO) -> list[str]:
 
 
 def _real(dataset):
-    """Return a dataset in which each complex array is two, and no array of booleans."""
+    """Return a dataset with complex arrays split in two and booleans converted."""
     variables = {}
     for name, field in dataset.variables.items():
         values, attributes = field.values, dict(field.attrs)
@@ -143,7 +142,7 @@ def _matlab(directory: Path, file: Path, stream: BinaryIO) -> list[str]:
 
 
 def _identifier(name: str) -> str:
-    """Return a name that MATLAB takes: at most 63 letters, digits and `_`."""
+    """Return a valid MATLAB name: at most 63 letters, digits and `_`."""
     allowed = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
     return (allowed if allowed[:1].isalpha() else f"x{allowed}")[:63]
 
@@ -204,7 +203,7 @@ def _needed(module: str, file: Path) -> ModuleType:
 
 
 class _Table:
-    """The arrays of a study that have the axis of its samples (or points), as columns."""
+    """The arrays of a study along its samples (or points), as columns."""
 
     def __init__(self, directory: Path):
         record, commits = verified(directory)
@@ -223,7 +222,7 @@ class _Table:
         ]
 
     def blocks(self) -> Iterator[list[np.ndarray]]:
-        """Yield the columns, some samples at a time."""
+        """Yield the columns in blocks of samples."""
         for start in range(0, self._length, _BLOCK):
             found = []
             for rows in self._rows.values():
@@ -236,7 +235,7 @@ class _Table:
             yield found
 
     def left_out(self) -> list[str]:
-        """Return a line about arrays that are no columns, if there are any."""
+        """Return a line about arrays that are not columns, if there are any."""
         if not self._others:
             return []
         listed = ", ".join(self._others)
@@ -247,7 +246,7 @@ class _Table:
 
 
 def _leading(layouts: Mapping[str, Layout]) -> tuple[str, int]:
-    """Return the axis, and its length, that leads most arrays; samples where there are."""
+    """Return the leading axis of the table, and its length; `sample` if present."""
     found = [(each.axes[0], each.shape[0]) for each in layouts.values() if each.axes]
     if not found:
         raise ValueError("the results have no axis; allowed: .nc, .mat")

@@ -1,4 +1,4 @@
-"""From a result to labelled arrays: names, axes, units and descriptions of its fields."""
+"""Converts a result to labelled arrays: names, axes, units, descriptions."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class Variable:
-    """A labelled array: the names of its axes, its values, unit, description, notes."""
+    """A labelled array: names of its axes, values, unit, description, attributes."""
 
     axes: tuple[str, ...]
     values: np.ndarray
@@ -19,21 +19,20 @@ class Variable:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What a dataset says about the array, beside its values."""
+        """Attributes of the array in a dataset."""
         return {"units": self.unit, "description": self.description, **self.notes}
 
 
 def variables(result: object, leading: tuple[str, ...] = ()) -> dict[str, Variable]:
     """Return the fields of a module of arrays by name, each as a labelled array.
 
-    Every field has the `leading` axes, then the ones that it was declared with
-    (`reported`), or `<name>_0`, `<name>_1`, ... where it declares too few. An axis of
-    the same name as a field becomes `<axis>_component`, since a dataset cannot hold
-    both. A field that is a module itself gives names joined by dots. **Raises:**
-    `ValueError` for a result that is no module, or a field that has fewer axes than
-    declared.
+    Every field has the `leading` axes, followed by its declared ones (`reported`), or
+    `<name>_0`, `<name>_1`, ... if it declares too few. An axis with the name of a field
+    becomes `<axis>_component`, since a dataset cannot have both. Fields of a nested
+    module are joined by dots. **Raises:** `ValueError` if the result is not a module,
+    or a field has fewer axes than declared.
     """
-    import equinox as eqx  # here, since configs are read without it
+    import equinox as eqx  # lazy: not needed to read configs
 
     if not isinstance(result, eqx.Module):
         raise ValueError(
@@ -56,7 +55,7 @@ def variables(result: object, leading: tuple[str, ...] = ()) -> dict[str, Variab
 
 
 def unit_of(result, name: str) -> str:
-    """Return the unit of a result's field; of displacements that of each."""
+    """Return the unit of a result's field; for displacements one per component."""
     declared = type(result).__dataclass_fields__[name].metadata
     unit, axes = declared.get("unit", ""), declared.get("axes", ())
     units = getattr(getattr(result, "labels", None), "freedom_units", ())
@@ -68,7 +67,7 @@ def unit_of(result, name: str) -> str:
 def with_coordinates(
     fields: Mapping[str, Variable], coordinates: Mapping[str, Variable]
 ) -> dict[str, Variable]:
-    """Return coordinates and fields together, unless a name stands for two things."""
+    """Merge coordinates and fields. **Raises:** `ValueError` for a common name."""
     both = set(fields) & set(coordinates)
     if both:
         raise ValueError(f"{min(both)} is a field of the result and a parameter")

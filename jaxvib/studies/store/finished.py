@@ -1,4 +1,4 @@
-"""One finished study, read back from its folder: what every picture is drawn from."""
+"""A finished study read from its folder, the input of all pictures."""
 
 import dataclasses
 import functools
@@ -21,14 +21,14 @@ _SECTIONS = frozenset({"modules", "contacts", "loads", "linear", "law", "variabl
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A study's results and the words about it, all from its folder.
+    """A study's results and metadata, read from its folder.
 
-    **Fields:** `name`: of the folder; `results`: fields by name, with `values`, `dims` and
-    `attrs` as xarray's have them, samples (or points) along the leading axis; `traces`:
-    stored orbits, `motion`: stored motions of chains, `mode_shapes`: those of beams, each
-    None if there are none; `study` and `times`: what `study.json` and `times.json` say;
-    `config`: the text of `config.toml`; `chosen`: which samples these are where there are
-    more than can be shown, `None` for all of them.
+    **Fields:** `name`: of the folder; `results`: fields by name, with `values`, `dims`
+    and `attrs` as in xarray, samples (or points) along the leading axis; `traces`:
+    stored orbits, `motion`: stored motions of chains, `mode_shapes`: those of beams,
+    each None if there are none; `study` and `times`: content of `study.json` and
+    `times.json`; `config`: the text of `config.toml`; `chosen`: the samples of a
+    subsample, `None` for all of them.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Run:
 
     @property
     def tuned(self) -> list[str]:
-        """The paths that a design moved: those whose gradient is stored."""
+        """The variables of a design: the paths whose gradient is stored."""
         names = [str(name) for name in self.results]
         return [name for name in names if f"gradient.{name}" in names]
 
@@ -72,7 +72,7 @@ class Run:
 
     @functools.cached_property
     def failed(self) -> np.ndarray:
-        """Which samples have no usable result, shape (samples,)."""
+        """Mask of the samples without a usable result, shape (samples,)."""
         codes = [int(code) for code in Reason if code.failed]
         return np.isin(self.field("result"), codes)
 
@@ -85,12 +85,12 @@ class Run:
         return np.asarray(self.results[name].values)
 
     def rows(self, name: str) -> np.ndarray:
-        """Return a field as rows along its last axis: one for each search or front."""
+        """Return a field as rows along its last axis, one per search or front."""
         values = self.field(name)
         return values.reshape(-1, values.shape[-1])
 
     def gridded(self, name: str) -> np.ndarray:
-        """Return a field of a grid with one axis for each path, then its own ones."""
+        """Return a field of a grid with one axis per path, followed by its own."""
         values = self.field(name)
         return values.reshape(*self.grid.values(), *values.shape[1:])
 
@@ -102,7 +102,7 @@ class Run:
         ]
 
     def names(self, axis: str, size: int) -> list[str]:
-        """Return the names along an axis, or numbers where the study has none."""
+        """Return the names along an axis, or numbers if the study has none."""
         names = self.study.get("axes", {}).get(axis, [])
         return list(names) if len(names) == size else [str(i) for i in range(size)]
 
@@ -120,14 +120,14 @@ class Run:
         return with_unit(f"{spoken(path)}{note}", self.unit(path))
 
     def component(self, field: str, axis: str, number: int, size: int) -> str:
-        """Return the name of a component of a field along an axis, with unit if stored."""
+        """Return the name of a field's component along an axis, with unit if stored."""
         units = self.results[field].attrs.get("component_units", "").split(", ")
         name = self.names(axis, size)[number]
         return with_unit(name, units[number] if len(units) == size else "")
 
     @functools.cached_property
     def place(self) -> str:
-        """The folder as its config names it, for commands; its own name where none does."""
+        """The folder as its config names it, for commands; otherwise its name."""
         try:
             return str(tomllib.loads(self.config)["output"]["directory"])
         except (tomllib.TOMLDecodeError, KeyError):
@@ -135,26 +135,26 @@ class Run:
 
     @property
     def sampled(self) -> bool:
-        """Whether its results are of samples of a sweep, each a config of its own."""
+        """Whether its results are samples of a sweep, each with a config."""
         return bool(self.study.get("config", {}).get("sweep")) and bool(self.paths)
 
     @property
     def chosen_units(self) -> tuple[str, ...]:
-        """The units that the config asks pictures to be in."""
+        """The units selected in the config for pictures."""
         return tuple(self.study.get("config", {}).get("output", {}).get("units", ()))
 
 
 def spoken(path: str) -> str:
-    """Return a path in words: `main mass` for `main.mass`, without mere sections."""
+    """Return a path as words: `main mass` for `main.mass`, without section names."""
     steps = [step for step in path.split(".") if step not in _SECTIONS]
     return " ".join(steps or [path]).replace("_", " ")
 
 
 def read_run(directory: Path | str) -> Run:
-    """Read a finished study, each byte checked.
+    """Read a finished study and verify it.
 
-    **Raises:** `FileNotFoundError` where there is none, `ValueError` for an unfinished
-    and `OSError` for a damaged one.
+    **Raises:** `FileNotFoundError` if there is none, `ValueError` if it is unfinished
+    and `OSError` if it is damaged.
     """
     directory = Path(directory)
     if not has_study(directory):
@@ -169,7 +169,7 @@ def read_run(directory: Path | str) -> Run:
     if some is not None:
         grid = record["grid"]
         shown["grid"] = grid and kept(grid, MOST_SHOWN)
-        inside = {}  # their places are counted among all samples
+        inside = {}  # their positions refer to all samples
     return Run(
         directory.resolve().name,
         results,

@@ -1,4 +1,4 @@
-"""Files below one folder and nowhere else: no links, and written whole or not at all."""
+"""Files below one folder: links are not followed, and writes are atomic."""
 
 import contextlib
 import functools
@@ -10,46 +10,47 @@ from pathlib import Path
 
 from ..._words import check_name
 
-_LONGEST = 240  # bytes of a name: 255 fit, and ".new" goes behind it
-_MEBIBYTE = 1 << 20  # bytes, in which limits are given
-NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # nothing on systems that have no such flag
+_LONGEST = 240  # bytes of a name: 255 minus room for ".new"
+_MEBIBYTE = 1 << 20  # unit of the limits
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # 0 on systems without this flag
 
 
 class Folder:
-    """What lies below a folder, by names such as `results.zarr/period/c/0`.
+    """Access to files below a folder by names such as `results.zarr/period/c/0`.
 
-    The folder may itself be reached by a link, which is its owner's choice. Below it a
-    link, a pipe or a device is never followed, opened or written to, and a name leads
-    nowhere else. **Raises:** `OSError` for a file that is missing, no plain file, or
-    longer than `at_most` bytes; `ValueError` for a name that is none.
+    The folder itself may be reached by a link. Below it links, pipes and devices are
+    never followed, opened or written to, and names cannot leave it. **Raises:**
+    `OSError` for a file that is missing, not a plain file, or longer than `at_most`
+    bytes; `ValueError` for an invalid name.
     """
 
     def __init__(self, root: Path | str):
         self.root = Path(root)
 
     def path(self, name: str) -> Path:
-        """Return the path of a name, after a look at each folder on its way."""
+        """Return the path of a name, after checking each folder of it."""
         return Path(self._place(name))
 
     def _place(self, name: str) -> str:
-        # A text, since studies have a million files: paths take longer than the disk.
+        # A string: studies may have a million files, and `Path` is slower than the
+        # disk.
         *above, last = check_path(name)
         place = str(self.root)
         for step in above:
             place = f"{place}{os.sep}{step}"
             kind = _kind(place)
             if kind not in ("", "folder"):
-                raise OSError(f"{place} is a {kind}, where a folder belongs")
+                raise OSError(f"{place} is a {kind}, not a folder")
         return f"{place}{os.sep}{last}"
 
     def kind(self, name: str) -> str:
-        """Return `"file"`, `"folder"`, `"link"`, `"special file"`, or `""` for nothing."""
+        """Return `"file"`, `"folder"`, `"link"`, `"special file"`, or `""` (none)."""
         with contextlib.suppress(OSError):
             return _kind(self._place(name))
         return ""
 
     def plain(self, name: str) -> str:
-        """Return the path of a plain file, `""` where there is none."""
+        """Return the path of a plain file, `""` if there is none."""
         with contextlib.suppress(OSError):
             place = self._place(name)
             return place if _kind(place) == "file" else ""
@@ -75,21 +76,21 @@ class Folder:
         return os.lstat(path).st_size
 
     def read_json(self, name: str, at_most: int = 64 * _MEBIBYTE) -> dict:
-        """Return a JSON table, no key twice. **Raises:** `OSError` for another."""
+        """Read a JSON table without duplicate keys. **Raises:** `OSError` otherwise."""
         return json_table(self.read(name, at_most), self.root / name)
 
     def write(self, name: str, content: bytes, *, sync: bool = True) -> None:
-        """Put a file in its place at once; until then the one before it stays.
+        """Write a file atomically.
 
-        With `sync` its bytes are on the disk first. **Raises:** `OSError`.
+        With `sync` its bytes are flushed to disk first. **Raises:** `OSError`.
         """
         path = self.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         if _kind(path) not in ("", "file", "link"):
-            raise OSError(f"{path} is a {_kind(path)}, where a file belongs")
+            raise OSError(f"{path} is a {_kind(path)}, not a file")
         new = path.with_name(f"{path.name}.new")
         with contextlib.suppress(FileNotFoundError):
-            new.unlink()  # what a killed process left, or a link that waits there
+            new.unlink()  # left by a killed process, or a planted link
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK
         try:
             with open(os.open(new, flags, 0o666), "wb", buffering=0) as stream:
@@ -103,9 +104,9 @@ class Folder:
             raise
 
     def remove(self, name: str) -> None:
-        """Remove what lies under a name, a whole folder too; a link, not what it leads to.
+        """Remove a file or a whole folder; a link is removed, not its target.
 
-        Where a folder on the way to it is none, that is removed instead.
+        If a parent of it is not a folder, that is removed instead.
         """
         path = self.root
         for step in check_path(name):
@@ -118,7 +119,7 @@ class Folder:
             self.keep_only(name, set())
 
     def files(self, name: str) -> list[str]:
-        """Return the names of all below a folder that is itself no folder, in order."""
+        """Return the sorted names of all non-folders below a folder."""
         found, _ = self._listed(name)
         return sorted(found)
 
@@ -128,7 +129,7 @@ class Folder:
         return set(found)
 
     def keep_only(self, name: str, kept: Collection[str]) -> None:
-        """Remove all below a folder but some files, and the folders that are empty then."""
+        """Remove everything below a folder except some files, and empty folders."""
         found, folders = self._listed(name)
         for each in found:
             if each not in kept:
@@ -138,7 +139,7 @@ class Folder:
                 (self.root / each).rmdir()
 
     def _listed(self, name: str, *, plain: bool = False) -> tuple[list[str], list[str]]:
-        # Without recursion: a stranger's folders may be nested as deep as a path is long.
+        # Not recursive: untrusted folders may be nested as deep as a path is long.
         found, folders, at = [], [], 0
         if self.kind(name) == "folder":
             folders.append(name)
@@ -154,12 +155,12 @@ class Folder:
 
 
 def json_table(content: bytes, what: Path | str) -> dict:
-    """Return a JSON table, no key twice. **Raises:** `OSError` for another."""
+    """Parse a JSON table without duplicate keys. **Raises:** `OSError` otherwise."""
 
     def once(pairs):
         table = dict(pairs)
         if len(table) < len(pairs):
-            raise ValueError("a key stands twice")
+            raise ValueError("duplicate key")
         return table
 
     try:
@@ -172,14 +173,14 @@ def json_table(content: bytes, what: Path | str) -> dict:
 
 
 def write_all(stream, content: bytes) -> None:
-    """Write all bytes to an unbuffered file, which may take them in pieces."""
+    """Write all bytes to an unbuffered file, which may accept them in parts."""
     rest = memoryview(content)
     while rest:
         rest = rest[stream.write(rest) :]
 
 
 def check_path(name: str) -> list[str]:
-    """Return the steps of a name. **Raises:** `ValueError` if it leads anywhere else."""
+    """Return the parts of a name. **Raises:** `ValueError` if it leaves the folder."""
     steps = name.split("/")
     for step in steps:
         _check_step(step)

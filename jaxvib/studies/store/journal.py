@@ -1,4 +1,4 @@
-"""The journal of a study: what is committed, and the checksum of every file of it."""
+"""The journal of a study: its commits, with the checksum of every file."""
 
 import concurrent.futures
 import dataclasses
@@ -13,49 +13,49 @@ from ..._words import check_name
 from .folder import NO_LINK, Folder, check_path, json_table, write_all
 
 _LARGEST = 1 << 28  # bytes: 10^5 chunks of 30 arrays have 2e8
-_BLOCK = 1 << 20  # bytes that are read at a time
-_CRC = range(1 << 32)  # what a checksum of 32 bits can be
-SIDE_BY_SIDE = 8  # files that are put on the disk at a time
+_BLOCK = 1 << 20  # bytes read at a time
+_CRC = range(1 << 32)  # values of a 32-bit checksum
+SIDE_BY_SIDE = 8  # files written in parallel
 _GUARD = re.compile(rb"[0-9a-f]{8}")
 
 
 @dataclasses.dataclass(frozen=True)
 class Commit:
-    """One line of the journal: a step's name and the crc32 of each file it wrote."""
+    """One line of the journal: a step's name and the crc32 of each of its files."""
 
     step: str
     files: dict[str, int]
 
 
 class Journal:
-    """An append-only file of commits, each line guarded by its own checksum.
+    """An append-only file of commits, each line with a chained checksum.
 
-    A line's guard goes on from that of the line before it, so that a line that is gone
-    is noticed; in journals of earlier versions each guard stands on its own. A line that
-    a killed process left half written ends the journal and is not counted. **Raises:**
-    `OSError` for a line that is damaged otherwise.
+    The checksum of a line continues that of the previous one, so that a missing line is
+    detected; in journals of earlier versions they are independent. An incomplete last
+    line, left by a killed process, is ignored. **Raises:** `OSError` for any other
+    damaged line.
     """
 
     def __init__(self, path: Path):
         self.path = path
         self._folder = Folder(path.parent)
-        self._guard: int | None = None  # of the last line, once that is known
-        # Kept: on a busy machine, starting threads takes longer than what they do here.
+        self._guard: int | None = None  # of the last line, once known
+        # Reused: on a busy machine, starting threads takes longer than their work.
         self._pool = concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE)
 
     def read(self) -> list[Commit]:
-        """Return the commits so far, oldest first; none if there is no journal."""
+        """Return the commits, oldest first; none if there is no journal."""
         found = self._found()
         missing = next((i for i, commit in enumerate(found) if commit is None), None)
         if missing is not None:
             raise OSError(
                 f"{self.path}, line {missing + 1} is damaged, or the one before it is "
-                "missing; `--resume` mends it"
+                "missing; `--resume` repairs it"
             )
         return [commit for commit in found if commit is not None]
 
     def sound(self) -> list[Commit]:
-        """Return the commits of those lines that are sound, whatever the others are."""
+        """Return the commits of all valid lines."""
         first: dict[str, Commit] = {}
         for commit in self._found():
             if commit is not None:
@@ -69,18 +69,18 @@ class Journal:
         files: Iterable[str],
         written: Mapping[str, int] | None = None,
     ) -> None:
-        """Commit a step: its files in `directory` are on the disk before its line is.
+        """Commit a step: its files in `directory` reach the disk before its line does.
 
-        **Arguments:** `written`: the crc32 of what the files were to hold. **Raises:**
-        `OSError` if one of them is read back with another.
+        **Arguments:** `written`: the crc32 of the intended content. **Raises:**
+        `OSError` if a file read back has a different one.
         """
         folder, files = Folder(directory), list(files)
-        # Side by side: a disk that is told of many files at once writes them in one go.
+        # In parallel: a disk handles many flushes at once more efficiently.
         each = self._pool.map(lambda file: checksum(folder.path(file), sync=True), files)
         sums = dict(zip(files, each, strict=True))
         for file, expected in (written or {}).items():
             if sums[file] != expected:
-                raise OSError(f"{directory / file} was written and is read back otherwise")
+                raise OSError(f"{directory / file} differs from what was written")
         if self._guard is None:
             self._guard = self._last_guard()
         line, self._guard = _line(Commit(step, sums), self._guard)
@@ -90,7 +90,7 @@ class Journal:
             os.fsync(stream.fileno())
 
     def rewrite(self, commits: Iterable[Commit]) -> None:
-        """Replace the journal by these commits, all at once."""
+        """Replace the journal by these commits atomically."""
         lines, self._guard = [], 0
         for commit in commits:
             line, self._guard = _line(commit, self._guard)
@@ -101,14 +101,14 @@ class Journal:
         if not self._folder.kind(self.path.name):
             return []
         content = self._folder.read(self.path.name, _LARGEST)
-        return content.split(b"\n")[:-1]  # after the last \n: half a line
+        return content.split(b"\n")[:-1]  # the part after the last \n is incomplete
 
     def _last_guard(self) -> int:
         lines = self._lines()
         return _guard_of(lines[-1]) if lines else 0
 
     def _found(self) -> list[Commit | None]:
-        """Return the commit of each line, `None` for a line that is damaged."""
+        """Return the commit of each line, `None` for a damaged one."""
         lines = self._lines()
         before = [0, *map(_guard_of, lines)][: len(lines)]
         texts = [line[9:] for line in lines]
@@ -126,7 +126,7 @@ class Journal:
 
 
 def checksum(path: Path | str, *, sync: bool = False) -> int:
-    """Return a file's crc32; if `sync`, of what the disk gives back, not the memory."""
+    """Return a file's crc32; if `sync`, as read back from disk, not from the cache."""
     flags = os.O_RDONLY | NO_LINK
     with open(os.open(path, flags), "rb", buffering=0) as stream:
         if sync:
@@ -140,7 +140,7 @@ def checksum(path: Path | str, *, sync: bool = False) -> int:
 
 
 def damaged(commit: Commit, directory: Path) -> list[Path]:
-    """Return the files of a commit that are missing or hold other bytes."""
+    """Return the files of a commit that are missing or have other content."""
     folder = Folder(directory)
     return [
         directory / file
@@ -150,9 +150,9 @@ def damaged(commit: Commit, directory: Path) -> list[Path]:
 
 
 def missing(commit: Commit, directory: Path, there: Collection[str]) -> list[Path]:
-    """Return the files of a commit that are not there, and damaged ones among metadata.
+    """Return the missing files of a commit, and damaged metadata files.
 
-    Chunks of samples are not read. `there`: the files that a look at the folder has found.
+    Chunks of samples are not read. `there`: the existing files of the folder.
     """
     described = [file for file in commit.files if file.endswith((".json", ".toml"))]
     found = damaged(Commit(commit.step, {f: commit.files[f] for f in described}), directory)
@@ -169,7 +169,7 @@ def _guard_of(line: bytes) -> int:
 
 
 def _commit(text: bytes) -> Commit | None:
-    """Return a line's commit if it has the form of one."""
+    """Parse the commit of a line, `None` if it is not one."""
     try:
         table = json_table(text, "")
         commit = Commit(**table)

@@ -1,4 +1,4 @@
-"""One run per folder: a lock that dies with the process that holds it."""
+"""One run per folder: a lock that ends with its process."""
 
 import contextlib
 import datetime
@@ -11,17 +11,17 @@ from pathlib import Path
 from .folder import NO_LINK, Folder
 
 FILE = "run.lock"
-_MOST_TOLD = 200  # bytes of the file's words
-_MOMENT = 0.01  # s between two looks
-_GLANCE = 0.25  # s: somebody who only looks holds it for far less than that
-_PATIENCE = 1.0  # s, for what a process that is no more leaves behind
+_MOST_TOLD = 200  # bytes of the file's text
+_MOMENT = 0.01  # s between two attempts
+_GLANCE = 0.25  # s: a mere check holds the lock for far less
+_PATIENCE = 1.0  # s, for a lock left behind by a process that has ended
 
 
 class Lock:
-    """The right to write into a study's folder, from `take` to `release`.
+    """The exclusive right to write to a study's folder, from `take` to `release`.
 
-    The system holds it (`flock`) and ends it with the process, however that ends; the
-    words in the file are for people alone.
+    The operating system holds it (`flock`) and releases it when the process ends; the
+    text in the file is for information only.
     """
 
     def __init__(self, directory: Path):
@@ -29,24 +29,24 @@ class Lock:
         self._file: int | None = None
 
     def take(self) -> None:
-        """Take the lock, if it is not held already; the folder must be there.
+        """Take the lock, if not already held; the folder must exist.
 
-        **Raises:** `BlockingIOError` saying which process holds it; `OSError` where it
+        **Raises:** `BlockingIOError` naming the process that holds it; `OSError` if it
         cannot be taken.
         """
         if self._file is not None:
             return
         path = self._folder.path(FILE)
         if self._folder.kind(FILE) not in ("", "file"):
-            raise OSError(f"{path} is no plain file")
+            raise OSError(f"{path} is not a plain file")
         while self._file is None:
             file = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINK, 0o666)
             try:
                 holder = os.read(file, _MOST_TOLD).decode("utf-8", "replace").strip()
                 if not _frees(file, _PATIENCE if _is_gone(holder) else _GLANCE):
                     who = f" by {holder}" if holder else ""
-                    raise BlockingIOError(f"{self._folder.root} is being computed{who}")
-                if _is_there(path, file):  # who held it before may have removed it
+                    raise BlockingIOError(f"{self._folder.root} is in use{who}")
+                if _is_there(path, file):  # its previous holder may have removed it
                     self._file = file
             finally:
                 if self._file is None:
@@ -57,7 +57,7 @@ class Lock:
         os.write(self._file, words.encode())
 
     def release(self) -> None:
-        """Let others in; nothing where the lock is not held."""
+        """Release the lock, if held."""
         if self._file is not None:
             file, self._file = self._file, None
             with contextlib.suppress(OSError):
@@ -67,17 +67,17 @@ class Lock:
 
 
 def is_held(directory: Path) -> str:
-    """Return the words of whoever holds the lock of a folder, `""` if nobody does."""
+    """Return the text of the process that holds a folder's lock, `""` if none does."""
     folder = Folder(directory)
     if folder.kind(FILE) != "file":
         return ""
     try:
         file = os.open(folder.path(FILE), os.O_RDONLY | NO_LINK)
     except FileNotFoundError:
-        return ""  # removed by its holder since it was seen
+        return ""  # removed by its holder in the meantime
     try:
         words = os.read(file, _MOST_TOLD).decode("utf-8", "replace").strip()
-        return "" if _frees(file, _GLANCE) else words or "nobody knows who"
+        return "" if _frees(file, _GLANCE) else words or "an unknown process"
     finally:
         os.close(file)
 
@@ -95,7 +95,7 @@ def _is_free(file: int) -> bool:
 
 
 def _is_gone(holder: str) -> bool:
-    """Return whether the words tell of a process of this machine that is no more."""
+    """Return whether the text names a process of this machine that has ended."""
     words = re.match(rf"process (\d+) on {re.escape(platform.node())} ", holder)
     if words is None:
         return False
@@ -109,9 +109,9 @@ def _is_gone(holder: str) -> bool:
 
 
 def _frees(file: int, seconds: float) -> bool:
-    """Return whether the lock is free, or comes free within a time.
+    """Return whether the lock is free or is released within a time.
 
-    A child that its holder was starting when it was killed keeps it until it has started.
+    A child that was being started by a killed holder keeps it until it has started.
     """
     late = time.monotonic() + seconds
     while not _is_free(file):

@@ -1,7 +1,7 @@
-"""Going on with a study: what of its folder is whole, and the rest put in order.
+"""Recovery of a study: find the intact parts of its folder and remove the rest.
 
-Each file is checked against the journal, and each line of the journal against its guard.
-What a lost line told can be found again: a chunk guards itself by the checksum of zstd.
+Each file is checked against the journal, and each line of the journal against its
+checksum. Chunks of lost lines are recovered by the checksum of zstd.
 """
 
 import json
@@ -38,17 +38,17 @@ def record_text(record: Mapping) -> bytes:
 
 
 def mended(directory: Path, record: Mapping, config: str) -> list[Commit] | None:
-    """Return the steps of a study that need not be done again; `None` if there are none.
+    """Return the completed steps of a study; `None` if there are none.
 
-    The folder holds nothing else afterwards, its journal and `config.toml` are whole, and
-    results that were only begun are removed. **Raises:** `OSError` and `ValueError` as
-    `Store.resume`, and has changed nothing then.
+    Afterwards the folder contains nothing else, its journal and `config.toml` are
+    complete, and partial results are removed. **Raises:** `OSError` and `ValueError` as
+    `Store.resume`, leaving the folder unchanged.
     """
     folder, journal = Folder(directory), Journal(directory / "journal.jsonl")
     if folder.kind(RESULTS) and not folder.kind(journal.path.name):
-        raise OSError(f"{journal.path} is missing, so nothing there can be trusted; {_NEW}")
+        raise OSError(f"{journal.path} is missing: nothing can be verified; {_NEW}")
     if folder.kind(RESULTS) not in ("", "folder"):
-        raise OSError(f"{directory / RESULTS} is no folder; {_NEW}")
+        raise OSError(f"{directory / RESULTS} is not a folder; {_NEW}")
     commits = journal.sound()
     before = _record_of(folder, commits)
     commits = [commit for commit in commits if belongs(commit, before)]
@@ -61,8 +61,8 @@ def mended(directory: Path, record: Mapping, config: str) -> list[Commit] | None
         return None
     if before.get("merged"):
         raise ValueError(
-            f"{directory} was merged of other studies, and cannot be gone on with; merge "
-            "them anew into another folder"
+            f"{directory} was merged from other studies and cannot be resumed; merge "
+            "them again into another folder"
         )
     refuse_differences(directory, before, record)
     whole = _is_sound(journal) and _whole(kept, commits, before)
@@ -78,7 +78,7 @@ def mended(directory: Path, record: Mapping, config: str) -> list[Commit] | None
     return commits
 
 
-_NEW = "begin anew in another folder by --out"
+_NEW = "start again in another folder with --out"
 
 
 def _record_of(folder: Folder, commits: Iterable[Commit]) -> dict:
@@ -91,12 +91,12 @@ def _record_of(folder: Folder, commits: Iterable[Commit]) -> dict:
     except OSError:
         other = True
     if other:
-        raise OSError(f"{path} is damaged or missing, and tells what the rest is; {_NEW}")
+        raise OSError(f"{path} is damaged or missing, and describes the rest; {_NEW}")
     return found
 
 
 def _is_intact(directory: Path, commit: Commit) -> bool:
-    """Return whether a commit's files are as it says, and its arrays such as we write."""
+    """Return whether a commit's files match it, and its arrays are in our format."""
     if damaged(commit, directory):
         return False
     names = array_names([commit])
@@ -120,7 +120,7 @@ def _is_sound(journal: Journal) -> bool:
 
 
 def _place(commit: Commit) -> tuple[bool, int]:
-    """Return what chunks are sorted by, as they are computed; groups come after them."""
+    """Return the sort key of a step: chunks in order, then groups."""
     kind, _, which = commit.step.partition(" ")
     return kind == "group", int(which) if kind == "chunk" else 0
 
@@ -136,10 +136,9 @@ def _whole(kept: list[Commit], commits: list[Commit], record: Mapping) -> bool:
 def _whole_chunks(
     directory: Path, record: Mapping, told: Collection[Commit]
 ) -> list[Commit]:
-    """Return commits of chunks that lie there whole although no line tells of them.
+    """Return commits of intact chunks without a line in the journal.
 
-    Of those that one does tell of, the line knows better: the bytes of another chunk, in
-    its place, would be whole too.
+    A chunk with a line is judged by it: the bytes of a wrong chunk would be intact too.
     """
     try:
         layouts = {name: layout_of(directory, name) for name in _arrays(directory, told)}
@@ -150,7 +149,7 @@ def _whole_chunks(
     unknown = [number for number in numbers if f"chunk {number}" not in steps]
     found = (_whole_chunk(directory, number, layouts, record) for number in unknown)
     commits = [commit for commit in found if commit]
-    # The metadata belong to the chunk that came first, whose line may be among the lost.
+    # The metadata belong to the first chunk, whose line may be lost.
     told_of = any(
         file.endswith(f"/{METADATA}")
         for commit in told if commit.step.startswith("chunk ") for file in commit.files
@@ -163,9 +162,9 @@ def _whole_chunks(
 
 
 def _arrays(directory: Path, told: Iterable[Commit]) -> list[str]:
-    """Return the names of all arrays of samples, none if it is not certain which they are.
+    """Return the names of all sample arrays, none if they are not known for certain.
 
-    It is once a second chunk was begun, or with the metadata of the whole, which come
+    They are once a second chunk was begun, or the metadata of the whole were written
     last. Then each folder is an array or a group, and has metadata.
     """
     folder = Folder(directory)
@@ -207,17 +206,17 @@ def _whole_chunk(
 
 
 def refuse_differences(directory: Path, record: Mapping, wanted: Mapping) -> None:
-    """Raise `ValueError` unless a study there is the one that is wanted, byte for byte.
+    """Raise `ValueError` unless a folder's study gives the requested one's bytes.
 
-    **Arguments:** `record`: of the study in the folder; `wanted`: of the other one.
+    **Arguments:** `record`: of the study in the folder; `wanted`: the requested one.
     """
     before, now = (json.loads(record_text(state)) for state in (record, wanted))
     for state in (before, now):
-        state["config"].pop("output", None)  # where the results lie does not change them
+        state["config"].pop("output", None)  # the folder does not change the results
     for key in (*_BYTES_DEPEND_ON, "share"):
         if before.get(key) != now.get(key):
             what = _first_difference(before.get(key), now.get(key), key)
-            raise ValueError(f"{directory} was begun with {what}")
+            raise ValueError(f"{directory} was started with {what}")
 
 
 def _first_difference(before, now, path: str) -> str:

@@ -1,4 +1,4 @@
-"""Where results come from: versions, device, instruction set and the state of the code."""
+"""Provenance of results: versions, device, instruction set and state of the code."""
 
 import importlib.metadata
 import os
@@ -22,14 +22,14 @@ _PACKAGES = (
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of jaxvib, Python and of every package that computes."""
+    """Return the versions of jaxvib, Python and the packages used to compute."""
     found = {name: importlib.metadata.version(name) for name in _PACKAGES}
     return {"jaxvib": __version__, "python": platform.python_version(), **found}
 
 
 def fingerprint(device: str) -> dict[str, str]:
-    """Return what the bytes of a result depend on, beside config and versions."""
-    from ...linalg import implementation  # brings JAX, which opening a study does without
+    """Return what the bytes of a result depend on besides config and versions."""
+    from ...linalg import implementation  # imports JAX, not needed to open a study
 
     flags = os.environ.get("XLA_FLAGS", "")
     table = {"device": device, **instruction_set(), "xla_flags": flags}
@@ -37,9 +37,9 @@ def fingerprint(device: str) -> dict[str, str]:
 
 
 def git_state() -> dict | None:
-    """Return the commit of jaxvib's own checkout and whether files were changed since.
+    """Return the commit of jaxvib's checkout and whether files were changed.
 
-    `None` where jaxvib runs from no checkout, as after `pip install`.
+    `None` if jaxvib does not run from a checkout, as after `pip install`.
     """
     tracked = _git("ls-files", "--error-unmatch", "__init__.py")
     commit = _git("rev-parse", "HEAD")

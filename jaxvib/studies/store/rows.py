@@ -1,4 +1,4 @@
-"""Arrays of samples, of which no more is read than what is asked for."""
+"""Lazily read arrays of samples."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,10 +12,10 @@ from .stored import chunk_file, chunk_files, layout_of, read_array, read_chunk
 class Rows:
     """One array of a study's results, samples along its first axis.
 
-    `rows[place]`, `rows[first:last]` and `rows[places]` read the chunks that those are in
-    alone, and `numpy.asarray(rows)` reads all. **Arguments:** `sums`: crc32 by file, which
-    each chunk is checked against; without them it has been checked already. **Raises:**
-    `OSError` for what is damaged or missing, when it is read.
+    `rows[place]`, `rows[first:last]` and `rows[places]` read only the chunks needed;
+    `numpy.asarray(rows)` reads all. **Arguments:** `sums`: crc32 by file, to verify
+    each chunk; without them the files have been verified already. **Raises:** `OSError`
+    on reading damaged or missing files.
     """
 
     def __init__(self, directory: Path, name: str, sums: Mapping[str, int] | None = None):
@@ -50,7 +50,7 @@ class Rows:
         return self._taken(places.ravel()).reshape(places.shape + self.shape[1:])[()]
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Yield the values chunk by chunk, the first samples first."""
+        """Yield the values chunk by chunk, in order."""
         if not self.shape:
             yield np.asarray(self)
             return

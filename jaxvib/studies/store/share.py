@@ -1,4 +1,4 @@
-"""A share of a study: chunks that one job of several computes, in a folder of its own."""
+"""A share of a study: the chunks computed by one of several jobs, in its own folder."""
 
 import dataclasses
 import re
@@ -9,12 +9,12 @@ _SHARE = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})")
 
 @dataclasses.dataclass(frozen=True)
 class Share:
-    """Share `number` of `of`, the first being 1: every `of`-th chunk of a study.
+    """Share `number` of `of`, counted from 1: every `of`-th chunk of a study.
 
-    Neighbours along a swept path take about the same time, so that shares of chunks that
-    lie far apart do too.
+    Neighbours along a swept path have similar run times; interleaved chunks balance
+    the shares.
 
-    **Raises:** `ValueError` for a number that is greater than `of`.
+    **Raises:** `ValueError` if the number exceeds `of`.
     """
 
     number: int
@@ -29,18 +29,16 @@ class Share:
 
     @classmethod
     def parse(cls, text: str) -> "Share":
-        """Return the share that is written as `I/N`. **Raises:** `ValueError`."""
+        """Parse a share written as `I/N`. **Raises:** `ValueError`."""
         found = _SHARE.fullmatch(text)
         if found is None:
-            raise ValueError(
-                f"share = {text[:40]!a}; allowed: I/N, such as 3/16 for the third of 16"
-            )
+            raise ValueError(f"share = {text[:40]!a}; allowed: I/N, e.g. 3/16")
         return cls(int(found[1]), int(found[2]))
 
     def chunks(self, count: int) -> range:
-        """Return the numbers of its chunks, where a study has so many."""
+        """Return the numbers of its chunks, given their total number."""
         return range(self.number - 1, count, self.of)
 
     def folder(self, study: Path) -> Path:
-        """Return the folder of this share, beside that of the study."""
+        """Return the folder of this share, next to that of the study."""
         return Path(f"{study}-{self.number}-of-{self.of}")

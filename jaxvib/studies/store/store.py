@@ -1,13 +1,13 @@
 """The result store: one folder per study, committed chunk by chunk.
 
-    DIR/config.toml     the resolved config, every default written out; runs as it is
-    DIR/study.json      what the results are and what they depend on (see below)
-    DIR/results.zarr    the results, a zarr v3 group
-    DIR/journal.jsonl   one line per commit, with the crc32 of each file it wrote
-    DIR/times.json      times and host names: all that differs from run to run; not needed
-    DIR/running.json    while a run is at work: rate, workers, failures; not needed
-    DIR/run.lock        while a run is at work: its process, host and start
-    DIR/report.html     the report, drawn from the above alone
+        DIR/config.toml     the resolved config with all defaults; can be run
+        DIR/study.json      metadata of the results and their provenance (see below)
+        DIR/results.zarr    the results, a zarr v3 group
+        DIR/journal.jsonl   one line per commit, with the crc32 of each of its files
+        DIR/times.json      times and host names, which differ between runs; optional
+        DIR/running.json    during a run: rate, workers, failures; optional
+        DIR/run.lock        during a run: its process, host and start
+        DIR/report.html     the report, drawn from the above
 
 `study.json` has the keys `title`, `analysis` and `system` (kinds), `config` (the
 resolved config), `samples` (their number) and `chunk` (samples per commit), `grid`
@@ -17,24 +17,23 @@ grid), `coordinates` (the arrays that are coordinates), `axes` (axis: names alon
 `fingerprint` (device, instruction set and flags, on which the last bits depend) and
 `git`.
 
-`results.zarr` holds one array per field of the analysis' result, under the field's
-name and with the axes (dimension names), `units` and `description` that the field
-declares, and one array per swept path, `load.amplitude` say, as a coordinate. A sampled
-study (periodic orbits) has the leading axis `sample` throughout, cut into chunks of
-`run.chunk` samples; a continuation has the axis `point` instead. The group `traces`
-inside has the axis `trace` first: motions of at most 256 samples, evenly chosen, whose
+`results.zarr` holds one array per field of the analysis' result, under the field's name
+and with the axes (dimension names), `units` and `description` that the field declares,
+and one array per swept path, such as `load.amplitude`, as a coordinate. A sampled study
+(periodic orbits) has the leading axis `sample` throughout, cut into chunks of
+`run.chunk` samples; a continuation has the axis `point` instead. The group `traces` has
+the axis `trace` first: motions of at most 256 samples (an even subsample), whose
 positions along `sample` are its coordinate `sample`.
 
-`xarray.open_zarr(DIR / "results.zarr")` reads it as it lies, and finds there as attributes
-what its codes mean, the names along axes, config, seed and versions (`explaining`);
-`open_study` also checks every byte against the journal, and gives a grid one dimension
-per path. Chunks count
-from the moment their line is in the journal, so a run may be killed anywhere; the
-group's own metadata come last, so that nothing opens a study with absent chunks, which
-zarr would read as zeros.
+`xarray.open_zarr(DIR / "results.zarr")` opens it directly, with attributes for the
+meaning of codes, the names along axes, config, seed and versions (`explaining`);
+`open_study` also verifies every byte against the journal, and gives a grid one
+dimension per path. Chunks count as stored once their line is in the journal, so a run
+may be killed at any time; the group's metadata are written last, so that a study with
+absent chunks, which zarr would read as zeros, cannot be opened.
 
-Nothing in the folder is trusted: what is read is checked first (`stored`, `arrays`),
-and no name or link in it leads to anything outside (`folder`).
+The folder is untrusted: its content is validated on reading (`stored`, `arrays`), and
+neither names nor links can lead outside (`folder`).
 """
 
 import concurrent.futures
@@ -54,7 +53,7 @@ from .rows import Rows
 from .stored import RECORD, RESULTS, array_names, chunk_file, layout_of
 from .stored import read_array as read_array
 
-# What a run writes into its folder. Where one lies already, it is somebody's own.
+# Files written by a run. If one exists without a study, it belongs to the user.
 _WRITTEN = (
     RECORD, "config.toml", "journal.jsonl", RESULTS, "times.json", "running.json",
     "evaluations.jsonl",
@@ -65,8 +64,8 @@ _WRITTEN = (
 class Store:
     """A study's folder, open for writing.
 
-    **Fields:** `directory`; `done`: the names of the steps that are committed; `record`:
-    what `study.json` says.
+    **Fields:** `directory`; `done`: names of the committed steps; `record`: content of
+    `study.json`.
     """
 
     def __init__(self, directory: Path, record: Mapping, commits: Iterable[Commit]):
@@ -82,11 +81,12 @@ class Store:
 
     @classmethod
     def create(cls, directory: Path, record: Mapping, config: str) -> "Store":
-        """Start a study in a folder that has none.
+        """Start a study in a folder without one.
 
-        **Arguments:** `record`: what becomes `study.json`; `config`: the text of
-        `config.toml`. **Raises:** `FileExistsError` if a study is there already, or a
-        file that a study would write and that is none of its own.
+        **Arguments:** `record`: content of `study.json`; `config`: text of
+        `config.toml`.
+        **Raises:** `FileExistsError` if a study exists, or a foreign file would be
+        overwritten.
         """
         check_free(directory)
         directory.mkdir(parents=True, exist_ok=True)
@@ -102,12 +102,12 @@ class Store:
 
     @classmethod
     def resume(cls, directory: Path, record: Mapping, config: str) -> "Store":
-        """Go on with a study; afresh if there is none or nothing of it is done.
+        """Resume a study; start it if there is none or no step is done.
 
-        Steps whose files are missing or damaged count as not done, and what can be mended
-        is (`mended`). **Raises:** `ValueError` if the study there has another config, or
-        would get other bytes on this machine or with these versions; `OSError` where its
-        `study.json` or its journal is lost.
+        Steps with missing or damaged files are redone; the journal is repaired
+        (`mended`). **Raises:** `ValueError` if the study has another config, or its
+        bytes would differ on this machine or with these versions; `OSError` if
+        `study.json` or the journal is lost.
         """
         if not has_study(directory):
             return cls.create(directory, record, config)
@@ -117,20 +117,20 @@ class Store:
         return cls(directory, record, commits)
 
     def append(self, chunk: int, fields: Mapping[str, Variable]) -> None:
-        """Commit the samples of that chunk: their rows of every array, all at once.
+        """Commit the samples of a chunk atomically: their rows of every array.
 
-        Chunks may come in any order. **Raises:** `OSError` for arrays that are not as
-        those of the chunks before, and where the disk fails.
+        Chunks may come in any order. **Raises:** `OSError` for arrays that do not match
+        those of earlier chunks, and for disk errors.
         """
         layouts = self._of_all(fields)
-        # All metadata lie there before the first number does: whoever finds a chunk knows
-        # that no array is missing.
+        # All metadata are written before the first values, so that a stored chunk
+        # implies that no array is missing.
         if not self._layouts:
             for name, layout in layouts.items():
                 self._write(f"{RESULTS}/{name}/{METADATA}", layout.metadata())
         elif other := self._unlike(layouts):
-            raise OSError(f"{other} of chunk {chunk} is not as in the chunks before")
-        # Side by side: a file system that is far away, or busy, lets each wait for itself.
+            raise OSError(f"{other} of chunk {chunk} differs from earlier chunks")
+        # In parallel, to hide the latency of remote or busy file systems.
         written = [
             self._pool.submit(self._write_chunk, name, layout, chunk, fields[name].values)
             for name, layout in layouts.items()
@@ -154,12 +154,12 @@ class Store:
         other = other[0] if other else self._unlike(layouts)
         if other:
             raise OSError(
-                f"chunk {chunk} was computed twice, the second time with other bytes of "
-                f"{other}: workers differ"
+                f"chunk {chunk} was computed twice with different bytes of {other}: the "
+                "workers differ"
             )
 
     def _of_all(self, fields: Mapping[str, Variable]) -> dict[str, Layout]:
-        """Return the layouts of the arrays that a chunk's fields are rows of."""
+        """Return the layouts of the full arrays of a chunk's fields."""
         length, width = self.record["samples"], self.record["chunk"]
         layouts = {}
         for name, field in fields.items():
@@ -168,7 +168,7 @@ class Store:
         return layouts
 
     def _unlike(self, layouts: Mapping[str, Layout]) -> str:
-        """Return an array that is not as in the chunks before, `""` if all are."""
+        """Return an array that differs from earlier chunks, `""` if none does."""
         for name in {**layouts, **self._layouts}:
             before, now = self._layouts.get(name), layouts.get(name)
             if before is None or now is None or not before.holds(now):
@@ -178,7 +178,7 @@ class Store:
     def add_group(
         self, group: str, fields: Mapping[str, Variable], coordinates: tuple[str, ...] = ()
     ) -> None:
-        """Commit whole arrays: a group inside the results, or all of them (`""`)."""
+        """Commit whole arrays: as a group inside the results, or as results (`""`)."""
         self._folder.remove(f"{RESULTS}/{group}".rstrip("/"))
         members = {}
         for name, field in fields.items():
@@ -193,7 +193,7 @@ class Store:
         self._commit(f"group {group}")
 
     def finish(self) -> None:
-        """Commit the whole, which can be opened from now on."""
+        """Commit the whole study, which can then be opened."""
         config = self._folder.read("config.toml").decode()
         attributes = about(self.record, config)
         attributes |= _coordinates(self.record["coordinates"])
@@ -210,7 +210,7 @@ class Store:
         return read_array(self.directory, name)
 
     def rows(self, name: str) -> Rows:
-        """Return an array of the results, to be read where it is indexed."""
+        """Return an array of the results, read on indexing."""
         return Rows(self.directory, name)
 
     def _write(self, name: str, content: bytes, *, sync: bool = True) -> None:
@@ -219,7 +219,7 @@ class Store:
 
     def _write_chunk(self, path: str, layout: Layout, chunk: int, values) -> None:
         if values.size:
-            # On the disk before the journal tells of it, which is soon enough.
+            # Flushed by the journal before the commit, which is early enough.
             name = chunk_file(path, layout, chunk)
             self._write(name, layout.packed(values), sync=False)
 
@@ -230,17 +230,17 @@ class Store:
 
 
 def check_free(directory: Path) -> None:
-    """Raise `FileExistsError` for a folder in which a study would write over something."""
+    """Raise `FileExistsError` if a study would overwrite something in a folder."""
     if has_study(directory):
         raise FileExistsError(f"{directory} holds a study already")
     if directory.exists() and not directory.is_dir():
-        raise FileExistsError(f"{directory} is a file; allowed: a folder by --out")
+        raise FileExistsError(f"{directory} is a file; choose a folder with --out")
     folder = Folder(directory)
     for name in _WRITTEN:
         if folder.kind(name):
             raise FileExistsError(
-                f"{directory / name} is there already and of no study; choose another "
-                "folder by --out"
+                f"{directory / name} exists and belongs to no study; choose another "
+                "folder with --out"
             )
 
 

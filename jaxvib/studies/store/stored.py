@@ -1,8 +1,8 @@
-"""A study as it lies in its folder: what may be there, looked at before it is read.
+"""Validation of a stored study before it is read.
 
-A store may come from a stranger, or from a disk that fails: nothing of it is taken as it
-is. What its journal names has to be what the step writes, its arrays have to have the
-samples and chunks of its record, and their sizes are known before a byte is unpacked.
+A store may be untrusted or damaged. Its journal may only name files of its steps, its
+arrays must have the samples and chunks of its record, and their sizes are checked
+before decompression.
 """
 
 import math
@@ -21,26 +21,28 @@ from .share import Share
 
 RESULTS = "results.zarr"
 RECORD = "study.json"
-MOST_SAMPLES = 1_000_000_000  # as many as a config may ask for
-_LEAST_SUSPECT = 1 << 28  # bytes of arrays that are read however small their files are
-_MOST_PACKED = 4000  # times: what zstd makes of samples that differ by one number alone
-_LOOKED_AT = 1000  # files of an array, evenly chosen, that tell how large all of them are
+MOST_SAMPLES = 1_000_000_000  # the limit of a config
+_LEAST_SUSPECT = 1 << 28  # bytes of arrays that are read regardless of file size
+_MOST_PACKED = 4000  # maximum ratio of zstd, for almost constant samples
+_LOOKED_AT = 1000  # files of an array, a subsample to estimate the total size
 _OF_CHUNK = re.compile(rf"{RESULTS}/[^/]+/(?:{METADATA}|c/([0-9]+)(?:/0)*)")
-_ROOM = 1 << 12  # bytes that zstd may take beyond those of its content
+_ROOM = 1 << 12  # overhead of zstd in bytes
 
 
 def read_record(folder: Folder) -> dict:
-    """Return what `study.json` says. **Raises:** `OSError` unless it is such a record."""
+    """Read `study.json`. **Raises:** `OSError` unless it is a valid record."""
     found = folder.read_json(RECORD)
     try:
         _check_record(found)
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise OSError(f"{folder.root / RECORD} is damaged: no record of a study") from None
+        raise OSError(
+            f"{folder.root / RECORD} is damaged: not a record of a study"
+        ) from None
     return found
 
 
 def belongs(commit: Commit, record: Mapping) -> bool:
-    """Return whether a journal's line names files of its own step alone."""
+    """Return whether a journal's line names only files of its step."""
     kind, _, which = commit.step.partition(" ")
     if commit.step == "start":
         allowed = r"study\.json|config\.toml"
@@ -59,7 +61,7 @@ def belongs(commit: Commit, record: Mapping) -> bool:
 
 
 def array_names(commits: Iterable[Commit], group: str = "") -> list[str]:
-    """Return the arrays that are committed, in the results or in a group of them."""
+    """Return the committed arrays of the results or of one of their groups."""
     inside = f"{RESULTS}/{group}/" if group else f"{RESULTS}/"
     found = {}
     for commit in commits:
@@ -72,16 +74,16 @@ def array_names(commits: Iterable[Commit], group: str = "") -> list[str]:
 
 
 def layout_of(directory: Path, name: str) -> Layout:
-    """Return the layout of a stored array. **Raises:** `OSError` if it has no sound one."""
+    """Return the layout of a stored array. **Raises:** `OSError` if it is invalid."""
     file = f"{RESULTS}/{name}/{METADATA}"
     layout = read_layout(Folder(directory).read(file), directory / file)
     if layout.chunks[1:] != tuple(max(1, size) for size in layout.shape[1:]):
-        raise OSError(f"{directory / file} describes no array of jaxvib")
+        raise OSError(f"{directory / file} does not describe an array of jaxvib")
     return layout
 
 
 def chunk_files(name: str, layout: Layout) -> list[str]:
-    """Return the names of an array's chunks, the first samples first."""
+    """Return the files of an array's chunks in order."""
     if not math.prod(layout.shape):
         return []
     rows = layout.shape[:1] or (1,)
@@ -90,15 +92,15 @@ def chunk_files(name: str, layout: Layout) -> list[str]:
 
 
 def chunk_file(name: str, layout: Layout, chunk: int) -> str:
-    """Return the name of one chunk of an array."""
+    """Return the file of one chunk of an array."""
     position = (chunk, *(0,) * len(layout.shape))[: len(layout.shape)]
     return "/".join((RESULTS, name, "c", *map(str, position)))
 
 
 def check_sizes(directory: Path, layouts: Mapping[str, Layout], share: float = 1.0) -> None:
-    """Raise `OSError` for arrays that nobody could have stored in files as these.
+    """Raise `OSError` for arrays too large for their files or for the memory.
 
-    `share`: how much of them is held in memory at a time.
+    `share`: fraction of them held in memory at a time.
     """
     folder = Folder(directory)
     claimed = sum(
@@ -108,7 +110,7 @@ def check_sizes(directory: Path, layouts: Mapping[str, Layout], share: float = 1
     if claimed * share > memory() // 2:
         raise OSError(
             f"{directory / RESULTS} would take {claimed * share / 1e9:.3g} GB of memory; "
-            "allowed: open_study(..., most=1_000_000), which reads evenly chosen samples"
+            "allowed: open_study(..., most=1_000_000), which reads a subsample"
         )
     if claimed <= _LEAST_SUSPECT:
         return
@@ -125,9 +127,9 @@ def check_sizes(directory: Path, layouts: Mapping[str, Layout], share: float = 1
 
 
 def read_array(directory: Path, name: str) -> np.ndarray:
-    """Return the values of one array of a study's results.
+    """Read one array of a study's results.
 
-    **Raises:** `OSError` for one that is damaged or lacks a chunk.
+    **Raises:** `OSError` if it is damaged or lacks a chunk.
     """
     layout = layout_of(directory, name)
     check_sizes(directory, {name: layout})
@@ -146,9 +148,9 @@ def read_array(directory: Path, name: str) -> np.ndarray:
 def read_chunk(
     directory: Path, file: str, layout: Layout, crc: int | None = None
 ) -> np.ndarray:
-    """Return one chunk of an array. **Raises:** `OSError` if it is damaged or missing.
+    """Read one chunk of an array. **Raises:** `OSError` if it is damaged or missing.
 
-    `crc`: the crc32 that its file must have.
+    `crc`: the expected crc32 of its file.
     """
     most = layout.chunk_bytes + layout.chunk_bytes // 128 + _ROOM
     content = Folder(directory).read(file, most)

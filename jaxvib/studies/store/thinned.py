@@ -1,17 +1,17 @@
-"""Some of many samples, evenly chosen: what a picture can show and a memory can hold."""
+"""Even subsamples, to limit the size of pictures and the memory."""
 
 import math
 from collections.abc import Mapping
 
 import numpy as np
 
-MOST_SHOWN = 1 << 20  # samples that are drawn and summed up
+MOST_SHOWN = 1 << 20  # samples drawn and summarised
 
 
 def evenly_chosen(number: int, grid: Mapping[str, int] | None, most: int) -> np.ndarray:
-    """Return the positions of at most `most` samples, spread over all of them.
+    """Return the positions of an even subsample of at most `most` samples.
 
-    Of a grid, whole lines are left out in every direction, so that the rest is a grid.
+    Of a grid, every n-th line along each path is kept, so that the rest is a grid.
     """
     if most < 1:
         return np.zeros(0, int)
@@ -27,13 +27,13 @@ def evenly_chosen(number: int, grid: Mapping[str, int] | None, most: int) -> np.
 
 
 def kept(grid: Mapping[str, int], most: int) -> dict[str, int]:
-    """Return how many lines of a grid stay along each path, where at most `most` do."""
+    """Return the number of lines kept along each path for at most `most` samples."""
     left = dict(grid)
     while math.prod(left.values()) > most:
         longest = max(left, key=lambda path: left[path])
         others = [size for path, size in left.items() if path != longest]
         enough = most // math.prod(others)
-        # One line at a time, from whichever path has most; in one go while that is one.
+        # One line at a time, from the longest path; all at once for a single path.
         alone = left[longest] > max(others, default=0)
         left[longest] = max(enough, *others, 1) if alone else left[longest] - 1
     return left

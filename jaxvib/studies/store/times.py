@@ -1,6 +1,6 @@
-"""How long a study took and where: `times.json`, all that differs from run to run.
+"""`times.json`: duration and host of each session, which differ between runs.
 
-Nothing else needs it: one that is missing or damaged has no sessions.
+The file is optional: if missing or damaged, there are no sessions.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ _NUMBERS = ("samples", "seconds", "startup_seconds", "compile_seconds")
 
 
 def read_times(directory: Path) -> dict[str, list[dict]]:
-    """Return what `times.json` says, without what it cannot mean."""
+    """Read `times.json`, dropping invalid content."""
     try:
         sessions = Folder(directory).read_json(FILE).get("sessions")
     except OSError:
@@ -39,7 +39,7 @@ def _is_session(found) -> bool:
 class Times:
     """The stopwatch of one session of a study; a resumed study has several.
 
-    **Fields:** `sessions`: what `times.json` holds, this session last.
+    **Fields:** `sessions`: content of `times.json`, this session last.
     """
 
     def __init__(self, directory: Path, started: float):
@@ -67,7 +67,7 @@ class Times:
         self.note()
 
     def note(self, samples: int = 0) -> None:
-        """Write down the time, and that so many more samples are done."""
+        """Store the elapsed time and a number of further completed samples."""
         now = time.monotonic()
         session = self.sessions[-1]
         session["samples"] += samples
@@ -76,9 +76,9 @@ class Times:
         session["compile_seconds"] = round(self._compiling.seconds, 3)
         session["backend_seconds"] = round(self._compiling.backend_seconds, 3)
         session["cold"] = self._compiling.cold
-        if samples and "first" not in session:  # what a chunk takes, and not all of them
+        if samples and "first" not in session:  # the time of the first chunk
             computing = now - self._computing - self._compiling.seconds
             session["first"] = [samples, round(max(0.0, computing), 3)]
         text = json.dumps({"sessions": self.sessions}, indent=2) + "\n"
-        with contextlib.suppress(OSError):  # no result hangs on it
+        with contextlib.suppress(OSError):  # not essential
             self._folder.write(FILE, text.encode(), sync=False)

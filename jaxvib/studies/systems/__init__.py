@@ -1,1 +1,1 @@
-"""Systems as a config says them: one file for each kind."""
+"""Kinds of systems in a config, one file each."""

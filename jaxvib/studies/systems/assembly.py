@@ -1,4 +1,4 @@
-"""A system overlaid from modules in a config: one table for each module."""
+"""A linear system assembled from modules, in a config: one table per module."""
 
 import dataclasses
 import functools
@@ -19,9 +19,9 @@ from .base import Role, SystemKind
 
 @dataclasses.dataclass(frozen=True)
 class _Part:
-    """A kind of module: the class, what it joins, and its keys beside the numbers.
+    """A kind of module: its class, what it joins, and its keys besides the numbers.
 
-    `turns`: what of that are angles; `angles`: motions of each body that are.
+    `turns`: which of these are angles; `angles`: angular motions of each body.
     """
 
     cls: str
@@ -68,27 +68,30 @@ _PARTS = {
     ),
 }  # fmt: skip
 _KEYS = {
-    "standing": (bool, Field(default=False, description="whether the rod stands")),
-    "carrier": (str, Field(description="the body that translates under the first rod")),
+    "standing": (
+        bool,
+        Field(default=False, description="whether the rod stands (is inverted)"),
+    ),
+    "carrier": (str, Field(description="the translating body of the first rod")),
 }
 
 
 class Modules(Table):
-    """The modules by their names, which say what they join: `ground-cart`, `tip.y`."""
+    """The modules by name; the name gives what they join: `ground-cart`, `tip.y`."""
 
     modules: dict[str, pydantic.SerializeAsAny[Table]] = option(
-        "tables of modules; their names say what they join",
+        "tables of modules, named after what they join",
         allowed="a table of modules, such as modules.ground-cart",
     )
     fixed: list[str] = option(
-        "degrees of freedom that are held, as the ground is",
+        "fixed degrees of freedom",
         [],
         allowed="names of degrees of freedom",
     )
 
 
 class AssemblyOptions(Modules):
-    """A system of modules alone."""
+    """A system of modules only."""
 
     kind: Literal["assembly"] = option("the kind of system")
 
@@ -101,12 +104,12 @@ class AssemblyKind(SystemKind):
     roles = frozenset({Role.LINEAR, Role.MODULES})
 
     def read(self, document: Document):
-        """Return the checked table of a config, each module by its own rules."""
+        """Return the validated table of a config, module by module."""
         table = with_modules(document.tables["system"], "system", document)
         return validated(AssemblyOptions, table, "system", document)
 
     def default(self):
-        """Return one module of each kind, whose parameters a config may set."""
+        """Return one module of each kind, to declare their parameters."""
         systems = library("systems")
         given = {
             "translation_rotation": {"mass": 1.0, "length": 1.0, "inertia": 1.0},
@@ -132,7 +135,7 @@ class AssemblyKind(SystemKind):
         }
 
     def declared(self, options) -> dict[str, Declared]:
-        """Return what is declared of each single number of the modules, by path."""
+        """Return the declaration of each number of the modules, by path."""
         return declared_of_modules(options)
 
     def axes(self, options) -> dict[str, list[str]]:
@@ -145,7 +148,7 @@ class AssemblyKind(SystemKind):
         return table["modules"]
 
     def variation(self, options) -> str:
-        """Return a change worth trying: of the first number that is not zero."""
+        """Return a suggested change: of the first non-zero number."""
         return first_change(self.declared(options))
 
     def build(self, options):
@@ -154,7 +157,7 @@ class AssemblyKind(SystemKind):
 
 
 def with_modules(table: dict, section: str, document: Document) -> dict:
-    """Return a table with its `modules` checked, each by its own rules."""
+    """Return a table with its `modules` validated, each by its kind."""
     if "modules" not in table:
         return dict(table)
     prefix = f"{section}.modules"
@@ -166,7 +169,7 @@ def with_modules(table: dict, section: str, document: Document) -> dict:
 
 
 def declared_of_modules(options: Modules, prefix: str = "") -> dict[str, Declared]:
-    """Return what is declared of each single number of the modules, by path."""
+    """Return the declaration of each number of the modules, by path."""
     found = {}
     for name, table in options.modules.items():
         given = table.model_dump()
@@ -179,7 +182,7 @@ def declared_of_modules(options: Modules, prefix: str = "") -> dict[str, Declare
 
 
 def angles_of(kinds: Mapping[str, object]) -> frozenset[str]:
-    """Return which freedoms are angles, by the modules' kinds; wrong ones join nothing."""
+    """Return the freedoms that are angles; invalid modules are skipped."""
     found = set()
     for name, kind in kinds.items():
         part = _PARTS.get(kind) if isinstance(kind, str) else None
@@ -193,7 +196,7 @@ def angles_of(kinds: Mapping[str, object]) -> frozenset[str]:
 
 
 def kinds_of(linear, document: Document) -> dict[str, object]:
-    """Return the kinds of the modules that a config's table gives, as it gives them."""
+    """Return the kinds of the modules in a config's unvalidated table."""
     if not isinstance(linear, dict) or "modules" not in linear:
         return {}
     found = _modules(linear["modules"], "system.linear.modules", document)
@@ -201,7 +204,7 @@ def kinds_of(linear, document: Document) -> dict[str, object]:
 
 
 def first_change(declared: dict[str, Declared]) -> str:
-    """Return a change of the first number that is not zero, as `--set` takes it."""
+    """Return a change of the first non-zero number, in the form of `--set`."""
     path, entry = next(each for each in declared.items() if each[1].default)
     return f"{path}={1.2 * np.asarray(entry.default):g}"
 
@@ -218,7 +221,7 @@ def assembled(options: Modules):
     whole = systems.assemble(modules, options.fixed)
     for name, own in zip(options.modules, whole.module_names(), strict=True):
         if name != own:
-            raise ValueError(f"module {name!r} is called {own!r} on parameter paths")
+            raise ValueError(f"module {name!r} is {own!r} on parameter paths")
     return whole
 
 
@@ -250,7 +253,7 @@ def _fields(kind: str) -> dict[str, Declared]:
 
 
 def _modules(table, prefix: str, document: Document) -> dict[str, dict]:
-    # A degree of freedom's dot makes a table within a table: `modules.tip.y` is `tip.y`.
+    # A dot in a freedom's name makes a nested table: `modules.tip.y` is `tip.y`.
     if not isinstance(table, dict) or not table:
         raise ValueError(
             f"{document.where(prefix)}: {prefix} = {shown(table)} is not a module; "
@@ -280,7 +283,7 @@ def _module(name: str, entry: dict, prefix: str, document: Document) -> Table:
     if not _joined(name, _PARTS[kind]):
         form = "-".join(_PARTS[kind].joins)
         raise ValueError(
-            f"{document.where(path)}: {path} does not say what it joins; allowed where "
+            f"{document.where(path)}: {path} does not name what it joins; allowed for "
             f"module = {shown(kind)}: a name of the form {form}"
         )
     return validated(module_tables()[kind], entry, path, document)

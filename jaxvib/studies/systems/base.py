@@ -1,4 +1,4 @@
-"""What a kind of system is: how to write one, its roles, and what holds for most."""
+"""Base class for kinds of systems in configs, and their roles."""
 
 import abc
 import enum
@@ -11,27 +11,27 @@ from ..config.tables import validated
 
 
 class Role(enum.Enum):
-    """What a system is to an analysis: a `System`, a `Linear`, a beam or a chain."""
+    """The role of a system in analyses: a `System`, a `Linear`, a beam or a chain."""
 
-    PERIODIC = "loads that repeat, so that it can have periodic motions"
-    DRIVEN = "bodies that any loads move, for a time"
-    LINEAR = "linear throughout, with matrices of its own"
-    MODULES = "a linear part that is overlaid from modules"
-    BEAM = "a beam that carries bodies"
+    PERIODIC = "periodic loads, so that periodic motions exist"
+    DRIVEN = "bodies under loads of any time history"
+    LINEAR = "linear throughout, with system matrices"
+    MODULES = "a linear part assembled from modules"
+    BEAM = "a beam with attached bodies"
     CHAIN = "a chain of bodies joined by beams"
 
 
 class SystemKind(abc.ABC):
-    """A kind of system: what a config may set in it, and how it is built.
+    """A kind of system: its config table and how to build it.
 
-    **To write one**, subclass this class in a file of its own and give it a line in
-    `analyses/kinds.py`; `python -m jaxvib.studies.run.write_catalogue` then writes down
-    what its parameters declare. The file is imported when any config is read, so that it
-    must not import JAX: what it needs of `jaxvib.systems` it gets by `library`.
+    **To write one**, subclass this class in a new file and add a line to
+    `analyses/kinds.py`; then `python -m jaxvib.studies.run.write_catalogue` stores the
+    declarations of its parameters. The file is imported when any config is read and
+    must not import JAX: use `library` to access `jaxvib.systems`.
 
-    **Fields:** `name`: as a config gives it; `options`: the table that a config gives,
-    whose defaults are the usual values; `roles`: which analyses go with it;
-    `colliding_pair`: whether it is drawn as two bodies, one in the other.
+    **Fields:** `name`: as in a config; `options`: the model of its table, with the
+    usual values as defaults; `roles`: which analyses support it; `colliding_pair`:
+    whether it is drawn as two bodies, one inside the other.
     """
 
     name: ClassVar[str]
@@ -40,46 +40,46 @@ class SystemKind(abc.ABC):
     colliding_pair: ClassVar[bool] = False
 
     def read(self, document: Document) -> Any:
-        """Return the checked table of a config. **Raises:** `ValueError`."""
+        """Return the validated table of a config. **Raises:** `ValueError`."""
         return validated(self.options, document.tables["system"], "system", document)
 
     def schema(self) -> dict:
-        """Return the JSON schema of the table that a config gives."""
+        """Return the JSON schema of its table."""
         return self.options.model_json_schema()
 
     def refuse_transients(self, options, document: Document) -> None:  # noqa: B027
-        """Raise `ValueError` for loads that do not repeat, of an analysis that needs it."""
+        """Raise `ValueError` for non-periodic loads if periodic ones are needed."""
 
     def refuse_loads(self, options, document: Document) -> None:
-        """Raise `ValueError` for loads that change, of an analysis that allows none."""
+        """Raise `ValueError` for time-dependent loads if constant ones are needed."""
         raise ValueError(
-            f"{document.where('system')}: a {self.name} is moved by a load that changes; "
+            f"{document.where('system')}: a {self.name} has a time-dependent load; "
             "allowed: bodies under constant loads, such as an impact_assembly"
         )
 
     @abc.abstractmethod
     def default(self):
-        """Return the system with the usual values, whose parameters can be swept.
+        """Return the system with the usual values, to declare its parameters.
 
-        Of a kind whose parameters a config makes up: its parts, by name.
+        If a config defines its parameters: its parts, by name.
         """
 
     def declared(self, options) -> Mapping[str, Declared]:
-        """Return what is declared of each parameter of a config's system, by path."""
+        """Return the declaration of each parameter of a config's system, by path."""
         return catalogue()[self.name]
 
     def axes(self, options) -> Mapping[str, list[str]]:
-        """Return names along the axes of its results, by axis."""
+        """Return the names along each axis of its results."""
         return {}
 
     def modules(self, table: Mapping) -> dict[str, Mapping]:
-        """Return the modules of a config's table, by name, of a system that has some."""
+        """Return the modules of a config's table, by name, if it has any."""
         return {}
 
     @abc.abstractmethod
     def variation(self, options) -> str:
-        """Return a change worth trying, as `--set` takes it."""
+        """Return a suggested change, in the form of `--set`."""
 
     @abc.abstractmethod
     def build(self, options):
-        """Return the system of a config's table."""
+        """Build the system from a config's table."""

@@ -15,13 +15,13 @@ from .base import Role, SystemKind
 
 
 class Defect(Table):
-    """A body or a beam that is not like the others."""
+    """A body or a beam with properties that differ from the others."""
 
     body: int | None = option("number of the body", None, ge=0)
     beam: int | None = option("number of the beam", None, ge=0)
-    mass: float | None = option("its mass over the others'", None, gt=0.0)
-    inertia: float | None = option("its inertia over the others'", None, gt=0.0)
-    stiffness: float | None = option("of the beam, over the others'", None, gt=0.0)
+    mass: float | None = option("mass relative to the others", None, gt=0.0)
+    inertia: float | None = option("inertia relative to the others", None, gt=0.0)
+    stiffness: float | None = option("stiffness relative to the others", None, gt=0.0)
 
     @pydantic.model_validator(mode="after")
     def _one_thing(self):
@@ -40,14 +40,14 @@ class Defect(Table):
 
 
 class BeamChainKind(SystemKind):
-    """Bodies that shift and turn, joined by Euler-Bernoulli beams without mass."""
+    """Bodies (deflection and rotation) joined by massless Euler-Bernoulli beams."""
 
     name = "beam_chain"
     roles = frozenset({Role.CHAIN})
 
     @functools.cached_property
     def options(self) -> type[Table]:
-        """The table that a config gives for such a system."""
+        """The model of its config table."""
         given = {
             "kind": (Literal["beam_chain"], Field(description="the kind of system")),
             "bodies": (
@@ -56,14 +56,14 @@ class BeamChainKind(SystemKind):
             ),
             "ends": (
                 Literal["periodic", "free", "clamped", "hinged"],
-                Field(default="periodic", description="what holds the ends"),
+                Field(default="periodic", description="boundary conditions"),
             ),
             "defects": (
                 list[Defect],
                 Field(
                     default=[],
                     max_length=10_000,
-                    description="bodies and beams that are not like the others",
+                    description="bodies and beams that differ from the others",
                     json_schema_extra={
                         "allowed": "tables with body and mass or "
                         "inertia, or with beam and stiffness"
@@ -74,12 +74,12 @@ class BeamChainKind(SystemKind):
         return nested_model(self.name, catalogue()[self.name], given)
 
     def default(self):
-        """Return the system with the values that it has by default."""
+        """Return the system with default values."""
         systems = library("systems")
         return systems.BeamChain(256, 1.0)
 
     def declared(self, options):
-        """Return what is declared of each parameter, by path, the defects' too."""
+        """Return the declaration of each parameter, by path, including defects."""
         found = dict(catalogue()[self.name])
         for defect in options.defects:
             what = "body" if defect.beam is None else "beam"
@@ -87,18 +87,18 @@ class BeamChainKind(SystemKind):
             for name in ("mass", "inertia", "stiffness"):
                 factor = getattr(defect, name)
                 if factor is not None:
-                    words = f"{name} of {what} {place} over that of the others"
+                    words = f"{name} of {what} {place} relative to the others"
                     found[f"{name}_factors.{place}"] = Declared(
                         factor, "", words, Range(above=0.0)
                     )
         return found
 
     def variation(self, options) -> str:
-        """Return a change worth trying."""
+        """Return a suggested change."""
         return f"bodies={2 * options.bodies}"
 
     def build(self, options):
-        """Return the system that a config asks for."""
+        """Build the system of a config."""
         systems = library("systems")
         chain = systems.BeamChain(options.bodies, 1.0, options.ends, **_factors(options))
         given = options.model_dump(exclude={"kind", "bodies", "ends", "defects"})
@@ -106,7 +106,7 @@ class BeamChainKind(SystemKind):
 
 
 def _factors(options) -> dict[str, np.ndarray]:
-    """Return the factors of a chain's bodies and beams, those that are not all 1."""
+    """Return the factors of a chain's bodies and beams, if not all 1."""
     beams = options.bodies + {"periodic": 0, "clamped": 1}.get(options.ends, -1)
     sizes = {"mass": options.bodies, "inertia": options.bodies, "stiffness": beams}
     found = {}

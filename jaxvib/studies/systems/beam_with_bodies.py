@@ -1,4 +1,4 @@
-"""The beam with bodies in a config: links and bodies as lists and matrices."""
+"""The beam with bodies in a config; links and bodies are lists and matrices."""
 
 import dataclasses
 import functools
@@ -22,10 +22,10 @@ _MASS = Range(at_least=0.0)
 _SQUARES = ("mass", "damping", "stiffness")
 _COUPLINGS = {
     "coupling_stiffness": Declared(
-        0.0, "N/m", "stiffness by which the bodies feel the links", Range()
+        0.0, "N/m", "stiffness of the bodies' side of the links", Range()
     ),
     "coupling_damping": Declared(
-        0.0, "N s/m", "damping by which the bodies feel the links", Range()
+        0.0, "N s/m", "damping of the bodies' side of the links", Range()
     ),
 }
 
@@ -46,27 +46,27 @@ _End = Literal["clamped", "hinged", "sliding", "free", "elastic"]
 
 
 class BeamWithBodiesKind(SystemKind):
-    """A beam that carries bodies on linear links, lumped masses, elastic supports."""
+    """A beam with bodies on linear links, lumped masses and elastic supports."""
 
     name = "beam_with_bodies"
     roles = frozenset({Role.BEAM})
 
     @functools.cached_property
     def options(self) -> type[Table]:
-        """The table that a config gives for such a system."""
+        """The model of its config table."""
         given = {
             "kind": (Literal["beam_with_bodies"], Field(description="the kind of system")),
             "ends": (
                 list[_End],
                 Field(default=["clamped", "free"], min_length=2, max_length=2,
-                      description="what holds the beam at its left and right end",
+                      description="supports of the left and right end",
                       json_schema_extra={"allowed": "two of clamped, hinged, sliding, "
                                                     "free, elastic"}),
             ),
             "turns": (
                 list[bool] | None,
                 Field(default=None, max_length=_MOST,
-                      description="which links hold the beam's slope, not its deflection"),
+                      description="links that act on the slope, not the deflection"),
             ),
         }  # fmt: skip
         every = _entries()
@@ -77,7 +77,7 @@ class BeamWithBodiesKind(SystemKind):
         return nested_model(self.name, beam, given)
 
     def read(self, document: Document):
-        """Return the checked table of a config, with every list and matrix in it."""
+        """Return the validated table of a config, lists and matrices filled."""
         table = document.tables["system"]
         options = validated(self.options, table, "system", document)
         given = {n: getattr(options, n) for n in (*_VECTORS, *_SQUARES, *_COUPLINGS)}
@@ -108,13 +108,13 @@ class BeamWithBodiesKind(SystemKind):
                     f"{document.where(path)}: {path} is given, and that end is {end}; "
                     'allowed where ends has "elastic" there'
                 )
-        # What is written of them would be refused: such an end has no stiffness.
+        # A dump of these would be refused: such an end has no stiffness.
         ends = options.beam.ends.model_copy(update=dict.fromkeys(held))
         beam = options.beam.model_copy(update={"ends": ends})
         return options.model_copy(update={**filled, "beam": beam})
 
     def default(self):
-        """Return the paper's example, and an elastic support, for their declarations."""
+        """Return the paper's example with an elastic support, for its declarations."""
         systems = library("systems")
         beam = systems.Beam(*np.array([1.0, 0.675, 36.45831]))
         link = np.full(3, 0.1)
@@ -126,22 +126,22 @@ class BeamWithBodiesKind(SystemKind):
         }
 
     def declared(self, options) -> dict[str, Declared]:
-        """Return what is declared of each single number, by path."""
+        """Return the declaration of each single number, by path."""
         every, found = _entries(), {}
         for path, value in _given(options).items():
             for place, number in _numbers(value):
                 name = ".".join([path, *map(str, place)])
                 found[name] = dataclasses.replace(every[path], default=number)
-                if path == "mass" and len(set(place)) == 1:  # and not between two bodies
+                if path == "mass" and len(set(place)) == 1:  # no coupling of two bodies
                     found[name] = dataclasses.replace(found[name], allowed=_MASS)
         return found
 
     def variation(self, options) -> str:
-        """Return a change worth trying."""
+        """Return a suggested change."""
         return f"beam.length={1.1 * options.beam.length:.4g}"
 
     def build(self, options):
-        """Return the system that a config asks for."""
+        """Build the system of a config."""
         systems = library("systems")
         given = _given(options)
         ends = [
@@ -183,13 +183,13 @@ def _listed(entry: Declared, kind):
 
 
 def _given(options) -> dict[str, Any]:
-    """Return the values of every path, elastic supports only where there are any."""
+    """Return the values of every path; elastic supports only if there are any."""
     table = options.model_dump(exclude={"kind", "ends", "turns"}, exclude_none=True)
     return flattened(table)
 
 
 def _filled(name: str, value, shape, document: Document, nothing=0.0):
-    """Return a list or matrix, zeros where it is left out; refuse another shape."""
+    """Return a list or matrix, zeros if omitted; raise for a wrong shape."""
     if value is None:
         rows = [nothing] * shape[-1]
         return rows if len(shape) == 1 else [list(rows) for _ in range(shape[0])]

@@ -1,4 +1,4 @@
-"""An assembled system with contacts and loads in a config: a table for each of them."""
+"""Assembled systems with contacts, loads, friction and springs in a config."""
 
 import dataclasses
 import functools
@@ -33,31 +33,31 @@ from .impact_laws import EXAMPLES, INSIDE, KEYS, LAWS, UNLESS, USUAL, Law
 from .read_loads import describe_what_is_read, with_read_loads
 
 _NEVER_AGAIN = ("step", "ramp", "chirp")
-# What the table of a record may say beside its numbers.
+# Keys of a record's table besides its numbers.
 _OF_RECORDS: dict[str, Any] = {
-    "periodic": (bool, Field(default=False, description="whether the record comes again")),
+    "periodic": (bool, Field(default=False, description="whether the record is periodic")),
     "interpolation": (
         Literal["linear", "cubic"],
-        Field(default="linear", description="what is between the values"),
+        Field(default="linear", description="interpolation between the values"),
     ),
     "source": (
         str,
-        Field(default="", max_length=2000, description="what file they were read from"),
+        Field(default="", max_length=2000, description="the file of the record"),
     ),
 }
 _PRESSED: dict[str, Any] = {
-    "contact": (str, Field(description="the contact whose force presses, by its name"))
+    "contact": (str, Field(description="the contact with the normal force, by name"))
 }
 _FORMULA: dict[str, Any] = {
     "formula": (
         str,
         Field(
             max_length=500,
-            description="the force by `elongation`, `rate`, variables and parameters, N",
+            description="force by `elongation`, `rate`, variables and parameters, N",
         ),
     )
 }
-_MOTION = ("elongation", "rate")  # what such a formula may name besides
+_MOTION = ("elongation", "rate")  # further names in such a formula
 
 
 def _place(given: object) -> object:
@@ -68,7 +68,7 @@ def _place(given: object) -> object:
     )
     if not (isinstance(given, str) and given) and not (coefficients and numbers):
         raise ValueError(
-            f"{shown(given)} is no place; allowed: the name of a degree of freedom, or "
+            f"{shown(given)} is not a position; allowed: a degree of freedom or "
             "a table of several with their coefficients"
         )
     return given
@@ -82,10 +82,10 @@ _At = Annotated[
 
 
 class ImpactAssemblyOptions(WithFormulas):
-    """Modules, and contacts and loads by names of their own."""
+    """Modules, and named contacts, loads, frictions and springs."""
 
     kind: Literal["impact_assembly"] = option("the kind of system")
-    linear: Modules = option("the system between its contacts")
+    linear: Modules = option("the linear part")
     contacts: dict[str, pydantic.SerializeAsAny[Table]] = option(
         "tables of contacts", {}, allowed="a table of contacts, such as contacts.stop"
     )
@@ -93,7 +93,7 @@ class ImpactAssemblyOptions(WithFormulas):
         "tables of dry frictions", {}, allowed="a table of frictions, such as frictions.pad"
     )
     springs: dict[str, pydantic.SerializeAsAny[Table]] = option(
-        "tables of springs and dampers of other laws than the linear one", {},
+        "tables of nonlinear springs and dampers", {},
         allowed="a table of springs, such as springs.mount",
     )  # fmt: skip
     loads: dict[str, pydantic.SerializeAsAny[Table]] = option(
@@ -103,14 +103,14 @@ class ImpactAssemblyOptions(WithFormulas):
 
 
 class ImpactAssemblyKind(SystemKind):
-    """Bodies joined by modules that hit stops or each other under loads that repeat."""
+    """Bodies joined by modules that hit stops or each other under periodic loads."""
 
     name = "impact_assembly"
     options = ImpactAssemblyOptions  # its modules may be of any kind
     roles = frozenset({Role.PERIODIC, Role.DRIVEN, Role.MODULES})
 
     def read(self, document: Document):
-        """Return the checked table of a config, each part by its own rules."""
+        """Return the validated table of a config, each part by its kind."""
         table = dict(document.tables["system"])
         angles = angles_of(kinds_of(table.get("linear"), document))
         table = with_read_loads(table, document, lambda load: _unit_of_values(load, angles))
@@ -129,20 +129,20 @@ class ImpactAssemblyKind(SystemKind):
         return options
 
     def refuse_transients(self, options, document: Document) -> None:
-        """Raise `ValueError` for a load that never comes again, or none that changes."""
+        """Raise `ValueError` for a non-periodic load, or if no load depends on time."""
         _refuse_what_does_not_repeat(options, document.where("system"))
 
     def refuse_loads(self, options, document: Document) -> None:
-        """Raise `ValueError` for a load that changes."""
+        """Raise `ValueError` for a time-dependent load."""
         for name, load in options.loads.items():
             if (kind := _kind(load)[1]) != "constant":
                 raise ValueError(
                     f"{document.where('system')}: system.loads.{name} is {kind}; allowed: "
-                    "constant ones, of a system that moves itself"
+                    "constant ones, for an autonomous system"
                 )
 
     def _check_formulas(self, options, document: Document) -> None:
-        """Raise `ValueError` for a spring whose law is no formula of what is there."""
+        """Validate the formulas of springs against the names that exist."""
         known = (*_MOTION, *options.variables, *self.declared(options), *options.formulas)
         for name, table in options.springs.items():
             if (text := table.model_dump().get("law", {}).get("formula")) is None:
@@ -154,7 +154,7 @@ class ImpactAssemblyKind(SystemKind):
                 raise ValueError(f"{document.where(path)}: {path}: {error}") from None
 
     def schema(self) -> dict:
-        """Return the JSON schema of the table, a part of each kind in it."""
+        """Return the JSON schema of the table, with all kinds of parts."""
         whole = super().schema()
         parts = part_tables()
         for section, keys in KEYS.items():
@@ -171,7 +171,7 @@ class ImpactAssemblyKind(SystemKind):
         return with_formulas_for_numbers(whole)
 
     def default(self):
-        """Return a part of each kind, whose parameters a config may set."""
+        """Return one part of each kind, to declare their parameters."""
         systems = library("systems")
         along, found = np.ones(1), {}
         for key, kinds in LAWS.items():
@@ -186,7 +186,7 @@ class ImpactAssemblyKind(SystemKind):
         return found
 
     def declared(self, options) -> dict[str, Declared]:
-        """Return what is declared of each number, by path."""
+        """Return the declaration of each number, by path."""
         found = declared_of_modules(options.linear, "linear.")
         modules = options.linear.modules
         angles = angles_of({n: m.model_dump()["module"] for n, m in modules.items()})
@@ -217,11 +217,11 @@ class ImpactAssemblyKind(SystemKind):
         return table["linear"]["modules"]
 
     def variation(self, options) -> str:
-        """Return a change worth trying: of the first number that is not zero."""
+        """Return a suggested change: of the first non-zero number."""
         return first_change(self.declared(options))
 
     def build(self, options):
-        """Return the system. **Raises:** `ValueError` for a wrong topology or place."""
+        """Build the system. **Raises:** `ValueError` for a wrong topology or place."""
         systems = library("systems")
         linear = assembled(options.linear)
         parts: dict[str, list] = {section: [] for section in KEYS}
@@ -245,9 +245,9 @@ class ImpactAssemblyKind(SystemKind):
 
 @functools.cache
 def part_tables(turned: bool = False) -> dict[str, type[Table]]:
-    """Return the table of each kind of contact and load, `contact_hertz` say.
+    """Return the table of each kind of contact and load, such as `contact_hertz`.
 
-    `turned`: of those that act on angles alone, in N m and rad.
+    `turned`: of those that act on angles only, in N m and rad.
     """
     found = {}
     for key, laws in LAWS.items():
@@ -281,7 +281,7 @@ _SAID = {key: key for key in LAWS} | {"base": "base motion"}
 
 
 def _field(name: str, entry: Declared):
-    """Return the field of a law's number, or of its numbers, as many as are given."""
+    """Return the field of a law's number, or of its list of numbers."""
     if isinstance(entry.default, list):
         said = {"unit": entry.unit, "allowed": f"numbers in {entry}, one or more"}
         described = Field(
@@ -308,22 +308,22 @@ def _refuse_what_does_not_repeat(options, where: str) -> None:
     for name, load in options.loads.items():
         if not _comes_again(load):
             raise ValueError(
-                f"{where}: system.loads.{name} never comes again; allowed: loads "
-                "whose period the motions repeat with, by `every` or `periodic`, or the "
-                "analysis `response`, which needs none"
+                f"{where}: system.loads.{name} is not periodic; allowed: periodic "
+                "loads (by `every` or `periodic`), or the analysis `response`, "
+                "which needs no period"
             )
     if all(_kind(load)[1] == "constant" for load in options.loads.values()):
         found = "constant" if options.loads else "empty"
         raise ValueError(
-            f"{where}: system.loads is {found}; allowed: one load or more, whose "
-            "period the motions repeat with; of the analysis `basins`, constant ones with "
+            f"{where}: system.loads is {found}; allowed: one or more "
+            "periodic loads; with the analysis `basins` constant ones and "
             "its `analysis.period`"
         )
 
 
 @functools.cache
 def _numbers() -> frozenset[str]:
-    """Return the last words of the paths of all numbers."""
+    """Return the last keys of the paths of all numbers."""
     every = (*catalogue()[ImpactAssemblyKind.name], *catalogue()[AssemblyKind.name])
     return frozenset(path.rpartition(".")[2] for path in every)
 
@@ -342,14 +342,14 @@ def _part(keys, entry, path: str, document: Document, angles: frozenset[str]) ->
             f"{document.where(f'{path}.{key}')}: {path}.{key}{said} {found}; allowed: "
             f"{', '.join(map(shown, kinds))}{hint}"
         )
-    # Without an argument where it is not needed, as that is another key of the cache.
+    # Called without the default argument, which would be a different cache key.
     turned = _turned(given.get("at"), angles)
     tables = part_tables(turned=True) if turned else part_tables()
     return validated(tables[f"{key}_{kind}"], entry, path, document)
 
 
 def _unit_of_values(load: Mapping, angles: frozenset[str]) -> str | None:
-    """Return the unit of a load's record as a config gives the load, None without one."""
+    """Return the unit of a load's record as given in the config, None without one."""
     key = next((key for key in KEYS["loads"] if key in load), KEYS["loads"][0])
     fields = _fields(f"{key}_{load.get(key)}", _turned(load.get("at"), angles))
     entry = fields.get(f"{INSIDE[key]}.values")
@@ -357,7 +357,7 @@ def _unit_of_values(load: Mapping, angles: frozenset[str]) -> str | None:
 
 
 def _turned(at, angles: frozenset[str]) -> bool:
-    """Return whether a part at a place acts on angles alone, see `ImpactSystem.turned`."""
+    """Return whether a part acts on angles only, see `ImpactSystem.turned`."""
     given = flattened(at) if isinstance(at, dict) else {str(at): 1.0}
     along = {
         name: number
@@ -370,14 +370,14 @@ def _turned(at, angles: frozenset[str]) -> bool:
 
 
 def _kind(table) -> tuple[str, str]:
-    """Return which key says the kind of a part, and the kind."""
+    """Return the key that gives the kind of a part, and the kind."""
     given = table.model_dump()
-    # Backwards: a friction may name its contact.
+    # Reversed: a friction may also name its contact.
     return next((key, given[key]) for key in reversed(LAWS) if key in given)
 
 
 def _comes_again(table) -> bool:
-    """Return whether a load does so, or is constant."""
+    """Return whether a load is periodic or constant."""
     if _kind(table)[1].removesuffix("_acceleration") in _NEVER_AGAIN:
         return False
     law = table.model_dump()[INSIDE[_kind(table)[0]]]
@@ -405,7 +405,7 @@ def _built(systems, law: Law, numbers: Mapping[str, object]):
 
 
 def _part_of(systems, along, table, name: str):
-    """Return a contact, a load, a friction or a spring as its table says."""
+    """Return the contact, load, friction or spring defined by a table."""
     key, kind = _kind(table)
     if key == "friction":
         given = table.model_dump(exclude={"friction", "at"})
@@ -417,7 +417,7 @@ def _part_of(systems, along, table, name: str):
 
 
 def _placed(systems, along, key: str, law: Law, built, name: str | None):
-    """Return what has a law, built already; a contact without a gap."""
+    """Attach a law to its position; a contact without a gap."""
     if key == "base":
         return systems.BaseMotion(along, built, law.fixed["given"], name)
     if key == "contact":

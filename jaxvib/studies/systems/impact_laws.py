@@ -1,18 +1,18 @@
-"""What an assembly's contacts, loads, frictions and springs are called in a config."""
+"""Config names of contacts, loads, frictions and springs, and their laws."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 
 class Law(NamedTuple):
-    """The class of a law, and what its kind says of it beside its numbers."""
+    """The class of a law, and fixed arguments of its kind."""
 
     cls: str
     fixed: Mapping[str, str] = {}
 
 
-# Which keys say the kind of a contact, a load or a base motion, and their laws. Of a base
-# motion the fixed word is what of it the law gives.
+# Keys that give the kind of a contact, a load or a base motion, and the laws of each
+# kind. For a base motion the fixed argument names the quantity that the law gives.
 LAWS = {
     "contact": {
         "hertz": Law("HertzContact"),
@@ -68,9 +68,9 @@ KEYS = {  # of each section
     "frictions": ("friction",),
     "springs": ("spring",),
 }
-INSIDE = dict.fromkeys(LAWS, "law") | {"base": "motion"}  # the law's own table
-USUAL = ("phase", "mean", "speed", "scale")  # what may be left out
-UNLESS = ("every", "static", "stribeck")  # what may be left out, and is none then
+INSIDE = dict.fromkeys(LAWS, "law") | {"base": "motion"}  # key of the law's table
+USUAL = ("phase", "mean", "speed", "scale")  # optional, with a default
+UNLESS = ("every", "static", "stribeck")  # optional, None if omitted
 EXAMPLES = {
     "HertzContact": {"stiffness": 1.0},
     "LinearContact": {"stiffness": 1.0},

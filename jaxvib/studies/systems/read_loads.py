@@ -1,4 +1,4 @@
-"""Loads of a config that are read from files or locked to others' frequencies."""
+"""Loads in a config that are read from files or locked to another load's frequency."""
 
 from collections.abc import Callable
 
@@ -11,9 +11,9 @@ from ..config.tables import shown
 def with_read_loads(
     table: dict, document: Document, unit_of_values: Callable[[dict], str | None]
 ) -> dict:
-    """Return a system's table with loads that are read from files or locked to others.
+    """Return a system's table with file records read and locked frequencies resolved.
 
-    `unit_of_values`: of the record of a load, None where it has none.
+    `unit_of_values`: unit of a load's record, None if it has none.
     """
     loads = table.get("loads")
     if not isinstance(loads, dict):
@@ -35,9 +35,9 @@ def with_read_loads(
 
 
 def _locked(load: dict, loads: dict, path: str, document: Document) -> dict:
-    """Return a load whose frequency is a whole number of times another one's.
+    """Return a load whose frequency is an integer multiple of another load's.
 
-    `harmonic = 3`, `of = "road"` say what the formula of its frequency does.
+    `harmonic = 3`, `of = "road"` become a formula for the frequency.
     """
     if "harmonic" not in load and "of" not in load:
         return load
@@ -52,13 +52,13 @@ def _locked(load: dict, loads: dict, path: str, document: Document) -> dict:
         near = nearest(str(other), loads)
         hint = f'; did you mean "{near}"?' if near else ""
         raise ValueError(
-            f"{where}: {path}.of = {shown(other)} is no other load{hint}"
+            f"{where}: {path}.of = {shown(other)} is not another load{hint}"
         )  # fmt: skip
     mine, theirs = map(_inside, (load, base))
     law = load.get(mine, {})
     if "frequency" in (law if isinstance(law, dict) else {}):
         raise ValueError(
-            f"{where}: {path}.{mine}.frequency stands beside harmonic; allowed: one of them"
+            f"{where}: {path}.{mine}.frequency conflicts with harmonic; allowed: one"
         )
     formula = f"{times} * 'loads.{other}.{theirs}.frequency'"
     rest = {key: value for key, value in load.items() if key not in ("harmonic", "of")}
@@ -66,12 +66,12 @@ def _locked(load: dict, loads: dict, path: str, document: Document) -> dict:
 
 
 def _inside(load: dict) -> str:
-    """Return the key of the law's own table."""
+    """Return the key of the law's table."""
     return "motion" if "base" in load else "law"
 
 
 def describe_what_is_read(name: str, table: dict) -> None:
-    """Add to the schema of a load what becomes other keys as it is read."""
+    """Add keys that are replaced on reading to the schema of a load."""
     law = table["$defs"][f"{name}_law"]
     if "values" in law["properties"]:
         law["properties"] |= KEYS
@@ -85,7 +85,7 @@ def describe_what_is_read(name: str, table: dict) -> None:
 _LOCKED = {
     "harmonic": {
         "type": "integer", "minimum": 1, "maximum": 64,
-        "description": "how many times the frequency of another load it has",
+        "description": "multiple of another load's frequency",
     },
-    "of": {"type": "string", "description": "the load whose frequency that is"},
+    "of": {"type": "string", "description": "the load with the base frequency"},
 }  # fmt: skip

@@ -22,7 +22,7 @@ _Poisson = Annotated[float, Field(gt=-1.0, le=0.5)]
 
 
 class Contact(Table):
-    """Hertz contact, by its stiffness or by the materials and shapes that meet."""
+    """Hertz contact, by its stiffness or by materials and geometry."""
 
     stiffness: float | None = option(
         "Hertz stiffness K of the contact", None, gt=0.0, unit="N/m^1.5",
@@ -41,7 +41,7 @@ class Contact(Table):
         allowed="(0, inf) 1/m",
     )  # fmt: skip
     shape_factor: float | None = option(
-        "q of the contact, 1/pi where it is a circle", None, gt=0.0, unit="",
+        "q of the contact, 1/pi for a circular one", None, gt=0.0, unit="",
         allowed="(0, inf)",
     )  # fmt: skip
     curvatures: list[_Positive] | None = option(
@@ -65,14 +65,14 @@ class Contact(Table):
         )
         if given not in ways:
             raise ValueError(
-                f"{', '.join(sorted(given))} do not go together; allowed: {_WAYS}"
+                f"{', '.join(sorted(given))} cannot be combined; allowed: {_WAYS}"
             )
         if self.curvatures and self.curvatures[0] > self.curvatures[1]:
             raise ValueError(f"curvatures = {self.curvatures} 1/m do not ascend")
         return self
 
     def law(self):
-        """Return the contact law, or `None` for the system's own."""
+        """Return the contact law, or `None` for the system's default."""
         systems = library("systems")
         if self.stiffness is not None:
             return systems.HertzContact(self.stiffness)
@@ -83,7 +83,7 @@ class Contact(Table):
         if self.curvatures is not None:
             smaller, larger = self.curvatures
             return systems.HertzContact.from_curvatures(moduli, ratios, (smaller, larger))
-        assert self.curvature_sum is not None, "one of the two, as was validated"
+        assert self.curvature_sum is not None, "validated: one of the two"
         shape = {} if self.shape_factor is None else {"shape_factor": self.shape_factor}
         return systems.HertzContact.from_materials(
             moduli, ratios, self.curvature_sum, **shape
@@ -91,7 +91,7 @@ class Contact(Table):
 
 
 class TwoBodyImpactKind(SystemKind):
-    """A main body on the ground that carries an attached body, which it can hit."""
+    """A main body on the ground with an attached body that can hit it."""
 
     name = "two_body_impact"
     roles = frozenset({Role.PERIODIC, Role.DRIVEN, Role.MODULES})
@@ -99,7 +99,7 @@ class TwoBodyImpactKind(SystemKind):
 
     @functools.cached_property
     def options(self) -> type[Table]:
-        """The table that a config gives for such a system."""
+        """The model of its config table."""
         given = {
             "kind": (Literal["two_body_impact"], Field(description="the kind of system")),
             "contact": (Contact, Field(default=Contact())),
@@ -107,12 +107,12 @@ class TwoBodyImpactKind(SystemKind):
         return nested_model("two_body_impact", catalogue()[self.name], given)
 
     def default(self):
-        """Return the system with the values that it has by default."""
+        """Return the system with default values."""
         systems = library("systems")
         return systems.two_body_impact()
 
     def axes(self, options) -> dict[str, list[str]]:
-        """Return names along the axes of its results, by axis."""
+        """Return the names along each axis of its results."""
         system = library("systems").TwoBodyImpact
         return {
             "state": list(system.state_names),
@@ -125,11 +125,11 @@ class TwoBodyImpactKind(SystemKind):
         return {name: {"module": "translation_translation"} for name in _MODULES}
 
     def variation(self, options) -> str:
-        """Return a change worth trying."""
+        """Return a suggested change."""
         return f"attached.mass={1.2 * options.attached.mass:.4g}"
 
     def build(self, options):
-        """Return the system that a config asks for."""
+        """Build the system of a config."""
         systems = library("systems")
         system = systems.two_body_impact(contact=options.contact.law())
         values = flattened(options.model_dump(exclude={"kind", "contact"}))

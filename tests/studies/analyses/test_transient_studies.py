@@ -34,7 +34,7 @@ MISTAKES = {
     ),
     "a chirp that never comes again, where orbits are looked for": (
         "run_up", 'kind = "response"', 'kind = "periodic_orbit"',
-        "or the analysis `response`, which needs none",
+        "or the analysis `response`, which needs no period",
     ),
     "a pulse that never comes again, where orbits are looked for": (
         "shock_spectrum", 'kind = "shock_spectrum"', 'kind = "periodic_orbit"',

@@ -69,7 +69,7 @@ def test_what_was_merged_is_not_gone_on_with(studies):
     command("merge", studies / "first", studies / "second", "--out", studies / "all")
     before = (studies / "all/journal.jsonl").read_bytes()
     record = json.loads((studies / "all/study.json").read_text())
-    with pytest.raises(ValueError, match="was merged of other studies"):
+    with pytest.raises(ValueError, match="was merged from other studies"):
         Store.resume(studies / "all", record, "title = 1\n")
     assert (studies / "all/journal.jsonl").read_bytes() == before
 

@@ -88,10 +88,10 @@ def test_a_share_is_a_study_of_its_own_until_it_is_merged(config):
     assert "5 of 5 samples (100 %), 1 of 1 chunks" in said
     for words in (["report", folder], ["export", folder, "x.csv"]):
         done = command(*words)
-        assert (done.exit_code, "holds share 2/3 of a study" in done.output) == (2, True)
+        assert (done.exit_code, "contains share 2/3 of a study" in done.output) == (2, True)
     done = command("run", "pushed.toml", "--out", folder, "--resume")
     assert done.exit_code == 2
-    assert "was begun with share = 2/3, and this run has None" in done.output
+    assert "was started with share = 2/3, and this run has None" in done.output
 
 
 def test_a_share_that_was_stopped_goes_on(config):
@@ -123,7 +123,7 @@ def test_the_end_of_a_share_is_told_as_json_and_failed_samples_by_the_code(confi
 @pytest.mark.parametrize(
     ("share", "words"),
     [
-        ("0/3", "share = '0/3'; allowed: I/N, such as 3/16"),
+        ("0/3", "share = '0/3'; allowed: I/N, e.g. 3/16"),
         ("4/3", "share = 4/3; allowed: I/N with I at most N"),
         ("1", "share = '1'; allowed: I/N"),
         (
@@ -163,7 +163,7 @@ def test_shares_that_do_not_belong_together_are_refused(config):
         (["a-1-of-2", "b-2-of-3"], "begun with share = 2/3, and this run has 2/2"),
         (["a-1-of-2", "c-2-of-2"], "config.system.main.mass = 600.0, and this run has 500"),
         (["a-1-of-2", "whole"], "whole holds no share; allowed: shares of one study"),
-        (["whole", "a-1-of-2"], "a-1-of-2 holds share 1/2 of a study"),
+        (["whole", "a-1-of-2"], "a-1-of-2 contains share 1/2 of a study"),
         (["a-1-of-2", "nowhere"], "nowhere holds no study"),
     ]:
         done = command("merge", *folders, "--out", "new")
@@ -185,7 +185,7 @@ def test_shares_of_machines_that_give_other_bytes_are_not_merged(config, monkeyp
     assert command("run", "pushed.toml", "--share", "2/2", "--out", "there").exit_code == 0
     done = command("merge", "there-1-of-2", "there-2-of-2", "--out", "new")
     assert done.exit_code == 2
-    assert "there-1-of-2 was begun with fingerprint.xla_flags = " in done.output
+    assert "there-1-of-2 was started with fingerprint.xla_flags = " in done.output
     assert not Path("new").exists()
 
 

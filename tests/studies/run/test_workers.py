@@ -315,7 +315,7 @@ def test_chunks_are_stored_in_any_order_to_the_same_bytes(tmp_path, order):
         again = Store.resume(tmp_path / "study", RECORD, "title = 1\n")
         assert again.done == store.done
         again.compare(number, fields)
-        with pytest.raises(OSError, match="with other bytes of states"):
+        with pytest.raises(OSError, match="with different bytes of states"):
             again.compare(number, {**fields, "states": part(1 - number)["states"]})
     store.finish()
     other = Store.create(tmp_path / "other", RECORD, "title = 1\n")

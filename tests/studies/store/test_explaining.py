@@ -87,5 +87,5 @@ def test_flags_are_read_back_and_anything_else_is_not(bad):
     layout = Layout((2,), (2,), np.dtype("i1"), ("sample",), {"flag_values": [-1, 0, 1]})
     assert read_layout(layout.metadata(), "it") == layout
     wrong = json.loads(layout.metadata()) | {"attributes": {"flag_values": bad}}
-    with pytest.raises(OSError, match="describes no array"):
+    with pytest.raises(OSError, match="does not describe an array"):
         read_layout(json.dumps(wrong).encode(), "it")

@@ -35,7 +35,7 @@ def other(tmp_path):
 
 
 def test_the_second_is_told_who_is_there(tmp_path, other):
-    who = rf"{tmp_path} is being computed by process {other.pid} on \S+ since 2\d\d\d-"
+    who = rf"{tmp_path} is in use by process {other.pid} on \S+ since 2\d\d\d-"
     with pytest.raises(BlockingIOError, match=who):
         Lock(tmp_path).take()
 

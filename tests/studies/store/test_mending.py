@@ -109,7 +109,7 @@ def test_a_missing_line_of_an_earlier_version_is_noticed(study):
     lines = [line[9:] for line in (study / "journal.jsonl").read_bytes().splitlines()]
     old = [b"%08x %s\n" % (zlib.crc32(line), line) for line in lines]
     (study / "journal.jsonl").write_bytes(b"".join([old[0], *old[2:]]))
-    with pytest.raises(OSError, match="lacks lines; `--resume` mends it"):
+    with pytest.raises(OSError, match="lacks lines; `--resume` repairs it"):
         open_study(study)
 
 
@@ -154,7 +154,7 @@ def test_an_array_that_lost_its_chunks_is_never_filled_in(tmp_path):
     with pytest.raises(OSError, match=r"period/c/0 is missing"):
         store.read("period")
     more = {**part(1), "another": part(1)["period"]}
-    with pytest.raises(OSError, match="another of chunk 1 is not as in"):
+    with pytest.raises(OSError, match="another of chunk 1 differs from"):
         store.append(1, more)
 
 
@@ -166,7 +166,7 @@ def test_bytes_that_come_back_otherwise_are_not_committed(tmp_path, monkeypatch)
         write(self, name, content[:-1] if "states/c" in name else content, **options)
 
     monkeypatch.setattr(stores.Folder, "write", lossy)
-    with pytest.raises(OSError, match="was written and is read back otherwise"):
+    with pytest.raises(OSError, match="differs from what was written"):
         store.append(0, part(0))
     steps = [c.step for c in Journal(tmp_path / "study/journal.jsonl").read()]
     assert steps == ["start"]
@@ -179,7 +179,7 @@ def test_bytes_that_come_back_otherwise_are_not_committed(tmp_path, monkeypatch)
 @pytest.mark.parametrize("begin", [Store.create, Store.resume])
 def test_a_file_of_somebody_else_is_not_written_over(tmp_path, name, begin):
     (tmp_path / name).write_text("mine")
-    with pytest.raises(FileExistsError, match=f"{name} is there already and of no study"):
+    with pytest.raises(FileExistsError, match=f"{name} exists and belongs to no study"):
         begin(tmp_path, RECORD, CONFIG)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {name: "mine"}
 

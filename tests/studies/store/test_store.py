@@ -112,7 +112,7 @@ def test_samples_that_are_no_grid_keep_their_dimension(tmp_path):
 def test_an_unfinished_study_cannot_be_opened(tmp_path):
     store = Store.create(tmp_path, RECORD, "")
     store.append(0, part(0))
-    with pytest.raises(ValueError, match=r"is not complete; end it with `--resume`"):
+    with pytest.raises(ValueError, match=r"is not complete; finish it with `--resume`"):
         open_study(tmp_path)
     with pytest.raises(FileNotFoundError):
         xarray.open_zarr(tmp_path / "results.zarr")
