@@ -246,7 +246,7 @@ def test_damage_ends_a_resumed_run_unless_it_can_be_mended():
     [
         (["run", "nothing.toml"], "nothing.toml: no such file"),
         (["run", "pushed.toml", "--set", "gapp=1"], "did you mean system.gap?"),
-        (["run", "pushed.toml", "--set", "run.device=gpu"], "JAX finds no GPU here"),
+        (["run", "pushed.toml", "--set", "run.device=gpu"], "JAX finds no GPU"),
         (["run", "pushed.toml", "--out", "pushed.toml"], "pushed.toml"),
         (["check", "pushed.toml", "--set", "gap=-1"], "allowed: [0, inf) m"),
         (["report", "nothing"], "nothing"),

@@ -1,1 +1,1 @@
-"""Running a study: from its config to its store, and what is said of it."""
+"""Running a study: from its config to its store, with progress and summaries."""

@@ -1,4 +1,4 @@
-"""The unit of work: one chunk of samples, whoever computes it."""
+"""The unit of work: one chunk of samples, computed by any executor."""
 
 import functools
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ from .study import Study, load_text
 
 
 def compute_chunk(config: str, number: int, progress=None) -> dict[str, Variable]:
-    """Return the results of a chunk of a study, and the swept values that they are of.
+    """Return the results of a chunk of a study, with its swept values.
 
-    Pure: the bytes hang on the two arguments and on what `fingerprint` says alone. What is
-    built of a config is kept for the next of its chunks. **Arguments:** `config`: the text
-    of a resolved config; `progress`: told of samples done, and why one failed. **Raises:**
-    `ValueError` for a number that is none of a chunk's; as `compute_part`.
+    Pure: the bytes depend only on the two arguments and the `fingerprint`. The system
+    built from a config is cached for its other chunks. **Arguments:** `config`: the
+    text of a resolved config; `progress`: notified of completed samples and reasons of
+    failures. **Raises:** `ValueError` for an invalid chunk number; as `compute_part`.
     """
     study, system = built(config)
     return chunk_fields(study, system, number, progress or Silent())
@@ -29,7 +29,7 @@ def compute_chunk(config: str, number: int, progress=None) -> dict[str, Variable
 def chunk_fields(
     study: Study, system, number: int, progress, remember=None
 ) -> dict[str, Variable]:
-    """Return what `compute_chunk` does, of a study that is built already."""
+    """As `compute_chunk`, for a study that is built already."""
     part = chunk_part(study, number)
 
     def draw(part: slice) -> dict[str, np.ndarray]:
@@ -43,18 +43,18 @@ def chunk_fields(
 
 
 def number_of_chunks(study: Study) -> int:
-    """Return into how many chunks the samples are cut."""
+    """Return the number of chunks of a study."""
     return -(-study.samples // study.run.chunk)
 
 
 def chunk_numbers(study: Study) -> range:
-    """Return the numbers of the chunks that a run of a study computes."""
+    """Return the numbers of the chunks that this run computes."""
     count = number_of_chunks(study)
     return range(count) if study.share is None else study.share.chunks(count)
 
 
 def chunk_part(study: Study, number: int) -> slice:
-    """Return the samples of a chunk. **Raises:** `ValueError` if there is none of it."""
+    """Return the samples of a chunk. **Raises:** `ValueError` for an invalid number."""
     last = number_of_chunks(study) - 1
     if not 0 <= number <= last:
         raise ValueError(f"chunk = {number} is not in [0, {last}]")
@@ -84,13 +84,13 @@ def _built(study: Study):
 
 
 class Silent:
-    """A progress that nobody looks at."""
+    """A progress without output."""
 
     def advance(self, samples: int) -> None:
-        """Count samples as done."""
+        """Count completed samples."""
 
     def fail(self, samples: int) -> None:
-        """Count samples as failed."""
+        """Count failed samples."""
 
     def say(self, line: str) -> None:
         """Print a line."""
@@ -98,13 +98,13 @@ class Silent:
 
 @functools.lru_cache(maxsize=2)
 def built(config: str):
-    """Return a config's study and system, those of the last ones from memory."""
+    """Return a config's study and system, cached."""
     study = load_text(config)
     return study, build(study)
 
 
 def coordinates(study: Study, values: Mapping[str, np.ndarray]) -> dict[str, Variable]:
-    """Return the swept values of some samples, as what a system declares of them."""
+    """Return swept values as labelled arrays, with the system's declarations."""
     declared = SYSTEMS[study.system.kind].declared(study.system)
     return {
         path: Variable(("sample",), column, declared[path].unit, declared[path].description)

@@ -1,4 +1,4 @@
-"""Chunks computed by the workers of a Dask cluster, which come and go as they like."""
+"""Computes chunks on a Dask cluster, whose workers may join and leave at any time."""
 
 import collections
 import concurrent.futures
@@ -12,17 +12,15 @@ from typing import Any
 
 from .executors import Failure, Worker
 
-PATIENCE = 60.0  # s without a sign of life, after which a chunk is given to another
-_SLOW = 4.0  # times as long as others: so late is a chunk that a second worker is given
-_LOOK = 2.0  # s from one look at the cluster to the next
-_ANSWER = (
-    20.0  # s that a scheduler has to answer: nobody wants to wait longer for a wrong one
-)
-_AHEAD = 2  # chunks for each thread of the cluster, at work or next
+PATIENCE = 60.0  # s without a heartbeat, after which a chunk is reassigned
+_SLOW = 4.0  # times the usual duration, after which a chunk is duplicated
+_LOOK = 2.0  # s between polls of the cluster
+_ANSWER = 20.0  # s, timeout of the scheduler, short in case of a wrong address
+_AHEAD = 2  # chunks per thread of the cluster, running or queued
 
 
 def require_dask(address: str) -> None:
-    """Raise `ValueError` where Dask or what it needs for an address is not there."""
+    """Raise `ValueError` if Dask or the certificates for an address are missing."""
     if importlib.util.find_spec("distributed") is None:
         raise ValueError(
             f'run.cluster = "{address}" needs Dask, which is not installed: '
@@ -41,17 +39,17 @@ def require_dask(address: str) -> None:
 
 
 class Cluster:
-    """Computes on a Dask cluster: each of its threads a chunk at a time.
+    """Computes on a Dask cluster: one chunk per thread at a time.
 
-    Workers that die are replaced by Dask, which gives their chunks to others three times.
-    To chunks of one that is not heard of for `patience` seconds, to those kept for workers
-    that are gone, and to the last one if it takes much longer than the others did, other
-    workers are set as well.
+    Dask replaces dead workers and reassigns their chunks up to three times. Chunks are
+    also given to a second worker if theirs has sent no heartbeat for `patience`
+    seconds, if the workers they are restricted to are gone, or if the last one takes
+    much longer than the others did.
 
-    **Arguments:** `address`: of the scheduler; `call`: what a worker calls for a chunk, a
-    function that returns what `worker.task` does, and its arguments; `progress`: told of
-    what happens, and of samples done where `counted` says how many a chunk's results are.
-    **Raises:** `OSError` where no scheduler answers.
+    **Arguments:** `address`: of the scheduler; `call`: the function called by a worker
+    for a chunk, which returns the result of `worker.task`, and its arguments;
+    `progress`: notified of events, and of completed samples if `counted` gives the
+    number in a chunk's results. **Raises:** `OSError` if no scheduler answers.
     """
 
     def __init__(
@@ -71,7 +69,7 @@ class Cluster:
             )
         except (OSError, TimeoutError, RuntimeError, ValueError) as error:
             raise OSError(f"no Dask scheduler answers at {address}: {error}") from None
-        # What Dask logs of lost connections is told in our own words.
+        # Lost connections, logged by Dask, are reported by our own messages.
         for name in ("distributed", "distributed.client"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         self._address = address
@@ -80,37 +78,38 @@ class Cluster:
         self._patience = patience
         self._ended: queue.SimpleQueue = queue.SimpleQueue()
         self._at_work: dict[Any, int] = {}  # future: chunk
-        self._kept: dict[Any, frozenset[str]] = {}  # key: the only workers asked, if any
+        self._kept: dict[
+            Any, frozenset[str]
+        ] = {}  # key: the workers it is restricted to, if any
         self._seconds: collections.deque[float] = collections.deque(maxlen=101)
-        self._strangers: dict[str, str] = {}  # address: in what it differs
-        self._places: dict[str, tuple[str, float]] = {}  # key: worker, seen there since
-        self._heard: dict[str, float] = {}  # worker: s since it was heard of
+        self._strangers: dict[str, str] = {}  # address: the difference
+        self._places: dict[str, tuple[str, float]] = {}  # key: worker, since when
+        self._heard: dict[str, float] = {}  # worker: s since its last heartbeat
         self._threads = 0
         self._counted: set[int] = set()
         self._asked = 0
         self._look()
         dashboard = self._client.dashboard_link
         self.where = (
-            f"the cluster at {address}, {len(self._heard)} workers now; dashboard "
-            f"{dashboard}"
+            f"the cluster at {address}, {len(self._heard)} workers; dashboard {dashboard}"
         )
 
     @property
     def threads(self) -> int:
-        """How many chunks it computes at a time, 1 or more."""
+        """The number of chunks computed at a time, at least 1."""
         return max(1, self._threads)
 
     def submit(self, numbers: Iterable[int]) -> Iterator[tuple[int, Any]]:
-        """Yield each chunk's results, or why there are none, as they come.
+        """Yield each chunk's results or failure as they arrive.
 
-        **Raises:** `OSError` where the scheduler is lost, `RuntimeError` where all workers
+        **Raises:** `OSError` if the scheduler is lost, `RuntimeError` if all workers
         have other versions or processors than this study.
         """
         waiting, left = collections.deque(numbers), set()
         left.update(waiting)
         looked = time.monotonic()
         while left:
-            # What is done, and was also given to one that is silent now, counts no more.
+            # Duplicates of finished chunks on silent workers are ignored.
             at_work = len(left.intersection(self._at_work.values()))
             while waiting and at_work < max(_AHEAD, _AHEAD * self._threads):
                 self._give(waiting.popleft())
@@ -134,7 +133,7 @@ class Cluster:
                 self._double(left, not waiting)
 
     def workers(self) -> Sequence[Worker]:
-        """Return who is at work on what."""
+        """Return the workers and their chunks."""
         chunks = {future.key: number for future, number in list(self._at_work.items())}
         places = {
             worker: (chunks.get(key), since)
@@ -146,7 +145,7 @@ class Cluster:
         ]
 
     def close(self) -> None:
-        """Take back what is not computed yet, and leave the cluster."""
+        """Cancel pending chunks and disconnect."""
         self._client.close(timeout=2)
 
     def _give(self, number: int, workers: list[str] | None = None) -> None:
@@ -158,7 +157,7 @@ class Cluster:
             key=f"jaxvib-{id(self):x}-{self._asked}-chunk-{number}",
             pure=False,
             workers=workers,
-            allow_other_workers=workers is not None,  # should those be gone by then
+            allow_other_workers=workers is not None,  # in case those are gone by then
         )
         self._kept[future.key] = frozenset(workers or ())
         self._at_work[future] = number
@@ -168,7 +167,7 @@ class Cluster:
         return [0.0, *self._heard.values()]
 
     def _able(self) -> list[str]:
-        """Return the workers that are heard of and like the study."""
+        """Return the responsive workers that match the study."""
         return [
             name
             for name, silence in self._heard.items()
@@ -176,7 +175,7 @@ class Cluster:
         ]
 
     def _found(self, future, number: int) -> Any:
-        """Return what came of a chunk; `None` if it is to be given to another."""
+        """Return a chunk's results; `None` if it has to be reassigned."""
         place = self._places.pop(future.key, None)
         if future.status == "cancelled":
             raise OSError(f"the Dask scheduler at {self._address} is lost")
@@ -185,8 +184,10 @@ class Cluster:
                 error = future.exception(timeout=self._patience)
                 return Failure(f"{type(error).__name__}: {error}")
             what, *more = future.result(timeout=self._patience)
-        except TimeoutError:  # whoever has the results has frozen since
-            self._progress.say(f"chunk {number} is done, but cannot be had: once more")
+        except TimeoutError:  # the worker with the results does not respond
+            self._progress.say(
+                f"chunk {number} is done but cannot be fetched: recomputing it"
+            )
             return None
         except (OSError, concurrent.futures.CancelledError) as error:
             raise OSError(
@@ -206,13 +207,13 @@ class Cluster:
 
     def _refuse(self, address: str, difference: str) -> None:
         if address not in self._strangers:
-            self._progress.say(f"worker {address} is not asked: it has {difference}")
+            self._progress.say(f"worker {address} is not used: it has {difference}")
         self._strangers[address] = difference
         if set(self._heard) <= set(self._strangers):
             raise RuntimeError(f"every worker of the cluster differs: {difference}")
 
     def _look(self) -> None:
-        """See who is there, when each was heard of, and where each chunk is computed."""
+        """Poll the workers, their heartbeats, and the location of each chunk."""
         try:
             workers = self._client.scheduler_info(n_workers=-1)["workers"]
             processing = self._client.processing()
@@ -230,15 +231,15 @@ class Cluster:
                 self._places[key] = before[key] if same else (worker, now)
 
     def _stranded(self, key: str) -> bool:
-        """Whether all workers that a chunk is kept for are gone, before one had it.
+        """Whether all workers that a chunk is restricted to left before it started.
 
-        Dask gives it to others that are there by then, and to none that comes later.
+        Dask reassigns it to other present workers, but to none that joins later.
         """
         kept = self._kept[key]
         return bool(kept) and key not in self._places and kept.isdisjoint(self._heard)
 
     def _double(self, left: set[int], last: bool) -> None:
-        """Set a second worker to chunks of one that is silent or takes very long."""
+        """Give chunks of silent or very slow workers to a second worker."""
         late = _SLOW * statistics.median(self._seconds) if self._seconds else float("inf")
         held = collections.defaultdict(list)
         for future, number in self._at_work.items():
@@ -253,13 +254,12 @@ class Cluster:
             others = [name for name in able if name not in names]
             if others and all(stranded):
                 self._progress.say(
-                    f"the workers that chunk {number} was kept for are gone: another "
-                    "computes it"
+                    f"the workers of chunk {number} are gone: another computes it"
                 )
                 self._give(number, others)
             elif others and (silent or slow):
-                why = "is not heard of" if silent else "takes long"
+                why = "does not respond" if silent else "is slow"
                 self._progress.say(
-                    f"worker {names[-1]} {why}: another computes chunk {number} too"
+                    f"worker {names[-1]} {why}: chunk {number} is also given to another"
                 )
                 self._give(number, others)

@@ -1,4 +1,4 @@
-"""Some samples of a study, among which a bad one loses no other."""
+"""Computes samples of a study, isolating those that fail."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from ..analyses.kinds import ANALYSES
 from ..store.fields import Variable
 from .study import Study
 
-_TRIES = 8  # samples, in search of one that can be computed
+_TRIES = 8  # samples tried to find one that can be computed
 
 
 def compute_part(
@@ -23,18 +23,18 @@ def compute_part(
     remember=None,
     among: int | None = None,
 ) -> dict[str, Variable]:
-    """Return the results of a part of all samples, a reason code for each in `result`.
+    """Return the results of a part of the samples, with reason codes in `result`.
 
-    Where the computation of a part fails, its halves are computed, down to the
-    samples that cannot be: those have the code `COMPUTATION_FAILED` and no numbers. What
-    ran out of memory goes on in halves as well. A sample's bytes depend on nothing else
-    in its part, so that the others keep theirs.
+    If the computation of a part fails, its halves are computed, down to the failing
+    samples: these get the code `COMPUTATION_FAILED` and no numbers. Parts that run out
+    of memory are halved too. A sample's bytes do not depend on the rest of its part, so
+    that the others are unaffected.
 
-    **Arguments:** `draw`: gives the values of some samples by path; `progress`: told of
-    samples done, and why one failed; `remember`: what a search goes on from; `among`: how
-    many samples `draw` knows, by default all of the study's.
-    **Raises:** `RuntimeError` where no sample of a study can be computed, `MemoryError`
-    where there is too little for a single one, `OSError` from the disk.
+    **Arguments:** `draw`: returns the values of samples by path; `progress`: notified
+    of completed samples and reasons of failures; `remember`: stored evaluations of a
+    search; `among`: number of samples known to `draw`, by default all of the study's.
+    **Raises:** `RuntimeError` if no sample of a study can be computed, `MemoryError` if
+    the memory does not suffice for one, `OSError` from the disk.
     """
     kind = ANALYSES[study.analysis.kind]
     first = part.start
@@ -47,7 +47,7 @@ def compute_part(
         if kind.counts:
             more["number"] = study.samples
         here = draw(slice(start, stop))
-        with quietly():  # the study tells how far it is
+        with quietly():  # the study has its own progress bar
             return kind.compute(system, here, study.analysis, study.run, tell, **more)
 
     def halved(start: int, stop: int) -> dict[str, Variable]:
@@ -63,7 +63,7 @@ def compute_part(
                 progress.say(f"sample {start}: {_words(error)}")
                 return _lost(example(error))
             if not memory:
-                example(error)  # else each sample would be tried alone, for nothing
+                example(error)  # otherwise each sample would be tried in vain
         middle = (start + stop) // 2
         return _joined(halved(start, middle), halved(middle, stop))
 
@@ -92,7 +92,7 @@ def compute_part(
 
 
 class _From:
-    """The same evaluations, of samples that begin further on."""
+    """A view of evaluations for samples from an offset."""
 
     def __init__(self, remember, first: int):
         self._remember, self._name = remember, f"from {first}/" if first else ""
@@ -102,12 +102,12 @@ class _From:
         return self._remember.get(self._name + key)
 
     def put(self, key: str, arrays: list[np.ndarray]) -> None:
-        """Keep arrays under a key."""
+        """Store arrays under a key."""
         self._remember.put(self._name + key, arrays)
 
 
 def _told(advance: Callable[[int], None], most: int) -> Callable[[int], None]:
-    """Return a progress that counts no sample twice, however often it is computed."""
+    """Return a progress callback that counts recomputed samples once."""
     left = most
 
     def tell(number: int) -> None:
@@ -140,7 +140,7 @@ def _joined(*parts: dict[str, Variable]) -> dict[str, Variable]:
 
 
 def _lost(fields: dict[str, Variable]) -> dict[str, Variable]:
-    """Return fields like those of one sample, without its numbers."""
+    """Return the fields of one sample with empty values."""
 
     def empty(name: str, field: Variable) -> Variable:
         kind = field.values.dtype.kind

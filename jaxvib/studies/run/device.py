@@ -1,20 +1,18 @@
-"""Which device a study runs on."""
+"""Selects the device of a study."""
 
 import jax
 
 
 def choose(wanted: str) -> tuple[str, str]:
-    """Return a device's name and a line about it, for `auto`, `cpu` or `gpu`.
+    """Return a device's name and its description, for `auto`, `cpu` or `gpu`.
 
-    To be called before anything is computed. **Raises:** `ValueError` for `gpu` where
-    JAX finds none.
+    Call it before any computation. **Raises:** `ValueError` for `gpu` if JAX finds
+    none.
     """
     if wanted == "cpu":
         jax.config.update("jax_platforms", "cpu")
     elif wanted == "gpu" and not has_gpu():
-        raise ValueError(
-            'run.device = "gpu", and JAX finds no GPU here; allowed here: "auto", "cpu"'
-        )
+        raise ValueError('run.device = "gpu", but JAX finds no GPU; allowed: "auto", "cpu"')
     if wanted == "cpu" or not has_gpu():
         note = "" if wanted == "cpu" else " (no GPU found)"
         return "cpu", f"CPU{note}"

@@ -1,7 +1,7 @@
-"""All chunks of a study from whoever computes them, in whatever order they come.
+"""Drives an executor: collects all chunks of a study in any order, with retries.
 
-The process that drives is the only one that writes. What comes first is committed; what
-comes again is compared with it and dropped.
+Only the driving process writes. The first result of a chunk is committed; duplicates
+are compared with it and dropped.
 """
 
 import time
@@ -10,8 +10,8 @@ from typing import Any
 
 from .executors import Executor, Failure
 
-TRIES = 3  # of a chunk: what fails thrice does not do so by chance
-_PAUSE = 1.0  # s before the second try, four times as long before the third
+TRIES = 3  # of a chunk: three failures are not by chance
+_PAUSE = 1.0  # s before the second try; four times that before the third
 
 
 def drive(
@@ -21,12 +21,13 @@ def drive(
     say: Callable[[str], None],
     pause: Callable[[float], None] = time.sleep,
 ) -> dict[int, str]:
-    """Hand the chunks of these numbers to `take`, each at least once unless it fails.
+    """Pass each chunk to `take`, at least once unless it fails.
 
-    What failed is tried again after all others; what has failed `TRIES` times is set
-    aside. **Arguments:** `say`: told why a chunk failed; `pause`: waits so many seconds.
-    **Returns:** why chunks were set aside, by their numbers. **Raises:** `RuntimeError`
-    for a failure that stands for all chunks; whatever `take` and the executor do.
+    Failed chunks are retried after all others; after `TRIES` failures they are set
+    aside. **Arguments:** `say`: notified of the reason of a failure; `pause`: waits for
+    some seconds. **Returns:** the reasons of the chunks set aside, by number.
+    **Raises:** `RuntimeError` for a failure that concerns all chunks; exceptions of
+    `take` and the executor.
     """
     left = list(numbers)
     failed: dict[int, str] = {}
@@ -39,7 +40,7 @@ def drive(
                 if found.final:
                     raise RuntimeError(found.reason)
                 failed[number] = found.reason
-                more = "it is tried again" if attempt + 1 < TRIES else "it is set aside"
+                more = "it is retried" if attempt + 1 < TRIES else "it is set aside"
                 say(f"chunk {number} failed: {found.reason}; {more}")
             else:
                 take(number, found)
@@ -51,7 +52,7 @@ def drive(
 
 
 def set_aside(failed: dict[int, str]) -> str:
-    """Return a message about chunks that have no results, the first few with reasons."""
+    """Return a message about the chunks set aside, with the first few reasons."""
     reasons = "; ".join(f"chunk {n}: {failed[n]}" for n in sorted(failed)[:3])
     number = f"{len(failed)} chunk{'s' * (len(failed) > 1)}"
     return f"{number} set aside after {TRIES} tries: {reasons}"

@@ -1,4 +1,4 @@
-"""What a study would cost: samples, memory and time, before anything runs."""
+"""Estimates samples, memory and run time of a study before it runs."""
 
 import os
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from .past import computing, recall, remember
 from .study import Study
 
 _TAKEN = "holds a study already"
-_WIDE = 1.5  # times: a range of seconds that is told instead of one
+_WIDE = 1.5  # ratio of bounds from which a range of seconds is shown
 
 
 def estimate(
@@ -26,15 +26,15 @@ def estimate(
     measured_from: float | None = None,
     draw: Callable[[Path], object] = lambda folder: None,
 ) -> dict[str, Any]:
-    """Return samples, memory and time of a study; nothing is kept of it.
+    """Return samples, memory and run time of a study; nothing is stored.
 
-    The time is that of the last run on this machine of the same structure, or else of the
-    same kinds, taken to the number of samples; without one nothing is known of it.
-    `seconds` is that of a run now, between `least` and `most`; `cold` that of one for which
-    nothing is compiled yet, where it is known. **Arguments:** `measured_from`: when the
-    command began, by `time.monotonic`, to compute a few samples instead; `draw`: makes the
-    report in a study's folder, which is measured then. **Raises:** `ValueError` for a study
-    that could not be run here.
+    The time is scaled from the last run of the same structure on this machine, or of
+    the same kinds; without one it is unknown. `seconds` is the estimate, between
+    `least` and `most`; `cold` that without compiled programs, if known. **Arguments:**
+    `measured_from`: when the command began, by `time.monotonic`, to measure a few
+    samples instead; `draw`: draws the report of a study's folder, which is then
+    included.
+    **Raises:** `ValueError` for a study that cannot run here.
     """
     device, line = choose(study.run.device)
     build(study)
@@ -64,8 +64,8 @@ def estimate(
 
 
 def lines(found: dict[str, Any]) -> list[str]:
-    """Return what `estimate` found for a person."""
-    here = f": more than the {size(found['memory_here'])} here"
+    """Format the result of `estimate` as text."""
+    here = f" (available: {size(found['memory_here'])})"
     number = found["chunks"]
     return [
         f"samples    {found['described']}",
@@ -75,7 +75,7 @@ def lines(found: dict[str, Any]) -> list[str]:
         f"memory     about {size(found['memory_needed'])}{'' if found['fits'] else here}, "
         f"and {size(found['stored'])} on disk",
         f"time       {_unknown(found) if found['time'] is None else _told(found)}",
-        f"results    {found['results']} {'is free' if found['free'] else _TAKEN}",
+        f"results    {found['results']} {'(new folder)' if found['free'] else _TAKEN}",
     ]
 
 
@@ -99,30 +99,32 @@ def _told(found: dict[str, Any]) -> str:
     number = time["samples"]
     some = f"{number} sample{'s' * (number > 1)}"
     if "low" in time:
-        source = f"{some} were measured"
+        source = f"from {some}, measured now"
     elif time["same"]:
-        source = f"{some} took in the last run of this structure"
+        source = f"from the last run of this structure ({some})"
     else:
-        source = f"{some} took in the last run of these kinds; another structure may differ"
-    made = "load or trace programs" if time["kept"] else "compile"
+        source = f"from the last comparable run ({some})"
+    made = "load programs" if time["kept"] else "compile"
     cold = ""
     if time["kept"] and time["cold"] is not None:
-        cold = f" ({duration(time['cold'])} where nothing is compiled yet)"
+        cold = f" ({duration(time['cold'])} without compiled programs)"
     least, seconds, most = (duration(time[key]) for key in ("least", "seconds", "most"))
     computed = duration(time["computing"])
     if time["bound"]:
         about = f"at least {least}"
-    elif time["seconds"] > _WIDE * time["least"]:  # one run tells no fixed part from a rate
+    elif (
+        time["seconds"] > _WIDE * time["least"]
+    ):  # one run does not separate start-up from rate
         about, computed = f"{least} to {seconds}", f"up to {computed}"
     else:
         about = f"about {seconds}" + (f" ({least} to {most})" if least != most else "")
     return (
         f"{about}{cold}: {duration(time['startup'])} to start, "
         f"{duration(time['compile'])} to {made}, {computed} to compute, "
-        f"{duration(time['after'])} to sum up and draw; as {source}"
+        f"{duration(time['after'])} to summarise and draw; {source}"
     )
 
 
 def _unknown(found: dict[str, Any]) -> str:
     kinds = f"{found['analysis']} of {found['system']}"
-    return f"not known: no {kinds} was run here; --measure computes a few samples"
+    return f"unknown: no {kinds} has run here; --measure computes a few samples"

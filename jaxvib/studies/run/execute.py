@@ -1,4 +1,4 @@
-"""Running a study: the system built once, its samples computed and stored by chunks."""
+"""Runs a study: builds the system, computes its samples and stores them by chunks."""
 
 import contextlib
 from collections.abc import Generator, Iterable
@@ -28,10 +28,10 @@ from .worker import task
 
 
 def open_store(study: Study, directory: Path, device: str, *, resume: bool) -> Store:
-    """Return the store of a study, new or begun earlier.
+    """Return the store of a study, new or resumed.
 
-    **Raises:** `FileExistsError` for a new study where there is one; `ValueError` for
-    one that was begun otherwise; `OSError` for one that cannot be trusted or written.
+    **Raises:** `FileExistsError` for a new study if one exists; `ValueError` if the
+    existing one differs; `OSError` if it is damaged or not writable.
     """
     begin = Store.resume if resume else Store.create
     resolved = study.resolved()
@@ -40,11 +40,11 @@ def open_store(study: Study, directory: Path, device: str, *, resume: bool) -> S
 
 
 def execute(study: Study, system, store: Store, progress, started: float) -> None:
-    """Compute what is not done yet, and complete the store unless it is of a share.
+    """Compute what is missing, and complete the store unless it is of a share.
 
-    A chunk's bytes do not depend on who computes it, nor on what was done before.
-    **Arguments:** `progress`: told of samples done and failed;
-    `started`: when the session began, by `time.monotonic`.
+    A chunk's bytes depend neither on the executor nor on earlier chunks.
+    **Arguments:** `progress`: notified of completed and failed samples; `started`: when
+    the session began, by `time.monotonic`.
     """
     kind = ANALYSES[study.analysis.kind]
     alone = not study.paths and kind.whole
@@ -61,14 +61,14 @@ def execute(study: Study, system, store: Store, progress, started: float) -> Non
 
 
 def samples_done(study: Study, store: Store) -> int:
-    """Return how many samples of a study are stored already."""
+    """Return the number of stored samples of a study."""
     return _samples_in(
         study, (i for i in chunk_numbers(study) if f"chunk {i}" in store.done)
     )
 
 
 def samples_asked(study: Study) -> int:
-    """Return how many samples a run of a study computes in all."""
+    """Return the total number of samples that a run of a study computes."""
     return _samples_in(study, chunk_numbers(study))
 
 
@@ -78,7 +78,7 @@ def _samples_in(study: Study, numbers: Iterable[int]) -> int:
 
 
 def failed(codes: np.ndarray) -> np.ndarray:
-    """Return which reason codes stand for a sample without a usable result."""
+    """Return a mask of the reason codes without a usable result."""
     return np.isin(codes, [int(code) for code in Reason if code.failed])
 
 
@@ -134,7 +134,11 @@ def _run_whole(study, system, store, progress, times: Times) -> None:
         memory = _memory(store, "whole")
         more = {"remember": memory} if kind.remembers else {}
         recalled = contextlib.nullcontext() if kind.remembers else recalling(memory)
-        with _spread(study, store, progress), recalled, quietly():  # the study tells
+        with (
+            _spread(study, store, progress),
+            recalled,
+            quietly(),
+        ):  # the study reports progress
             fields = kind.compute(
                 system, {}, study.analysis, study.run, progress.advance, **more
             )
@@ -145,7 +149,7 @@ def _run_whole(study, system, store, progress, times: Times) -> None:
 
 @contextlib.contextmanager
 def _spread(study: Study, store: Store, progress: Watch) -> Generator[None]:
-    """Have a cluster compute the maps inside, if the study is to be computed by one."""
+    """Delegate maps to a cluster, if the study uses one."""
     if study.run.cluster is None:
         yield
         return
@@ -158,5 +162,5 @@ def _spread(study: Study, store: Store, progress: Watch) -> Generator[None]:
 
 
 def _memory(store: Store, name: str) -> Under:
-    """Return what a search goes on from after a stop."""
+    """Return the stored evaluations of a search, to resume it."""
     return Under(Evaluations(store.directory), name)

@@ -1,4 +1,4 @@
-"""Who computes the chunks of a study: the protocol, and this very process."""
+"""Executors of chunks: the protocol, and computation in this process."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,10 +11,10 @@ Fields = Mapping[str, Variable]
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """Why a chunk has no results.
+    """The reason why a chunk has no results.
 
-    **Fields:** `reason`; `final`: whether another try would end no otherwise, for this
-    chunk or any other.
+    **Fields:** `reason`; `final`: whether retries are useless, for this and all other
+    chunks.
     """
 
     reason: str
@@ -23,10 +23,10 @@ class Failure:
 
 @dataclasses.dataclass(frozen=True)
 class Worker:
-    """One of those that compute, for people to look at.
+    """The state of a worker, for display.
 
-    **Fields:** `name`; `chunk`: what it is at, `None` if nothing; `since`: when it was
-    given that, by `time.time`; `silent`: whether it has not been heard of for long.
+    **Fields:** `name`; `chunk`: its current chunk, `None` if idle; `since`: its start,
+    by `time.time`; `silent`: whether its heartbeat is overdue.
     """
 
     name: str
@@ -37,29 +37,29 @@ class Worker:
 
 @runtime_checkable
 class Executor(Protocol):
-    """Computes chunks by their numbers.
+    """Computes chunks by number.
 
-    **Fields:** `where`: a few words about it.
+    **Fields:** `where`: a short description.
     """
 
     where: str
 
     def submit(self, numbers: Iterable[int]) -> Iterator[tuple[int, Fields | Failure]]:
-        """Yield each chunk's results, or why there are none, in whatever order.
+        """Yield each chunk's results or failure, in any order.
 
-        It ends once every number has come. A chunk may come more than once: from
-        somebody who was thought lost, or from two who were both given it.
+        It ends after every number was yielded. A chunk may be yielded more than once:
+        by a worker believed lost, or by two workers.
         """
 
     def workers(self) -> Sequence[Worker]:
-        """Return who is at work on what. Any thread may ask."""
+        """Return the workers and their chunks. Thread-safe."""
 
     def close(self) -> None:
-        """End all that still computes."""
+        """Stop all computations."""
 
 
 class Here:
-    """Computes in this process, a chunk when it is asked for."""
+    """Computes in this process, one chunk per request."""
 
     where = "this process"
 
@@ -67,13 +67,13 @@ class Here:
         self._compute = compute
 
     def submit(self, numbers: Iterable[int]) -> Iterator[tuple[int, Fields]]:
-        """Yield each chunk's results in order. **Raises:** what the computation does."""
+        """Yield each chunk's results in order. **Raises:** as the computation."""
         for number in numbers:
             yield number, self._compute(number)
 
     def workers(self) -> Sequence[Worker]:
-        """Return nobody: the bar says how far it is."""
+        """Return no workers: the progress bar suffices."""
         return ()
 
     def close(self) -> None:
-        """Nothing is left to end."""
+        """Do nothing."""

@@ -1,4 +1,4 @@
-"""What jaxvib runs on here: versions, devices, precision, compilation cache."""
+"""Information about the installation: versions, devices, precision, caches."""
 
 import os
 import platform
@@ -16,7 +16,7 @@ from .ready import folder
 
 
 def information() -> dict[str, Any]:
-    """Return what is known of this installation and machine."""
+    """Return information about this installation and machine."""
     found = versions()
     return {
         "jaxvib": found.pop("jaxvib"),
@@ -35,7 +35,7 @@ def information() -> dict[str, Any]:
 
 
 def lines(found: dict[str, Any]) -> list[str]:
-    """Return what is known in at most twelve lines."""
+    """Format the information as at most twelve lines."""
     packages = [f"{name} {version}" for name, version in found["packages"].items()]
     state, kernels = found["commit"], found["kernels"]
     commit = "" if state is None else f" ({state['commit'][:9]}{'+' * state['changed']})"
@@ -51,27 +51,27 @@ def lines(found: dict[str, Any]) -> list[str]:
         f"precision   {found['precision']}",
         f"cache       {found['cache']['folder']}",
         f"            {found['cache']['state']}",
-        *([f"            for this process alone: {why}"] if why else []),
+        *([f"            for this process only: {why}"] if why else []),
         f"kernels     {kernels['folder']}; {kept}",
         f"studies     {found['studies']}",
     ]
 
 
 def _kernels() -> dict[str, Any]:
-    """Return where machine code of kernels is kept, and how much there is."""
+    """Return the folder and size of the kernel cache."""
     folder = cache_folder("kernels")
     sizes = [size for path, size in entries() if path.parent == folder]
     return {"folder": str(folder), "files": len(sizes), "bytes": sum(sizes)}
 
 
 def _folder() -> str:
-    return os.environ.get("JAX_COMPILATION_CACHE_DIR", "none: nothing can be written to")
+    return os.environ.get("JAX_COMPILATION_CACHE_DIR", "none: no writable folder")
 
 
 def _cache_state() -> str:
-    # A program of this very moment cannot be in the folder yet: it is stored, dropped
-    # from memory and asked for again. Only its own entry counts, since JAX has been
-    # seen to store some programs and miss others.
+    # The entry of a fresh program is checked: it is compiled, dropped from memory and
+    # requested again. Only this entry counts, since JAX may store some programs and
+    # miss others.
     path = Path(_folder())
     if not path.is_dir():
         return "off"

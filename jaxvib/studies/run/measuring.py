@@ -1,4 +1,4 @@
-"""What a study takes, from a few of its samples."""
+"""Measures the cost of a study from a few of its samples."""
 
 import dataclasses
 import tempfile
@@ -19,22 +19,22 @@ from .execute import execute, open_store
 from .study import Study
 from .summary import summary
 
-_SIZES = (4, 16, 64, 256, 1024)  # samples at a time
-_ENOUGH = 10.0  # s, after which no more are tried at a time
+_SIZES = (4, 16, 64, 256, 1024)  # samples per batch
+_ENOUGH = 10.0  # s, from which batches are not enlarged further
 _BATCHES = 3  # of the last size, for the spread
-_DRAWN = 64  # samples of the study that is stored and drawn, at most
+_DRAWN = 64  # maximum size of the small study that is stored and drawn
 
 
 def measure(
     study: Study, started: float, device: str, draw: Callable[[Path], object]
 ) -> tuple[dict[str, Any], list[tuple[int, float]]]:
-    """Compute some samples, keep nothing, and return what `past.remember` takes.
+    """Compute some samples, discard them, and return the argument of `past.remember`.
 
-    They are drawn at random from all, more at a time until that takes a while, as lanes
-    share what a loop costs; `low` and `high` are the least and most seconds of batches of
-    the last size, over their mean. Then a study of a few of them is run as a whole, for
-    what it takes to store, sum up and draw. **Arguments:** `started`: by `time.monotonic`;
-    `device`: as it is recorded; `draw`: makes the report in a study's folder.
+    Samples are drawn at random in growing batches, since lanes share the fixed cost of
+    a loop; `low` and `high` are the minimum and maximum seconds of batches of the last
+    size, relative to their mean. Then a small study is run completely, to measure
+    storing, summary and report. **Arguments:** `started`: by `time.monotonic`;
+    `device`: as recorded; `draw`: draws the report of a study's folder.
     **Raises:** `ValueError` for a study that is computed in one piece.
     """
     kind = ANALYSES[study.analysis.kind]
@@ -46,7 +46,7 @@ def measure(
     system = build(study)
     order = np.random.default_rng(0)
     begun = time.monotonic()
-    took: dict[int, list[float]] = {}  # seconds without compiling, by size
+    took: dict[int, list[float]] = {}  # seconds without compilation, by size
 
     def batch(size: int) -> None:
         chosen = order.integers(study.samples, size=size)
@@ -63,8 +63,8 @@ def measure(
     with Compiling() as compiling:
         sizes = [size for size in _SIZES if size <= study.samples] or [study.samples]
         batch(sizes[0])
-        cold = compiling.cold  # later, one's own programs are found where they are kept
-        first = took.pop(sizes[0])[0]  # in which modules were imported, too
+        cold = compiling.cold  # later, these programs are in the cache
+        first = took.pop(sizes[0])[0]  # includes imports
         for size in sizes:
             batch(size)
             if time.monotonic() - begun - compiling.seconds > _ENOUGH:
@@ -88,7 +88,7 @@ def measure(
 
 
 def _whole(study: Study, few: int, device: str, draw, compiling: Compiling) -> float:
-    """Return the seconds that a study of so many samples takes, compiling left out."""
+    """Return the seconds of a complete run of a few samples, without compilation."""
     small = _thinned(study, few)
     before, made = time.monotonic(), compiling.seconds
     with tempfile.TemporaryDirectory() as folder:
@@ -102,7 +102,7 @@ def _whole(study: Study, few: int, device: str, draw, compiling: Compiling) -> f
 
 
 def _thinned(study: Study, number: int) -> Study:
-    """Return a study of so many of a study's samples; of a grid the next smaller one."""
+    """Return a study with fewer samples; of a grid the next smaller one."""
     sampling, paths = study.sampling, study.paths
     if sampling.count is not None:
         sampling = sampling.model_copy(update={"count": number})

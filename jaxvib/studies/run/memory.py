@@ -1,30 +1,28 @@
-"""Room in memory: what a study needs, and how many samples go into one chunk."""
+"""Memory of a study, and the number of samples per chunk."""
 
 from ..._machine import memory
 from ..analyses.kinds import ANALYSES
 from ..store.thinned import MOST_SHOWN
 
 _BASE = 1.0e9  # bytes, of Python, JAX and its compiler
-_HELD = 4.0  # times what is stored: while it is gathered, summed up and drawn
-_COMPUTED = 16.0  # times what is stored of a sample: while it is computed
-_OF_ALL = 0.125  # of the memory, for one chunk
-MOST_SAMPLES = (
-    1024  # of a chunk: a stopped run loses no more, and a call is worth its start
-)
-# Larger chunks are for studies that would have more of them, each a few files of its own.
+_HELD = 4.0  # ratio to the stored size, while collecting, summarising and drawing
+_COMPUTED = 16.0  # ratio to the stored size of a sample, during computation
+_OF_ALL = 0.125  # fraction of the memory for one chunk
+MOST_SAMPLES = 1024  # per chunk: bounds the loss of an interruption, amortises the call
+# Larger chunks are used if there would be too many, each with a few files.
 _LARGEST_CHUNK, _MOST_CHUNKS = 1 << 19, 8192
 
 
 def needed(study) -> float:
-    """Return the memory that a study takes in all, bytes.
+    """Return the total memory of a study in bytes.
 
-    Of more samples than are drawn and summed up, no more are held at a time.
+    Held samples are limited to those that are drawn and summarised.
     """
     return _BASE + _HELD * min(study.samples, MOST_SHOWN) * _stored(study.analysis)
 
 
 def too_large(study) -> str | None:
-    """Return why a study does not fit into this machine, and what would; else `None`."""
+    """Return why a study exceeds this machine's memory, and what fits; else `None`."""
     there, wanted = memory(), needed(study)
     if wanted <= there:
         return None
@@ -32,15 +30,15 @@ def too_large(study) -> str | None:
     fitting = int(max(0.0, there - _BASE) // each)
     what = f"{fitting} sample{'s' * (fitting > 1)}" if fitting else "a smaller analysis"
     return (
-        f"{study.samples} samples need about {size(wanted)} of memory, and there are "
-        f"{size(there)}; allowed here: {what}"
+        f"{study.samples} samples need about {size(wanted)} of memory; available: "
+        f"{size(there)}; allowed: {what}"
     )
 
 
 def fitting_chunk(analysis, samples: int) -> int:
-    """Return how many samples are computed and stored at a time, a power of 2.
+    """Return the number of samples computed and stored at a time, a power of 2.
 
-    Of very many samples so many that the chunks stay in number what a folder can hold.
+    For very many samples, chunks are enlarged so that a folder can hold their files.
     """
     each, most = _COMPUTED * _stored(analysis), MOST_SAMPLES
     while samples > _MOST_CHUNKS * most and 2 * most <= _LARGEST_CHUNK:
@@ -51,7 +49,7 @@ def fitting_chunk(analysis, samples: int) -> int:
 
 
 def size(number: float) -> str:
-    """Return a number of bytes for the eye."""
+    """Format a number of bytes."""
     for unit in ("kB", "MB", "GB"):
         number /= 1000
         if number < 1000:

@@ -1,4 +1,4 @@
-"""Several studies that drew other samples of one config, as one study."""
+"""Merges studies with different random samples of one config."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,12 +17,12 @@ from ..store.rows import Rows
 from ..store.store import Store, check_free
 from ..store.stored import array_names, layout_of
 
-# What the configs of studies may differ in that are merged.
+# Config keys in which merged studies may differ.
 _FREE = {"run": ("seed", "chunk"), "sweep": ("count",)}
 
 
 class _Part:
-    """One of the studies, checked byte by byte."""
+    """One of the studies, verified byte by byte."""
 
     def __init__(self, directory: Path):
         self.directory = directory
@@ -52,13 +52,13 @@ class _Part:
 
 
 def merge(directories: Sequence[Path], out: Path) -> list[str]:
-    """Write the samples of several studies into a new one; return lines about it.
+    """Merge the samples of several studies into a new one; return messages.
 
-    They are studies of one config, with random or Sobol samples of different seeds; the
-    machines may differ, the versions may not. The first one's samples come first. What
-    the record says besides stands under `merged`, and no `--resume` goes on with it.
-    **Raises:** `ValueError` for studies that do not belong together, `FileExistsError`
-    where `out` is not free; as `open_study`.
+    The studies have the same config, with random or Sobol samples of different seeds;
+    machines may differ, versions may not. Samples are concatenated in order. Records of
+    the parts are stored under `merged`, and the result cannot be resumed.
+    **Raises:** `ValueError` for incompatible studies, `FileExistsError` if `out` is not
+    free; as `open_study`.
     """
     if len({directory.resolve() for directory in directories}) < 2:
         raise ValueError(f"{len(directories)} folder; allowed: two different ones or more")
@@ -81,7 +81,7 @@ def _written(parts: Sequence[_Part], record: Mapping, out: Path) -> list[str]:
     seeds = ", ".join(str(part.seed) for part in parts)
     text = Folder(parts[0].directory).read("config.toml").decode("utf-8", "replace")
     store = Store.create(
-        out, record, f"# Merged of studies with run.seed = {seeds}.\n{text}"
+        out, record, f"# Merged from studies with run.seed = {seeds}.\n{text}"
     )
     starts = np.cumsum([0, *(part.samples for part in parts)])
     layouts = parts[0].layouts("")
@@ -98,7 +98,7 @@ def _written(parts: Sequence[_Part], record: Mapping, out: Path) -> list[str]:
             for name, layout in layouts.items()
         }
         store.append(number, fields)
-    lines = [f"{out} written: {total} samples of {len(parts)} studies"]
+    lines = [f"{out} written: {total} samples from {len(parts)} studies"]
     for group in groups(parts[0].commits):
         lines += _merge_group(store, parts, group, starts.tolist())
     store.finish()
@@ -106,14 +106,14 @@ def _written(parts: Sequence[_Part], record: Mapping, out: Path) -> list[str]:
 
 
 def _merge_group(store: Store, parts, group: str, starts: list[int]) -> list[str]:
-    """Put the groups of all studies one behind the other, if they are alike."""
+    """Concatenate the groups of all studies, if they are compatible."""
     each = [part.layouts(group) if group in groups(part.commits) else {} for part in parts]
     if any(_shapes(layouts) != _shapes(each[0]) for layouts in each):
-        return [f"left out: {group}, which is not alike in all of them"]
+        return [f"left out: {group}, which differs between the studies"]
     fields = {}
     for name, layout in each[0].items():
         columns = [np.asarray(part.rows(f"{group}/{name}")) for part in parts]
-        if name == "sample":  # positions among all samples
+        if name == "sample":  # positions in all samples
             columns = [
                 column + start for column, start in zip(columns, starts, strict=False)
             ]
@@ -128,14 +128,14 @@ def _shapes(layouts: Mapping[str, Layout]) -> dict[str, tuple]:
 
 
 def variable(layout: Layout, columns: list[np.ndarray]) -> Variable:
-    """Return the field of a stored array of which these are the rows."""
+    """Return stored columns as a field."""
     attributes: dict[str, Any] = dict(layout.attributes)
     unit, words = attributes.pop("units", ""), attributes.pop("description", "")
     return Variable(layout.axes, np.concatenate(columns), unit, words, attributes)
 
 
 def _check(first: _Part, other: _Part) -> None:
-    """Raise `ValueError` unless two studies differ in what they may differ in alone."""
+    """Raise `ValueError` unless two studies differ only in the allowed keys."""
     for key, allowed in (
         ("config", "run.seed, run.chunk, sweep.count"),
         ("versions", "none"),
@@ -149,7 +149,7 @@ def _check(first: _Part, other: _Part) -> None:
                     f"allowed to differ: {allowed}"
                 )
     if _shapes(first.layouts("")) != _shapes(other.layouts("")):
-        raise ValueError(f"{other.directory} has other arrays than {first.directory}")
+        raise ValueError(f"{other.directory} has different arrays from {first.directory}")
 
 
 def _compared(table: Mapping, before: str) -> dict[str, Any]:
@@ -173,13 +173,13 @@ def _check_samples(parts: Sequence[_Part]) -> None:
     method = parts[0].record["config"].get("sweep", {}).get("method", "grid")
     if method not in DRAWN:
         raise ValueError(
-            f'sweep.method = "{method}": each of the studies has the same samples; allowed '
-            f"where studies are merged: {', '.join(DRAWN)}"
+            f'sweep.method = "{method}": all studies have the same samples; allowed '
+            f"for merging: {', '.join(DRAWN)}"
         )
     seen: dict[int, Path] = {}
     for part in parts:
         if part.record.get("merged"):
-            raise ValueError(f"{part.directory} was merged itself; allowed: what it is of")
+            raise ValueError(f"{part.directory} is itself merged; use its parts")
         if part.seed in seen:
             raise ValueError(
                 f"run.seed = {part.seed} in {seen[part.seed]} and in {part.directory}: the "
@@ -219,4 +219,4 @@ def _different_machines(parts: Sequence[_Part]) -> list[str]:
     ]
     if not differing:
         return []
-    return [f"machines   differ in {', '.join(differing)}: study.json has those of each"]
+    return [f"machines   differ in {', '.join(differing)}: see study.json"]

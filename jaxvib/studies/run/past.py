@@ -1,7 +1,7 @@
-"""What studies took on this machine, kept beside the programs that were compiled for them.
+"""Run times of earlier studies on this machine, stored with the compilation cache.
 
-`jaxvib cache clear` removes both, so that what is known of a structure is known of one
-whose programs are kept. Nothing else needs the file: one that is damaged knows nothing.
+`jaxvib cache clear` removes both, so that run times are only known for structures
+whose programs are cached. The file is optional; a damaged one is ignored.
 """
 
 import hashlib
@@ -20,16 +20,16 @@ from ..store.times import read_times
 from .study import Study
 
 TIMES = "studies/times.json"  # in the cache
-_MOST = 500  # structures, the last ones
+_MOST = 500  # most recent structures
 _NUMBERS = ("samples", "startup", "compile", "backend", "after")
-_MOST_RUNS = 8  # of a structure, the last ones: computers and loads on them change
-_APART = 1.5  # times as many samples: fewer tell no fixed part from a rate
+_MOST_RUNS = 8  # most recent ones per structure: machines and their load change
+_APART = 1.5  # minimum ratio of sample numbers to separate start-up from rate
 
 
 def remember(study: Study, took: dict[str, Any], runs: Sequence[tuple[int, float]]) -> None:
-    """Keep what a study took: `_NUMBERS`, in seconds, and whether it was `cold`.
+    """Store the cost of a study: `_NUMBERS`, in seconds, and whether it was `cold`.
 
-    `runs`: how many samples were computed together, and in how many seconds.
+    `runs`: numbers of samples computed together, with their seconds.
     """
     found = _read()
     key = _structure(study)
@@ -44,10 +44,10 @@ def remember(study: Study, took: dict[str, Any], runs: Sequence[tuple[int, float
 
 
 def remember_run(study: Study, directory: Path, seconds: float) -> None:
-    """Keep what a run took that has just ended, after so many seconds in all."""
+    """Store the cost of a run that has just ended, given its total seconds."""
     last = read_times(directory)["sessions"][-1:]
     if not last or not last[0]["samples"] or study.run.workers > 1 or study.run.cluster:
-        return  # what others compiled is not known here
+        return  # compilation by workers is not known here
     startup, compiled = last[0]["startup_seconds"], last[0]["compile_seconds"]
     computing = max(0.0, last[0]["seconds"] - startup - compiled)
     took = {
@@ -64,13 +64,12 @@ def remember_run(study: Study, directory: Path, seconds: float) -> None:
 
 
 def recall(study: Study) -> dict[str, Any] | None:
-    """Return what such a study took last, and what of it to expect; `None` if unknown.
+    """Return the cost of the last comparable run; `None` if there is none.
 
-    `same`: whether that was one of the same structure; otherwise it was the last one of
-    the same kinds. `kept`: whether its programs are, so that they need not be compiled.
-    `runs`: numbers of samples with the seconds in which they were computed.
-    `cold_compile`: the seconds of one who had to compile them all, `None` if nobody had;
-    `bound`: whether it is to be compiled and nobody knows for how long.
+    `same`: whether it had the same structure, otherwise only the same kinds. `kept`:
+    whether its programs are cached, so that they need not be compiled. `runs`: numbers
+    of samples with their seconds. `cold_compile`: seconds of a full compilation, `None`
+    if unknown; `bound`: whether compilation is needed and its time unknown.
     """
     found = _read()
     entry = found.get(_structure(study))
@@ -85,7 +84,7 @@ def recall(study: Study) -> dict[str, Any] | None:
     cold = entry["cold"]["compile"] if "cold" in entry else None
     kept = same and programs_kept()
     if kept and took["cold"]:
-        took["compile"] -= took["backend"]  # loading takes next to nothing
+        took["compile"] -= took["backend"]  # loading is negligible
     if not kept and cold is not None:
         took["compile"] = cold
     bound = not kept and cold is None
@@ -94,18 +93,18 @@ def recall(study: Study) -> dict[str, Any] | None:
 
 
 def computing(runs: Sequence[Sequence[float]], samples: int) -> tuple[float, float]:
-    """Return within which seconds so many samples will be computed, from some runs.
+    """Return bounds of the seconds needed for some samples, from earlier runs.
 
-    A run takes a fixed part and so much for each sample: the line of least relative
-    squares, neither part below 0. Where all runs had about as many samples, nobody knows
-    how much of it is fixed: from all to nothing.
+    A run takes a fixed time plus a time per sample: fitted by relative least squares,
+    both non-negative. If all runs had similar numbers of samples, the split is unknown
+    and the bounds cover both extremes.
     """
     numbers, seconds = np.asarray(runs, float).T
     if numbers.max() < _APART * numbers.min():
         number, taken = numbers[-1], seconds[-1]
         low, high = sorted((taken, taken * samples / number))
         return float(low), float(high)
-    weights = 1 / np.maximum(seconds, 1e-3)  # s, as precise as a clock is here
+    weights = 1 / np.maximum(seconds, 1e-3)  # s, the precision of the clock
     terms = np.stack([np.ones_like(numbers), numbers], axis=1) * weights[:, None]
     (fixed, each), _ = nnls(terms, seconds * weights)
     expected = float(fixed + each * samples)
@@ -113,7 +112,7 @@ def computing(runs: Sequence[Sequence[float]], samples: int) -> tuple[float, flo
 
 
 def _structure(study: Study) -> str:
-    """Return a name for what programs and the cost of a sample hang on."""
+    """Return a key for what programs and the cost of a sample depend on."""
     resolved = study.resolved()
     parts = [
         _without_numbers(resolved["system"]),

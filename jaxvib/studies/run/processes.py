@@ -1,4 +1,4 @@
-"""Chunks computed by processes of this machine, which may die or hang at any moment."""
+"""Computes chunks in local processes, which may die or hang at any time."""
 
 import collections
 import contextlib
@@ -20,11 +20,11 @@ from .executors import Failure, Fields, Worker
 from .worker_shares import Share, worker_shares
 from .working import unlike
 
-PATIENCE = 60.0  # s without a sign of life, after which a chunk is given to another
-_SLOW = 4.0  # times as long as others: so late is a chunk that a second worker is given
-_MOST_WORDS = 4096  # bytes of a worker's last ones
-_LOOK = 0.5  # s from one look for silent ones to the next
-_LEAST_DEATHS = 3  # for each worker, without one result, after which it is given up
+PATIENCE = 60.0  # s without a heartbeat, after which a chunk is reassigned
+_SLOW = 4.0  # times the usual duration, after which a chunk is duplicated
+_MOST_WORDS = 4096  # bytes of a worker's last output
+_LOOK = 0.5  # s between checks for silent workers
+_LEAST_DEATHS = 3  # per worker without a result, after which the run fails
 
 
 @runtime_checkable
@@ -34,10 +34,10 @@ class Process(Protocol):
     pid: int
 
     def kill(self) -> None:
-        """End it."""
+        """Kill it."""
 
     def ended(self) -> str:
-        """Wait for its end and return how it ended, in a few words."""
+        """Wait for its end and describe it in a few words."""
 
 
 Start = Callable[[Connection, str, Share], Process]
@@ -45,7 +45,7 @@ Start = Callable[[Connection, str, Share], Process]
 
 @dataclasses.dataclass(eq=False)
 class _Running:
-    # A process, the place (of 0, 1, ..) that it has among the others, and what it is at.
+    # A process, its index (0, 1, ..) and its current work.
     process: Process
     connection: Connection
     place: int
@@ -62,15 +62,15 @@ class _Running:
 
 
 class Processes:
-    """Computes on a number of processes, each with its share of the cores or a GPU.
+    """Computes on local processes, each with its share of the cores or a GPU.
 
-    One that dies is replaced; the chunk that it was at has failed. One that is not heard
-    of for `patience` seconds stays, in case it comes back, but its chunk is given to
-    another, and so is the last chunk of all if it takes much longer than the others did.
+    A dead worker is replaced, and its chunk counts as failed. A worker without
+    heartbeat for `patience` seconds is kept in case it recovers, but its chunk is given
+    to another; so is the last chunk if it takes much longer than the others did.
 
-    **Arguments:** `config`: the text of the resolved config; `record`: of the study, which
-    workers must be like; `progress`: told of samples done and of what happens; `start`:
-    starts a process that serves a connection.
+    **Arguments:** `config`: the text of the resolved config; `record`: of the study,
+    which workers must match; `progress`: notified of completed samples and events;
+    `start`: starts a process that serves a connection.
     """
 
     def __init__(
@@ -97,12 +97,12 @@ class Processes:
         self._open: set[int] = set()
         self._seconds: collections.deque[float] = collections.deque(maxlen=101)
         self._deaths = 0  # since the last result
-        self._shown: dict[int, int] = {}  # chunk: samples that the progress was told of
+        self._shown: dict[int, int] = {}  # chunk: samples reported to the progress
 
     def submit(self, numbers: Iterable[int]) -> Iterator[tuple[int, Fields | Failure]]:
-        """Yield each chunk's results, or why there are none, as they come.
+        """Yield each chunk's results or failure as they arrive.
 
-        **Raises:** `RuntimeError` where workers die before they compute anything.
+        **Raises:** `RuntimeError` if workers die before they compute anything.
         """
         self._waiting = collections.deque(numbers)
         self._open = set(self._waiting)
@@ -117,23 +117,23 @@ class Processes:
             else:
                 found = self._heard(worker, *message)
                 if found is not None:
-                    self._hand_out()  # they compute while that is written
+                    self._hand_out()  # they compute while results are written
                     yield found
-            # Only once all that was said before is heard: this process may have slept.
+            # After all messages are read, since this process may have been suspended.
             if self._said.empty() and time.monotonic() - looked > _LOOK:
                 looked = time.monotonic()
                 self._look_for_silence(looked)
                 self._double_the_last(looked)
 
     def workers(self) -> Sequence[Worker]:
-        """Return who is at work on what."""
+        """Return the workers and their chunks."""
         return [
             Worker(each.name, each.chunk, each.since, each.silent)
             for each in list(self._running)
         ]
 
     def close(self) -> None:
-        """End all workers, the silent ones too."""
+        """Stop all workers."""
         for worker in self._running:
             worker.process.kill()
         for worker in self._running:
@@ -142,7 +142,7 @@ class Processes:
         self._running.clear()
 
     def _fill(self) -> None:
-        """Start processes where there are fewer than there is work for."""
+        """Start missing processes, as far as there is work for them."""
         wanted = min(self._count, len(self._open))
         for _ in range(sum(not each.silent for each in self._running), wanted):
             taken = {each.place for each in self._running if not each.silent}
@@ -155,11 +155,11 @@ class Processes:
             threading.Thread(target=self._listen, args=(worker,), daemon=True).start()
 
     def _listen(self, worker: _Running) -> None:
-        # In a thread: one that is stopped in the midst of a message holds nobody else up.
+        # In a thread: a worker stopped in the middle of a message blocks nothing else.
         try:
             while True:
                 self._said.put((worker, worker.connection.recv()))
-        except Exception:  # closed, or killed in the midst of a message
+        except Exception:  # closed, or killed in the middle of a message
             self._said.put((worker, ("gone",)))
 
     def _hand_out(self) -> None:
@@ -171,21 +171,21 @@ class Processes:
 
     def _give(self, worker: _Running, number: int) -> None:
         worker.chunk, worker.since, worker.samples = number, time.time(), 0
-        with contextlib.suppress(OSError):  # its end is heard of by who listens
+        with contextlib.suppress(OSError):  # its end is handled by the listener
             worker.connection.send(number)
 
     def _heard(self, worker: _Running, what: str, *more):
-        """Take in what a worker said; return a chunk's number and results, if any."""
+        """Handle a worker's message; return a chunk's number and results, if any."""
         worker.heard = time.monotonic()
         if worker.silent and what != "gone":
             worker.silent = False
-            self._progress.say(f"{worker.name} is heard of again")
+            self._progress.say(f"{worker.name} responds again")
         if what == "who":
             if difference := unlike(more[0], self._record):
                 raise RuntimeError(f"{worker.name} has {difference}")
             worker.ready = True
         elif what == "unable":
-            raise RuntimeError(f"{worker.name} cannot begin: {more[0]}")
+            raise RuntimeError(f"{worker.name} cannot start: {more[0]}")
         elif what == "beat":
             self._show(worker, more[0])
         elif what == "say":
@@ -209,15 +209,15 @@ class Processes:
         if worker not in self._running:
             return None
         self._running.remove(worker)
-        worker.process.kill()  # where it lives on without a connection
+        worker.process.kill()  # in case it survives without a connection
         how = worker.process.ended()
         worker.connection.close()
         self._deaths += 1
         number = worker.chunk
         if self._deaths > _LEAST_DEATHS * self._count:
-            raise RuntimeError(f"{self._deaths} workers died one after the other: {how}")
+            raise RuntimeError(f"{self._deaths} workers died in a row: {how}")
         if number is None or number not in self._open or self._has_another(number):
-            self._progress.say(f"{worker.name} {how}; another takes its place")
+            self._progress.say(f"{worker.name} {how}; it is replaced")
             return None
         self._open.discard(number)
         return number, Failure(f"{worker.name} {how}")
@@ -231,7 +231,7 @@ class Processes:
             if worker.silent or now - worker.heard < self._patience:
                 continue
             worker.silent = True
-            words = f"{worker.name} is not heard of for {now - worker.heard:.0f} s"
+            words = f"{worker.name} has not responded for {now - worker.heard:.0f} s"
             number = worker.chunk
             if number in self._open and not self._has_another(number):
                 self._waiting.appendleft(number)
@@ -239,7 +239,7 @@ class Processes:
             self._progress.say(words)
 
     def _double_the_last(self, now: float) -> None:
-        """Give chunks that take very long to a second worker that has nothing to do."""
+        """Give chunks that take very long to a second, idle worker."""
         if self._waiting or not self._seconds:
             return
         late = max(self._patience, _SLOW * statistics.median(self._seconds))
@@ -249,12 +249,12 @@ class Processes:
             alone = worker.chunk in self._open and at_work[worker.chunk] == 1
             if idle and alone and time.time() - worker.since > late:
                 self._progress.say(
-                    f"{worker.name} takes long: another computes chunk {worker.chunk} too"
+                    f"{worker.name} is slow: chunk {worker.chunk} is also given to another"
                 )
                 self._give(idle.pop(), worker.chunk)
 
     def _show(self, worker: _Running, samples: int) -> None:
-        """Count samples of a chunk as done, each once however often it is computed."""
+        """Count completed samples of a chunk, once even if it is duplicated."""
         if worker.chunk is None:
             return
         more = samples - self._shown.get(worker.chunk, 0)
@@ -264,7 +264,7 @@ class Processes:
 
 
 class _Command:
-    """A worker as a command of its own, whose last words are kept."""
+    """A worker as a separate command, whose last output is kept."""
 
     def __init__(self, connection: Connection, config: str, share: Share):
         self._words = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
@@ -280,16 +280,16 @@ class _Command:
                 stderr=self._words,
                 pass_fds=[number],
                 env={**os.environ, **share.environment},
-                start_new_session=True,  # Ctrl-C is for the one who drives
+                start_new_session=True,  # Ctrl-C is handled by the driver
             )
         self.pid = self._process.pid
 
     def kill(self) -> None:
-        """End it."""
+        """Kill it."""
         self._process.kill()
 
     def ended(self) -> str:
-        """Wait for its end and return how it ended, in a few words."""
+        """Wait for its end and describe it in a few words."""
         code = self._process.wait()
         with self._words as words:
             if code < 0:

@@ -1,10 +1,10 @@
-"""How far a study is: a bar on a terminal, nothing where the output is piped."""
+"""Progress bar of a study; no output without a terminal."""
 
 import shutil
 import sys
 import threading
 
-# The rate stays samples/s below one a second, where tqdm would turn it round.
+# Always samples/s: tqdm would invert rates below one.
 _FORMAT = (
     "{desc} {percentage:3.0f}% {bar} {n_fmt}/{total_fmt} "
     "[{elapsed}<{remaining}, {rate_noinv_fmt}{postfix}]"
@@ -14,14 +14,13 @@ _FORMAT = (
 class Progress:
     """A progress bar with rate, remaining time and the number of failed samples.
 
-    It says "compiling" until the first samples are done. Safe to be called from the
-    threads that compute.
+    It shows "compiling" until the first samples are done. Thread-safe.
     """
 
     def __init__(self, samples: int, done: int = 0):
         from tqdm.auto import tqdm
 
-        # A terminal that tells no size has 80 columns here; in none tqdm draws nothing.
+        # 80 columns if the terminal has no size, for which tqdm would draw nothing.
         columns, lines = shutil.get_terminal_size()
         self._lock = threading.Lock()
         self._failed = 0
@@ -38,28 +37,28 @@ class Progress:
         )
 
     def advance(self, samples: int) -> None:
-        """Count samples as done."""
+        """Count completed samples."""
         with self._lock:
             self._bar.set_description_str("running", refresh=False)
             self._bar.update(samples)
 
     def fail(self, samples: int) -> None:
-        """Count samples as failed."""
+        """Count failed samples."""
         with self._lock:
             self._failed += samples
             self._bar.set_postfix(failed=self._failed, refresh=False)
 
     def say(self, line: str) -> None:
-        """Print a line above the bar, as an error."""
+        """Print a line above the bar, to stderr."""
         with self._lock:
             self._bar.write(line, file=sys.stderr)
 
     def refresh(self) -> None:
-        """Let the clock move on."""
+        """Update the elapsed time."""
         with self._lock:
             self._bar.refresh()
 
     def close(self) -> None:
-        """End the bar's line."""
+        """Finish the line of the bar."""
         with self._lock:
             self._bar.close()

@@ -1,4 +1,4 @@
-"""The ready studies that come with jaxvib: `configs/`."""
+"""The built-in studies: `configs/`."""
 
 import re
 import tomllib
@@ -11,33 +11,35 @@ _DATA = re.compile(r'\bdata = "([\w.]+)"')
 
 
 def folder() -> Path:
-    """Return the folder of the ready studies: in the package, or beside it."""
+    """Return the folder of the built-in studies: in the package, or next to it."""
     installed = _PACKAGE / "configs"
     return installed if installed.is_dir() else _PACKAGE.parent / "configs"
 
 
 def titles() -> dict[str, str]:
-    """Return the title of each ready study by its name."""
+    """Return the title of each built-in study by name."""
     files = sorted(folder().glob("*.toml"))
     return {file.stem: tomllib.loads(file.read_text("utf-8"))["title"] for file in files}
 
 
 def find(config: str) -> Path:
-    """Return the file that is meant by a path or by the name of a ready study.
+    """Return the config file for a path or the name of a built-in study.
 
-    **Raises:** `ValueError` for a plain name that is neither, with the nearest study's.
+    **Raises:** `ValueError` for an unknown name, suggesting the nearest study.
     """
     path = Path(config)
     ready = folder() / f"{config}.toml"
     if path.exists() or path.name != config or path.suffix:
         return path
     if not ready.exists():
-        raise ValueError(f"{unknown_key('study', config, titles())}; no such file either")
+        raise ValueError(
+            f"{unknown_key('study', config, titles())}, and there is no such file"
+        )
     return ready
 
 
 def by_system() -> dict[str, dict[str, str]]:
-    """Return the titles of the ready studies by the kind of their system."""
+    """Return the titles of the built-in studies by the kind of their system."""
     found: dict[str, dict[str, str]] = {}
     for file in sorted(folder().glob("*.toml")):
         tables = tomllib.loads(file.read_text("utf-8"))
@@ -46,23 +48,23 @@ def by_system() -> dict[str, dict[str, str]]:
 
 
 def copy(name: str, file: Path) -> Path:
-    """Copy a ready study to a file of one's own, and what it reads beside it.
+    """Copy a built-in study, with the files that it reads.
 
-    **Raises:** `ValueError` for an unknown name or a file that exists.
+    **Raises:** `ValueError` for an unknown name or an existing file.
     """
     known = titles()
     name = name.removesuffix(".toml")
     if name not in known:
         raise ValueError(unknown_key("study", name, known))
     content = (folder() / f"{name}.toml").read_bytes()
-    # With the records that it reads, which lie beside it.
+    # With its records, which are in the same folder.
     news = {file: content} | {
         file.with_name(data): (folder() / data).read_bytes()
         for data in _DATA.findall(content.decode())
     }
     for new, content in news.items():
         try:
-            with new.open("xb") as copied:  # never through a link
+            with new.open("xb") as copied:  # does not follow links
                 copied.write(content)
         except FileExistsError:
             if new.read_bytes() != content or new == file:

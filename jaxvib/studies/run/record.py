@@ -1,4 +1,4 @@
-"""What `study.json` says: what the results of a study are and what they depend on."""
+"""Content of `study.json`: metadata of the results and what they depend on."""
 
 from ..analyses.kinds import ANALYSES
 from ..config import samples
@@ -7,7 +7,7 @@ from .study import Study
 
 
 def record(study: Study, device: str) -> dict:
-    """Return the record of a study that is computed on a device."""
+    """Return the record of a study computed on a device."""
     analysis = ANALYSES[study.analysis.kind]
     share = {} if study.share is None else {"share": str(study.share)}
     return {

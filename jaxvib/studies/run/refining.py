@@ -1,10 +1,9 @@
-"""Strips of a grid of which only those samples are computed at which something changes.
+"""Adaptive grids: samples are computed only where neighbouring samples differ.
 
-A strip begins with every `coarsest`-th line in both directions. Where samples around a
-cell differ in a class (reason code, verdict, numbers of periods and contacts), it is
-halved in both directions, down to single samples; elsewhere its samples have the class of
-its corners. Some of them are computed all the same: how often they turn out to be of
-another class is what the filling is worth.
+A strip starts with every `coarsest`-th line in both directions. Cells whose corners
+differ in class (reason code, verdict, numbers of periods and contacts) are halved in
+both directions, down to single samples; elsewhere samples get the class of the corners.
+A random subset of these is computed as well, to estimate the error rate of the filling.
 """
 
 import itertools
@@ -19,20 +18,20 @@ from .computing import compute_part
 from .study import Study
 
 FILLED, COMPUTED, RIGHT, WRONG = range(4)  # as the field `computed` stores them
-HOW = "computed"  # the field that says which of the four a sample is
+HOW = "computed"  # the field with one of these four codes
 ERROR = "filling_error"
 
 
 def refined_part(study: Study, system, part: slice, progress) -> dict[str, Variable]:
     """Return the results of whole lines of a grid, computed where they change.
 
-    Their bytes hang on the study and the part alone. The field `computed` says which
-    samples were. Of the others classes are those of the corners around them, the kind's
-    `smooth` numbers are interpolated between the corners, and all else is NaN.
+    The bytes depend only on the study and the part. The field `computed` marks the
+    computed samples. The others have the class of the surrounding corners, the kind's
+    `smooth` fields interpolated between these, and NaN in all other fields.
     """
     columns = list(study.paths.values())[1].count()
     first, last = part.start // columns, part.stop // columns
-    # The line after the strip is the next one's first: nothing between them is missed.
+    # The line after the strip is shared with the next one, to miss nothing in between.
     lines = min(last + 1, study.samples // columns) - first
     strip = _Strip(study, system, first, (lines, columns), progress)
     strip.refine()
@@ -43,7 +42,7 @@ def refined_part(study: Study, system, part: slice, progress) -> dict[str, Varia
 
 
 class _Strip:
-    """The samples of some lines of a grid, by line and column, as far as they are known."""
+    """Samples of some lines of a grid, by line and column, as far as computed."""
 
     def __init__(self, study: Study, system, first: int, shape: tuple[int, int], progress):
         self.advanced = 0
@@ -51,23 +50,23 @@ class _Strip:
         self._first, self._shape = first, shape
         self._smooth = ANALYSES[study.analysis.kind].smooth
         self._parts: list[dict[str, Variable]] = []
-        self._row = np.full(shape, -1)  # of the results, in the order they were computed
+        self._row = np.full(shape, -1)  # row of the results, in order of computation
         self._class = np.full(shape, -1)
         self._classes: dict[bytes, int] = {}
         self._corners = np.zeros((*shape, 4), int)  # line, column; next line, column
 
     def advance(self, number: int) -> None:
-        """Count samples as done, no more than the strip has."""
+        """Count completed samples, at most those of the strip."""
         number = min(number, self._shape[0] * self._shape[1] - self.advanced)
         self.advanced += number
         self._progress.advance(number)
 
     def say(self, line: str) -> None:
-        """Pass a line on."""
+        """Forward a line."""
         self._progress.say(line)
 
     def refine(self) -> None:
-        """Compute what is needed to know where classes change."""
+        """Compute the samples needed to locate changes of class."""
         stride = samples.coarsest(self._study.sampling)
         lines, columns = (_every(stride, size) for size in self._shape)
         self._compute(np.array([(i, j) for i in lines for j in columns]))
@@ -79,7 +78,7 @@ class _Strip:
             left = [place for place in sorted(new) if self._row[place] < 0]
             if left:
                 self._compute(np.array(left))
-            # What was computed for a neighbour may lie on the side of a uniform cell.
+            # Samples computed for a neighbour may lie on the edge of a uniform cell.
             uniform += [part for cell in cells for part in _parts(cell)]
             cells = [cell for cell in uniform if self._is_mixed(cell)]
             uniform = [cell for cell in uniform if not self._is_mixed(cell)]
@@ -87,7 +86,7 @@ class _Strip:
             self._corners[i : k + 1, j : m + 1] = (i, j, k, m)
 
     def check(self, number: int) -> None:
-        """Compute some of the samples that were left out, drawn by the study's seed."""
+        """Compute a random subset of the skipped samples, drawn by the study's seed."""
         share = samples.checked(self._study.sampling) / self._study.samples
         drawn = np.random.default_rng([self._study.run.seed, number]).random(self._shape)
         places = np.argwhere((self._row < 0) & (drawn < share))
@@ -96,7 +95,7 @@ class _Strip:
             self._compute(places)
 
     def fields(self, lines: int) -> dict[str, Variable]:
-        """Return the results of the first lines, filled where nothing was computed."""
+        """Return the results of the first lines, with skipped samples filled."""
         count = lines * self._shape[1]
         row = self._row.ravel()[:count]
         line, column, below, right = self._corners.reshape(-1, 4)[:count].T
@@ -130,11 +129,11 @@ class _Strip:
         return found | {
             HOW: Variable(
                 ("sample",), how.astype(np.int8), "",
-                "1 computed, 0 filled from the samples around; left out and computed to "
-                "check the filling: 2 rightly filled, 3 wrongly",
+                "1 computed, 0 filled from the samples around; skipped and computed as "
+                "a check: 2 filled correctly, 3 wrongly",
             ),
             ERROR: Variable(
-                ("sample",), errors, "", "largest relative error that filling would make"
+                ("sample",), errors, "", "largest relative error of filling"
             ),
         }  # fmt: skip
 
@@ -174,7 +173,7 @@ class _Strip:
             for field in fields.values()
             if field.values.dtype.kind in "iub"
         ]
-        # How many contacts a motion without a period had while it was watched is chance.
+        # The number of contacts of an aperiodic motion depends on the observation time.
         every = np.concatenate([codes[:, None], *whole], axis=1).astype(np.int64)
         keys = [row.tobytes() for row in every]
         return [self._classes.setdefault(key, len(self._classes)) for key in keys]
@@ -199,24 +198,24 @@ class _Strip:
 
 
 def words(read: Callable) -> str:
-    """Return how many samples were computed, and what filling the others is worth."""
+    """Return the number of computed samples, and the error rate of the filling."""
     counts = np.bincount(read(HOW), minlength=4)
     total, done = counts.sum(), counts[COMPUTED]
-    text = f"refined    {done} of {total} samples computed ({done / total:.3g} of them)"
+    text = f"refined    {done} of {total} samples computed ({done / total:.1%})"
     checked = counts[RIGHT] + counts[WRONG]
     if not checked:
-        return f"{text}; none of the others was checked"
+        return f"{text}; the others were not checked"
     low, high = _bounds(int(counts[WRONG]), int(checked))
     error = read(ERROR)
     error = error[np.isfinite(error)]
     numbers = (
-        f", and numbers by {np.median(error):.1%} (95 of 100 by at most "
+        f", numbers by {np.median(error):.1%} (95th percentile "
         f"{np.quantile(error, 0.95):.1%})"
         if error.size
         else ""
     )
     return (
-        f"{text}; of {checked} others that were checked {counts[WRONG] / checked:.2%} "
+        f"{text}; of {checked} checked others {counts[WRONG] / checked:.2%} "
         f"differ in class ({low:.2%} to {high:.2%}){numbers}"
     )
 
@@ -230,7 +229,7 @@ def _relative(values: np.ndarray, exact: np.ndarray) -> np.ndarray:
 
 
 def _bounds(wrong: int, number: int) -> tuple[float, float]:
-    """Return Wilson's interval of a share at 95 %."""
+    """Return Wilson's 95 % confidence interval of a proportion."""
     z = 1.96
     share, more = wrong / number, z**2 / number
     half = np.sqrt(share * (1 - share) * more + more**2 / 4)
@@ -239,7 +238,7 @@ def _bounds(wrong: int, number: int) -> tuple[float, float]:
 
 
 def _every(stride: int, size: int) -> list[int]:
-    """Return every so-many-th of some lines, and the last one."""
+    """Return every n-th line, and the last one."""
     return sorted({*range(0, size, stride), size - 1})
 
 
@@ -253,7 +252,7 @@ def _halves(first: int, last: int) -> list[tuple[int, int]]:
 
 
 def _parts(cell: tuple[int, int, int, int]) -> list[tuple[int, int, int, int]]:
-    """Return the quarters of a cell, or halves of a narrow one, that can be cut again."""
+    """Return the quarters of a cell (halves of a narrow one) that can be divided."""
     i, j, k, m = cell
     quarters = [(a, c, b, d) for a, b in _halves(i, k) for c, d in _halves(j, m)]
     return [part for part in quarters if part != cell]

@@ -1,4 +1,4 @@
-"""One sample of a study by itself: its config, its results again, and those stored."""
+"""Recomputes a single sample of a study and compares it with the stored results."""
 
 from pathlib import Path
 
@@ -16,15 +16,15 @@ from .chunk import Silent, build, coordinates
 from .computing import compute_part
 from .study import Study, load_text
 
-_MOST_NUMBERS = 8  # of a field that is printed
+_MOST_NUMBERS = 8  # shown of a field
 
 
 def results_of(config: str) -> xarray.Dataset:
-    """Return what the study of a config gives; nothing is stored.
+    """Return the results of a config; nothing is stored.
 
-    **Arguments:** `config`: the text of a config, such as that of one sample, which a
-    report's page copies and `jaxvib sample` writes.
-    **Raises:** `ValueError` for a config that is wrong, as `jaxvib check`.
+    **Arguments:** `config`: the text of a config, such as that of one sample, copied
+    from the report or written by `jaxvib sample`.
+    **Raises:** `ValueError` for an invalid config, as `jaxvib check`.
 
     >>> jv.studies.results_of('''
     ... [system]
@@ -50,18 +50,18 @@ def results_of(config: str) -> xarray.Dataset:
 
 
 def sample_again(directory: Path, number: int, config: Path | None = None) -> list[str]:
-    """Compute one sample of a finished study again; return it beside what is stored.
+    """Recompute one sample of a finished study; return a comparison as text.
 
-    **Arguments:** `config`: where the config of this sample alone is written.
-    **Raises:** `FileNotFoundError` where there is no study, `ValueError` for a study
-    without samples or a number that is none of theirs, `FileExistsError` where `config`
-    is a file already, `OSError` for a damaged study.
+    **Arguments:** `config`: file for the config of this sample.
+    **Raises:** `FileNotFoundError` if there is no study, `ValueError` for a study
+    without samples or an invalid number, `FileExistsError` if `config` exists,
+    `OSError` for a damaged study.
     """
     record, commits = verified(directory)
     text = Folder(directory).read("config.toml").decode("utf-8", "replace")
     study = load_text(text, directory.name)
     if not study.paths:
-        raise ValueError(f"{directory}: nothing is swept, so that there are no samples")
+        raise ValueError(f"{directory}: the study has no sweep and no samples")
     if not 0 <= number < study.samples:
         raise ValueError(
             f"sample = {number} of {directory} is not in [0, {study.samples - 1}]"
@@ -90,7 +90,7 @@ def sample_again(directory: Path, number: int, config: Path | None = None) -> li
 
 
 def _computed(study: Study, system, part: slice) -> dict[str, Variable]:
-    """Return the results of some samples, with what was swept, as a run computes them."""
+    """Return the results of some samples with their swept values, as in a run."""
 
     def draw(part: slice) -> dict[str, np.ndarray]:
         return samples.draw(study.sampling, study.paths, study.run.seed, part)

@@ -1,4 +1,4 @@
-"""Every key that a config may have, as a JSON schema."""
+"""The JSON schema of configs."""
 
 from collections.abc import Iterable
 
@@ -9,12 +9,12 @@ from .study import Output, Run, Title
 
 
 def schema() -> dict:
-    """Return the JSON schema of a config; units stand under `unit`."""
+    """Return the JSON schema of a config; units are under `unit`."""
     sampling = Sampling.model_json_schema()
     values = Values.model_json_schema()
     listed = {"type": "array", "items": {"type": "number"}}
     sampling["additionalProperties"] = {
-        "description": "a parameter's path, its parts as nested tables or quoted",
+        "description": "path of a parameter, as nested tables or quoted",
         "anyOf": [listed, values],
     }
     return {
@@ -41,8 +41,8 @@ def _one_of(schemas: Iterable[dict]) -> dict:
 
 
 def _inlined(node, definitions: dict):
-    # References would point to the top of the whole schema, where these are not; a part
-    # of a table has its own.
+    # `$ref` is relative to the root of the whole schema, where definitions of a part
+    # are missing: they are inlined.
     if isinstance(node, list):
         return [_inlined(item, definitions) for item in node]
     if not isinstance(node, dict):

@@ -1,4 +1,4 @@
-"""The maps of a search that is stored as a whole, cut over the workers of a cluster."""
+"""Distributes the maps of a search over the workers of a cluster."""
 
 import functools
 import itertools
@@ -13,22 +13,22 @@ from .cluster import Cluster
 from .driving import drive, set_aside
 from .worker import lanes_task
 
-_EACH = 4  # parts of a map for each thread of the cluster, so that all end together
+_EACH = 4  # parts of a map per thread of the cluster, for load balance
 
 
 class SearchOnCluster:
-    """Computes maps on a Dask cluster; what is between them stays with the driver.
+    """Computes maps on a Dask cluster; the rest of the search runs in the driver.
 
-    A part that fails is tried again as a chunk of samples is, and no worker's end changes a
+    Failed parts are retried like chunks of samples, and lost workers do not change any
     bit. **Arguments:** `address`: of the scheduler; `config`: the text of the resolved
-    config; `record`: of the study, which workers must be like; `progress`: told of what
-    happens. **Raises:** `OSError` where no scheduler answers.
+    config; `record`: of the study, which workers must match; `progress`: notified of
+    events. **Raises:** `OSError` if no scheduler answers.
     """
 
     def __init__(self, address: str, config: str, record: Mapping[str, Any], progress):
         self._config, self._progress = config, progress
         self._record = {key: record[key] for key in ("versions", "fingerprint")}
-        self._numbers = itertools.count()  # of parts, of whichever map
+        self._numbers = itertools.count()  # of parts, over all maps
         self._parts: dict[int, tuple[bytes, bytes, int]] = {}
         self.cluster = Cluster(address, self._call, progress, counted=lambda _: 0)
 
@@ -39,9 +39,9 @@ class SearchOnCluster:
         chunk: int,
         take: Callable[[int, Any], None],
     ) -> None:
-        """Hand the results of each chunk's lanes on as they come.
+        """Pass on the results of each chunk of lanes as they arrive.
 
-        **Raises:** `RuntimeError` where a part failed on every try; `OSError` where the
+        **Raises:** `RuntimeError` if a part failed on every try; `OSError` if the
         scheduler is lost.
         """
         number = -(-len(chunks) // (_EACH * self.cluster.threads))
@@ -55,7 +55,7 @@ class SearchOnCluster:
 
         def take_part(part: int, found: bytes) -> None:
             some = places.pop(part, None)
-            if some is None:  # a second worker's, or of a map that is over
+            if some is None:  # a duplicate, or of a finished map
                 return
             lengths = [len(jax.tree.leaves(chunks[place])[0]) for place in some]
             for place, result in zip(some, _cut(pickle.loads(found), lengths), strict=True):
@@ -69,7 +69,7 @@ class SearchOnCluster:
             raise RuntimeError(set_aside(lost))
 
     def close(self) -> None:
-        """Leave the cluster."""
+        """Disconnect from the cluster."""
         self.cluster.close()
 
     def _call(self, part: int) -> tuple:
@@ -78,7 +78,7 @@ class SearchOnCluster:
 
 @functools.lru_cache(maxsize=64)
 def _pickled(function) -> bytes:
-    import cloudpickle  # Dask's, which pickles functions inside of functions
+    import cloudpickle  # a dependency of Dask that pickles nested functions
 
     return cloudpickle.dumps(function)
 
@@ -88,7 +88,7 @@ def _joined(chunks: Sequence[Any]) -> Any:
 
 
 def _cut(results: Any, lengths: Sequence[int]) -> list[Any]:
-    """Return the results of parts of so many lanes."""
+    """Split results into parts of given numbers of lanes."""
     ends = np.cumsum(lengths).tolist()
     return [
         jax.tree.map(lambda leaf, a=end - length, b=end: leaf[a:b], results)

@@ -1,7 +1,7 @@
-"""Shares of a study: each computed by a run of its own, and joined to the whole.
+"""Shares of a study: computed by separate runs and joined.
 
-The joined study has the bytes of one run: its chunks are those that the shares stored, and
-what is computed from all samples together is computed after them.
+The joined study has the bytes of a single run: chunks are copied from the shares, and
+results that depend on all samples are computed afterwards.
 """
 
 import dataclasses
@@ -35,14 +35,14 @@ from .merging import variable
 from .record import record
 from .study import Study, load
 
-_LEAST = 2  # samples of a chunk, as `run.chunk` allows
+_LEAST = 2  # minimum of `run.chunk`
 
 
 def shared(study: Study, text: str) -> Study:
-    """Return a study of which a run computes the share `I/N` alone.
+    """Return a study restricted to the share `I/N`.
 
-    **Raises:** `ValueError` for a text that is no share, for a study that is computed in
-    one piece, and where there are more shares than chunks.
+    **Raises:** `ValueError` for an invalid text, for a study that is computed in one
+    piece, and if there are more shares than chunks.
     """
     share = Share.parse(text)
     kind = ANALYSES[study.analysis.kind]
@@ -62,7 +62,7 @@ def shared(study: Study, text: str) -> Study:
 
 
 def _finer(study: Study, share: Share) -> str:
-    """Return how chunks are cut so that each share has one, if that can be."""
+    """Return a hint how to cut chunks so that each share has one, if possible."""
     sampling = study.sampling
     step = samples.strip(sampling, study.paths) if sampling.how.refined else 1
     size = max(step, _LEAST, study.samples // share.of // step * step)
@@ -72,7 +72,7 @@ def _finer(study: Study, share: Share) -> str:
 
 
 def summary(study: Study, directory: Path) -> dict[str, Any]:
-    """Return what a run of a share did."""
+    """Return the outcome of a run of a share."""
     parts = [chunk_part(study, number) for number in chunk_numbers(study)]
     codes = Rows(directory, "result")
     sessions = read_times(directory)["sessions"]
@@ -87,7 +87,7 @@ def summary(study: Study, directory: Path) -> dict[str, Any]:
 
 
 def lines(found: dict[str, Any]) -> list[str]:
-    """Return what `summary` found for a person."""
+    """Format the result of `summary` as text."""
     return [
         f"share      {found['share']}",
         f"done       {found['done']} samples in {found['seconds']:.0f} s",
@@ -97,17 +97,17 @@ def lines(found: dict[str, Any]) -> list[str]:
 
 
 def is_share(directory: Path) -> bool:
-    """Return whether a folder holds a share of a study."""
+    """Return whether a folder contains a share of a study."""
     return has_study(directory) and "share" in read_record(Folder(directory))
 
 
 def join(directories: Sequence[Path], out: Path) -> list[str]:
-    """Write the chunks of all shares of a study into a new folder; return lines about it.
+    """Join all shares of a study in a new folder; return messages.
 
-    What is left to do is what a run does that goes on with the study in `out`. **Raises:**
-    `ValueError` where shares are missing, unfinished or not of one study, and where this
-    machine would give other bytes; `FileExistsError` where `out` is not free; `OSError` for
-    what is damaged.
+    The rest of the work is done by resuming the study in `out`. **Raises:**
+    `ValueError` if shares are missing, unfinished or of different studies, and if this
+    machine would give other bytes; `FileExistsError` if `out` is not free; `OSError`
+    for damaged files.
     """
     check_free(out)
     parts = [_Part(directory) for directory in directories]
@@ -133,22 +133,22 @@ def join(directories: Sequence[Path], out: Path) -> list[str]:
         Folder(out).write(TIMES, text.encode(), sync=False)
     finally:
         lock.release()
-    return [f"{out} written: {study.samples} samples of {len(parts)} shares"]
+    return [f"{out} written: {study.samples} samples from {len(parts)} shares"]
 
 
 class _Part:
-    """One of the shares, checked byte by byte."""
+    """One of the shares, verified byte by byte."""
 
     def __init__(self, directory: Path):
         self.directory = directory
         self.record, commits = checked(directory)
         if "share" not in self.record:
-            raise ValueError(f"{directory} holds no share; allowed: shares of one study")
+            raise ValueError(f"{directory} contains no share; allowed: shares of one study")
         self.share = Share.parse(self.record["share"])
         self._commits = commits
 
     def left(self) -> list[int]:
-        """Return the numbers of its chunks that are not done."""
+        """Return the numbers of its missing chunks."""
         count = -(-self.record["samples"] // self.record["chunk"])
         steps = {commit.step for commit in self._commits}
         return [n for n in self.share.chunks(count) if f"chunk {n}" not in steps]
@@ -168,7 +168,7 @@ class _Part:
 
 
 def _check(parts: Sequence[_Part], wanted: Mapping) -> None:
-    """Raise `ValueError` unless these are all shares of the study that is wanted."""
+    """Raise `ValueError` unless these are all shares of the requested study."""
     of = parts[0].share.of
     seen: dict[int, Path] = {}
     for part in parts:
@@ -185,7 +185,7 @@ def _check(parts: Sequence[_Part], wanted: Mapping) -> None:
         if left := part.left():
             raise ValueError(
                 f"{directory} lacks {len(left)} chunk{'s' * (len(left) > 1)} of share "
-                f"{share}; its run goes on with --resume"
+                f"{share}; resume its run with --resume"
             )
     if missing := [str(number) for number in range(1, of + 1) if number not in seen]:
         some = ", ".join(missing[:10]) + ", ..." * (len(missing) > 10)

@@ -1,4 +1,4 @@
-"""How far a study is, read from its folder while it runs or after; nothing is written."""
+"""Progress of a study, read from its folder during or after a run."""
 
 import time
 from pathlib import Path
@@ -15,11 +15,11 @@ from .watch import FILE
 
 
 def status(directory: Path) -> dict[str, Any]:
-    """Return how far a study is, who computes what, and what failed.
+    """Return the progress of a study, its workers and failures.
 
-    `state` is `at work`, `complete` or `stopped`; `live`, what a run at work says of
-    itself, or `None`. **Raises:** `FileNotFoundError` where there is no study, `OSError`
-    for one that is damaged.
+    `state` is `at work`, `complete` or `stopped`; `live`: the report of an active run,
+    or `None`. **Raises:** `FileNotFoundError` if there is no study, `OSError` if it is
+    damaged.
     """
     if not has_study(directory):
         raise FileNotFoundError(f"{directory} holds no study")
@@ -51,7 +51,7 @@ def status(directory: Path) -> dict[str, Any]:
 
 
 def lines(found: dict[str, Any]) -> list[str]:
-    """Return what `status` found for a person."""
+    """Format the result of `status` as text."""
     words = {"at work": f": {found['by']}", "stopped": "; `--resume` continues it"}
     percent = 100 * found["done"] / found["samples"]
     return [
@@ -65,7 +65,7 @@ def lines(found: dict[str, Any]) -> list[str]:
 
 
 def _live(directory: Path, left: int) -> dict[str, Any] | None:
-    """Return what the run says of itself; nothing where it has not said anything yet."""
+    """Return the report of an active run, None if there is none yet."""
     try:
         found = Folder(directory).read_json(FILE)
         rate = found["samples"] / max(1e-9, found["now"] - found["began"])
@@ -96,16 +96,16 @@ def _live_lines(live: dict[str, Any]) -> list[str]:
     more = "" if left is None else f", about {duration(left)} left"
     return [
         f"rate       {live['samples_a_second']:.3g} samples/s{more}",
-        f"failed     {live['failed']} samples of those done since the last start",
+        f"failed     {live['failed']} samples since the last start",
         *(f"worker     {_worker(each)}" for each in live["workers"]),
-        *(f"said       {line}" for line in live["said"]),
-        *([f"written    {duration(old)} ago: the run may hang"] if old > 30 else []),
+        *(f"message    {line}" for line in live["said"]),
+        *([f"updated    {duration(old)} ago: the run may hang"] if old > 30 else []),
     ]
 
 
 def _worker(found: dict[str, Any]) -> str:
     if found["chunk"] is None:
-        what = "has nothing to do"
+        what = "is idle"
     else:
-        what = f"at chunk {found['chunk']} for {duration(found['seconds'])}"
-    return f"{found['name']} {what}{', not heard of' if found['silent'] else ''}"
+        what = f"computes chunk {found['chunk']} for {duration(found['seconds'])}"
+    return f"{found['name']} {what}{', not responding' if found['silent'] else ''}"

@@ -1,4 +1,4 @@
-"""A study as its config says it: which system, which analysis, which values, how to run."""
+"""A study as defined by its config: system, analysis, sweep, run and output."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from .memory import MOST_SAMPLES, fitting_chunk
 SECTIONS = ("title", "system", "analysis", "sweep", "run", "output")
 
 
-_HOW = frozenset({"workers", "cluster"})  # who computes: no byte hangs on it
+_HOW = frozenset({"workers", "cluster"})  # the executor does not change the results
 _Address = Annotated[
     str, Field(max_length=300, pattern=r"^(tcp|tls|ucx|ws|wss|inproc)://[!-~]+$")
 ]
@@ -34,24 +34,21 @@ _Address = Annotated[
 class Run(Table):
     """How a study is computed."""
 
-    device: Literal["auto", "cpu", "gpu"] = option(
-        "auto takes a GPU where there is one", "auto"
-    )
+    device: Literal["auto", "cpu", "gpu"] = option("auto uses a GPU if available", "auto")
     evidence: Literal["quick", "checked", "strict"] = option(
-        "how much each result proves about itself", "checked"
+        "level of verification of each result", "checked"
     )
     rtol: float = option("relative tolerance of the solver", 1e-8, ge=1e-13, le=1e-2)
     chunk: int = option(
-        "samples that are stored at a time; fewer by default where many need "
-        "too much memory",
+        "samples stored at a time; reduced by default if they need much memory",
         MOST_SAMPLES,
         ge=2,
         le=1_000_000,
     )
-    seed: int = option("of random and Sobol samples", 0, ge=0, lt=1 << 32)
-    workers: int = option("processes of this machine that compute", 1, ge=1, le=1024)
+    seed: int = option("seed of random and Sobol samples", 0, ge=0, lt=1 << 32)
+    workers: int = option("number of worker processes on this machine", 1, ge=1, le=1024)
     cluster: _Address | None = option(
-        "the Dask scheduler whose workers compute, instead of this machine", None,
+        "address of a Dask scheduler to compute on", None,
         allowed="an address such as tcp://10.0.0.1:8786",
     )  # fmt: skip
 
@@ -59,7 +56,7 @@ class Run(Table):
     def _one_kind_of_workers(self):
         if self.cluster is not None and self.workers > 1:
             raise ValueError(
-                f"cluster = {self.cluster} stands beside workers = {self.workers}; "
+                f"cluster = {self.cluster} conflicts with workers = {self.workers}; "
                 "allowed: one of the two"
             )
         return self
@@ -88,32 +85,32 @@ _Units = Annotated[
 
 
 class Output(Table):
-    """Where the results go."""
+    """Output of a study."""
 
     directory: _FolderName | None = option(
-        "the folder; results/<name of the config> by default", None,
+        "folder of the results; default results/<name of the config>", None,
         allowed="a folder's name",
     )  # fmt: skip
-    report: bool = option("whether report.html is drawn", True)
+    report: bool = option("whether to draw report.html", True)
     units: _Units = option(
-        "units of the report's pictures, of each kind the first that fits", [],
+        "units of the report's pictures; the first that fits is used", [],
         allowed='units such as ["Hz", "mm", "kN"]',
     )  # fmt: skip
 
 
 class Title(Table):
-    """The key outside all tables."""
+    """The key outside of all tables."""
 
-    title: Annotated[str, Field(max_length=200)] = option("stands above the report", "")
+    title: Annotated[str, Field(max_length=200)] = option("title of the report", "")
 
 
 @dataclasses.dataclass(frozen=True)
 class Study:
-    """A config that has been checked, key by key and all together.
+    """A validated config.
 
     **Fields:** `name`: of the config's file; `system`, `analysis`: their options, with
-    `kind`; `sampling`, `paths`: the sweep; `samples`: their number; `share`: the part of
-    them that a run computes, `None` for all.
+    `kind`; `sampling`, `paths`: the sweep; `samples`: their number; `share`: the part
+    computed by this run, `None` for all.
     """
 
     name: str
@@ -130,7 +127,7 @@ class Study:
 
     @property
     def directory(self) -> Path:
-        """The folder that the results go to, unless another is asked for."""
+        """The default folder of the results."""
         return Path(self.output.directory or Path("results", self.name))
 
     @property
@@ -140,7 +137,7 @@ class Study:
         return {**named, **ANALYSES[self.analysis.kind].axes(self.analysis)}
 
     def described(self) -> str:
-        """Return in a few words how many samples there are and of what."""
+        """Return a short description of the samples and what is swept."""
         if not self.paths:
             return f"{self.analysis.kind} of {self.system.kind}"
         counts = samples.grid_of(self.sampling, self.paths)
@@ -151,7 +148,7 @@ class Study:
         return f"{most}{self.samples}{shape} samples of {over}"
 
     def resolved(self) -> dict:
-        """Return the config with every default in it, as nested tables."""
+        """Return the config with all defaults, as nested tables."""
         sweep = {path: _given(values) for path, values in self.paths.items()}
         output = self.output.model_dump(exclude_none=True, exclude={"directory"})
         return {
@@ -165,16 +162,16 @@ class Study:
 
 
 def load(path: Path, assignments: Sequence[str] = ()) -> Study:
-    """Read and check a config, with `path=value` put on some of its paths.
+    """Read and validate a config, with `path=value` assignments.
 
-    **Raises:** `ValueError` for the first thing that is wrong, naming file, line, path
-    and value, what is allowed and the nearest valid key.
+    **Raises:** `ValueError` for the first fault, naming file, line, path and value,
+    what is allowed and the nearest valid key.
     """
     return _checked(read(path).override(assignments, SECTIONS), path.stem)
 
 
 def load_text(text: str, name: str = "config") -> Study:
-    """Check a config that is given as its text, such as a resolved one."""
+    """Validate the text of a config, such as a resolved one."""
     return _checked(parse(text, name), name)
 
 
@@ -219,7 +216,7 @@ def _checked(document: Document, name: str) -> Study:
     elif sampling.how.refined and run.chunk % samples.strip(sampling, paths):
         raise ValueError(
             f"{document.where('run.chunk')}: run.chunk = {run.chunk} cuts a refined grid "
-            f"between its lines; allowed: none, or a multiple of "
+            f"between its lines; allowed: no value, or a multiple of "
             f"{samples.strip(sampling, paths)}, {samples.coarsest(sampling)} lines"
         )
     study = Study(
@@ -271,7 +268,7 @@ def _refuse_strangers(document: Document, system, analysis) -> None:
         known = ", ".join(f'"{name}"' for name in possible)
         raise ValueError(
             f'{document.where("analysis.kind")}: analysis.kind = "{analysis.name}" does '
-            f'not go with system.kind = "{system.name}"; allowed: {known}'
+            f'not support system.kind = "{system.name}"; allowed: {known}'
         )
 
 
@@ -307,8 +304,8 @@ def _sweep(document: Document, declared: Mapping[str, Declared]):
 
 
 def _specified(table: dict, declared, prefix: str = "") -> dict[str, object]:
-    # Nested tables lead to parameters; a table with one of the keys of `Values`, or in
-    # a parameter's place, says which values one parameter takes.
+    # Nested tables form paths; a table with a key of `Values`, or at the path of a
+    # parameter, gives the values of one parameter.
     found: dict[str, object] = {}
     for key, value in table.items():
         path = prefix + key
@@ -339,8 +336,8 @@ def _number_of_samples(document, sampling, paths, analysis) -> int:
     if not paths:
         for key, value in document.tables.get("sweep", {}).items():
             raise ValueError(
-                f"{document.where(f'sweep.{key}')}: sweep.{key} = {shown(value)} of no "
-                "path; allowed: beside paths only"
+                f"{document.where(f'sweep.{key}')}: sweep.{key} = {shown(value)} without a "
+                "path; allowed: with paths only"
             )
         return 1
     try:
@@ -354,7 +351,7 @@ def _refuse_idle_assignments(document: Document, paths) -> None:
         place = document.origins.get(f"system.{path}", "")
         if place.startswith("--set"):
             raise ValueError(
-                f"{place}: {path} is swept, so that no sample would have this value; "
+                f"{place}: {path} is swept: its value has no effect; "
                 f"allowed: --set sweep.{path}=..."
             )
 

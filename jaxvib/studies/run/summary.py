@@ -1,4 +1,4 @@
-"""What a study found, in a few lines for the terminal."""
+"""The results of a study in a few lines for the terminal."""
 
 import csv
 import io
@@ -21,14 +21,14 @@ from .refining import words as refined
 from .study import Study
 
 FAILURES = "failed.csv"
-_MOST_LISTED = 100_000  # samples that failed: nobody reads on, and a list costs memory
+_MOST_LISTED = 100_000  # failed samples, to limit file size and memory
 
 
 def summary(study: Study, directory: Path) -> dict[str, Any]:
-    """Return what a study found, and list the samples that failed in `failed.csv`.
+    """Return the outcome of a study, and list failed samples in `failed.csv`.
 
-    Failures are counted over all samples; `found`, the analysis's own lines, is said of
-    those that can be held at a time, `of`, evenly chosen where there are more.
+    Failures are counted over all samples; `found`, the analysis's own lines, refers to
+    an even subsample of size `of` if they exceed the memory.
     """
     grid = samples.grid_of(study.sampling, study.paths) if study.paths else None
     many = study.samples > MOST_SHOWN
@@ -57,7 +57,7 @@ def summary(study: Study, directory: Path) -> dict[str, Any]:
 
 
 def lines(found: dict[str, Any]) -> list[str]:
-    """Return what `summary` found for a person, in a few lines."""
+    """Format the result of `summary` as text."""
     most = list(found["reasons"].items())[:3]
     why = "; ".join(f"{n}: {words}" for words, n in most)
     listed = f" ({why}); listed in {found['failed_list']}" if most else ""
@@ -67,7 +67,7 @@ def lines(found: dict[str, Any]) -> list[str]:
         f"done       {samples} in {found['seconds']:.0f} s, "
         f"{found['compile_seconds']:.0f} s of it compiling",
         f"failed     {found['failed']}{listed}",
-        *([f"of         {found['of']} samples, evenly chosen:"] if some else []),
+        *([f"of         {found['of']} samples (even subsample):"] if some else []),
         *found["found"],
         f"evidence   {found['evidence']}",
         f"results    {found['results']}",
@@ -75,7 +75,7 @@ def lines(found: dict[str, Any]) -> list[str]:
 
 
 def _failures(study: Study, directory: Path) -> tuple[Counter[int], int]:
-    """Count failed samples by their codes, and all; list the failed ones in a file."""
+    """Count failed samples by code and in total; list them in a file."""
     counted: Counter[int] = Counter()
     text = io.StringIO(newline="")
     writer = csv.writer(text)

@@ -1,4 +1,4 @@
-"""Any analysis over many values of a system's parameters, from Python."""
+"""Sweeps of any analysis over parameters of a system, from Python."""
 
 from collections.abc import Callable, Mapping
 
@@ -25,22 +25,21 @@ def sweep(
     samples: Mapping[str, object] | None = None,
     progress: Report = None,
 ) -> xarray.Dataset:
-    """Return an analysis of a system for many values of its parameters.
+    """Return the results of an analysis for many values of a system's parameters.
 
     **Arguments:** `analysis`: from a system to a module of arrays; pure, since it runs
-    under `jit` and `vmap`. `grid`: path to values; each value of a path is combined
-    with each of the others, and the paths name the dimensions of the result.
-    `samples`: path to values instead, all of one length, taken together one by one
-    along the dimension `sample`. `progress`: is called with the number of samples done
-    since the last call; by default a bar is shown from two seconds on, or a line a minute
-    where there is no terminal, and with `False` nothing.
+    under `jit` and `vmap`. `grid`: path to values; all combinations of the values are
+    computed, and the paths name the dimensions of the result. `samples`: instead, path
+    to values of equal length, combined element by element along the dimension `sample`.
+    `progress`: called with the number of samples completed since the last call; by
+    default a bar appears after two seconds (or a line per minute without a terminal);
+    `False` disables it.
 
     **Returns:** a dataset with one variable per field of the result, and the paths as
     coordinates; units and descriptions are attributes.
 
-    **Raises:** `ValueError` for an unknown path (naming the nearest one), a value out
-    of its range, lists of different lengths, or a result that is no module.
-
+    **Raises:** `ValueError` for an unknown path (naming the nearest one), a value out of
+    its range, lists of different lengths, or a result that is not a module.
     >>> data = jv.sweep(jv.natural_modes, tower, {"modules.first-roof.mass": [0.5, 1.0]})
     >>> data.frequencies.values.round(3).tolist()
     [[14.689, 28.883], [12.247, 24.495]]

@@ -1,6 +1,6 @@
-"""What a run tells of itself while it is at work: `running.json`, for other terminals.
+"""State of an active run for other terminals: `running.json`.
 
-Nothing hangs on it: it is written every two seconds and removed at the end.
+The file is optional: written every two seconds and removed at the end.
 """
 
 import collections
@@ -16,12 +16,12 @@ from ..store.folder import Folder
 from .executors import Worker
 
 FILE = "running.json"
-_EVERY = 2.0  # s from one `running.json` to the next: as fresh as a reader needs it
-_KEPT = 5  # of the lines that were said
+_EVERY = 2.0  # s between updates of `running.json`
+_KEPT = 5  # most recent messages
 
 
 class Watch:
-    """A progress that hands on what it is told, and writes it down as well."""
+    """A progress that forwards its calls and writes `running.json`."""
 
     def __init__(self, directory: Path, progress):
         self._folder = Folder(directory)
@@ -45,21 +45,21 @@ class Watch:
             self._folder.remove(FILE)
 
     def follow(self, workers: Callable[[], Sequence[Worker]]) -> None:
-        """Ask this, from now on, who is at work on what."""
+        """Query this function for the workers from now on."""
         self._workers = workers
 
     def advance(self, samples: int) -> None:
-        """Count samples as done."""
+        """Count completed samples."""
         self._samples += samples
         self._progress.advance(samples)
 
     def fail(self, samples: int) -> None:
-        """Count samples as failed."""
+        """Count failed samples."""
         self._failed += samples
         self._progress.fail(samples)
 
     def say(self, line: str) -> None:
-        """Print a line, as an error."""
+        """Print a line to stderr."""
         self._said.append(line)
         self._progress.say(line)
 

@@ -1,7 +1,7 @@
-"""A process that computes chunks for another one: python -m jaxvib.studies.run.worker.
+"""A worker process: python -m jaxvib.studies.run.worker.
 
-It writes nothing anywhere. Whoever started it holds the other end of its connection, and
-when that closes it ends, whatever it is at.
+It writes no files. It ends as soon as its parent closes the connection, even during a
+computation.
 """
 
 import contextlib
@@ -16,37 +16,40 @@ from typing import Any
 
 from ..._environment import use_compilation_cache
 
-BEAT = 1.0  # s from one sign of life to the next, of 60 that are waited for one
+BEAT = 1.0  # s between heartbeats; the driver waits 60
 
 
 def main() -> None:
-    """Serve a connection, whose file number is given, and the cores to run on.
+    """Serve a connection, given as file descriptor, on the given cores.
 
     The config is on standard input.
     """
     connection = Connection(int(sys.argv[1]))
     cores = [int(core) for core in sys.argv[2:]]
     if cores and hasattr(os, "sched_setaffinity"):
-        with contextlib.suppress(OSError):  # cores that were taken from us meanwhile
+        with contextlib.suppress(OSError):  # cores that are no longer available
             os.sched_setaffinity(0, cores)
     serve(connection, sys.stdin.read())
 
 
 def serve(connection: Connection, config: str) -> None:
-    """Compute the chunks that are asked for until the connection closes.
+    """Compute requested chunks until the connection closes.
 
-    Sends `("who", identity)` or `("unable", reason)` once, then `("done", number, fields)`
-    or `("failed", number, failure)` for each chunk, and in between `("beat", samples)`,
-    with the samples of the chunk that are done, and `("say", line)`.
+    Sends `("who", identity)` or `("unable", reason)` once, then `("done", number,
+    fields)` or `("failed", number, failure)` for each chunk, and in between `("beat",
+    samples)`, with the completed samples of the chunk, and `("say", line)`.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for whoever started us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the parent
     line = _Line(connection)
     asked: queue.SimpleQueue[int] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(connection, asked), daemon=True).start()
     told = Told(line.send)
     threading.Thread(target=_beat, args=(line.send, told), daemon=True).start()
     try:
-        from .working import identity, outcome  # and JAX, once the heart beats
+        from .working import (
+            identity,
+            outcome,
+        )  # imports JAX, after the heartbeat has started
 
         line.send("who", identity(config))
     except Exception as error:
@@ -59,9 +62,9 @@ def serve(connection: Connection, config: str) -> None:
 
 
 def task(config: str, number: int, record: Mapping[str, Any]) -> tuple:
-    """Return what `outcome` does, as a task of Dask on one of its workers.
+    """Return the result of `outcome`, as a task on a Dask worker.
 
-    `("stranger", address, difference)` from a worker that is not like the record.
+    `("stranger", address, difference)` from a worker that does not match the record.
     """
     return _as_task(config, record, "outcome", config, number, None)
 
@@ -70,7 +73,7 @@ def lanes_task(
     config: str, number: int, record: Mapping[str, Any], function: bytes, lanes: bytes,
     chunk: int,
 ) -> tuple:  # fmt: skip
-    """Return what `lanes_outcome` does, as `task` returns an outcome."""
+    """Return the result of `lanes_outcome`, as `task` does for `outcome`."""
     return _as_task(config, record, "lanes_outcome", number, function, lanes, chunk)
 
 
@@ -78,7 +81,7 @@ def _as_task(config: str, record: Mapping[str, Any], name: str, *arguments) -> t
     use_compilation_cache()
     from distributed import get_worker
 
-    from . import working  # and JAX, which reads its settings now
+    from . import working  # imports JAX, which reads its settings now
 
     if difference := working.unlike(working.identity(config), record):
         return "stranger", get_worker().address, difference
@@ -86,23 +89,23 @@ def _as_task(config: str, record: Mapping[str, Any], name: str, *arguments) -> t
 
 
 class Told:
-    """The samples of a chunk that are done, and lines that are passed on."""
+    """The completed samples of a chunk, and forwarded messages."""
 
     def __init__(self, send):
         self.samples = 0
         self._send = send
 
     def advance(self, samples: int) -> None:
-        """Count samples as done."""
+        """Count completed samples."""
         self.samples += samples
 
     def say(self, line: str) -> None:
-        """Pass a line on."""
+        """Forward a line."""
         self._send("say", line)
 
 
 class _Line:
-    """What is said to whoever started us, one at a time; without them, the end."""
+    """Messages to the parent, one at a time; the process exits if it is gone."""
 
     def __init__(self, connection: Connection):
         self._connection = connection
@@ -121,7 +124,7 @@ def _listen(connection: Connection, asked: queue.SimpleQueue) -> None:
         while True:
             asked.put(connection.recv())
     except (EOFError, OSError):
-        os._exit(0)  # a chunk in compiled code cannot be stopped otherwise
+        os._exit(0)  # compiled code cannot be interrupted otherwise
 
 
 def _beat(send, told: Told) -> None:

@@ -1,4 +1,4 @@
-"""What each worker of this machine has of it: cores, or a GPU."""
+"""Assigns cores or a GPU to each worker of this machine."""
 
 import dataclasses
 import os
@@ -11,23 +11,22 @@ from ..._machine import usable_cores
 
 @dataclasses.dataclass(frozen=True)
 class Share:
-    """The cores that a worker may run on, all if there are none, and its environment."""
+    """The cores of a worker (all if empty), and its environment."""
 
     cores: tuple[int, ...]
     environment: Mapping[str, str]
 
 
 def worker_shares(count: int, device: str) -> list[Share]:
-    """Return the shares of so many workers that compute on a device, by its name.
+    """Return the shares of a number of workers on a device.
 
-    As many cores for each as there are, without one that two have if that can be; on GPUs
-    each worker has one, in turn.
+    Cores are divided evenly, without overlap if possible; GPUs are assigned in turn.
     """
     cores = _cores()
     if device == "cpu":
         return [Share(_dealt(cores, count, i), {}) for i in range(count)]
     gpus = _gpus()
-    # Two on one GPU would each want most of its memory.
+    # Two workers on one GPU would each claim most of its memory.
     several = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"} if count > len(gpus) else {}
     return [
         Share(
@@ -45,7 +44,7 @@ def _dealt(cores: list[int], count: int, place: int) -> tuple[int, ...]:
 
 
 def _cores() -> list[int]:
-    affinity = getattr(os, "sched_getaffinity", None)  # not everywhere
+    affinity = getattr(os, "sched_getaffinity", None)  # not on all systems
     return sorted(affinity(0)) if affinity else list(range(usable_cores()))
 
 

@@ -1,4 +1,4 @@
-"""What a worker does, whatever it is reached by: says who it is, and computes chunks."""
+"""The work of a worker, independent of its connection: identity and chunks."""
 
 import functools
 import pickle
@@ -14,21 +14,21 @@ from .executors import Failure
 
 
 def outcome(config: str, number: int, progress) -> tuple[str, int, Any]:
-    """Return a chunk's results as `("done", number, fields)`, or why there are none."""
+    """Return a chunk's results as `("done", number, fields)`, or its failure."""
     return _tried(number, compute_chunk, config, number, progress)
 
 
 def lanes_outcome(
     number: int, function: bytes, lanes: bytes, chunk: int
 ) -> tuple[str, int, Any]:
-    """Return a pickled map of pickled lanes as `outcome` does the fields of a chunk."""
+    """Apply a pickled function to pickled lanes; return as `outcome`."""
     return _tried(number, _mapped, function, lanes, chunk)
 
 
 def _tried(number: int, compute, *arguments) -> tuple[str, int, Any]:
     try:
         return "done", number, compute(*arguments)
-    except (OSError, MemoryError) as error:  # what another time or place may not meet
+    except (OSError, MemoryError) as error:  # may succeed at another time or place
         return "failed", number, Failure(f"{type(error).__name__}: {error}")
     except Exception as error:
         return "failed", number, Failure(str(error), final=True)
@@ -40,15 +40,15 @@ def _mapped(function: bytes, lanes: bytes, chunk: int) -> bytes:
 
 @functools.lru_cache(maxsize=64)
 def _function(pickled: bytes):
-    # One object for all lanes of it, whose compiled form is kept.
+    # Cached: one function object for all its lanes, so that it is compiled once.
     return pickle.loads(pickled)
 
 
 @functools.lru_cache(maxsize=2)
 def identity(config: str) -> dict[str, Any]:
-    """Return what the bytes of this process's results depend on, beside the config.
+    """Return what the results of this process depend on besides the config.
 
-    What a chunk needs is imported and built by then.
+    Everything needed for a chunk is then imported and built.
     """
     wanted = parse(config, "config").tables["run"]["device"]
     device, _ = choose(wanted)
@@ -57,10 +57,10 @@ def identity(config: str) -> dict[str, Any]:
 
 
 def unlike(found: Mapping[str, Any], record: Mapping[str, Any]) -> str:
-    """Return in what a worker differs from the record of a study, `""` if in nothing."""
+    """Return the difference of a worker from the record of a study, `""` if none."""
     for table in ("versions", "fingerprint"):
         for key in {**record[table], **found[table]}:
             here, there = record[table].get(key), found[table].get(key)
             if here != there:
-                return f"{table}.{key} = {there}, and the study was begun with {here}"
+                return f"{table}.{key} = {there}, the study was started with {here}"
     return ""

@@ -12,7 +12,7 @@ from ..config.catalogue import FILE
 
 
 def declared_now() -> dict:
-    """Return the contents that `catalogue.json` should have, from the systems."""
+    """Return the current content for `catalogue.json`, from the systems."""
     return {
         kind: {
             path: {

@@ -306,7 +306,7 @@ def test_what_is_set_stands_above_the_file(good):
         ),
         (
             "load.amplitude=300",
-            "load.amplitude is swept, so that no sample would have this",
+            "load.amplitude is swept: its value has no effect",
         ),
         ("gap=-1", "--set gap=-1: system.gap = -1 is out of range; allowed: [0, inf) m"),
     ],

@@ -58,7 +58,7 @@ def test_nothing_is_said_of_time_before_such_a_study_was_run(config):
     words, found = time_of(config)
     assert found is None
     assert words == (
-        "not known: no pushed of two_body_impact was run here; --measure computes a few "
+        "unknown: no pushed of two_body_impact has run here; --measure computes a few "
         "samples"
     )
 
@@ -70,9 +70,9 @@ def test_of_the_same_structure_what_was_compiled_is_kept(config):
     words, found = time_of(config, *other)
     assert found["seconds"] == 4.0 + (20.0 - 15.0) + 3.0 + 3.0
     assert words == (
-        "about 15 s (30 s where nothing is compiled yet): 4 s to start, 5 s to load or "
-        "trace programs, 3 s to compute, 3 s to sum up and draw; as 10 samples took in the "
-        "last run of this structure"
+        "about 15 s (30 s without compiled programs): 4 s to start, 5 s to load programs, "
+        "3 s to compute, 3 s to summarise and draw; from the last run of this structure "
+        "(10 samples)"
     )
     past.remember(load(config), WARM, RUNS)
     assert time_of(config, *other)[1]["seconds"] == 4.0 + 6.0 + 3.0 + 3.0
@@ -96,7 +96,7 @@ def test_another_structure_is_compiled_anew(config):
     words, found = time_of(config, another)
     assert found["seconds"] == 4.0 + 20.0 + 7.0 + 3.0
     assert words.startswith("about 34 s")
-    assert words.endswith("another structure may differ")
+    assert words.endswith("from the last comparable run (10 samples)")
 
 
 def test_what_is_cleared_with_the_programs_is_not_known(config):
@@ -148,7 +148,7 @@ def test_a_few_samples_tell_what_all_take(config):
     assert found["after"] > 0
     assert found["samples"] == 12
     assert not Path("results").exists()
-    assert "12 samples were measured" in command("check", "pushed.toml").output
+    assert "from 12 samples, measured now" in command("check", "pushed.toml").output
 
 
 def slowly(fixed: float, each: float):

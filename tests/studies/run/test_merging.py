@@ -48,7 +48,7 @@ def test_samples_stand_one_behind_the_other(studies):
     done = command("merge", studies / "first", studies / "second", "--out", studies / "all")
     assert done.exit_code == 0, done.output
     assert f"{studies / 'all'} written: 12 samples of 2 studies" in done.output
-    assert "machines   differ in device: study.json has those of each" in done.output
+    assert "machines   differ in device: see study.json" in done.output
     merged, one = open_study(studies / "all"), open_study(studies / "first")
     assert set(merged.variables) == set(one.variables)
     for name, field in merged.variables.items():
@@ -82,7 +82,7 @@ def test_what_was_merged_is_not_gone_on_with(studies):
         (["first", "nowhere"], "nowhere"),
         (["first", "again"], "the same samples twice; allowed: seeds that differ"),
         (["first", "heavier"], "config.system.main.mass = 2.0 in"),
-        (["grid1", "grid2"], 'sweep.method = "grid": each of the studies has the same'),
+        (["grid1", "grid2"], 'sweep.method = "grid": all studies have the same'),
     ],
 )
 def test_what_does_not_belong_together_is_refused(studies, names, message):

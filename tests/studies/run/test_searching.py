@@ -141,6 +141,6 @@ def test_a_study_on_a_cluster_has_the_same_bytes(tmp_path):
         ended = {
             key for key, _, end, *_ in cluster.scheduler.transition_log if end == "memory"
         }
-    assert "2 workers now" in said
+    assert ", 2 workers" in said
     assert sum("-chunk-" in key for key in ended) >= 2
     assert array_files(Path(tmp_path, "there")) == array_files(Path(tmp_path, "here"))

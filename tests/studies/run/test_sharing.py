@@ -104,7 +104,7 @@ def test_a_share_that_was_stopped_goes_on(config):
     shutil.rmtree("there-1-of-1/results.zarr/acceleration/c/1")
     done = command("merge", "there-1-of-1", "--out", "early")
     assert (done.exit_code, Path("early").exists()) == (2, False)
-    assert "lacks 2 chunks of share 1/1; its run goes on with --resume" in done.output
+    assert "lacks 2 chunks of share 1/1; resume its run with --resume" in done.output
     assert command("status", "there-1-of-1").output.count("stopped; `--resume`") == 1
     computed(1, "--out", "there", "--resume")
     assert command("merge", "there-1-of-1", "--out", "there").exit_code == 0
@@ -162,7 +162,7 @@ def test_shares_that_do_not_belong_together_are_refused(config):
         (["a-1-of-2", "again", "a-2-of-2"], "share 1/2 is in a-1-of-2 and in again"),
         (["a-1-of-2", "b-2-of-3"], "begun with share = 2/3, and this run has 2/2"),
         (["a-1-of-2", "c-2-of-2"], "config.system.main.mass = 600.0, and this run has 500"),
-        (["a-1-of-2", "whole"], "whole holds no share; allowed: shares of one study"),
+        (["a-1-of-2", "whole"], "whole contains no share; allowed: shares of one study"),
         (["whole", "a-1-of-2"], "a-1-of-2 contains share 1/2 of a study"),
         (["a-1-of-2", "nowhere"], "nowhere holds no study"),
     ]:

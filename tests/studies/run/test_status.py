@@ -50,7 +50,7 @@ def test_a_run_at_work_is_looked_at_and_not_touched(config, monkeypatch):
     assert lines[2] == "done       5 of 12 samples (41.7 %), 1 of 3 chunks"
     assert lines[3].startswith("rate       ")
     assert "left" in lines[3]
-    assert lines[4] == "failed     0 samples of those done since the last start"
+    assert lines[4] == "failed     0 samples since the last start"
     before = files("there")
     assert not Path("there/running.json").exists()
     done = command("status", "there")
@@ -76,10 +76,10 @@ def test_who_is_at_what_and_what_was_said_is_told(tmp_path, config, monkeypatch)
         time.sleep(0.2)
         lines = command("status", "there").output.splitlines()
     assert lines[4:] == [
-        "failed     2 samples of those done since the last start",
-        "worker     worker 1 at chunk 7 for 5 min",
-        "worker     worker 2 has nothing to do, not heard of",
-        "said       chunk 3 failed",
+        "failed     2 samples since the last start",
+        "worker     worker 1 computes chunk 7 for 5 min",
+        "worker     worker 2 is idle, not responding",
+        "message    chunk 3 failed",
     ]
 
 

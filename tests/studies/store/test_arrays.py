@@ -93,7 +93,9 @@ def changed(**changes):
     ],
 )  # fmt: skip
 def test_metadata_that_say_anything_else_are_not_read(content):
-    with pytest.raises(OSError, match=r"^zarr.json (is damaged|does not describe an array)"):
+    with pytest.raises(
+        OSError, match=r"^zarr.json (is damaged|does not describe an array)"
+    ):
         read_layout(content, "zarr.json")
 
 

@@ -81,7 +81,7 @@ def test_what_a_killed_process_was_starting_does_not_hold_it_for_long(tmp_path):
 def test_a_link_is_not_followed(tmp_path):
     (tmp_path / "mine").write_text("mine")
     (tmp_path / FILE).symlink_to(tmp_path / "mine")
-    with pytest.raises(OSError, match="no plain file"):
+    with pytest.raises(OSError, match="not a plain file"):
         Lock(tmp_path).take()
     assert (tmp_path / "mine").read_text() == "mine"
 

@@ -155,7 +155,7 @@ def test_a_response_is_that_of_the_solved_equations_with_or_without_a_sweep(tmp_
         ("modules.roof.mass=1", "system.modules.roof.mass = 1 is not a module"),
         ('modules.roof.module="spring"', "name of the form first-second"),
         ("sweep.modules.roof-pendulum.lengt=[1.0]", "mean modules.roof-pendulum.length"),
-        ("analysis.kind=periodic_orbit", "does not go with"),
+        ("analysis.kind=periodic_orbit", "does not support"),
     ],
 )
 def test_mistakes_are_met_with_the_path_and_what_is_allowed(change, message):

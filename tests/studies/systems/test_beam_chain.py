@@ -134,7 +134,7 @@ def test_places_beyond_the_chain_are_refused():
 
 def test_an_analysis_of_impacts_does_not_go_with_a_chain():
     with pytest.raises(
-        ValueError, match=r'"periodic_orbit" does not go with .*"beam_chain"'
+        ValueError, match=r'"periodic_orbit" does not support .*"beam_chain"'
     ):
         load(FILE, ["analysis.kind=periodic_orbit"])
 

@@ -66,7 +66,7 @@ def test_a_config_builds_the_system_that_it_describes(tmp_path):
         ("beam.lenght=2.0", "did you mean system.beam.length"),
         ("sweep.link_stifness.0=[1.0, 2.0]", "did you mean link_stiffness.0"),
         ("analysis.count=0", "analysis.count = 0 is out of range"),
-        ("analysis.kind=periodic_orbit", "does not go with"),
+        ("analysis.kind=periodic_orbit", "does not support"),
         ("sweep.mass.1.1=[-0.1, 0.1]", r"mass.1.1 takes the value -0.1; allowed: \[0, inf"),
         ("sweep.link_inertance.0=[-0.1, 0.1]", r"the value -0.1; allowed: \[0, inf"),
     ],

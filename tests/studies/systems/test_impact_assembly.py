@@ -323,7 +323,7 @@ def test_a_tower_with_a_stop_is_run_stored_and_drawn(tmp_path):
         ("contacts.stop.gap=wide", "contacts.stop.gap"),
         ("contacts.stop.law.stiffness=-1.0", "contacts.stop.law.stiffness = -1"),
         ("contacts.stop.at=3", "3 is not a position; allowed: a degree of freedom"),
-        ("contacts.stop.at={cart=true}", "is no place"),
+        ("contacts.stop.at={cart=true}", "is not a position"),
         ("contacts.stop.hardness=3", "contacts.stop.hardness = 3 is not a known key"),
         ("loads={}", "system.loads is empty"),
         ("sweep.contacts.stop.gapp=[1.0]", "did you mean contacts.stop.gap"),

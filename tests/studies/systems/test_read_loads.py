@@ -106,7 +106,7 @@ def test_a_number_replaces_a_formula(config):
         ("loads.third.of=third", "is not another load"),
         ("loads.third.law.frequency=3.0", "frequency conflicts with harmonic"),
         ("loads.seen.law.data=sen.csv", 'data = "sen.csv": no such file'),
-        ("loads.seen.law.value=pusch", 'column "pusch" is not there; .*mean "push"'),
+        ("loads.seen.law.value=pusch", 'column "pusch" not found; .*mean "push"'),
         ("loads.seen.law.unit=kNN", "unit = .kNN.: unknown unit .*did you mean 'kN'"),
         ("loads.seen.law.unit=mm", 'unit = "mm": mm is given where a force in N is'),
         ("loads.seen.law.time_unit=N", 'time_unit = "N": N is given where a time in s'),
