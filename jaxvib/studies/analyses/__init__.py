@@ -1,1 +1,1 @@
-"""Analyses as a config says them: one folder for each kind."""
+"""Kinds of analyses in a config, one folder each."""

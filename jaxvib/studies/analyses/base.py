@@ -1,4 +1,4 @@
-"""What a kind of analysis is: how to write one, and what holds unless it says more."""
+"""Base class for kinds of analyses in configs."""
 
 import abc
 import importlib
@@ -14,26 +14,25 @@ from ..systems.base import Role
 
 
 class AnalysisKind(abc.ABC):
-    """A kind of analysis: its options, and what it computes of a system.
+    """A kind of analysis: its options and its computation.
 
-    **To write one**, make a folder in `analyses/` and give it a line in `kinds.py`:
+    **To write one**, make a folder in `analyses/` and add a line to `kinds.py`:
 
     - `kind.py`: the table of options and a subclass of this class. It is imported when
-      any config is read, so that it must not import JAX.
-    - `compute.py`: the functions `compute` and `summary`, as they are described below,
-      and `group` where there are `groups`. It is imported once a study is run.
-    - `pictures.py`: the function `pictures`. It is imported once a report is drawn.
+      any config is read and must not import JAX.
+    - `compute.py`: the functions `compute` and `summary`, as described below, and
+      `group` if there are `groups`. It is imported when a study is run.
+    - `pictures.py`: the function `pictures`. It is imported when a report is drawn.
 
-    **Fields:** `name`: as a config gives it; `options`: the table that a config gives;
-    `sampled`: whether it is done for each sample of a sweep (`True`), once for the system
-    (`False`) or either (`None`); `needs`: the roles that a system must have; `groups`:
-    what it stores beside the results, by name, with the names of the coordinates in
-    there; `counted`: what its results are a number of, in the report; `whole`: whether,
-    where nothing is swept, its results have no axis of samples; `counts`: whether
-    `compute` is told the `number` of all samples; `remembers`: whether it is given a
-    memory to go on from, `remember`; `smooth`: the numbers of a sample that change
-    smoothly where none of its whole numbers does, so that a refined grid fills them in;
-    without any a grid is not refined.
+    **Fields:** `name`: as in a config; `options`: the model of its table; `sampled`:
+    whether it is computed for each sample of a sweep (`True`), once for the system
+    (`False`) or either (`None`); `needs`: the required roles of a system; `groups`: the
+    groups stored besides the results, by name, with the names of their coordinates;
+    `counted`: the noun for its results in the report; `whole`: whether its results lack
+    the sample axis if nothing is swept; `counts`: whether `compute` takes the `number`
+    of all samples; `remembers`: whether it can be resumed, by the argument `remember`;
+    `smooth`: fields that vary smoothly where no integer field changes, which a refined
+    grid interpolates; without any, a grid is not refined.
     """
 
     name: ClassVar[str]
@@ -49,33 +48,33 @@ class AnalysisKind(abc.ABC):
 
     @abc.abstractmethod
     def sample_bytes(self, options) -> float:
-        """Return how much is stored of each sample, bytes."""
+        """Return the stored bytes per sample."""
 
     def check(  # noqa: B027 - most kinds have nothing to check
         self, options, values: Mapping, declared: Mapping, system=None
     ) -> None:
-        """Raise `ValueError` for options that do not go with the system.
+        """Raise `ValueError` for options that do not fit the system.
 
-        **Arguments:** `values`: of its parameters, by path, as far as they are known;
-        `declared`: what it declares of each path; `system`: once it has been built.
+        **Arguments:** `values`: of its parameters, by path, as far as known;
+        `declared`: declarations by path; `system`: once it has been built.
         """
 
     def of_itself(self, table: Mapping) -> bool:
-        """Return whether what a config asks for is of a system that moves itself."""
+        """Return whether the config is for an autonomous system."""
         return False
 
     def coordinates(self, options) -> list[str]:
-        """Return which results are coordinates, where there is no sweep."""
+        """Return the results that are coordinates if there is no sweep."""
         return []
 
     def axes(self, options) -> dict[str, list[str]]:
-        """Return names along the axes of its results, by axis, beside the system's."""
+        """Return the names along each axis of its results, besides the system's."""
         return {}
 
     def compute(
         self, system, samples: Mapping[str, np.ndarray], options, run, progress, **more
     ) -> dict[str, Variable]:
-        """Return the results, `result` (reason codes) among them, of some samples."""
+        """Return the results of some samples, including `result` (reason codes)."""
         return self.beside("compute").compute(
             system, samples, options, run, progress, **more
         )
@@ -83,10 +82,10 @@ class AnalysisKind(abc.ABC):
     def group(
         self, name: str, system, samples, study, read: Callable
     ) -> dict[str, Variable]:
-        """Return a group of some samples.
+        """Return a group for some samples.
 
-        `samples[path]` and `read(name)` are values and stored results of all samples, read
-        where they are indexed (`Rows`): those of a few are all that is to be asked for.
+        `samples[path]` and `read(name)` are values and stored results of all samples,
+        read on indexing (`Rows`): index only a few.
         """
         return self.beside("compute").group(name, system, samples, study, read)
 
@@ -95,10 +94,10 @@ class AnalysisKind(abc.ABC):
         return self.beside("compute").summary(read, study)
 
     def pictures(self, runs) -> list:
-        """Return the pictures of a finished run, or of some that are compared."""
+        """Return the pictures of a finished run, or of several compared runs."""
         return self.beside("pictures").pictures(runs)
 
     def beside(self, module: str) -> ModuleType:
-        """Return a module of the kind's own folder, imported now if not before."""
+        """Return a module of the kind's folder, imported on first use."""
         package, _, _ = type(self).__module__.rpartition(".")
         return importlib.import_module(f"{package}.{module}")

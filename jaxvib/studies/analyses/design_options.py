@@ -1,4 +1,4 @@
-"""What searches for designs have in common: what moves, what must hold, what it costs."""
+"""Common options of design searches: variables, constraints, cost."""
 
 from collections.abc import Iterable, Mapping
 from typing import Literal
@@ -16,7 +16,7 @@ COMBINED = Literal[
 
 
 class LimitOptions(MeasureOptions):
-    """A constraint: a measure and the bounds of all its numbers."""
+    """A constraint: a measure and bounds for all its values."""
 
     at_least: float | None = option("lower bound", None, allowed="a number")
     at_most: float | None = option("upper bound", None, allowed="a number")
@@ -29,19 +29,19 @@ class LimitOptions(MeasureOptions):
 
 
 class SearchOptions(Table):
-    """What moves, and what must hold."""
+    """Variables and constraints of a search."""
 
     kind: str = option("the kind of analysis")
     variables: BoundsByPath = option(
-        "path of each parameter that is moved, and its bounds", min_length=1,
+        "design variables: path of each parameter, and its bounds", min_length=1,
         max_length=100, allowed="path = [lowest, highest] for one path or more",
     )  # fmt: skip
     log: list[str] = option(
-        "paths that are moved on a log scale", [], max_length=100,
+        "variables on a log scale", [], max_length=100,
         allowed="a list of paths in variables",
     )  # fmt: skip
     constraints: dict[str, LimitOptions] = option(
-        "what must hold, by any name", {}, max_length=100,
+        "named constraints", {}, max_length=100,
         allowed="tables with measure, at_least and at_most",
     )  # fmt: skip
 
@@ -59,7 +59,7 @@ def check_search(
     values: Mapping,
     declared: Mapping,
 ) -> None:
-    """Raise `ValueError` for paths that there are not, or bounds without the value."""
+    """Raise `ValueError` for unknown paths or bounds without the value."""
     check_variables(options.variables, options.log, values, declared)
     for measure in (*measures, *options.constraints.values()):
         check_measure(measure, declared)

@@ -1,4 +1,4 @@
-"""What a search of a config is built of: bounds and constraints."""
+"""Bounds, settings and constraints of a design search, from its options."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from .measures import build_measure
 
 
 def scaled(options) -> dict[str, tuple[float, float, str]]:
-    """Return the bounds of all `variables` by path, each with its scale by `log`."""
+    """Return the bounds of all `variables` by path, with the scale of each."""
     return {
         path: (low, high, "log" if path in options.log else "linear")
         for path, (low, high) in options.variables.items()
@@ -17,7 +17,7 @@ def scaled(options) -> dict[str, tuple[float, float, str]]:
 
 
 def settings_of(options, run) -> SearchSettings:
-    """Return how a search with such options goes."""
+    """Return the settings of a search."""
     return SearchSettings(options.starts, options.steps, options.tolerance, run.seed)
 
 
@@ -34,7 +34,7 @@ def limits(options: SearchOptions, run, system) -> dict:
 
 
 def without(fields: dict[str, Variable], axis: str) -> dict[str, Variable]:
-    """Return fields without an axis along which there is but one entry."""
+    """Return fields without an axis of length one."""
     found = {}
     for name, field in fields.items():
         if axis in field.axes:

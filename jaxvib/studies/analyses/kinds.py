@@ -1,4 +1,4 @@
-"""The systems and analyses that a config can name: one line for each kind."""
+"""Registry of the systems and analyses that a config can name."""
 
 from ..systems.assembly import AssemblyKind
 from ..systems.base import SystemKind
@@ -58,6 +58,6 @@ ANALYSES = {kind.name: kind for kind in _ANALYSES}
 
 
 def analyses_of(system: SystemKind) -> list[str]:
-    """Return the analyses that go with a kind of system, first those of its roles."""
+    """Return the analyses for a kind of system, most specific first."""
     fitting = [kind for kind in ANALYSES.values() if kind.needs <= system.roles]
     return [kind.name for kind in sorted(fitting, key=lambda kind: not kind.needs)]

@@ -1,4 +1,4 @@
-"""Measures in a config: which analysis, and which numbers are read off its result."""
+"""Measures in a config: the analysis, and the numbers taken from its result."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -20,11 +20,11 @@ _Places = Annotated[
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """One measure that a config can name.
+    """A kind of measure.
 
-    **Fields:** `needs`, `may`: the keys that go with it, and must or may be given; `unit`:
-    of what is measured, or by `field`; `build`: from `jaxvib.design`, the options and the
-    run to the measure.
+    **Fields:** `needs`, `may`: its required and optional keys; `unit`: of the values,
+    or by `field`; `build`: builds the measure from `jaxvib.design`, the options and the
+    run.
     """
 
     needs: tuple[str, ...]
@@ -48,7 +48,7 @@ def _packet(design, options, run):
 
 
 def _change(design, options, run):
-    raise ValueError('measure = "change" goes with designs only')
+    raise ValueError('measure = "change" is for designs only')
 
 
 KEYS: Mapping[str, Measured] = {
@@ -120,12 +120,12 @@ KEYS: Mapping[str, Measured] = {
 
 
 class MeasureOptions(Table):
-    """What is measured: of a periodic motion, a bifurcation, a response, a beam, a chain.
+    """A measure of a periodic motion, a bifurcation, a response, a beam or a chain.
 
-    Which keys go with which `measure` is in `KEYS`.
+    `KEYS` lists the keys of each `measure`.
     """
 
-    measure: Literal[tuple(KEYS)] = option("what is measured")  # ty: ignore
+    measure: Literal[tuple(KEYS)] = option("the measured quantity")  # ty: ignore
     field: (
         Literal[
             "amplitude",
@@ -141,42 +141,40 @@ class MeasureOptions(Table):
         ]
         | None
     ) = option(
-        "the field of an orbit or of eigenvalues",
+        "field of an orbit or of eigenvalues",
         None,
         allowed='"amplitude", "largest_multiplier", "max_contact_force", "state", '
         '"stability_margin" of orbits; "damping_ratio", "decay", "frequency", '
         '"modulus", "gap" of beams',
     )
     component: int | None = option(
-        "which component of the field, which contact", None, ge=0, le=1000,
+        "index of the component or the contact", None, ge=0, le=1000,
         allowed="whole numbers in [0, 1000]",
     )  # fmt: skip
     periods: int | None = option(
-        "load periods in one of the motion", None, ge=1, le=8,
+        "period of the motion in load periods", None, ge=1, le=8,
         allowed="whole numbers in [1, 8]",
     )  # fmt: skip
     bifurcation: (
         Literal["fold", "period_doubling", "neimark_sacker", "grazing"] | None
     ) = option(
-        "the kind of bifurcation", None,
+        "kind of bifurcation", None,
         allowed='"fold", "period_doubling", "neimark_sacker", "grazing"',
     )  # fmt: skip
-    path: str | None = option(
-        "the parameter in which a bifurcation is found", None, allowed="a parameter's path"
-    )
+    path: str | None = option("bifurcation parameter", None, allowed="a parameter's path")
     paths: Annotated[list[str], Field(min_length=1, max_length=1000)] | None = option(
-        "parameters whose sum is measured", None, allowed="a list of parameters' paths"
+        "parameters to be summed", None, allowed="a list of parameters' paths"
     )
     bounds: _Pair | None = option(
-        "between which a branch is searched for the bifurcation", None,
+        "range of the branch that is searched for the bifurcation", None,
         allowed="[lowest, highest]",
     )  # fmt: skip
     force: str | int | None = option(
-        "the degree of freedom on which the force acts", None,
+        "degree of freedom on which the force acts", None,
         allowed="name or position of a degree of freedom",
     )  # fmt: skip
     at: str | int | None = option(
-        "the degree of freedom whose motion is measured", None,
+        "degree of freedom that is measured", None,
         allowed="name or position of a degree of freedom",
     )  # fmt: skip
     frequencies: Over | None = option(
@@ -187,43 +185,43 @@ class MeasureOptions(Table):
         "lowest frequency", None, ge=0.0, unit="rad/s", allowed="[0, inf) rad/s"
     )
     high: float | None = option(
-        "highest frequency; modes beyond it do not count", None, gt=0.0, unit="rad/s",
+        "highest frequency; higher modes are ignored", None, gt=0.0, unit="rad/s",
         allowed="(0, inf) rad/s",
     )  # fmt: skip
     count: int | None = option(
-        "how many peaks or eigenvalues", None, ge=1, le=200,
+        "number of peaks or eigenvalues", None, ge=1, le=200,
         allowed="whole numbers in [1, 200]",
     )  # fmt: skip
     modes: _Places | None = option(
-        "positions of eigenvalues or natural frequencies", None,
+        "indices of eigenvalues or natural frequencies", None,
         allowed="whole numbers in [0, 1000]",
     )  # fmt: skip
     targets: Annotated[list[_Pair], Field(min_length=1, max_length=100)] | None = option(
-        "where eigenvalues are asked to be", None, unit="1/s",
+        "target eigenvalues", None, unit="1/s",
         allowed="pairs [real, imaginary] in 1/s",
     )  # fmt: skip
     centre: float | None = option(
-        "middle of a packet", None, unit="bodies", allowed="a number"
+        "centre of the packet", None, unit="bodies", allowed="a number"
     )
     width: float | None = option(
-        "of a packet", None, gt=0.0, unit="bodies", allowed="(0, inf)"
+        "width of the packet", None, gt=0.0, unit="bodies", allowed="(0, inf)"
     )
     wave_number: float | None = option(
-        "of the waves in a packet", None, unit="rad/body", allowed="a number"
+        "wave number of the packet", None, unit="rad/body", allowed="a number"
     )
     duration: float | None = option(
-        "time after which the energy is measured", None, gt=0.0, unit="s",
+        "time at which the energy is measured", None, gt=0.0, unit="s",
         allowed="(0, inf) s",
     )  # fmt: skip
     body: int | None = option(
-        "energy before it counts as reflected", None, ge=0,
+        "body before which energy counts as reflected", None, ge=0,
         allowed="whole numbers in [0, inf)",
     )  # fmt: skip
     share: (
         Literal["reflected", "transmitted", "translational", "rotational", "potential"]
         | None
     ) = option(
-        "which share of the energy",
+        "share of the energy",
         None,
         allowed='"reflected", "transmitted" of a packet; '
         '"translational", "rotational", "potential" of a chain',
@@ -246,17 +244,17 @@ class MeasureOptions(Table):
             )
         if strange:
             raise ValueError(
-                f'{", ".join(sorted(strange))} do not go with measure = "{self.measure}"; '
+                f'{", ".join(sorted(strange))} do not fit measure = "{self.measure}"; '
                 f"allowed: {', '.join([*needed, *possible]) or 'no key'}"
             )
         return self
 
 
 def build_measure(options: MeasureOptions, run, system=None, bounds=None):
-    """Return the measure that a config asks for.
+    """Build the measure of a config.
 
-    **Arguments:** `system`, `bounds`: from where, and per which ranges, a change of the
-    design is told. **Raises:** `ValueError` for a field that the measure does not have.
+    **Arguments:** `system`, `bounds`: reference and ranges for the change of a design.
+    **Raises:** `ValueError` for a field that the measure does not have.
     """
     design = library("design")
     if options.measure == "change" and system is not None and bounds:
@@ -266,7 +264,7 @@ def build_measure(options: MeasureOptions, run, system=None, bounds=None):
 
 
 def check_measure(options: MeasureOptions, declared: Mapping) -> None:
-    """Raise `ValueError` for paths that the system does not have."""
+    """Raise `ValueError` for unknown paths."""
     paths = [*(options.over or ()), *(options.paths or ())]
     paths += [options.path] if options.path else []
     for path in paths:
@@ -275,13 +273,13 @@ def check_measure(options: MeasureOptions, declared: Mapping) -> None:
 
 
 def unit_of(options: MeasureOptions) -> str:
-    """Return the unit of what is measured."""
+    """Return the unit of a measure."""
     unit = KEYS[options.measure].unit
     return unit if isinstance(unit, str) else unit.get(options.field or "", "")
 
 
 def described(options: MeasureOptions) -> str:
-    """Return a few words on a measure, for summaries and axes."""
+    """Return a short description of a measure, for summaries and axes."""
     word = options.measure.replace("_", " ")
     detail = options.field or options.share or options.bifurcation
     place = "" if options.component is None else f"[{options.component}]"

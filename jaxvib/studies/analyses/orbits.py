@@ -1,4 +1,4 @@
-"""Fields of many orbits as a study stores them."""
+"""Converts fields of many orbits to labelled arrays."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from ..store.fields import Variable, unit_of, variables
 
 
 def orbit_variables(orbits, axis: str, fields: Mapping[str, str]) -> dict[str, Variable]:
-    """Return fields of a `PeriodicOrbit` that has a leading axis of that name.
+    """Return fields of a batched `PeriodicOrbit`, with the name of its leading axis.
 
-    `fields`: their descriptions by name, in order; an empty one stands for the orbit's own.
+    `fields`: descriptions by name, in order; an empty one stands for the orbit's own.
     """
     declared = {field.name: field.metadata for field in dataclasses.fields(orbits)}
     return {
@@ -27,7 +27,7 @@ def orbit_variables(orbits, axis: str, fields: Mapping[str, str]) -> dict[str, V
 
 
 def own_variables(result, *others: str) -> dict[str, Variable]:
-    """Return the fields of a result but for the `others`, each a result itself."""
+    """Return the fields of a result except for the nested results `others`."""
     plain = eqx.tree_at(
         lambda one: [getattr(one, name) for name in others], result, [None] * len(others)
     )

@@ -1,4 +1,4 @@
-"""What summaries of several kinds say alike: where a sample is, how far it moves."""
+"""Common parts of summaries: swept values of a sample, largest displacements."""
 
 from collections.abc import Callable, Iterator
 
@@ -6,14 +6,14 @@ import numpy as np
 
 
 def where(read: Callable, study, sample) -> str:
-    """Return `, load.amplitude = 500`: the swept values of a sample, "" of none."""
+    """Return the swept values of a sample: `, load.amplitude = 500`, "" if none."""
     return "".join(f", {path} = {read(path)[sample]:.5g}" for path in study.paths)
 
 
 def highest(values: np.ndarray, names) -> Iterator[tuple[str, int, int]]:
-    """Yield names of at most five degrees of freedom, and where `values` are highest.
+    """Yield up to five degrees of freedom with the indices of their largest value.
 
-    `values` (samples, n, freedoms): the place is a sample, and a position among n.
+    `values` (samples, n, freedoms): the indices are a sample and a position along n.
     """
     for position, name in enumerate(names[:5]):
         here = values[:, :, position]

@@ -1,4 +1,4 @@
-"""Systems of samples, one by one or as one pytree, and many results as one."""
+"""Systems of samples as an iterator or a batched pytree; stacking of results."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from ...systems import replace
 
 
 def systems(system, samples: Mapping[str, np.ndarray]) -> Iterator[Any]:
-    """Yield the system of each sample, or the system alone."""
+    """Yield the system of each sample, or the system itself if nothing is swept."""
     if not samples:
         yield system
         return
@@ -20,10 +20,10 @@ def systems(system, samples: Mapping[str, np.ndarray]) -> Iterator[Any]:
 
 
 def each_system(system, samples: Mapping[str, np.ndarray]):
-    """Return the systems of samples as one, each leaf with a leading axis.
+    """Return the systems of samples as one pytree, each leaf with a leading axis.
 
-    What is done with each can be mapped as it is, and its compiled form serves the next
-    ones as well. Without a swept path that is the system itself, once.
+    A function of it can be vmapped, and its compiled form is reused. Without a sweep:
+    the system itself, with a leading axis of length 1.
     """
 
     def numbers(values):
@@ -38,5 +38,5 @@ def each_system(system, samples: Mapping[str, np.ndarray]):
 
 
 def stacked(results: list):
-    """Return modules of arrays as one module, along a new leading axis."""
+    """Stack modules of arrays along a new leading axis."""
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(x) for x in leaves]), *results)

@@ -107,7 +107,7 @@ def test_a_front_is_stored_along_its_points_with_its_report(tmp_path):
         float(exact.frequency_ratio), abs=1e-5
     )
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "5 of 5 points were found and are non-dominated" in page
+    assert "5 of 5 points converged and are non-dominated" in page
 
 
 def test_fronts_of_samples_go_along_both_axes_and_lost_ones_have_their_reason(tmp_path):
@@ -210,7 +210,7 @@ def test_sensitivities_and_fits_are_stored_with_a_report(tmp_path, name):
             low, high = results[f"interval.{path}"].values
             assert low < value < high
     else:
-        # a heavier system of the same frequencies moves less: -2 per cent per per cent
+        # a heavier system of the same frequencies moves less: -2 % per %
         shares = results["variance.normalised"].sel(
             parameter=["main.mass", "attached.mass"]
         )
@@ -224,7 +224,7 @@ def test_sensitivities_and_fits_are_stored_with_a_report(tmp_path, name):
     [
         ('"white_noise"', '"white_nois"', 'did you mean "white_noise"'),
         ('force = "main", ', "", 'measure = "white_noise" needs force'),
-        ('at = "main"', 'at = "main", low = 1.0', 'low do not go with measure = "white'),
+        ('at = "main"', 'at = "main", low = 1.0', 'low do not fit measure = "white'),
         ('log = ["attached.damping_ratio"]', 'log = ["gap"]', "gap is not among"),
         ("[0.7, 1.1]", "[0.96, 1.1]", "do not enclose attached.frequency = 0.95"),
         ('"slsqp"', '"slqsp"', 'did you mean "slsqp"'),

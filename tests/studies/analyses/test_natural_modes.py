@@ -87,5 +87,5 @@ def test_what_hits_has_the_modes_of_its_modules(text):
 
 
 def test_springs_of_other_laws_are_in_no_module():
-    with pytest.raises(ValueError, match="springs of other laws; allowed: modules"):
+    with pytest.raises(ValueError, match="nonlinear springs; allowed: modules"):
         modes_of(TOWER + SPRING)

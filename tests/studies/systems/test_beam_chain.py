@@ -35,7 +35,7 @@ def test_a_small_study_runs_and_draws_its_report(tmp_path):
     assert "in equilibrium 0.1376" in done.output
     page = (directory / "report.html").read_text()
     assert "Kinetic energy in translation and in rotation" in page
-    assert "The chain, moving" in page
+    assert "Animation of the chain" in page
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Which attractor each state leads to, and what is said of the shares."""
+"""Computes basins of attraction and their summary."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,10 +10,10 @@ from ....orbits.attractors import named
 from ...store.fields import Variable
 from ..orbits import orbit_variables, own_variables
 
-# Of the attractors, with words where one without a period is not as an orbit is.
+# Descriptions of attractors' fields that differ from those of an orbit.
 _OF_ORBITS = {
-    "period": "period of the motion, NaN without",
-    "periods": "periods of the load in one of the motion, 0 without",
+    "period": "period of the motion, NaN if aperiodic",
+    "periods": "period in load periods, 0 if aperiodic",
     "contacts": "",
     "contacts_per_period": "",
     "floquet_multipliers": "",
@@ -22,13 +22,13 @@ _OF_ORBITS = {
     "amplitude": "",
     "max_contact_force": "",
     "lyapunov_exponent": "",
-    "lyapunov_error": "its standard error, NaN of periodic motions",
-    "result": "reason code: success of periodic motions",
+    "lyapunov_error": "its standard error, NaN for periodic motions",
+    "result": "reason code: success for periodic motions",
 }
 
 
 def compute(system, samples, options, run, progress) -> dict[str, Variable]:
-    """Return labels along the axis `start`, and what is known of each attractor."""
+    """Return labels along the axis `start`, and the fields of each attractor."""
     names = system.state_names
     grid = {
         names.index(name): np.linspace(*bounds, options.points)
@@ -59,7 +59,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
 
 
 def _basin_variables(found) -> dict[str, Variable]:
-    """Return the fields of basins, and those of their attractors after them."""
+    """Return the fields of basins, followed by those of their attractors."""
     known = found.attractors
     first = own_variables(known, "orbits")
     orbits = orbit_variables(known.orbits, "attractor", _OF_ORBITS)
@@ -74,7 +74,7 @@ def _basin_variables(found) -> dict[str, Variable]:
 
 
 def summary(read: Callable, study) -> list[str]:
-    """Return the largest shares with their errors, and how many are undecided."""
+    """Return the largest shares with their errors, and the number undecided."""
     names = attractor_names(read)
     share, error = read("share"), read("share_error")
     lines = [

@@ -1,4 +1,4 @@
-"""The study of basins: on which attractor each state of a plane settles."""
+"""The analysis `basins`: the attractor of each initial state in a plane."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -10,27 +10,27 @@ from ..base import AnalysisKind, Role
 
 
 class BasinsOptions(Table):
-    """Which initial states are tried, and for how long."""
+    """Grid of initial states and limits of the integration."""
 
     kind: Literal["basins"] = option("the kind of analysis")
     grid: BoundsByPath = option(
-        "two components of the state at t = 0, the others being at rest", min_length=2,
+        "ranges of two components of the state at t = 0; the others at rest", min_length=2,
         max_length=2, allowed="component = [lowest, highest] for two components",
     )  # fmt: skip
     points: int = option("initial states along each component", 64, ge=2, le=2000)
     period: float | None = option(
-        "of a system under constant loads alone: about the time in which its motions go "
-        "round, s, which stands for the load's period", None, gt=0.0,
+        "only for systems under constant loads: approximate period of the motions, s, used "
+        "in place of the load's period", None, gt=0.0,
     )  # fmt: skip
     max_periods: int = option("longest period tried, in load periods", 8, ge=1, le=8)
     transient: int = option(
-        "load periods after which a motion is undecided or has no period", 512, ge=16,
+        "load periods after which a motion is undecided or aperiodic", 512, ge=16,
         le=1_000_000,
     )  # fmt: skip
 
 
 class BasinsKind(AnalysisKind):
-    """Attractors by name, where each initial state leads, and the shares."""
+    """Attractors, the basin of each, and their shares of the plane."""
 
     name = "basins"
     options = BasinsOptions
@@ -47,9 +47,9 @@ class BasinsKind(AnalysisKind):
                 raise ValueError(unknown_key("component", name, system.state_names))
 
     def of_itself(self, table: Mapping) -> bool:
-        """Return whether a config gives a period, as it does where no load has one."""
+        """Return whether a config gives a period, i.e. no load has one."""
         return "period" in table
 
     def sample_bytes(self, options) -> float:
-        """Return how much is stored of each sample, bytes."""
+        """Return the stored bytes per sample."""
         return 80.0 * options.points**2

@@ -1,4 +1,4 @@
-"""Basins of attraction: where each initial state leads, the attractors marked."""
+"""Basins of attraction over the plane of initial states, with the attractors marked."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,7 @@ _MOST_MARKED = 8  # points of an attractor
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
-    """Return one picture for each study: labels over the plane, and when it was seen."""
+    """Return one picture per study: basins over the plane, and the settling time."""
     return [_picture(run, len(runs) > 1) for run in runs]
 
 
@@ -37,7 +37,7 @@ def _picture(run: Run, several: bool) -> Picture:
     classes = Classes((*names, "undecided"), (*hues, colours.UNDECIDED))
     members = np.where(label < 0, len(names), label).astype(float)
     periods = run.field("periods_run").astype(float)
-    scale = Scale("periods until it was seen", "sea", 0.0, float(periods.max()))
+    scale = Scale("settling time (periods)", "sea", 0.0, float(periods.max()))
     axes = Axis(_at_start(run, first)), Axis(_at_start(run, second))
     title = f" of {run.name}" * several
     shares = tuple(_shares(run, names, classes))
@@ -45,15 +45,15 @@ def _picture(run: Run, several: bool) -> Picture:
     return Picture(
         f"basins_{run.name}" if several else "basins",
         f"Basins of attraction{title}",
-        "Each initial state in the colour of the motion that it leads to; the other "
-        "components of the state are at rest. Marks: the attractors' own states once a "
-        "period of the load, or along a cycle. Beside it the periods of the load, or what "
-        f"is given for one, after which it was seen where a state leads.{_thinned(stride)}",
+        "Each initial state coloured by the attractor that it converges to; the other "
+        "components are at rest. Marks: the attractors' states, once per load period, or "
+        "along a cycle. Second chart: the time until the attractor was identified, in load "
+        f"periods, or in periods given by the config.{_thinned(stride)}",
         f"Basins of attraction over {first} and {second}. {words}.",
         (
             Chart(*axes, (Cells(x, y, laid_out(members), classes),
-                          *_marks(run, names, first, second)), "where it leads"),
-            Chart(*axes, (Cells(x, y, laid_out(periods), scale),), "how long it takes"),
+                          *_marks(run, names, first, second)), "basin"),
+            Chart(*axes, (Cells(x, y, laid_out(periods), scale),), "settling time"),
         ),
         shares,
     )  # fmt: skip
@@ -93,4 +93,4 @@ def _marks(run: Run, names: Sequence[str], first: str, second: str) -> Iterator[
 
 
 def _thinned(stride: int) -> str:
-    return f" Shown is every {stride}th state along each axis." * (stride > 1)
+    return f" Every {stride}th state along each axis is shown." * (stride > 1)

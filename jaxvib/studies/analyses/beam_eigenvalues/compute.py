@@ -1,4 +1,4 @@
-"""Certified eigenvalues, slopes and mode shapes, and what is said of them."""
+"""Computes certified eigenvalues, derivatives and mode shapes, and their summary."""
 
 from collections.abc import Callable
 
@@ -34,7 +34,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
 
 
 def group(name, system, samples, study, read) -> dict[str, Variable]:
-    """Return mode shapes of some samples, spread over all of them."""
+    """Return mode shapes of an even subsample."""
     grid = sampling.grid_of(study.sampling, study.paths)
     options = study.analysis
     chosen = evenly_chosen(study.samples, grid, options.shapes)
@@ -64,7 +64,7 @@ def group(name, system, samples, study, read) -> dict[str, Variable]:
 
 
 def summary(read: Callable, study) -> list[str]:
-    """Return how many are certified, the range of values, what meets and is damped."""
+    """Return certification, range, least damped value and crossings."""
     values, certified = read("values"), read("certified")
     repeated = int(read("repeated").sum())
     ratios = -values.real / np.where(values == 0, 1.0, np.abs(values))
@@ -73,7 +73,7 @@ def summary(read: Callable, study) -> list[str]:
     at = f" at {at}" if at else ""
     lines = [
         f"certified  {int(np.sum(certified))} of {len(certified)}, {repeated} of them "
-        "recomputed one by one",
+        "recomputed individually",
         f"values     {values.shape[1]} each, modulus {np.nanmin(np.abs(values)):.6g} "
         f"to {np.nanmax(np.abs(values)):.6g} rad/s",
         f"least      damped: {values[worst]:.6g} rad/s{at}",
@@ -84,7 +84,7 @@ def summary(read: Callable, study) -> list[str]:
 
 
 class _Designs:
-    """From one sample to its system; equal ones share a compiled form."""
+    """A map from samples to systems; equal instances share a compiled form."""
 
     def __init__(self, system):
         leaves, structure = jax.tree.flatten(system)
@@ -102,7 +102,7 @@ class _Designs:
 
 
 def _of_one(system, count: int):
-    """Return what many designs give for the system alone: nothing is swept."""
+    """Return the result for a single system, as for one design."""
     modes = beam_eigenvalues(system, count=count)
     certified = np.asarray(modes.certified)[None]
     return BeamSpectra(
@@ -130,11 +130,11 @@ def _shapes(system, options) -> dict[str, np.ndarray]:
 
 
 def _met(read: Callable, study) -> str:
-    """Return how often neighbouring values cross, veer, or come too close to say."""
+    """Return the counts of crossings, veerings and undecided encounters of curves."""
     grid = sampling.grid_of(study.sampling, study.paths)
     columns = {path: read(path) for path in study.paths}
     slopes = {path: read(f"slopes.{path}") for path in study.paths}
     rows = rows_of_curves(columns, grid, read("values"), slopes)
     kinds = [met.kind for _, curves in rows for met in meetings(curves)]
     counted = (kinds.count(kind) for kind in ("crossing", "veering", "undecided"))
-    return "{} crossings, {} veerings, {} too close to say".format(*counted)
+    return "{} crossings, {} veerings, {} undecided".format(*counted)

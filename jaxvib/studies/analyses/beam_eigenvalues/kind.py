@@ -1,4 +1,4 @@
-"""The study of a beam's certified eigenvalues, their slopes and mode shapes."""
+"""The analysis `beam_eigenvalues`: certified values, derivatives, mode shapes."""
 
 from typing import ClassVar, Literal
 
@@ -7,7 +7,7 @@ from ..base import AnalysisKind, Role
 
 
 class BeamEigenvaluesOptions(Table):
-    """How many eigenvalues, and for how many samples the mode shapes."""
+    """Number of eigenvalues and of stored mode shapes."""
 
     kind: Literal["beam_eigenvalues"] = option("the kind of analysis")
     count: int = option("eigenvalues of each sample, by modulus", 10, ge=1, le=200)
@@ -25,5 +25,5 @@ class BeamEigenvaluesKind(AnalysisKind):
     groups: ClassVar = {"mode_shapes": ("sample",)}
 
     def sample_bytes(self, options) -> float:
-        """Return how much is stored of each sample, bytes."""
+        """Return the stored bytes per sample."""
         return 24.0 * options.count * 3

@@ -1,4 +1,4 @@
-"""Eigenvalues of a beam with bodies: curves, root locus, mode shapes that move."""
+"""Pictures of a beam's eigenvalues: curves, root loci, animated mode shapes."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -28,19 +28,19 @@ from ...pictures.picture import (
 from ...pictures.swept_planes import axis, sample_text
 from ...store.finished import Run, spoken
 
-_MOST_ROWS = 64  # of neighbouring samples, each a table that the page holds
-_WIDE = 30.0  # a wider range of moduli is drawn on a logarithmic axis
+_MOST_ROWS = 64  # curves with slider options in the page
+_WIDE = 30.0  # ratio of moduli from which the axis is logarithmic
 _RE, _IM = Axis("Re (1/s)"), Axis("Im (rad/s)")
-_IN_FILES = 6  # modes that the picture files show
+_IN_FILES = 6  # modes in the picture files
 _MEETINGS = {
     "crossing": ("curves cross", "diamond"),
     "veering": ("curves veer", "square"),
-    "undecided": ("too close to say", "cross"),
+    "undecided": ("undecided", "cross"),
 }
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
-    """Return the pictures of a study of eigenvalues; of two, the curves of both."""
+    """Return the pictures of a study of eigenvalues; of two studies, both curves."""
     shapes = _shapes(runs[0])
     how = METHODS.get(runs[0].study["config"]["sweep"].get("method"))  # None: no sweep
     if how is None or how.drawn or runs[0].size < 2:
@@ -89,11 +89,11 @@ def _over_path(runs: Sequence[Run], rows) -> Picture:
     return Picture(
         "eigenvalues",
         f"Eigenvalues over {path}",
-        "Modulus and damping ratio (-Re / modulus) of each value. Neighbours are joined by "
-        "the values' derivatives, so a curve keeps its motion: where two of them cross "
-        "(diamonds) they pass each other, where they veer (squares) they come near, turn "
-        f"away and change motions. Found: {counts['crossing']} crossings, "
-        f"{counts['veering']} veerings, {counts['undecided']} too close to say.",
+        "Modulus and damping ratio (-Re / modulus) of each value. Neighbouring samples are "
+        "joined by the values' derivatives, so that a curve follows its mode: curves cross "
+        "(diamonds), or veer (squares), that is, approach, turn away and exchange modes. "
+        f"Found: {counts['crossing']} crossings, "
+        f"{counts['veering']} veerings, {counts['undecided']} undecided.",
         f"Modulus and damping ratio of {run.field('values').shape[1]} eigenvalues over "
         f"{x.label}.",
         (
@@ -126,7 +126,8 @@ def _notes(run: Run, row, found: list[Meeting], path, option) -> Iterator[Notes]
     for kind, (name, symbol) in _MEETINGS.items():
         own = [meeting for meeting in found if meeting.kind == kind]
         if own:
-            # no axis is known here: between neighbours the ratio is as good as the mean
+            # The axis scale is unknown here: between neighbours the ratio serves as the
+            # mean.
             places = np.interp([m.place for m in own], np.arange(len(x)), x)
             texts = tuple(f"{kind}, {m.apart:.3g} rad/s apart in the plane" for m in own)
             moduli = np.array([m.modulus for m in own])
@@ -134,7 +135,7 @@ def _notes(run: Run, row, found: list[Meeting], path, option) -> Iterator[Notes]
 
 
 def _loci(runs: Sequence[Run], rows) -> list[Picture]:
-    """Return the root locus of all values, and one with a value at a time."""
+    """Return the root locus of all values, and one with a slider over values."""
     run, choice = runs[0], _choice(runs[0], rows[0])
     path = _x_path(run)
     paint = _paint(run, path)
@@ -162,7 +163,7 @@ def _loci(runs: Sequence[Run], rows) -> list[Picture]:
     alone = Picture(
         "root_locus_of_one",
         "Root locus of one value",
-        f"One value at a time, on axes of its own, coloured by {path}.",
+        f"One value at a time, with individual axes, coloured by {path}.",
         alt,
         (Chart(_RE, _IM, tuple(single)),),
         choice=Choice("value", tuple(f"value {i + 1}" for i in range(most))),
@@ -181,7 +182,7 @@ def _paint(run: Run, path: str) -> Scale:
 
 
 def _cloud(runs: Sequence[Run]) -> Picture:
-    """Return the values of one sample, or of no neighbours, as points in the plane."""
+    """Return the values of all samples as points in the complex plane."""
     charts = []
     for run in runs:
         values = run.field("values")
@@ -214,7 +215,7 @@ def _shapes(run: Run) -> list[Picture]:
     }
     samples = np.asarray(run.mode_shapes["sample"].values)
     moving = np.concatenate([stored["shapes"], stored["links"]], axis=-1)
-    # real and 1 where the motion is largest, be that of the beam or of a body
+    # real and 1 at the largest motion of the beam or of a body
     place = np.abs(moving).argmax(-1)[..., None]
     moving = moving / np.take_along_axis(moving, place, -1)
     values = stored["values"]
@@ -246,11 +247,11 @@ def _shapes(run: Run) -> list[Picture]:
         Picture(
             "mode_shapes",
             "Mode shapes",
-            "One mode at a time: the beam below, its bodies above, each on its link. The "
-            "largest motion of either fills the stage. A mode that oscillates is shown for "
-            "one cycle without its decay, slowed or sped up to be seen; a mode that only "
-            "decays is shown for four times its decay time.",
-            "The beam and its bodies, moving in the mode that is picked.",
+            "One mode at a time: the beam below, its bodies above, each on its link, "
+            "scaled to the largest motion. An oscillating mode is shown for one cycle without "
+            "decay, at reduced or increased speed; a mode that only decays is shown for "
+            "four times its decay time.",
+            "The beam and its bodies, moving in the selected mode.",
             tuple(
                 _static(stored, moving, mode)
                 for mode in range(min(_IN_FILES, values.shape[1]))
@@ -277,12 +278,12 @@ def _static(stored, moving, mode: int) -> Chart:
 
 
 def _apart(values) -> np.ndarray:
-    """Return points with gaps between them, so that no line joins them."""
+    """Return points separated by NaN, so that no line joins them."""
     return np.stack([values, np.full(len(values), np.nan)], -1).ravel()
 
 
 def _links(table) -> list[str]:
-    """Return what each link leads to: a body, the ground, or a mass on the beam."""
+    """Return what each link connects to: a body, the ground, or a mass on the beam."""
     kinds = []
     for row, stiffness, damping, inertance in zip(
         table["link_map"], table["link_stiffness"], table["link_damping"],
@@ -296,7 +297,7 @@ def _links(table) -> list[str]:
 
 
 def _bars(link_map) -> list[list[int]]:
-    """Return pairs of links that hold one body with two freedoms."""
+    """Return pairs of links that support one body with two freedoms."""
     used = link_map != 0
     return [
         [i, j]

@@ -1,4 +1,4 @@
-"""Where motions settle along a parameter, and what is said of them."""
+"""Computes a bifurcation diagram and its summary."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -12,16 +12,16 @@ from ...store.fields import Variable
 from ..orbits import orbit_variables, own_variables
 from .kind import SWEEPS
 
-# Of the motions, with words where a motion without a period is not as an orbit is.
+# Descriptions of fields that differ from those of an orbit.
 _OF_ORBITS = {
-    "periods": "periods of the load in one of the motion, 0 without",
-    "contacts": "onsets of contact in one period of the motion, -1 without",
+    "periods": "period in load periods, 0 if aperiodic",
+    "contacts": "contacts (onsets) per period, -1 if aperiodic",
     "contacts_per_period": "",
     "amplitude": "",
     "max_contact_force": "",
     "lyapunov_exponent": "",
     "lyapunov_error": "its standard error",
-    "result": "reason code: success of motions with a period",
+    "result": "reason code: success for periodic motions",
 }
 
 
@@ -73,7 +73,7 @@ def _diagram_variables(diagram) -> dict[str, Variable]:
 
 
 def summary(read: Callable, study) -> list[str]:
-    """Return the classes with their shares, and where the motion is wildest."""
+    """Return the classes with their shares, and the extreme exponent and force."""
     path = study.analysis.path
     values, exponent, force = map(read, (path, "lyapunov_exponent", "max_contact_force"))
     names = class_names(read("result"), read("periods"))
@@ -96,7 +96,7 @@ def summary(read: Callable, study) -> list[str]:
 
 
 def class_names(codes: np.ndarray, periods: np.ndarray) -> list[str]:
-    """Return what each motion is: of period n, chaotic, ..., or why it failed."""
+    """Return the class of each motion: period n, chaotic, ..., or reason of failure."""
     names = []
     for code, number in zip(codes.tolist(), periods.tolist(), strict=True):
         if code == 0:

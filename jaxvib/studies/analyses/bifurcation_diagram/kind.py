@@ -1,4 +1,4 @@
-"""The study of where motions settle along one parameter, by brute force."""
+"""The analysis `bifurcation_diagram`: attractors over one parameter, by simulation."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -11,21 +11,21 @@ SWEEPS = ("rest", "up", "down")
 
 
 class BifurcationDiagramOptions(Table):
-    """Along which parameter, how finely, and from where each motion starts."""
+    """Parameter, values, initial states and durations."""
 
     kind: Literal["bifurcation_diagram"] = option("the kind of analysis")
     path: str = option("the parameter", allowed="a parameter's path")
     bounds: Bounds = option("lowest and highest value of the parameter")
     values: int = option("values, evenly spaced", 201, ge=2, le=100_000)
     sweep: Literal["rest", "up", "down", "both"] = option(
-        "from rest at each value, or from the motion at the value before", "rest"
+        "initial state: rest, or the final state at the previous value", "rest"
     )
-    transient: int = option("load periods that are left out", 256, ge=1, le=1_000_000)
-    points: int = option("load periods that are looked at", 64, ge=16, le=4096)
+    transient: int = option("load periods of the transient", 256, ge=1, le=1_000_000)
+    points: int = option("load periods that are recorded", 64, ge=16, le=4096)
 
 
 class BifurcationDiagramKind(AnalysisKind):
-    """States once a period over a parameter, with the largest Lyapunov exponent."""
+    """Poincaré samples over a parameter, with the largest Lyapunov exponent."""
 
     name = "bifurcation_diagram"
     options = BifurcationDiagramOptions
@@ -34,7 +34,7 @@ class BifurcationDiagramKind(AnalysisKind):
     counted = "motions"
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
-        """Raise `ValueError` for an unknown path or bounds that it cannot have."""
+        """Raise `ValueError` for an unknown path or bounds outside of its range."""
         check_allowed(options.path, options.bounds, declared)
         low, high = options.bounds
         if not low < high:
@@ -45,6 +45,6 @@ class BifurcationDiagramKind(AnalysisKind):
         return [options.path]
 
     def sample_bytes(self, options) -> float:
-        """Return how much is stored of each sample, bytes."""
+        """Return the stored bytes per sample."""
         motions = options.values * (2 if options.sweep == "both" else 1)
         return 64.0 * motions * options.points

@@ -1,4 +1,4 @@
-"""Bifurcation diagrams: strobed states along a parameter, the exponent underneath."""
+"""Bifurcation diagrams: Poincaré samples over a parameter, and the exponent."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -13,20 +13,20 @@ from ...store.finished import Run, spoken
 from .kind import SWEEPS
 
 _WORDS = {"rest": "from rest", "up": "followed up", "down": "followed down"}
-_ERRORS = 1.96  # standard errors, within which 95 % lie
-_MOST_COMPONENTS = 3  # of the state, a chart each: three fill a screen
+_ERRORS = 1.96  # standard errors of a 95 % interval
+_MOST_COMPONENTS = 3  # charts of state components
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
-    """Return the diagram, with the exponent underneath."""
+    """Return the diagram, with the exponent below."""
     return [_diagram(runs)]
 
 
 def _diagram(runs: Sequence[Run]) -> Picture:
-    """Return the strobed displacements over the parameter, and the largest exponent."""
+    """Return the Poincaré samples of displacements, and the largest exponent."""
     path = runs[0].paths[0]
     values = np.concatenate([run.field(path) for run in runs])
-    # one range for all, so that they can be read one under the other
+    # a common range for all charts, which are stacked
     low, high = float(values.min()), float(values.max())
     x = dataclasses.replace(axis(runs[0], path), low=low, high=high)
     sorting = sort_by_regime(runs)
@@ -47,12 +47,12 @@ def _diagram(runs: Sequence[Run]) -> Picture:
     return Picture(
         "bifurcation_diagram",
         f"Bifurcation diagram over {spoken(path)}",
-        "The state at t = 0, T, 2T, ..., once a period of the load, after a transient: one "
-        "point for a motion of period 1, n points for one of period n, a cloud for chaos. "
-        "Underneath the largest Lyapunov exponent, with 1.96 standard errors above and "
-        "below dotted: above 0 neighbouring motions part. "
-        "Sweeps that follow the last motion up and down differ where motions coexist.",
-        f"Strobed states and largest Lyapunov exponent over {x.label}. {words}.",
+        "The state at t = 0, T, 2T, ..., once per load period, after the transient: one "
+        "point for a motion of period 1, n points for period n, a cloud for chaos. "
+        "Below, the largest Lyapunov exponent with 95 % confidence limits (dotted); it is "
+        "positive for chaos. "
+        "Sweeps up and down differ where attractors coexist.",
+        f"Poincaré samples and largest Lyapunov exponent over {x.label}. {words}.",
         tuple(charts),
         sorting.shares,
         stacked=True,
@@ -88,4 +88,4 @@ def _exponents(runs: Sequence[Run], path: str) -> Iterator[Line]:
             colour += 1
     ends = np.concatenate([run.field(path) for run in runs])
     limit = np.array([ends.min(), ends.max()])
-    yield Line(limit, np.zeros(2), "neighbours neither part nor meet", 5, "dot")
+    yield Line(limit, np.zeros(2), "zero", 5, "dot")

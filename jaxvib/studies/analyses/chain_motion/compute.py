@@ -1,4 +1,4 @@
-"""Motions of single chains and where energy goes, and what is said of them."""
+"""Computes motions of single chains and their energies, and their summary."""
 
 from collections.abc import Callable
 
@@ -33,7 +33,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
 
 
 def group(name, system, samples, study, read) -> dict[str, Variable]:
-    """Return the energy density and frames of evenly chosen samples."""
+    """Return the energy density and frames of an even subsample."""
 
     def start(chain):
         return first_state(chain, study.analysis, study.run.seed)
@@ -42,7 +42,7 @@ def group(name, system, samples, study, read) -> dict[str, Variable]:
 
 
 def summary(read: Callable, study) -> list[str]:
-    """Return the mean energies and fluctuations of at most four samples."""
+    """Return the mean energies and fluctuations of up to four samples."""
     lines = []
     for sample in range(min(4, len(read("result")))):
         at = "".join(f"{path} = {read(path)[sample]:.5g}: " for path in study.paths)
@@ -56,7 +56,7 @@ def summary(read: Callable, study) -> list[str]:
 
 
 def _forces(options) -> dict:
-    """Return what makes a chain not linear, and how it is stepped then."""
+    """Return the nonlinear forces of a chain, with the step size."""
     ground = (options.ground.stiffness, options.ground.cubic)
     held = (CubicGround(*map(jnp.asarray, ground)),) if any(ground) else ()
     stops = tuple(
@@ -67,12 +67,12 @@ def _forces(options) -> dict:
 
 
 def first_state(chain, options, seed: int):
-    """Return the state that a chain starts from. **Raises:** `ValueError` for none."""
+    """Return the initial state of a chain. **Raises:** `ValueError` if invalid."""
     return _STARTS[options.start](chain, options, seed)
 
 
 def _packet(chain, options, seed: int):
-    # of the chain without its defects, which a packet has yet to meet
+    # of the chain without defects, which the packet has not reached yet
     plain = BeamChain(
         chain.bodies, chain.gamma, chain.ends, mass=chain.mass, length=chain.length,
         bending_stiffness=chain.bending_stiffness,

@@ -1,4 +1,4 @@
-"""Where energy goes in some of the chains of a study, stored to be shown and played."""
+"""Energy density and frames of some chains of a study, for display."""
 
 from collections.abc import Callable, Mapping
 
@@ -13,17 +13,17 @@ from ...store.rows import Rows
 from ...store.thinned import evenly_chosen
 from ..stacking import stacked
 
-_MOST_SAMPLES = 4  # whose fields are stored: each is bodies times instants
-_MOST_TIMES = 257  # of the space-time picture, one more than cells along its other axis
-_MOST_FRAMES = 480  # of a film, all samples together: 20 s at 24 a second
+_MOST_SAMPLES = 4  # with stored fields, each bodies x times
+_MOST_TIMES = 257  # of the space-time picture
+_MOST_FRAMES = 480  # of the animation, over all samples: 20 s at 24 per second
 
 
 def fields_of_chains(
     system, values: Mapping[str, np.ndarray | Rows], study, start: Callable, **moved
 ) -> dict[str, Variable]:
-    """Return the fields of evenly chosen samples, `start` giving a chain's first state.
+    """Return the fields of an even subsample; `start` gives a chain's initial state.
 
-    What else `chain_fields` is to be told stands in `moved`.
+    `moved` contains further arguments of `chain_fields`.
     """
     options = study.analysis
     grid = sampled.grid_of(study.sampling, study.paths) if study.paths else None

@@ -1,4 +1,4 @@
-"""The study of single chains in motion: from a kick, a wave packet, random velocities."""
+"""The analysis `chain_motion`: motions of single chains."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Literal
@@ -17,46 +17,48 @@ class Ground(Table):
 
 
 class Stopped(Table):
-    """A stop that a body meets once it has moved by a gap, by Hertz's law."""
+    """A Hertz stop at a distance from a body."""
 
-    body: int = option("the body that meets it", ge=0)
+    body: int = option("the body that can hit it", ge=0)
     gap: float = option("gap at rest", unit="m")
     stiffness: float = option("Hertz stiffness K of the contact", gt=0.0, unit="N/m^1.5")
 
 
 class ChainMotionOptions(Table):
-    """What a chain starts from, and when it is looked at."""
+    """Initial state, duration, ground springs and stops of a chain."""
 
     kind: Literal["chain_motion"] = option("the kind of analysis")
     start: Literal["packet", "kick", "random"] = option(
-        "what the chain starts from", "packet"
+        "initial state of the chain", "packet"
     )
-    branch: Literal["lower", "upper"] = option("of the waves in a packet", "lower")
+    branch: Literal["lower", "upper"] = option("dispersion branch of a packet", "lower")
     wave_number: float = option(
-        "of the waves in a packet", 1.0, ge=-3.2, le=3.2, unit="rad/body"
+        "wave number of a packet", 1.0, ge=-3.2, le=3.2, unit="rad/body"
     )
-    width: float = option("of a packet", 8.0, gt=0.0, unit="bodies")
-    body: int = option("the body that is kicked, the middle of a packet", 0, ge=0)
-    velocity: float = option("of the kicked body", 1.0, unit="m/s")
-    angular_velocity: float = option("of the kicked body", 0.0, unit="rad/s")
+    width: float = option("width of a packet", 8.0, gt=0.0, unit="bodies")
+    body: int = option("the kicked body, or the centre of a packet", 0, ge=0)
+    velocity: float = option("velocity of the kicked body", 1.0, unit="m/s")
+    angular_velocity: float = option(
+        "angular velocity of the kicked body", 0.0, unit="rad/s"
+    )
     rotational: float = option(
-        "share of the energy of random velocities in rotation", 0.0, ge=0.0, le=1.0
+        "rotational share of the energy of random velocities", 0.0, ge=0.0, le=1.0
     )
-    duration: float = option("last time that is looked at", 64.0, gt=0.0, unit="s")
+    duration: float = option("duration of the simulation", 64.0, gt=0.0, unit="s")
     points: int = option("times, evenly spaced", 257, ge=2, le=10_000)
     ground: Ground = option("springs to the ground", Ground())
     stops: list[Stopped] = option(
-        "stops that bodies can hit", [], max_length=1000,
+        "stops", [], max_length=1000,
         allowed="tables with body, gap and stiffness",
     )  # fmt: skip
     step: float | None = option(
-        "longest step where there are stops or springs to the ground", None, gt=0.0,
+        "largest step size with stops or ground springs", None, gt=0.0,
         unit="s", allowed="(0, inf) s",
     )  # fmt: skip
 
 
 class ChainMotionKind(AnalysisKind):
-    """Energies over time, their means and fluctuations, bands, and where energy goes."""
+    """Energies over time, means and fluctuations, dispersion, energy transport."""
 
     name = "chain_motion"
     options = ChainMotionOptions
@@ -65,7 +67,7 @@ class ChainMotionKind(AnalysisKind):
     groups: ClassVar = {"motion": ("sample",)}
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
-        """Raise `ValueError` for a start that the chain cannot have."""
+        """Raise `ValueError` for an invalid initial state or stop."""
         if system is None:
             return
         self.beside("compute").first_state(system, options, 0)
@@ -74,5 +76,5 @@ class ChainMotionKind(AnalysisKind):
                 raise ValueError(f"stops: body = {stop.body} is not in the chain")
 
     def sample_bytes(self, options) -> float:
-        """Return how much is stored of each sample, bytes."""
+        """Return the stored bytes per sample."""
         return 32.0 * options.points

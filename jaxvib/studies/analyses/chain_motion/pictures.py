@@ -1,4 +1,4 @@
-"""A chain in motion: its bodies and beams, moments and shears, and where energy goes."""
+"""Pictures of a chain: energies, animation, moments, shears, dispersion."""
 
 from collections.abc import Sequence
 
@@ -11,21 +11,21 @@ from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale
 from ...pictures.swept_planes import sample_text
 from ...store.finished import Run, spoken
 
-_MOST_BODIES = 192  # on the stage: of more, none is wider than some dots of a screen
+_MOST_BODIES = 192  # in the animation: more would be below screen resolution
 _MOST_CELLS = 256  # along one axis of the space-time picture
-_MOMENTS = 31  # instants at which moments and shears are shown
-_IN_FILES = 4  # samples and instants that the picture files show
-_MOST_MARKED = 12  # defects, more would hide the chain
+_MOMENTS = 31  # times at which moments and shears are shown
+_IN_FILES = 4  # samples and times in the picture files
+_MOST_MARKED = 12  # defects; more would hide the chain
 _KINDS = ("translational", "rotational", "potential")
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
-    """Return the energies over time, the motion and the bands of a chain's waves."""
+    """Return energies over time, the animation and the dispersion of a chain."""
     return [_energies(runs), *chain_pictures(runs[0]), _bands(runs)]
 
 
 def chain_pictures(run: Run) -> list[Picture]:
-    """Return what was stored of some chains: motion, energy density, moments, shears."""
+    """Return stored fields of chains: animation, energy density, moments, shears."""
     if run.motion is None:
         return []
     return [_moving(run), _density(run), _moments(run)]
@@ -61,7 +61,7 @@ def _energies(runs: Sequence[Run]) -> Picture:
     return Picture(
         "energies",
         "Energies over time",
-        "Dotted: averages over the time that is shown. Averages and their "
+        "Dotted: time averages. Averages and their "
         f"root-mean-square fluctuations{' of the first sample' * several}: {spread}.",
         "Translational and rotational kinetic energy and potential energy over time.",
         (Chart(Axis("time (s)"), Axis("energy (J)"), tuple(lines)),),
@@ -75,14 +75,14 @@ def _moving(run: Run) -> Picture:
     chain = run.study["config"]["system"]
     bodies = states.shape[-1]
     first = 0
-    if bodies > _MOST_BODIES:  # those around where the energy is at the start
+    if bodies > _MOST_BODIES:  # those around the initial position of the energy
         centre = int(run.motion["density"].values[0, 0].argmax())
         first = int(np.clip(centre - _MOST_BODIES // 2, 0, bodies - _MOST_BODIES))
     shown = slice(first, first + _MOST_BODIES)
     states = states[..., shown]
     count = states.shape[-1]
     if chain["ends"] in ("periodic", "free"):
-        # without the motion of the whole chain, which nothing holds
+        # without the rigid-body motion of a free chain
         states = states.copy()
         states[:, :, ::2] -= states[:, :, ::2].mean(-1, keepdims=True)
     both = coarse(states.reshape(*states.shape[:2], 2, 2 * count))
@@ -102,14 +102,14 @@ def _moving(run: Run) -> Picture:
         rates=both[:, :, 1],
         duration=float(frames[-1]),
     )
-    part = "" if whole else f" Shown are bodies {first} to {first + count - 1} of {bodies}."
+    part = "" if whole else f" Shown: bodies {first} to {first + count - 1} of {bodies}."
     return Picture(
         "chain_motion",
-        "The chain, moving",
-        "Each beam is drawn as its cubic, each body turned by its rotation; displacements "
-        f"are enlarged, slopes with them; what nothing holds is shown about its middle."
+        "Animation of the chain",
+        "Each beam is drawn as its cubic, each body rotated; displacements and slopes are "
+        "magnified; the mean motion of a free chain is subtracted."
         f"{part}{_told(run)}",
-        "Bodies and beams of the chain, moving.",
+        "Animated bodies and beams of the chain.",
         tuple(_still(both[0, i, 0], chain["length"], t) for i, t in _evenly(frames)),
         view="scene",
         scene=scene,
@@ -152,12 +152,12 @@ def _density(run: Run) -> Picture:
         )
         places_of = tuple(_at_defect(at, time[[0, -1]]) for at in _defects(run).values())
         charts.append(Chart(Axis("body"), Axis("time (s)"), layers + places_of, label))
-    thinned = f" Shown is one value in {most}." * (most > 1)
+    thinned = f" One in {most} values is shown." * (most > 1)
     return Picture(
         "energy_density",
         "Energy in space and time",
-        "Energy of each body with half of its beams', and the power that each beam passes "
-        f"on; waves are stripes whose slope is their group velocity.{thinned}{_told(run)}",
+        "Energy of each body and half of its beams, and the power transmitted by each "
+        f"beam; waves are stripes whose slope is the group velocity.{thinned}{_told(run)}",
         "Maps of the energy of each body and of the flux through each beam over time.",
         tuple(charts),
         choice=_choice(run, samples) if several else None,
@@ -189,8 +189,8 @@ def _moments(run: Run) -> Picture:
     return Picture(
         "moments",
         "Bending moment and shear along the beams",
-        "Of the first chain that is stored. The moment is linear along each beam and the "
-        "shear constant; both jump at a body, by its inertia and by its mass.",
+        "For the first stored chain. The moment is linear along each beam and the shear "
+        "constant; both jump at a body, due to its inertia and mass.",
         "Bending moment and shear along every beam, at the time of the slider.",
         tuple(charts),
         choice=Choice("time", tuple(f"t = {time:.4g} s" for _, time in chosen)),
@@ -198,7 +198,7 @@ def _moments(run: Run) -> Picture:
 
 
 def _defects(run: Run) -> dict[str, float]:
-    """Return what is unlike the rest of the chain, in words, and where; few alone."""
+    """Return a description and the position of each defect, if there are few."""
     chain = run.study["config"]["system"]
     half = 0.5 - (chain["ends"] == "clamped")
     places = {
@@ -212,7 +212,7 @@ def _defects(run: Run) -> dict[str, float]:
 
 def _told(run: Run) -> str:
     found = ", ".join(_defects(run))
-    return f" Marked is the defect: {found}." if found else ""
+    return f" Marked: {found}." if found else ""
 
 
 def _at_defect(place: float, ends: np.ndarray) -> Line:
@@ -239,9 +239,9 @@ def _bands(runs: Sequence[Run]) -> Picture:
         )
     return Picture(
         "bands",
-        "Both branches of waves",
-        "Frequencies of an infinite chain without defects, and the velocities at which "
-        "packets travel.",
+        "Dispersion: both branches",
+        "Frequencies of an infinite chain without defects, and the group velocities of "
+        "wave packets.",
         "Frequency and group velocity of both branches over wave number.",
         tuple(charts),
     )

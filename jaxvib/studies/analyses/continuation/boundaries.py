@@ -1,4 +1,4 @@
-"""Curves of bifurcations over the maps of another study: where its regimes must change."""
+"""Draws curves of bifurcations over the maps of another study."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -13,17 +13,17 @@ from .stability_chart import bifurcation_lines, paths_of
 
 
 def lends_curves(run: Run, first: Run) -> bool:
-    """Whether a run has curves, and is not to be compared with the first one."""
+    """Whether a run has curves to draw over the first one, rather than to compare."""
     return run.has("curve.kind") and run.analysis != first.analysis
 
 
 def with_boundaries(
     pictures: Sequence[Picture], runs: Sequence[Run], curves: Run
 ) -> list[Picture]:
-    """Return pictures of some runs, the curves of another one over their maps.
+    """Return pictures of some runs with the curves of another drawn over their maps.
 
-    **Raises:** `ValueError` unless there are maps over the two parameters of the curves,
-    and all others of the system are the same in each.
+    **Raises:** `ValueError` unless there are maps over the two parameters of the curves
+    and all other parameters of the system are equal.
     """
     for run in runs:
         _check(run, curves)
@@ -32,7 +32,7 @@ def with_boundaries(
         KINDS[code].replace("_", " ") for code in curves.field("curve.kind")
     )
     periods = curves.study["config"]["analysis"]["periods"]
-    words = f" Lines: {', '.join(kinds)} of motions of period {periods}, followed in the "
+    words = f" Lines: {', '.join(kinds)} of motions of period {periods}, from the "
     words += f"study {curves.name}."
 
     def over(picture: Picture) -> Picture:
@@ -43,7 +43,7 @@ def with_boundaries(
 
     found = [over(picture) for picture in pictures]
     if all(new is old for new, old in zip(found, pictures, strict=True)):
-        raise ValueError(f"{runs[0].name} has no map that curves can be drawn over")
+        raise ValueError(f"{runs[0].name} has no map to draw curves over")
     return found
 
 
@@ -60,7 +60,7 @@ def _over(chart: Chart, paths: tuple[str, str], curves: Run) -> Chart:
 
 
 def _whole(axis: Axis, places: np.ndarray) -> Axis:
-    """Return an axis that ends where a map's cells do, however far lines go on."""
+    """Return an axis limited to the cells of a map, regardless of lines."""
     places = np.unique(places)
     to, back = (np.log, np.exp) if axis.log else (np.asarray, np.asarray)
     low, *_, high = to(places)
@@ -70,10 +70,10 @@ def _whole(axis: Axis, places: np.ndarray) -> Axis:
 
 
 def _check(run: Run, curves: Run) -> None:
-    """Raise `ValueError` unless the curves are of the system that the maps are of."""
+    """Raise `ValueError` unless curves and maps belong to the same system."""
     paths = paths_of(curves)
     if not curves.field("curve.kind").size:
-        raise ValueError(f"{curves.name} found no bifurcation whose curve could be drawn")
+        raise ValueError(f"{curves.name} has no bifurcation curve to draw")
     if set(run.grid) != set(paths):
         raise ValueError(
             f"the curves of {curves.name} are over {paths[0]} and {paths[1]}, and "

@@ -1,4 +1,4 @@
-"""A branch with its changes, events and curves, and what is said of it."""
+"""Computes a branch with its bifurcations, events and curves, and their summary."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from ...store.fields import Variable
 from ..orbits import orbit_variables, own_variables
 from .curves import KINDS, curve_lines, curve_variables
 
-# Of the orbits of a branch, with words where theirs say too much.
+# Descriptions that are shorter than those of an orbit.
 _OF_ORBITS = {
     "state": "",
     "floquet_multipliers": "",
@@ -74,7 +74,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
 
 
 def summary(read: Callable, study) -> list[str]:
-    """Return how far the branch goes, why it ends, and where it is worst."""
+    """Return the ends of the branch, its stability and its extreme values."""
     path = study.analysis.path
     values, largest, force = map(read, (path, "largest_multiplier", "max_contact_force"))
     low, high = (reason(code) for code in read("ends"))
@@ -101,7 +101,7 @@ def summary(read: Callable, study) -> list[str]:
 
 
 def _points(branch) -> dict[str, Variable]:
-    """Return the branch's motions, each field along the axis `point`."""
+    """Return the branch's orbits, each field along the axis `point`."""
     own = own_variables(branch, "orbits", "bifurcations", "events")
     orbits = orbit_variables(branch.orbits, "point", _OF_ORBITS)
     first = {"parameter": own.pop("parameter"), "states": orbits.pop("state")}
@@ -109,7 +109,7 @@ def _points(branch) -> dict[str, Variable]:
 
 
 def _bifurcations(branch) -> dict[str, Variable]:
-    """Return where the branch changes its kind, each along the axis `bifurcation`."""
+    """Return the bifurcations, each field along the axis `bifurcation`."""
     points, axes = branch.bifurcations, ("bifurcation",)
     notes = {"meaning": ", ".join(f"{i} {kind}" for i, kind in enumerate(KINDS))}
     size = branch.states.shape[1]
@@ -130,7 +130,7 @@ def _bifurcations(branch) -> dict[str, Variable]:
 
 
 def _events(branch, options) -> dict[str, Variable]:
-    """Return where the events are, each along the axis `event`."""
+    """Return the events, each field along the axis `event`."""
     names, axes = list(options.events), ("event",)
     notes = {"meaning": ", ".join(f"{i} {name}" for i, name in enumerate(names))}
     kinds = np.array([names.index(event.name) for event in branch.events], np.int8)

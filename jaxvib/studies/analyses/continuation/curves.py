@@ -1,4 +1,4 @@
-"""Curves of bifurcations in a study's store: padded to one length, with their counts."""
+"""Curves of bifurcations as labelled arrays, padded to one length, with counts."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -16,7 +16,7 @@ def curve_variables(
     """Return curves and their special points as labelled arrays.
 
     `curve.<path>` has the axes `curve` and `curve_point`, with NaN beyond the number of
-    points; special points stand along the axis `special`.
+    points; special points are along the axis `special`.
     """
     level = np.asarray(float(declared[paths[1]].value))
     length = max((len(curve.parameters) for curve in curves), default=0)
@@ -35,7 +35,7 @@ def curve_variables(
             ("curve", "end"), np.array([c.ends for c in curves], np.int32).reshape(-1, 2),
             "", "reason codes of both ends",
         ),
-        "curve.level": Variable((), level, "", "value of the second on the branch"),
+        "curve.level": Variable((), level, "", "second parameter on the branch"),
     }  # fmt: skip
     special = [(number, p) for number, c in enumerate(curves) for p in c.codimension_two]
     names = sorted({point.kind for _, point in special})
@@ -43,7 +43,7 @@ def curve_variables(
     owners = np.array([number for number, _ in special], np.int32)
     words = {"meaning": ", ".join(f"{i} {name}" for i, name in enumerate(names))}
     found["special.kind"] = Variable(("special",), kinds, "", "kind", words)
-    found["special.curve"] = Variable(("special",), owners, "", "the curve it is on")
+    found["special.curve"] = Variable(("special",), owners, "", "its curve")
     for position, path in enumerate(paths):
         values = np.full((len(curves), length), np.nan)
         for row, curve in zip(values, curves, strict=True):
@@ -56,7 +56,7 @@ def curve_variables(
 
 
 def curve_lines(read: Callable, options) -> list[str]:
-    """Return a line of the summary for each curve."""
+    """Return the summary lines of each curve."""
     lines = []
     columns = [read(f"curve.{path}") for path in (options.path, options.second_path)]
     counts, ends = read("curve.points"), read("curve.ends")

@@ -1,4 +1,4 @@
-"""The study of one branch of periodic orbits, followed along a parameter."""
+"""The analysis `continuation`: one branch of periodic orbits over a parameter."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -9,31 +9,32 @@ from ..base import AnalysisKind, Role
 
 
 class ContinuationOptions(Table):
-    """Along which parameter, how far and how."""
+    """Parameter, bounds and method of a continuation."""
 
     kind: Literal["continuation"] = option("the kind of analysis")
     path: str = option("the parameter", allowed="a parameter's path")
-    bounds: Bounds = option("values of the parameter to stop at")
+    bounds: Bounds = option("range of the parameter")
     method: Literal["natural", "arclength"] = option(
-        "steps in the parameter itself, or along the branch round its folds", "arclength"
+        "natural: steps in the parameter; arclength: along the branch, around folds",
+        "arclength",
     )
     correct: bool = option("whether Newton's method corrects each step", True)
-    periods: int = option("load periods in one of the motion", 1, ge=1, le=8)
-    most_points: int = option("orbits at which to stop", 500, ge=2, le=100_000)
+    periods: int = option("period of the motion in load periods", 1, ge=1, le=8)
+    most_points: int = option("maximum number of orbits", 500, ge=2, le=100_000)
     events: dict[str, float] = option(
-        "values of an orbit's quantities to be found on the way", {},
-        allowed="numbers by quantity, as max_contact_force",
+        "events: values of an orbit's quantities to be located", {},
+        allowed="numbers by quantity, such as max_contact_force",
     )  # fmt: skip
-    stop_at: list[str] = option("the events that end the branch, by arclength", [])
+    stop_at: list[str] = option("events that end the branch; arclength only", [])
     second_path: str = option(
-        "a second parameter, to follow the bifurcations found in both", "",
+        "a second parameter, to continue bifurcations in both", "",
         allowed="a parameter's path, or nothing",
     )  # fmt: skip
-    second_bounds: Bounds | None = option("values of the second parameter to stop at", None)
+    second_bounds: Bounds | None = option("range of the second parameter", None)
 
 
 class ContinuationKind(AnalysisKind):
-    """Periodic orbits along a parameter, from the one that the system settles on."""
+    """Periodic orbits over a parameter, starting from the system's attractor."""
 
     name = "continuation"
     options = ContinuationOptions
@@ -66,5 +67,5 @@ class ContinuationKind(AnalysisKind):
         return [options.path]
 
     def sample_bytes(self, options) -> float:
-        """Return how much is stored of each sample, bytes."""
+        """Return the stored bytes per sample."""
         return 50e3

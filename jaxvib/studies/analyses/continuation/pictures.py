@@ -1,4 +1,4 @@
-"""The loading curve of a continuation: orbits followed along one parameter."""
+"""The loading curve of a continuation: a branch of orbits over one parameter."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ _MARKS = {
     "branch_point": ("branch point", "star"),
     "grazing": ("grazing", "cross"),
 }
-_SMALL_PART = 0.25  # of an axis, below which changes have a chart of their own
+_SMALL_PART = 0.25  # fraction of an axis below which bifurcations get a detail chart
 _FIELDS = (
     ("largest_multiplier", "largest |Floquet multiplier|"),
     ("max_contact_force", "peak contact force (N)"),
@@ -31,12 +31,12 @@ _FIELDS = (
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
-    """Return the chart of both parameters, where there are two, and the branch."""
+    """Return the chart of both parameters, if there are two, and the branch."""
     return [*stability_charts(runs), loading_curve(runs)]
 
 
 def loading_curve(runs: Sequence[Run]) -> Picture:
-    """Return what a branch of orbits is like against its parameter."""
+    """Return the quantities of a branch over its parameter."""
     path = runs[0].paths[0]
     x = axis(runs[0], path)
     amplitudes = Chart(x, Axis(amplitude_label(runs)), tuple(_amplitudes(runs, path)))
@@ -53,12 +53,12 @@ def loading_curve(runs: Sequence[Run]) -> Picture:
         f"Loading curve over {spoken(path)}",
         "A branch of periodic orbits: solid where stable, dashed where unstable, dotted "
         "where undecided. Diamonds: the number of contacts per orbit changes. Squares: "
-        "why the branch ends. Other marks: folds, period doublings and the rest of where "
-        f"the branch changes its kind. {_ends(runs)} "
-        "In the complex plane the Floquet multipliers are those of the point of the branch "
-        "that the pointer is at, the circle is the border of stability. "
-        "The predictor's error is the distance from the state that a step predicts to the "
-        "orbit that Newton's method then finds.",
+        "ends of the branch, with the reason. Other marks: folds, period doublings and "
+        f"other bifurcations. {_ends(runs)} "
+        "The complex plane shows the Floquet multipliers at the point under the "
+        "pointer, with the unit circle as stability limit. "
+        "The predictor error is the distance between the predicted state and the "
+        "orbit found by Newton's method.",
         f"Amplitude, largest multiplier and peak contact force of a branch of orbits over "
         f"{spoken(path)}, from {ends[0]} to {ends[1]}. {_ends(runs)}",
         tuple(charts),
@@ -78,7 +78,7 @@ def _amplitudes(runs: Sequence[Run], path: str) -> Iterator[Line | Notes]:
 
 
 def _closer(runs: Sequence[Run], path: str, whole: Chart) -> Iterator[Chart]:
-    """Return the chart nearer, where all that happens does so on a small part of it."""
+    """Return a detail chart, if all bifurcations lie in a small part of the axis."""
     changes = [run.field("bifurcation.parameter") for run in runs]
     for run in runs:
         changes.append(run.field(path)[1:][np.diff(run.field("contacts")) != 0])
@@ -99,7 +99,7 @@ def _closer(runs: Sequence[Run], path: str, whole: Chart) -> Iterator[Chart]:
     y = Axis(
         amplitude_label(runs), low=float(heights.min() - up), high=float(heights.max() + up)
     )
-    title = "the same, where it changes"
+    title = "detail"
     yield Chart(x, y, whole.layers, title, legend=False)
 
 
@@ -130,7 +130,7 @@ def _predictors(runs: Sequence[Run], path: str) -> tuple[Line, ...]:
 
 
 def _in_the_plane(runs: Sequence[Run], path: str) -> Chart:
-    """Return the multipliers of the point that the reader looks at."""
+    """Return the multipliers of the point under the pointer."""
     angle = np.linspace(0.0, 2 * np.pi, 181)
     layers: list[Line | Followers] = [
         Line(np.cos(angle), np.sin(angle), "stability limit", 3, "dot", legend=False)
@@ -148,7 +148,7 @@ def _in_the_plane(runs: Sequence[Run], path: str) -> Chart:
 def _by_verdict(
     run: Run, number: int, path: str, values, name: str, colour: int
 ) -> Iterator[Line]:
-    """Return one line per verdict; neighbours share a point, so that no gap opens."""
+    """Return one line per verdict; neighbours share a point, to leave no gap."""
     verdicts = run.field("stable")
     for verdict, (style, word) in _STYLES.items():
         own = verdicts == verdict
@@ -179,7 +179,7 @@ def _bifurcations(run: Run, path: str, values: np.ndarray) -> Iterator[Notes]:
     for code in np.unique(kinds):
         name, symbol = _MARKS[KINDS[code]]
         own = np.flatnonzero(kinds == code)
-        # Drawn at the height of the point of the branch that is most like it.
+        # Drawn at the height of the nearest point of the branch.
         apart = (run.field("bifurcation.state")[own, None] - states) / size
         nearest = np.linalg.norm(apart, axis=-1).argmin(axis=1)
         unit, factor = chosen_unit(run.unit(path), run.chosen_units)

@@ -1,4 +1,4 @@
-"""Designs of one system or of many, the steps of each search, and what is said of them."""
+"""Computes designs of one or many systems, with search histories and summary."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,11 +18,11 @@ from ..measures import build_measure, described, unit_of
 from ..stacking import systems
 from .kind import OneDesign
 
-_LONGEST = 1000  # steps that are stored of a search; of more, evenly chosen ones
+_LONGEST = 1000  # stored steps of a search; longer ones are subsampled
 
 
 def compute(system, samples, options, run, progress, remember=None) -> dict[str, Variable]:
-    """Return the steps of searches, and designs; along `sample` and `design` if any."""
+    """Return search histories and designs; along `sample` and `design` if any."""
     problems = {
         name: _problem(system, options, one, run) for name, one in options.each().items()
     }
@@ -76,7 +76,7 @@ def _problem(system, options, one: OneDesign, run):
 
 
 def _designed(problem, options, one: OneDesign, remember, name: str, run, throw: bool):
-    """Return the design that is found, or the one that a formula gives."""
+    """Return the design of the search or of a formula."""
     if one.formula is None:
         return optimise(
             problem,
@@ -105,7 +105,7 @@ def _length(options, rows, swept: bool) -> int:
 
 
 def _fields(system, options, rows, length: int) -> dict[str, Variable]:
-    """Return everything of all designs along (sample, design, ...)."""
+    """Return the fields of all designs along (sample, design, ...)."""
     units = {path: entry_at(system, path) for path in options.variables}
     every = {unit_of(one.objective or options.objective) for one in options.each().values()}
     unit = every.pop() if len(every) == 1 else ""  # of several kinds of objective
@@ -136,9 +136,11 @@ def _fields(system, options, rows, length: int) -> dict[str, Variable]:
         )
     for name, limit in options.constraints.items():
         fields[f"limit.{name}"] = along(
-            lambda d, n=name: d.limits[n], unit_of(limit), f"{name}: inside its limit"
+            lambda d, n=name: d.limits[n], unit_of(limit), f"{name}: margin to its limit"
         )
-    words = "0: derivatives hold; 1: grazing crossed since the step before; 2: at grazing"
+    words = (
+        "0: derivatives are valid; 1: grazing crossed since the last step; 2: at grazing"
+    )
     fields["notice"] = along(lambda d: d.notices, "", words, -1)
     fields["optimum.objective"] = once(
         lambda d: d.objective[int(d.best)], unit, "objective of the best step"
@@ -151,7 +153,7 @@ def _fields(system, options, rows, length: int) -> dict[str, Variable]:
     numbers = {
         "best": "step of the design",
         "evaluations": "evaluations of all starts",
-        "optimality": "relative gradient that neither bound nor limit holds",
+        "optimality": "relative projected gradient",
     }
     for name, words in numbers.items():
         fields[name] = once(lambda d, n=name: getattr(d, n), "", words)
@@ -178,7 +180,7 @@ def _of_starts(rows, options) -> np.ndarray:
 
 
 def _chosen(design, length: int) -> np.ndarray:
-    """Return the steps of a search that are stored, the best one among them."""
+    """Return the stored steps of a search, including the best one."""
     number = len(design.objective)
     if number <= length:
         return np.arange(number)

@@ -1,4 +1,4 @@
-"""The study of designs: parameters moved by gradients until an objective is best."""
+"""The analysis `design`: optimisation of parameters for an objective."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -21,53 +21,57 @@ _METHODS = Literal[
 
 
 class OneDesign(Table):
-    """What one of several designs does otherwise than the analysis says."""
+    """Settings of one of several designs that differ from the analysis."""
 
     objective: MeasureOptions | None = option(
-        "what becomes best", None, allowed="a table with measure = ..."
+        "objective", None, allowed="a table with measure = ..."
     )
     goal: Literal["minimise", "maximise"] | None = option(
-        "what best means", None, allowed='"minimise", "maximise"'
+        "goal", None, allowed='"minimise", "maximise"'
     )
     combine: COMBINED | None = option(
-        "how several numbers become one", None, allowed="as analysis.combine"
+        "combination of several numbers into one", None, allowed="as analysis.combine"
     )
     method: _METHODS | None = option("the optimiser", None, allowed="as analysis.method")
     formula: Literal["h2", "h_infinity", "den_hartog"] | None = option(
-        "a closed form of the attached body instead of a search", None,
+        "closed-form tuning of the attached body, instead of a search", None,
         allowed='"h2", "h_infinity", "den_hartog"',
     )  # fmt: skip
 
 
 class DesignOptions(SearchOptions):
-    """What moves, what is to become best, what must hold, and how it is sought."""
+    """Variables, objective, constraints and method of a design."""
 
     kind: Literal["design"] = option("the kind of analysis")
     objective: MeasureOptions | None = option(
-        "what becomes best; a text is a field of the periodic motion", None,
+        "objective; a text is a field of the periodic motion", None,
         allowed="a table with measure = ..., or a field's name",
     )  # fmt: skip
     component: int | None = option(
-        "of an objective that is given as a text", None, ge=0, le=1000,
+        "component, if the objective is a text", None, ge=0, le=1000,
         allowed="whole numbers in [0, 1000]",
     )  # fmt: skip
     periods: int | None = option(
-        "of an objective that is given as a text", None, ge=1, le=8,
+        "load periods of the motion, if the objective is a text", None, ge=1, le=8,
         allowed="whole numbers in [1, 8]",
     )  # fmt: skip
-    goal: Literal["minimise", "maximise"] = option("what best means", "minimise")
-    combine: COMBINED = option("how several numbers become one", "value")
-    weight: float = option("of the deviation in mean_and_deviation", 1.0, ge=0.0)
+    goal: Literal["minimise", "maximise"] = option("goal", "minimise")
+    combine: COMBINED = option("combination of several numbers into one", "value")
+    weight: float = option("weight of the deviation in mean_and_deviation", 1.0, ge=0.0)
     method: _METHODS = option("the optimiser", "adam")
-    steps: int = option("steps of the optimiser", 20, ge=1, le=100_000)
-    starts: int = option("starts: the own values, then Sobol points", 1, ge=1, le=100_000)
-    tolerance: float = option("relative, on objective and variables", 1e-10, gt=0.0, lt=1.0)
+    steps: int = option("maximum steps of the optimiser", 20, ge=1, le=100_000)
+    starts: int = option(
+        "starts: the current values, then Sobol points", 1, ge=1, le=100_000
+    )
+    tolerance: float = option(
+        "relative tolerance of objective and variables", 1e-10, gt=0.0, lt=1.0
+    )
     designs: dict[str, OneDesign] = option(
-        "several designs, by any name", {}, max_length=100,
-        allowed="tables of what each does otherwise",
+        "several named designs", {}, max_length=100,
+        allowed="tables of the differing keys",
     )  # fmt: skip
     quantities: dict[str, list[str]] = option(
-        "numbers stored of the best design: a parameter, or the ratio of two", {},
+        "stored quantities of the best design: a parameter, or a ratio of two", {},
         max_length=100, allowed="name = [path] or [path, path]",
     )  # fmt: skip
 
@@ -85,7 +89,7 @@ class DesignOptions(SearchOptions):
     def _complete(self):
         for name in ("component", "periods"):
             if getattr(self, name) is not None:
-                raise ValueError(f"{name} goes with an objective that is given as a text")
+                raise ValueError(f"{name} is allowed only if the objective is a text")
         for name, one in self.designs.items():
             if one.objective is None and self.objective is None:
                 raise ValueError(f"designs.{name} has no objective")
@@ -98,13 +102,13 @@ class DesignOptions(SearchOptions):
             method = one.method or self.method
             if self.constraints and method not in ("slsqp", "trust_constr"):
                 raise ValueError(
-                    f'{name or "analysis"}: method = "{method}" knows no constraints; '
+                    f'{name or "analysis"}: method = "{method}" supports no constraints; '
                     'allowed: "slsqp", "trust_constr"'
                 )
         return self
 
     def each(self) -> dict[str, OneDesign]:
-        """Return what each design does otherwise, by name; one without a name alone."""
+        """Return the differing settings of each design by name; "" for a single one."""
         return self.designs or {"": OneDesign()}
 
 
@@ -119,7 +123,7 @@ class DesignKind(AnalysisKind):
     remembers = True
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
-        """Raise `ValueError` for paths that there are not, or bounds without the value."""
+        """Raise `ValueError` for unknown paths or bounds without the value."""
         measures = [one.objective or options.objective for one in options.each().values()]
         check_search(options, measures, values, declared)
         for paths in options.quantities.values():
@@ -127,12 +131,12 @@ class DesignKind(AnalysisKind):
                 check_measure(MeasureOptions(measure="parameter", paths=[path]), declared)
         formulas = any(one.formula for one in options.each().values())
         if formulas and not {"attached.frequency", "main.frequency"} <= set(declared):
-            raise ValueError("formula goes with the system two_body_impact only")
+            raise ValueError("formula is for the system two_body_impact only")
 
     def axes(self, options) -> dict[str, list[str]]:
-        """Return the names of the designs, where there are several."""
+        """Return the names of the designs, if there are several."""
         return {"design": list(options.designs)} if options.designs else {}
 
     def sample_bytes(self, options) -> float:
-        """Return how much is stored of each sample, bytes."""
+        """Return the stored bytes per sample."""
         return 5e3

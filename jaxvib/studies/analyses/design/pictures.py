@@ -1,4 +1,4 @@
-"""Designs: objective and variables over the optimiser's steps, and the best of each."""
+"""Pictures of designs: objective and variables over the steps, and the best designs."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -10,21 +10,21 @@ from ...pictures.picture import Axis, Chart, Choice, Line, Notes, Picture
 from ...pictures.swept_planes import axis, long_paths, value_text
 from ...store.finished import Run, spoken
 
-_ALIKE = 1e-3  # of a number: less cannot be seen in a picture
+_ALIKE = 1e-3  # relative difference below visibility in a chart
 _GRAZING = {1: "grazing crossed", 2: "at grazing"}
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
-    """Return what is best over the samples and designs, and how it was found."""
+    """Return the best designs over the samples, and their search histories."""
     several = runs[0].rows("objective").shape[0] > 1
     return [*([best_designs(runs)] if several else []), design_history(runs)]
 
 
 def design_history(runs: Sequence[Run]) -> Picture:
-    """Return the objective and each tuned parameter over the steps of each search."""
+    """Return the objective and each variable over the steps of each search."""
     run, variables = runs[0], runs[0].tuned
     every = run.rows("objective")
-    # of those that a formula gives there is one step alone
+    # a design by formula has a single step
     shown = [i for i, row in enumerate(every) if _last(row) > 1] or list(range(len(every)))
     names = list(_labels(run))
     labels, objectives = [names[i] for i in shown], every[shown]
@@ -41,9 +41,9 @@ def design_history(runs: Sequence[Run]) -> Picture:
         for row, at in zip(objectives, best, strict=True)
     ]
     if choice is None:
-        text = f"goes from {changes[0]}, its {_word(run)} value at step {best[0]}."
+        text = f"changes from {changes[0]}; {_word(run)} value at step {best[0]}."
     else:
-        text = f"of {len(labels)} designs; the slider walks through them."
+        text = f"for {len(labels)} designs, selected by the slider."
     return Picture(
         "design_history",
         "Design history",
@@ -55,7 +55,7 @@ def design_history(runs: Sequence[Run]) -> Picture:
 
 
 def best_designs(runs: Sequence[Run]) -> Picture:
-    """Return the stored numbers of the best designs, over the swept path if it is one."""
+    """Return the stored quantities of the best designs, over a swept path."""
     run = runs[0]
     names = list(run.study["config"]["analysis"].get("quantities", {}))
     over = long_paths(run)
@@ -68,14 +68,14 @@ def best_designs(runs: Sequence[Run]) -> Picture:
     return Picture(
         "best_designs",
         "The best designs",
-        "What each design arrived at; those of a formula were evaluated, not sought.",
+        "Final value of each design; designs by formula were only evaluated.",
         f"{', '.join(names)} of each design.",
         tuple(charts),
     )
 
 
 def _follows(run: Run, quantity: str) -> bool:
-    """Whether a quantity is one of the swept values over another, whatever is designed."""
+    """Whether a quantity is a ratio of swept values, independent of the design."""
     paths = run.study["config"]["analysis"]["quantities"][quantity]
     return not set(paths) & set(run.tuned)
 
@@ -108,8 +108,8 @@ def _over_designs(runs: Sequence[Run], name: str) -> Chart:
     every = np.concatenate([layer.y for layer in layers])
     known = every[np.isfinite(every)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
-    # What differs by less than is seen stands at one height: an axis of digits that
-    # nobody asks for would make a scatter of it.
+    # Differences below visibility are suppressed: an axis of irrelevant digits would
+    # make them look like scatter.
     alike = high - low < _ALIKE * low
     y = Axis(_label(runs[0], name))
     if alike:
@@ -125,12 +125,12 @@ def _label(run: Run, name: str) -> str:
 
 
 def _names(run: Run) -> list[str]:
-    """Return the names of the designs; one without a name where there is one alone."""
+    """Return the names of the designs; "" for a single design."""
     return list(run.study.get("axes", {}).get("design", [])) or [""]
 
 
 def _last(values: np.ndarray) -> int:
-    """Return how many steps a search has: behind them are NaN."""
+    """Return the number of steps of a search; the rest is NaN."""
     return int(np.flatnonzero(np.isfinite(values)).max(initial=0)) + 1
 
 
@@ -156,25 +156,25 @@ def _word(run: Run) -> str:
 
 
 def _evidence(run: Run, choice) -> str:
-    """Return what is known of the design beside its number, and what derivatives mean."""
+    """Return sentences on evaluations, optimality and grazing."""
     if not run.has("optimality"):
         return ""
     counts = np.ravel(run.field("evaluations"))
     words = f" {int(counts.sum())} evaluations in all."
     left = np.ravel(run.field("optimality"))
     if choice is None and np.isfinite(left[0]):
-        words += f" What is left of the gradient there is {left[0]:.1e} of the objective."
+        words += f" The relative projected gradient there is {left[0]:.1e}."
     said = run.rows("notice")
     if np.any(said == 2):
-        words += " Marked: a contact grazes, where the derivative of multipliers jumps."
+        words += " Marked: grazing, where the derivative of multipliers jumps."
     elif np.any(said == 1):
-        words += " Marked: contacts came or went since the step before, so that grazing "
-        words += "lies in between, where derivatives of both sides end."
+        words += " Marked: the number of contacts changed since the last step: grazing "
+        words += "lies in between, where derivatives are one-sided."
     return words
 
 
 def _objective(run: Run) -> str:
-    """Return what was tuned for: a field of the orbit, and of which body, or a measure."""
+    """Return the objective as text: a field of the orbit and its body, or a measure."""
     options = run.study["config"]["analysis"]
     objective = options.get("objective", "objective")
     if isinstance(objective, dict):

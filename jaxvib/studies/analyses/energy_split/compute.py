@@ -1,4 +1,4 @@
-"""How random chains share out their energy, and what is said of it."""
+"""Computes the energy partition of random chains, and its summary."""
 
 from collections.abc import Callable
 
@@ -46,7 +46,7 @@ def group(name, system, samples, study, read) -> dict[str, Variable]:
 
 
 def summary(read: Callable, study) -> list[str]:
-    """Return the last shares of at most five samples, and how well they agree."""
+    """Return the final shares of up to five samples, and the deviation from theory."""
     off = [
         np.abs(read(kind) - read(f"predicted_{kind}"))[:, 1:] / read(f"{kind}_error")[:, 1:]
         for kind in ("translational", "rotational")
@@ -63,7 +63,7 @@ def summary(read: Callable, study) -> list[str]:
         ]  # fmt: skip
         lines.append(f"{at}: {', '.join(shares)}")
     lines.append(
-        f"prediction at most {max(o.max() for o in off):.2g} error bars away; energy "
+        f"deviation  at most {max(o.max() for o in off):.2g} error bars; energy "
         f"conserved to {read('energy_change').max():.1g}"
     )
     return lines

@@ -1,4 +1,4 @@
-"""The study of how random chains share out their energy."""
+"""The analysis `energy_split`: energy partition of random chains."""
 
 from typing import ClassVar, Literal
 
@@ -7,17 +7,19 @@ from ..base import AnalysisKind, Role
 
 
 class EnergySplitOptions(Table):
-    """How many chains, from what, and when they are looked at."""
+    """Number of chains, initial energy and times."""
 
     kind: Literal["energy_split"] = option("the kind of analysis")
     chains: int = option("random chains for each sample", 256, ge=2, le=1_000_000)
-    rotational: float = option("share of the energy given to rotation", 0.0, ge=0.0, le=1.0)
-    duration: float = option("last time that is looked at", 64.0, gt=0.0, unit="s")
+    rotational: float = option(
+        "rotational share of the initial energy", 0.0, ge=0.0, le=1.0
+    )
+    duration: float = option("duration of the simulation", 64.0, gt=0.0, unit="s")
     points: int = option("times, evenly spaced", 65, ge=2, le=10_000)
 
 
 class EnergySplitKind(AnalysisKind):
-    """Translational and rotational shares over time, and what the bands predict."""
+    """Translational and rotational shares over time, with the prediction."""
 
     name = "energy_split"
     options = EnergySplitOptions
@@ -26,5 +28,5 @@ class EnergySplitKind(AnalysisKind):
     groups: ClassVar = {"motion": ("sample",)}
 
     def sample_bytes(self, options) -> float:
-        """Return how much is stored of each sample, bytes."""
+        """Return the stored bytes per sample."""
         return options.points * 8 * 7

@@ -1,4 +1,4 @@
-"""How chains share out their energy: shares over time, and the first chain's motion."""
+"""Pictures of energy partition: shares over time, and the motion of the first chain."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +10,7 @@ from ...store.finished import Run
 from ..chain_motion.pictures import chain_pictures
 
 _KINDS = (("translational", "translation"), ("rotational", "rotation"))
-_SHOWN = 4  # samples that have a curve of their own
+_SHOWN = 4  # samples with a curve
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
@@ -27,10 +27,10 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
     shares = Picture(
         "energy_split",
         "Kinetic energy in translation and in rotation",
-        "Solid: mean over random chains. Dashed: an infinite chain, from its bands, at "
-        "the same times. Dotted: in equilibrium, after a long time. The rest of the "
-        "energy is potential.",
-        "Shares of the energy in translation and in rotation over time, beside the "
+        "Solid: mean over random chains. Dashed: theory of the infinite chain. "
+        "Dotted: equilibrium, after a long time. The rest of the energy is "
+        "potential.",
+        "Shares of the energy in translation and in rotation over time, with the "
         "prediction for an infinite chain.",
         tuple(charts),
     )

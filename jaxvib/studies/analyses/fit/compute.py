@@ -1,4 +1,4 @@
-"""Fitted parameters with their errors, and what is said of them."""
+"""Computes fitted parameters with their errors, and their summary."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from ..measures import build_measure, unit_of
 
 
 def compute(system, samples, options, run, progress, remember=None) -> dict[str, Variable]:
-    """Return parameters, errors, intervals, and data beside what was fitted."""
+    """Return parameters, errors, intervals, data and fitted values."""
     bounds = scaled(options)
     deviations = options.deviations
     if deviations is not None and len(deviations) == 1:

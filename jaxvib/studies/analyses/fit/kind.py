@@ -1,4 +1,4 @@
-"""The study of a fit: parameters from a measured response, with confidence intervals."""
+"""The analysis `fit`: parameters from measured data, with confidence intervals."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -13,31 +13,33 @@ from ..measures import MeasureOptions, check_measure
 
 
 class FitOptions(Table):
-    """What was measured, what it is a measure of, and which parameters are sought."""
+    """Data, their measure, and the fitted parameters."""
 
     kind: Literal["fit"] = option("the kind of analysis")
     measure: MeasureOptions = option(
-        "what was measured", allowed="a table with measure = ..."
+        "the measured quantity", allowed="a table with measure = ..."
     )
     data: Annotated[list[float], Field(min_length=2, max_length=100_000)] = option(
-        "the measured numbers, in the unit and order of the measure",
+        "the data, in the unit and order of the measure",
         allowed="2 to 100000 numbers",
     )
     deviations: list[float] | None = option(
-        "standard deviations of the data, where they are known", None,
+        "standard deviations of the data, if known", None,
         allowed="as many numbers above 0 as data, or one",
     )  # fmt: skip
     variables: BoundsByPath = option(
-        "path of each parameter that is sought, and its bounds", min_length=1,
+        "fitted parameters: path of each, and its bounds", min_length=1,
         max_length=100, allowed="path = [lowest, highest] for one path or more",
     )  # fmt: skip
     log: list[str] = option(
-        "paths that are moved on a log scale", [], max_length=100,
+        "variables on a log scale", [], max_length=100,
         allowed="a list of paths in variables",
     )  # fmt: skip
-    starts: int = option("starts: the own values, then Sobol points", 1, ge=1, le=1000)
-    steps: int = option("evaluations at most", 200, ge=1, le=100_000)
-    tolerance: float = option("relative, on data and parameters", 1e-12, gt=0.0, lt=1.0)
+    starts: int = option("starts: current values, Sobol points", 1, ge=1, le=1000)
+    steps: int = option("maximum number of evaluations", 200, ge=1, le=100_000)
+    tolerance: float = option(
+        "relative tolerance of data and parameters", 1e-12, gt=0.0, lt=1.0
+    )
 
     @pydantic.model_validator(mode="after")
     def _goes_together(self):
@@ -61,7 +63,7 @@ class FitOptions(Table):
 
 
 class FitKind(AnalysisKind):
-    """Least squares of parameters, their standard errors and 95 % intervals."""
+    """Least-squares fit of parameters, with standard errors and 95 % intervals."""
 
     name = "fit"
     options = FitOptions
@@ -70,7 +72,7 @@ class FitKind(AnalysisKind):
     remembers = True
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
-        """Raise `ValueError` for paths that there are not, or bounds without the value."""
+        """Raise `ValueError` for unknown paths or bounds without the value."""
         check_variables(options.variables, options.log, values, declared)
         check_measure(options.measure, declared)
 
@@ -79,5 +81,5 @@ class FitKind(AnalysisKind):
         return {"parameter": list(options.variables), "other": list(options.variables)}
 
     def sample_bytes(self, options) -> float:
-        """Return how much is stored of each sample, bytes."""
+        """Return the stored bytes per sample."""
         return 5e3

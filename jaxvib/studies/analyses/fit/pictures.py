@@ -1,4 +1,4 @@
-"""A fit: what was measured beside what the fitted system gives."""
+"""Pictures of a fit: data, fitted values and residuals."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from ...store.finished import Run
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
-    """Return data and fit over frequency (or their number), and the residuals."""
+    """Return data and fit over frequency (or index), and the residuals."""
     curves, left = [], []
     for number, run in enumerate(runs):
         measured, predicted = run.field("measured"), run.field("predicted")
@@ -34,16 +34,16 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
         )  # fmt: skip
     run = runs[0]
     unit = run.unit("measured")
-    axis = Axis("frequency (rad/s)" if run.has("frequencies") else "datum")
+    axis = Axis("frequency (rad/s)" if run.has("frequencies") else "index")
     label = f"measured ({unit})" if unit else "measured"
     return [
         Picture(
             "fit",
             "Measured and fitted",
             _words(run),
-            "Measured numbers beside those of the fitted system, and what is left.",
+            "Measured and fitted values, and the residuals.",
             (Chart(axis, Axis(label), tuple(curves)),
-             Chart(axis, Axis(f"left ({unit})" if unit else "left"), tuple(left))),
+             Chart(axis, Axis(f"residual ({unit})" if unit else "residual"), tuple(left))),
         )
     ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Failures at each intensity, the curve of them, and what is said of it."""
+"""Computes failure shares at each intensity and the fragility curve, with summary."""
 
 from collections.abc import Callable
 
@@ -46,7 +46,10 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
         "share": Variable(_AXES, share, "", "share of the seeds that reach the limit"),
         "share_error": Variable(_AXES, spread, "", "its standard error"),
         "extreme": Variable(
-            (*_AXES, "seed"), np.stack(extremes), "m", "how far the limited quantity goes"
+            (*_AXES, "seed"),
+            np.stack(extremes),
+            "m",
+            "extreme value of the limited quantity",
         ),
         "largest_error": Variable(
             ("sample",), np.asarray(errors), "m", "largest error of a peak, by tolerance"
@@ -60,7 +63,7 @@ def summary(read: Callable, study) -> list[str]:
     for sample in range(min(5, len(read("median")))):
         here = where(read, study, sample)
         if read("result")[sample]:
-            lines.append(f"curve      none fits best{here}")
+            lines.append(f"curve      no fit{here}")
             continue
         median, beta = read("median")[sample], read("dispersion")[sample]
         errors = read("median_error")[sample], read("dispersion_error")[sample]

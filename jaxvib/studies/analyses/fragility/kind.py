@@ -1,4 +1,4 @@
-"""The study of fragility: how likely a limit is reached, by how strong the noise is."""
+"""The analysis `fragility`: probability of reaching a limit over noise intensity."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -13,21 +13,21 @@ _Positive = Annotated[float, Field(gt=0.0)]
 
 
 class FragilityOptions(Shaken):
-    """What noise at which intensities, and which limit."""
+    """Noise, intensities and limit."""
 
     kind: Literal["fragility"] = option("the kind of analysis")
     seeds: int = option(
-        "samples of the noise at each intensity, others at each", 500, ge=2, le=1_000_000
+        "noise samples at each intensity, different ones at each", 500, ge=2, le=1_000_000
     )
     intensities: list[_Positive] = option(
-        "factors of the noise's amplitude, ascending", min_length=2, max_length=1000,
+        "factors of the noise amplitude, ascending", min_length=2, max_length=1000,
         unit="", allowed="two or more ascending numbers above 0",
     )  # fmt: skip
-    limit: Level = option("the level that is a failure where it is reached")
+    limit: Level = option("failure limit")
 
 
 class FragilityKind(AnalysisKind):
-    """Shares of failures over intensity, and the lognormal curve that fits them best."""
+    """Failure shares over intensity, and the maximum-likelihood lognormal curve."""
 
     name = "fragility"
     options = FragilityOptions
@@ -35,7 +35,7 @@ class FragilityKind(AnalysisKind):
     needs = frozenset({Role.DRIVEN})
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
-        """Raise `ValueError` for intensities, a load or a limit that do not fit."""
+        """Raise `ValueError` for unsuitable intensities, load or limit."""
         pairs = zip(options.intensities, options.intensities[1:], strict=False)
         if not all(low < high for low, high in pairs):
             raise ValueError(f"intensities = {options.intensities} do not ascend")
@@ -44,5 +44,5 @@ class FragilityKind(AnalysisKind):
             check_levels({"limit": options.limit}, system)
 
     def sample_bytes(self, options) -> float:
-        """Return how much is stored of each sample, bytes."""
+        """Return the stored bytes per sample."""
         return len(options.intensities) * (32.0 + 8.0 * options.seeds)

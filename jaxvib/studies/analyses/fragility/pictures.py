@@ -1,4 +1,4 @@
-"""Fragility curves: shares of failures with their errors, the fit and its band."""
+"""Fragility curves: failure shares with errors, the fit and its confidence band."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ from ...pictures.swept_planes import axis, long_paths, sample_text
 from ...store.finished import Run
 
 _MOST_SAMPLES = 6  # curves in one picture
-_POINTS = 200  # of a fitted curve: no corner of it is seen on a screen
+_POINTS = 200  # of a fitted curve
 _FIELDS = ("median", "dispersion", "median_error", "dispersion_error", "covariance",
            "log_likelihood", "result")  # fmt: skip
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
-    """Return the curves, and the medians along a path that is swept."""
+    """Return the curves, and the medians along a swept path."""
     lines = []
     for number, run in enumerate(runs):
         count = min(run.size, _MOST_SAMPLES)
@@ -32,9 +32,9 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
         Picture(
             "fragility",
             "Fragility",
-            "Marks are shares of the seeds that reach the limit, with 1.96 standard "
-            "errors; the curve is the lognormal one of the greatest likelihood, dotted its "
-            "band of 95 %.",
+            "Marks are shares of the seeds that reach the limit, with 95 % intervals (1.96 "
+            "standard errors); the curve is the maximum-likelihood lognormal fit, with its "
+            "95 % band (dotted).",
             f"Probability of reaching {limit['level']:g} m over the intensity.",
             (
                 Chart(
@@ -87,7 +87,7 @@ def _medians(runs: Sequence[Run], path: str) -> Picture:
     return Picture(
         "medians",
         f"The median intensity over {path}",
-        "The intensity at which one half of the seeds reach the limit; dotted 1.96 "
+        "The intensity at which half of the seeds reach the limit; dotted: 1.96 "
         "standard errors above and below.",
         f"Median intensities over {path}.",
         (Chart(axis(runs[0], path), Axis("median intensity"), tuple(lines)),),

@@ -1,4 +1,4 @@
-"""Responses to a harmonic force, and what is said of their peaks."""
+"""Computes responses to a harmonic force, and their summary."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
         return frequency_response(each, frequencies, force=options.force)
 
     response = map_samples(respond, each_system(system, samples), progress=progress)
-    # an undamped system answers without bound on its own frequencies
+    # the response of an undamped system is unbounded at its natural frequencies
     known = np.isfinite(response).all((1, 2))
     codes = np.where(known, int(Reason.SUCCESS), int(Reason.SINGULAR))
     axes = ("sample", "frequency", "freedom")
@@ -35,7 +35,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
 
 
 def summary(read: Callable, study) -> list[str]:
-    """Return the highest peak of each degree of freedom over all samples, at most five."""
+    """Return the highest peak of up to five degrees of freedom over all samples."""
     names = study.axes["freedom"]
     amplitude, frequencies = read("amplitude"), read("frequencies")[0]
     return [

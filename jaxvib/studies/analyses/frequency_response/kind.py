@@ -1,4 +1,4 @@
-"""The study of an assembled system under a harmonic force."""
+"""The analysis `frequency_response` of linear systems under a harmonic force."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -9,7 +9,7 @@ from ..base import AnalysisKind, Role
 
 
 class FrequencyResponseOptions(Table):
-    """Where the force acts, and the frequencies that are looked at."""
+    """Force position and frequencies."""
 
     kind: Literal["frequency_response"] = option("the kind of analysis")
     force: str = option(
@@ -22,7 +22,7 @@ class FrequencyResponseOptions(Table):
 
 
 class FrequencyResponseKind(AnalysisKind):
-    """Amplitude and phase of every degree of freedom over frequency, per unit force."""
+    """Amplitude and phase of every degree of freedom per unit force, over frequency."""
 
     name = "frequency_response"
     options = FrequencyResponseOptions
@@ -39,5 +39,5 @@ class FrequencyResponseKind(AnalysisKind):
             raise ValueError(unknown_key("degree of freedom", options.force, system.names))
 
     def sample_bytes(self, options) -> float:
-        """Return how much is stored of each sample, bytes."""
+        """Return the stored bytes per sample."""
         return 48.0 * options.points

@@ -11,7 +11,7 @@ from ...store.finished import Run
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
-    """Return amplitude and phase over frequency, the slider walks through samples."""
+    """Return amplitude and phase over frequency, with a slider over samples."""
     run = runs[0]
     samples, choice = slider_samples(run)
     amplitude = [*_lines(runs, samples, "amplitude", choice is not None)]
@@ -25,7 +25,7 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
             "frequency_response",
             f"Response to a unit force on {force}",
             "Displacement (m) or rotation (rad) per unit force or moment, 0-peak, and its "
-            "phase: 0 with the force, -pi against it.",
+            "phase: 0 in phase with the force, -pi in antiphase.",
             "Amplitude and phase of each degree of freedom over frequency.",
             (
                 Chart(
@@ -58,7 +58,7 @@ def _lines(runs: Sequence[Run], samples, field: str, chosen: bool):
 
 
 def _unbroken(values: np.ndarray, field: str) -> np.ndarray:
-    """Return values with a gap where a phase jumps from -pi to pi."""
+    """Return values with a gap where the phase jumps from -pi to pi."""
     if field != "phase":
         return values
     jumps = np.append(np.abs(np.diff(values)) > np.pi, False)

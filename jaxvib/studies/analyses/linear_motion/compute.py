@@ -1,4 +1,4 @@
-"""Exact motions of assembled systems, and what is said of them."""
+"""Computes exact motions of linear systems, and their summary."""
 
 from collections.abc import Callable
 
@@ -34,7 +34,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
 
 
 def summary(read: Callable, study) -> list[str]:
-    """Return the largest displacements over all samples, of at most five bodies."""
+    """Return the largest displacements over all samples, of up to five bodies."""
     names = study.axes["freedom"]
     places, times = np.abs(read("places")), read("instants")[0]
     return [

@@ -1,4 +1,4 @@
-"""The study of an assembled system in free or forced motion."""
+"""The analysis `linear_motion`: free or forced motion of a linear system."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -11,34 +11,36 @@ _PLACES = "a table of degrees of freedom with numbers"
 
 
 class Harmonic(Table):
-    """The force F_0 cos(w t + phase), or moment, on one degree of freedom."""
+    """A harmonic force F_0 cos(w t + phase), or moment, on one degree of freedom."""
 
     at: str | None = option(
-        "the degree of freedom that it acts on; none without a force", None,
+        "degree of freedom on which it acts; none without a force", None,
         allowed="the name of a degree of freedom",
     )  # fmt: skip
-    amplitude: float = option("0-peak, N, or N m on an angle", 1.0)  # in plain numbers
+    amplitude: float = option(
+        "0-peak, N, or N m on an angle", 1.0
+    )  # without unit conversion
     frequency: float = option("angular frequency", 1.0, gt=0.0, unit="rad/s")
     phase: float = option("phase at t = 0", 0.0, unit="rad")
 
 
 class LinearMotionOptions(Table):
-    """What the system starts from, what pushes it, and when it is looked at."""
+    """Initial state, force and times."""
 
     kind: Literal["linear_motion"] = option("the kind of analysis")
     displacement: dict[str, float] = option(
-        "of degrees of freedom at t = 0, m or rad", {}, allowed=_PLACES
+        "displacements at t = 0, m or rad", {}, allowed=_PLACES
     )
     velocity: dict[str, float] = option(
-        "of degrees of freedom at t = 0, m/s or rad/s", {}, allowed=_PLACES
+        "velocities at t = 0, m/s or rad/s", {}, allowed=_PLACES
     )
     force: Harmonic = option("a harmonic force", Harmonic())
-    duration: float = option("last time that is looked at", gt=0.0, unit="s")
+    duration: float = option("duration of the simulation", gt=0.0, unit="s")
     points: int = option("times, evenly spaced", 481, ge=2, le=10_000)
 
 
 class LinearMotionKind(AnalysisKind):
-    """Exact motion from a given start or under a harmonic force, energies by module."""
+    """Exact motion from an initial state or under a harmonic force, with energies."""
 
     name = "linear_motion"
     options = LinearMotionOptions
@@ -46,10 +48,10 @@ class LinearMotionKind(AnalysisKind):
     needs = frozenset({Role.LINEAR})
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
-        """Raise `ValueError` for an unknown degree of freedom, or where nothing moves."""
+        """Raise `ValueError` for an unknown degree of freedom or no excitation."""
         if not options.displacement and not options.velocity and options.force.at is None:
             raise ValueError(
-                "nothing moves; allowed: a displacement, a velocity or a force on a "
+                "no excitation; allowed: a displacement, a velocity or a force on a "
                 "degree of freedom"
             )
         if system is None:
@@ -60,5 +62,5 @@ class LinearMotionKind(AnalysisKind):
                 raise ValueError(unknown_key("degree of freedom", name, system.names))
 
     def sample_bytes(self, options) -> float:
-        """Return how much is stored of each sample, bytes."""
+        """Return the stored bytes per sample."""
         return 150.0 * options.points

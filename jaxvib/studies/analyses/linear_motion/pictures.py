@@ -1,4 +1,4 @@
-"""An assembled system in motion: displacements, bodies and its modules' energies."""
+"""Pictures of a linear motion: displacements, animation, energies of modules."""
 
 from collections.abc import Sequence
 
@@ -11,13 +11,13 @@ from ...pictures.picture import Axis, Chart, Choice, Line, Picture, Scene
 from ...pictures.swept_planes import slider_samples
 from ...store.finished import Run
 
-_MOST_SAMPLES = 8  # that can be looked at
-_MOST_FRAMES = 480  # of a film: 20 s at 24 a second
-_IN_FILES = 4  # instants that the picture files show
+_MOST_SAMPLES = 8  # selectable by the slider
+_MOST_FRAMES = 480  # of the animation: 20 s at 24 per second
+_IN_FILES = 4  # times in the picture files
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
-    """Return displacements and energies over time, and the motion of the first study."""
+    """Return displacements, energies, and the animation of the first study."""
     run = runs[0]
     samples, choice = slider_samples(run, _MOST_SAMPLES)
     return [_freedoms(runs, samples, choice), _moving(run, samples, choice),
@@ -48,8 +48,8 @@ def _freedoms(runs: Sequence[Run], samples, choice: Choice | None) -> Picture:
     return Picture(
         "freedoms",
         "Motion over time",
-        "Every degree of freedom, by exact propagation; points between the times are "
-        "not computed.",
+        "Every degree of freedom, by exact propagation between the given times; values "
+        "in between are not computed.",
         "Displacements and rotations over time.",
         tuple(charts),
         choice=choice,
@@ -82,7 +82,7 @@ def _energies(run: Run, samples, choice: Choice | None) -> Picture:
     return Picture(
         "module_energies",
         "Energy in each module",
-        "What each module stores and loses; modules that never hold any are left out.",
+        "Stored and dissipated energy of each module; modules without energy are omitted.",
         "Potential and kinetic energy and lost power of each module over time.",
         tuple(charts),
         choice=choice,
@@ -99,10 +99,10 @@ def _moving(run: Run, samples, choice: Choice | None) -> Picture:
         run.field(field)[samples, ::thin].astype(float) for field in ("places", "rates")
     ]
     layout = beam_layout(table, names)
-    how = "Beams are drawn as their cubics, displacements enlarged and slopes with them."
+    how = "Beams are drawn as their cubics, displacements and slopes magnified."
     if layout is None:
         layout = row_layout(table, names, turns)
-        how = "Translations and rotations are each drawn to a scale of their own."
+        how = "Translations and rotations are drawn at separate scales."
         scale = np.ones(len(names))
         for kind in (turns, ~turns):
             scale[kind] = np.abs(both[0][..., kind]).max(initial=0.0) or 1.0
@@ -118,9 +118,9 @@ def _moving(run: Run, samples, choice: Choice | None) -> Picture:
     chosen = np.unique(np.linspace(0, len(times) - 1, _IN_FILES).astype(int))
     return Picture(
         "assembly_motion",
-        "The system, moving",
+        "Animation of the system",
         how,
-        "The bodies of the system, moving.",
+        "Animated bodies of the system.",
         tuple(_still(both[0][0, i], names, float(times[i])) for i in chosen),
         view="scene",
         scene=scene,
@@ -131,4 +131,4 @@ def _still(place: np.ndarray, names: list[str], time: float) -> Chart:
     levels = np.arange(len(names), dtype=float)
     line = Line(place, levels, "place", 0, legend=False, marks=True)
     y = Axis("", ticks=tuple(names))
-    return Chart(Axis("place, to scale"), y, (line,), f"t = {time:.4g} s")
+    return Chart(Axis("position, to scale"), y, (line,), f"t = {time:.4g} s")

@@ -1,4 +1,4 @@
-"""Modes of assembled systems, and what is said of the lowest."""
+"""Computes modes of linear systems, and a summary of the lowest."""
 
 import functools
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from ....modes.mode_table import mode_table, undamped
 from ...store.fields import Variable, variables
 from ..stacking import each_system, stacked
 
-_LISTED = 4  # modes, in the terminal
+_LISTED = 4  # modes in the summary
 
 
 def compute(system, samples, options, run, progress) -> dict[str, Variable]:
@@ -37,7 +37,7 @@ def _undamped(static):
 
 
 def summary(read: Callable, study) -> list[str]:
-    """Return the lowest modes of the first sample and what holds their energy."""
+    """Return the lowest modes of the first sample with their dominant parts."""
     frequencies, ratios = read("frequencies"), read("damping_ratios")
     missing = np.isnan(frequencies)
     spins = missing.all(1) & np.isfinite(read("damped_frequencies")).any(1)
@@ -49,12 +49,14 @@ def summary(read: Callable, study) -> list[str]:
         spread = _spread(frequencies[:, mode])
         lines.append(
             f"mode {mode + 1}     {spread} rad/s, damping ratio {ratios[0, mode]:.3g}, "
-            f"most strained {module}, most moving {freedom}"
+            f"largest strain energy {module}, largest motion {freedom}"
         )
     falling = int((missing.any(1) & ~spins).sum())
-    lines += [f"unstable   {falling} samples fall over (no real frequency)"] * bool(falling)
+    lines += [
+        f"unstable   {falling} samples are statically unstable (no real frequency)"
+    ] * bool(falling)
     if spins.any():
-        what = "spin, or fall over in every mode: see damped_frequencies"
+        what = "are gyroscopic or unstable in every mode: see damped_frequencies"
         lines.append(f"no modes   {spins.sum()} samples {what}")
     return lines
 

@@ -1,4 +1,4 @@
-"""The study of the modes of what is overlaid from modules."""
+"""The analysis `natural_modes` of assembled systems."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -8,15 +8,15 @@ from ..base import AnalysisKind, Role
 
 
 class NaturalModesOptions(Table):
-    """Nothing is to be chosen: all modes are found."""
+    """No options: all modes are computed."""
 
     kind: Literal["natural_modes"] = option("the kind of analysis")
 
 
 class NaturalModesKind(AnalysisKind):
-    """Natural frequencies, damping ratios, modes and where their energy sits.
+    """Natural frequencies, damping ratios, modes and their energy distribution.
 
-    Of a system with contacts, frictions and loads these are left out.
+    Contacts, frictions and loads of a system are ignored.
     """
 
     name = "natural_modes"
@@ -25,13 +25,13 @@ class NaturalModesKind(AnalysisKind):
     needs = frozenset({Role.MODULES})
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
-        """Raise `ValueError` for springs of other laws, which are in no module."""
+        """Raise `ValueError` for nonlinear springs, which are in no module."""
         if system is not None and system.springs:
             raise ValueError(
-                "the system has springs of other laws; allowed: modules, contacts, "
-                "frictions and loads, or in Python `jv.natural_modes`, by their slopes"
+                "the system has nonlinear springs; allowed: modules, contacts, "
+                "frictions and loads, or in Python `jv.natural_modes`, which linearises"
             )
 
     def sample_bytes(self, options) -> float:
-        """Return how much is stored of each sample, bytes."""
+        """Return the stored bytes per sample."""
         return 3000.0

@@ -1,4 +1,4 @@
-"""Modes of an assembled system: shapes that move, frequencies, damping, energies."""
+"""Pictures of modes: animated shapes, frequencies, damping, energies."""
 
 from collections.abc import Sequence
 
@@ -17,12 +17,12 @@ from ...pictures.swept_planes import (
 from ...store.finished import Run
 from ..kinds import SYSTEMS
 
-_MOST_MODES = 24  # lines and shapes of more cannot be told apart
-_IN_FILES = 6  # modes that the picture files show
+_MOST_MODES = 24  # more could not be distinguished
+_IN_FILES = 6  # modes in the picture files
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
-    """Return the pictures of a study of modes; of two, the curves of both."""
+    """Return the pictures of a study of modes; of two studies, both curves."""
     run = runs[0]
     samples, _ = slider_samples(run)
     swept = [] if run.size == 1 else [
@@ -46,14 +46,14 @@ def _shapes(run: Run, samples: list[int]) -> Picture:
         layout = row_layout(table, names, turns)
         drawn = _each_kind_by_itself(shapes, kinetic, turns)
         how = (
-            "Translations and rotations are each drawn to a scale of their own, smaller "
-            "where their kind holds less of the kinetic energy."
+            "Translations and rotations are drawn at separate scales, smaller for the "
+            "kind with less of the kinetic energy."
         )
     else:
         moving = np.array([name.endswith(".y") for name in names])
         largest = np.abs(np.where(moving, shapes, 0)).max(-1, keepdims=True)
         drawn = shapes / np.where(largest > 0, largest, 1.0)
-        how = "Beams are drawn as their cubics, with their true slopes to that scale."
+        how = "Beams are drawn as their cubics, with their true slopes at this scale."
     ratios = run.field("damping_ratios")[samples[0]]
     labels = tuple(
         f"{i + 1}: {_rate(frequencies[0, i])}{_damping(ratios[i])}"
@@ -67,8 +67,8 @@ def _shapes(run: Run, samples: list[int]) -> Picture:
     return Picture(
         "mode_shapes",
         "Mode shapes",
-        f"One undamped mode at a time, slowed or sped up to be seen. {how}",
-        "The bodies of the system, moving in the mode that is picked.",
+        f"One undamped mode at a time, at reduced or increased speed. {how}",
+        "Animated bodies of the system in the selected mode.",
         tuple(
             _static(run, drawn[0, i], names, labels[i])
             for i in range(min(_IN_FILES, len(labels)))
@@ -127,8 +127,8 @@ def _over_path(runs: Sequence[Run], field: str, label: str, title: str) -> Pictu
     return Picture(
         field,
         f"{title} over {path}",
-        "All modes, ascending in frequency: curves that meet pass on their motions."
-        + " The others of the swept paths are where the slider is." * bool(choice),
+        "All modes, ascending in frequency: curves that meet exchange their modes."
+        + " The slider sets the other swept paths." * bool(choice),
         f"{title} over {x.label}, one curve for each mode.",
         (Chart(x, Axis(label), tuple(layers)),),
         choice=choice,
@@ -177,8 +177,8 @@ def _energies(run: Run, samples: list[int]) -> Picture:
         choice = Choice("sample", tuple(sample_text(run, sample) for sample in samples))
     return Picture(
         "energy_shares",
-        "Where the energy of each mode sits",
-        "Shares of a mode's potential energy in the modules, and of its kinetic energy on "
+        "Energy distribution of each mode",
+        "Shares of a mode's potential energy in the modules, and of its kinetic energy in "
         "the degrees of freedom; each column adds up to 1 (a motion without strain has "
         "none).",
         "Two maps of shares of energy: modules and degrees of freedom over modes.",
@@ -188,7 +188,7 @@ def _energies(run: Run, samples: list[int]) -> Picture:
 
 
 def _rate(value: float) -> str:
-    return f"{value:.4g} rad/s" if np.isfinite(value) else "falls over"
+    return f"{value:.4g} rad/s" if np.isfinite(value) else "unstable"
 
 
 def _damping(ratio: float) -> str:

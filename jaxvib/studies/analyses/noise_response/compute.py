@@ -1,4 +1,4 @@
-"""Responses to many samples of noise, and what is said of them."""
+"""Computes responses to noise samples, and their summary."""
 
 from collections.abc import Callable
 
@@ -13,13 +13,13 @@ from ...store.fields import Variable, variables
 from ..said import where
 from ..stacking import stacked, systems
 
-# Of each seed: fields, with the axes that follow those of the sample and the seed.
+# Fields per seed, with the axes that follow those of sample and seed.
 _OF_SEEDS = ("peak", "peak_error", "mean_square", "max_contact_force", "contacts",
              "first_passage")  # fmt: skip
 
 
 def compute(system, samples, options, run, progress) -> dict[str, Variable]:
-    """Return statistics along the axis `sample`, and what each seed came to."""
+    """Return statistics along the axis `sample`, and the results of each seed."""
     noise = options.noise.process()
     seeds = np.arange(options.first_seed, options.first_seed + options.seeds)
     laws = noise.loads(options.noise.highest, options.duration, seeds)
@@ -54,17 +54,17 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
 
 
 def _code(results: np.ndarray) -> int:
-    """Return the code of a sample: of its first failure where one in ten failed."""
+    """Return the code of a sample: its first failure if over 10 % failed."""
     failed = np.flatnonzero(results)
     few = failed.size <= 0.1 * results.size
     return int(Reason.SUCCESS) if few else int(results[failed[0]])
 
 
 def _linear_variance(system, options, noise) -> np.ndarray:
-    """Return the exact variance of the state's linear part, NaN where there is none."""
+    """Return the exact variance of the state's linear part, NaN if there is none."""
     try:
         part = linear_part(system)
-    except ValueError:  # springs that have no slope, or are strained by a weight
+    except ValueError:  # springs without a slope, or under static load
         return np.full(len(system.rest()), np.nan)
     load = system.loads[load_place(system, options.load)]
     push = load.push(part.matrices()[0])
@@ -79,7 +79,7 @@ def summary(read: Callable, study) -> list[str]:
     at = int(np.nanargmax(peak[:, 0])) if np.isfinite(peak[:, 0]).any() else 0
     here = where(read, study, at)
     lines = [
-        f"peak       {name} {peak[at, i]:.4g} +- {error[at, i]:.1g} m in the mean, root "
+        f"peak       {name} {peak[at, i]:.4g} +- {error[at, i]:.1g} m on average, root "
         f"mean square {read('root_mean_square')[at, i]:.4g} m{here}"
         for i, name in enumerate(names[:2])
     ]

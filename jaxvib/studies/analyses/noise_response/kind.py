@@ -1,4 +1,4 @@
-"""The study of the response to noise: peaks, mean squares and first passages."""
+"""The analysis `noise_response`: peaks, mean squares and first passages."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -9,17 +9,17 @@ from ..noises import Level, Shaken, check_levels, check_shaken
 
 
 class NoiseResponseOptions(Shaken):
-    """What noise, how many samples of it, and which levels are watched."""
+    """Noise and limits."""
 
     kind: Literal["noise_response"] = option("the kind of analysis")
     limits: dict[str, Level] = option(
-        "tables of levels whose first passages are determined", {},
+        "limits, for first-passage times", {},
         allowed="a table of limits, such as limits.stroke",
     )  # fmt: skip
 
 
 class NoiseResponseKind(AnalysisKind):
-    """Peaks, mean squares and passages of many samples of noise, with their errors."""
+    """Peaks, mean squares and passages over many noise samples, with their errors."""
 
     name = "noise_response"
     options = NoiseResponseOptions
@@ -27,7 +27,7 @@ class NoiseResponseKind(AnalysisKind):
     needs = frozenset({Role.DRIVEN})
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
-        """Raise `ValueError` for a load or a limit that does not go with the system."""
+        """Raise `ValueError` for a load or a limit that does not fit the system."""
         check_shaken(options, system)
         if system is not None:
             check_levels(options.limits, system)
@@ -37,5 +37,5 @@ class NoiseResponseKind(AnalysisKind):
         return {"limit": list(options.limits)} if options.limits else {}
 
     def sample_bytes(self, options) -> float:
-        """Return how much is stored of each sample, bytes."""
+        """Return the stored bytes per sample."""
         return options.seeds * (80.0 + 16.0 * len(options.limits))

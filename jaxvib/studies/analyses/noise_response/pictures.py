@@ -1,4 +1,4 @@
-"""Responses to noise: how peaks are spread, and how many samples are not past a limit."""
+"""Responses to noise: distributions of peaks and survival curves of limits."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,12 +9,12 @@ from ...pictures.picture import Axis, Chart, Line, Picture
 from ...pictures.swept_planes import axis, long_paths, slider_samples
 from ...store.finished import Run
 
-_MOST_POINTS = 400  # of a curve: as many as a chart is dots wide
-_WIDTH = 1.96  # standard errors: the band that holds 95 % of normal errors
+_MOST_POINTS = 400  # of a curve: the pixels of a chart
+_WIDTH = 1.96  # standard errors: half-width of a 95 % interval
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
-    """Return peaks and passages, and how they change along a path that is swept."""
+    """Return peaks and passages, and their change along a swept path."""
     run = runs[0]
     samples, choice = slider_samples(run)
     found = [_peaks(runs, samples, choice)]
@@ -38,9 +38,9 @@ def _peaks(runs, samples, choice) -> Picture:
                 )  # fmt: skip
     return Picture(
         "peaks",
-        "How the peaks are spread",
-        "The share of the seeds whose largest displacement is no more than that on the "
-        "axis, one line for each degree of freedom.",
+        "Distribution of the peaks",
+        "The share of the seeds whose largest displacement is at most the value on the "
+        "axis, one line per degree of freedom.",
         "Distribution functions of the peaks.",
         (Chart(Axis("peak displacement (m)"), Axis("share of the seeds"), tuple(lines)),),
         choice=choice,
@@ -63,9 +63,9 @@ def _passages(runs, samples, choice) -> Picture:
                     )  # fmt: skip
     return Picture(
         "first_passages",
-        "How many are not past a limit yet",
-        "The share of the seeds that have not reached a limit, over time; the dotted lines "
-        "are 1.96 standard errors above and below.",
+        "Survival",
+        "The share of the seeds that have not reached a limit, over time; dotted: "
+        "1.96 standard errors above and below.",
         "Shares of seeds below each limit over time.",
         (Chart(Axis("time (s)"), Axis("share below the limit", low=0.0, high=1.0),
                tuple(lines)),),
@@ -95,8 +95,8 @@ def _along(runs, path: str) -> Picture:
     return Picture(
         "along",
         f"Peaks and mean squares over {path}",
-        "Each point is an ensemble of the same seeds; the dotted lines are 1.96 standard "
-        "errors above and below.",
+        "Each point is an ensemble of the same seeds; dotted: 1.96 standard errors "
+        "above and below.",
         f"Mean peaks and root mean squares over {path}.",
         tuple(charts),
         stacked=True,
@@ -104,7 +104,7 @@ def _along(runs, path: str) -> Picture:
 
 
 def _distribution(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distribution function of some values, thinned."""
+    """Return the empirical distribution function of values, subsampled."""
     ordered = np.sort(values[np.isfinite(values)])
     share = np.arange(1, ordered.size + 1) / max(ordered.size, 1)
     some = np.linspace(0, ordered.size - 1, min(ordered.size, _MOST_POINTS)).astype(int)
@@ -112,7 +112,7 @@ def _distribution(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _survival(times: np.ndarray, duration: float) -> Iterator[tuple]:
-    """Return the share that is left over time, and its band: x, y, whether of the band."""
+    """Return the survival function and its band: x, y, whether of the band."""
     known = times[~np.isnan(times)]
     x = np.linspace(0.0, duration, _MOST_POINTS)
     left = np.array([np.mean(known > time) for time in x])

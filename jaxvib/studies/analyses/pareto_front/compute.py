@@ -1,4 +1,4 @@
-"""Pareto fronts of one system or of many, and what is said of them."""
+"""Computes Pareto fronts of one or many systems, and their summary."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ from ..stacking import systems
 
 
 def compute(system, samples, options, run, progress, remember=None) -> dict[str, Variable]:
-    """Return objectives and variables along `point`; of samples along `sample` too."""
+    """Return objectives and variables along `point`, for samples also `sample`."""
     goals = {
         name: Goal(
             build_measure(one, run, system, options.variables),
@@ -54,7 +54,7 @@ def compute(system, samples, options, run, progress, remember=None) -> dict[str,
 
 
 def summary(read: Callable, study) -> list[str]:
-    """Return how many points were found, and where they lead to."""
+    """Return the number of points and evaluations, and the ends of the front."""
     options = study.analysis
     good = (read("point_result") == 0) & (read("dominated") == 0)
     lines = [
@@ -70,13 +70,13 @@ def summary(read: Callable, study) -> list[str]:
 
 
 def _code(front) -> int:
-    """Return the reason code of a front: success where there is any point of it."""
+    """Return the reason code of a front: success if it has any point."""
     codes = np.asarray(front.result)
     return 0 if np.any(codes == 0) else int(codes[0])
 
 
 def _fields(system, options, fronts) -> dict[str, Variable]:
-    """Return everything of all fronts along (sample, point); NaN where there is none."""
+    """Return the fields of all fronts along (sample, point), NaN where missing."""
     number = len(net(len(options.objectives), options.points))
     goals = list(options.objectives)
 
@@ -97,23 +97,23 @@ def _fields(system, options, fronts) -> dict[str, Variable]:
         )
     for name, limit in options.constraints.items():
         fields[f"limit.{name}"] = along(
-            lambda f, n=name: f.limits[n], unit_of(limit), f"{name}: inside its limit"
+            lambda f, n=name: f.limits[n], unit_of(limit), f"{name}: margin to its limit"
         )
     words = "1: another point is as good in all and better in one objective"
     fields["dominated"] = along(lambda f: f.dominated, "", words, 0)
     fields["point_result"] = along(lambda f: f.result, "", "reason code of a point", 1)
-    words = "relative gradient that neither bound nor limit holds"
+    words = "relative projected gradient"
     fields["optimality"] = along(lambda f: f.optimality, "", words)
     weights = [np.full((number, len(goals)), np.nan) if f is None else f.weights
                for f in fronts]  # fmt: skip
     fields["weights"] = Variable(
         ("sample", "point", "goal"), np.array(weights), "",
-        "share of each end in where a point was sought from",
+        "weights of the end points in the start of a point",
     )  # fmt: skip
     ends = [[1 if f is None else int(f.ends[name]) for name in goals] for f in fronts]
     fields["end_result"] = Variable(
         ("sample", "goal"), np.array(ends, np.int32), "",
-        "reason code of the best by one objective",
+        "reason code of the optimum of one objective",
     )  # fmt: skip
     counts = [0 if f is None else int(f.evaluations) for f in fronts]
     fields["evaluations"] = Variable(
@@ -123,7 +123,7 @@ def _fields(system, options, fronts) -> dict[str, Variable]:
 
 
 def _unit(system, options: MeasureOptions) -> str:
-    """Return the unit of an objective; of a parameter that of the system's own."""
+    """Return the unit of an objective; of a parameter that of the system."""
     if options.measure != "parameter":
         return unit_of(options)
     units = {entry_at(system, path).unit for path in options.paths or ()}

@@ -1,4 +1,4 @@
-"""The study of Pareto fronts: designs of which no objective can become better alone."""
+"""The analysis `pareto_front`: trade-offs between several objectives."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -16,32 +16,32 @@ from ..measures import MeasureOptions
 
 
 class GoalOptions(MeasureOptions):
-    """One of several objectives: what is measured, and what best means of it."""
+    """One of several objectives: a measure and its goal."""
 
-    goal: Literal["minimise", "maximise"] = option("what best means", "minimise")
-    combine: COMBINED = option("how several numbers become one", "value")
-    weight: float = option("of the deviation in mean_and_deviation", 1.0, ge=0.0)
+    goal: Literal["minimise", "maximise"] = option("goal", "minimise")
+    combine: COMBINED = option("combination of several numbers into one", "value")
+    weight: float = option("weight of the deviation in mean_and_deviation", 1.0, ge=0.0)
 
 
 class FrontOptions(SearchOptions):
-    """What moves, which objectives are weighed, what must hold, and how it is sought."""
+    """Variables, objectives, constraints and method of a front."""
 
     kind: Literal["pareto_front"] = option("the kind of analysis")
     objectives: dict[str, GoalOptions] = option(
-        "two objectives or more, by any name", min_length=2, max_length=8,
+        "two or more named objectives", min_length=2, max_length=8,
         allowed="tables with measure = ...",
     )  # fmt: skip
     points: int = option("points of the front", 21, ge=2, le=1000)
-    method: Literal["slsqp", "trust_constr"] = option(
-        "the optimiser of each point", "slsqp"
-    )
+    method: Literal["slsqp", "trust_constr"] = option("optimiser of each point", "slsqp")
     starts: int = option(
-        "starts for the best by each objective alone: own values, Sobol points", 1, ge=1,
+        "starts of each single-objective search: current values, Sobol points", 1, ge=1,
         le=1000,
     )  # fmt: skip
-    steps: int = option("steps of the optimiser for each point", 200, ge=1, le=100_000)
+    steps: int = option(
+        "maximum steps of the optimiser for each point", 200, ge=1, le=100_000
+    )
     tolerance: float = option(
-        "relative, on objectives and variables", 1e-10, gt=0.0, lt=1.0
+        "relative tolerance of objectives and variables", 1e-10, gt=0.0, lt=1.0
     )
 
     @pydantic.model_validator(mode="after")
@@ -55,7 +55,7 @@ class FrontOptions(SearchOptions):
 
 
 class FrontKind(AnalysisKind):
-    """A Pareto front of the system, or one of each sample."""
+    """The Pareto front of the system, or of each sample."""
 
     name = "pareto_front"
     options = FrontOptions
@@ -65,7 +65,7 @@ class FrontKind(AnalysisKind):
     remembers = True
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
-        """Raise `ValueError` for paths that there are not, or bounds without the value."""
+        """Raise `ValueError` for unknown paths or bounds without the value."""
         check_search(options, options.objectives.values(), values, declared)
 
     def axes(self, options) -> dict[str, list[str]]:
@@ -73,5 +73,5 @@ class FrontKind(AnalysisKind):
         return {"goal": list(options.objectives)}
 
     def sample_bytes(self, options) -> float:
-        """Return how much is stored of each sample, bytes."""
+        """Return the stored bytes per sample."""
         return 5e3

@@ -1,4 +1,4 @@
-"""Pareto fronts: each objective against the others, and the designs along a front."""
+"""Pictures of Pareto fronts: pairs of objectives, and the designs along a front."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -12,11 +12,11 @@ from ...pictures.swept_planes import sample_text
 from ...store.finished import Run
 
 _PREFIX = "objective."
-_MOST_SHOWN = 6  # variables that are told of a point
+_MOST_SHOWN = 6  # variables in the hover text of a point
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
-    """Return the front over each pair of objectives, and the designs along it."""
+    """Return the front for each pair of objectives, and the designs along it."""
     run = runs[0]
     goals = _goals(run)
     labels = _labels(run)
@@ -31,8 +31,8 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
     front = Picture(
         "pareto_front",
         "Pareto front",
-        f"Designs of which no objective becomes better without another worse: {words}. "
-        f"The parameters of each stand beside its point.{_evidence(runs)}",
+        f"Designs in which no objective improves without worsening another: {words}. "
+        f"Hover over a point for its parameters.{_evidence(runs)}",
         f"The Pareto front of {words}, {run.field('dominated').shape[-1]} points.",
         tuple(charts),
         choice=choice,
@@ -62,7 +62,7 @@ def _designs(runs: Sequence[Run], goals: list[str], choice: Choice | None) -> Pi
     return Picture(
         "front_designs",
         "The designs along the front",
-        "What the parameters are, from one end of the front to the other.",
+        "Parameters from one end of the front to the other.",
         f"{', '.join(variables)} along the front.",
         tuple(charts),
         choice=choice,
@@ -84,7 +84,7 @@ def _layers(runs: Sequence[Run], x: str, y: str, choice) -> Iterator[Line | Note
             classes = {
                 named("design", run, runs): (kept, "circle"),
                 named("dominated", run, runs): ((codes[place] == 0) & ~kept, "diamond"),
-                named("not settled", run, runs): (codes[place] != 0, "cross"),
+                named("not converged", run, runs): (codes[place] != 0, "cross"),
             }
             for name, (chosen, symbol) in classes.items():
                 some = np.flatnonzero(chosen & np.isfinite(across) & np.isfinite(up))
@@ -94,7 +94,7 @@ def _layers(runs: Sequence[Run], x: str, y: str, choice) -> Iterator[Line | Note
 
 
 def _texts(run: Run, place: int) -> list[str]:
-    """Return what each point of a front is: its objectives, variables and reason."""
+    """Return the text of each point of a front: objectives, variables, reason."""
     names = [f"{_PREFIX}{name}" for name in _goals(run)]
     names += _variables(run)[:_MOST_SHOWN]
     columns = {name: run.rows(name)[place] for name in names}
@@ -115,7 +115,7 @@ def _goals(run: Run) -> list[str]:
 
 
 def _variables(run: Run) -> list[str]:
-    """Return the paths that were moved: what is stored along a front without a prefix."""
+    """Return the variables: fields along the front without a prefix."""
     own = {"dominated", "point_result", "optimality", "weights"}
     return [
         str(name)
@@ -137,16 +137,16 @@ def _label(run: Run, goal: str) -> str:
 
 
 def _evidence(runs: Sequence[Run]) -> str:
-    """Return how many points were found, and what is known of them."""
+    """Return sentences on the number of points and their optimality."""
     run = runs[0]
     codes, behind = run.field("point_result"), run.field("dominated")
     good = int(np.sum((codes == 0) & (behind == 0)))
     left = run.field("optimality")[codes == 0]
-    words = f" {good} of {codes.size} points were found and are non-dominated"
+    words = f" {good} of {codes.size} points converged and are non-dominated"
     words += f", with {int(np.sum(run.field('evaluations')))} evaluations."
     if np.any(np.isfinite(left)):
-        words += f" What is left of the gradient is {np.nanmax(left):.1e} at most."
+        words += f" The relative projected gradient is at most {np.nanmax(left):.1e}."
     lost = int(np.sum(run.field("end_result") != 0))
     if lost:
-        words += f" {lost} of the ends did not settle: the front goes as far as was seen."
+        words += f" {lost} of the ends did not converge: the front may be incomplete."
     return words

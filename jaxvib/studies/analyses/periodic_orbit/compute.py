@@ -1,4 +1,4 @@
-"""The motions that samples settle on, time histories of some, and what is said of all."""
+"""Computes steady-state motions, time histories of some, and their summary."""
 
 import dataclasses
 from collections import Counter
@@ -18,13 +18,13 @@ from ...config import samples
 from ...store.fields import Variable, variables
 from ...store.thinned import evenly_chosen
 
-_TRACE_POINTS = 128  # of a motion's picture, chosen where it bends
+_TRACE_POINTS = 128  # of a stored motion, denser where it bends
 
 
 def compute(system, samples, options, run, progress, number=None) -> dict[str, Variable]:
     """Return the orbits of samples, each field along the axis `sample`.
 
-    `number`: of all samples, of which these are a part; it decides on the engine.
+    `number`: total number of samples, which decides on the engine.
     """
     number = number or len(next(iter(samples.values())))
     engine, why = transient_engine(system, options.engine, number, options.max_periods)
@@ -43,9 +43,9 @@ def compute(system, samples, options, run, progress, number=None) -> dict[str, V
 
 
 def group(name, system, values, study, read) -> dict[str, Variable]:
-    """Return the time histories of evenly chosen motions over one of their periods.
+    """Return the time histories of an even subsample over one period.
 
-    Nothing where none is asked for.
+    Nothing if `traces` is 0.
     """
     grid = samples.grid_of(study.sampling, study.paths)
     chosen = evenly_chosen(study.samples, grid, study.analysis.traces)
@@ -69,7 +69,7 @@ def group(name, system, values, study, read) -> dict[str, Variable]:
 
 
 def summary(read: Callable, study) -> list[str]:
-    """Return the regimes and their shares, and the best and the worst sample."""
+    """Return the regimes with their shares, and the best and the worst sample."""
     codes = read("result")
     kinds, counts = np.unique(
         np.stack([codes, read("periods"), read("contacts")]), axis=1, return_counts=True
@@ -90,7 +90,7 @@ def summary(read: Callable, study) -> list[str]:
         f"stability  {np.mean(stable == 1):.1%} stable, {np.mean(stable == 0):.1%} "
         f"unstable, {int(open_.sum())} undecided{_why(codes[open_])}",
     ]
-    # Over all samples that have the number: motions without a period have forces too.
+    # Over all samples with a value: aperiodic motions have forces too.
     force = read("max_contact_force")
     if np.isfinite(largest).any():
         best = int(np.nanargmin(largest))
@@ -107,17 +107,17 @@ def summary(read: Callable, study) -> list[str]:
 
 
 def _share(count: int, number: int) -> str:
-    """Return a share with its standard error, that of independent random samples.
+    """Return a share with its standard error for independent random samples.
 
-    A chaotic motion may be told from an undecided one by rounding: by as much a share may
-    differ on another machine too.
+    Rounding may decide between chaotic and undecided motions, so that shares may differ
+    by as much between machines.
     """
     share = count / number
     return f"{share:.1%} +- {np.sqrt(share * (1 - share) / number):.1%}"
 
 
 def _why(codes) -> str:
-    """Return the reasons why samples are undecided, each with their number."""
+    """Return the reasons of undecided samples with their counts."""
     counts = Counter(codes.tolist())
     words = {Reason.SUCCESS: "|multiplier| within its error of 1"}
     listed = [

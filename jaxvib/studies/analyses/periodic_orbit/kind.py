@@ -1,4 +1,4 @@
-"""The study of periodic regimes: the motion that each sample settles on."""
+"""The analysis `periodic_orbit`: the steady state of each sample."""
 
 from typing import ClassVar, Literal
 
@@ -7,13 +7,11 @@ from ..base import AnalysisKind, Role
 
 
 class PeriodicOrbitOptions(Table):
-    """Which motions are searched for, and of how many the time history is stored."""
+    """Longest period, engine and number of stored motions."""
 
     kind: Literal["periodic_orbit"] = option("the kind of analysis")
     max_periods: int = option("longest period tried, in load periods", 8, ge=1, le=8)
-    engine: Literal["auto", "diffrax", "event"] = option(
-        "what motions are computed by", "auto"
-    )
+    engine: Literal["auto", "diffrax", "event"] = option("engine of the simulation", "auto")
     traces: int = option("motions stored over one period", 256, ge=0, le=4096)
 
 
@@ -34,5 +32,5 @@ class PeriodicOrbitKind(AnalysisKind):
     )  # fmt: skip
 
     def sample_bytes(self, options) -> float:
-        """Return how much is stored of each sample, bytes."""
+        """Return the stored bytes per sample."""
         return 700.0

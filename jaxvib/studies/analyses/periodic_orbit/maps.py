@@ -36,8 +36,8 @@ def regime_map(runs: Sequence[Run]) -> Picture:
     return _picture(
         "regimes",
         "Regimes",
-        "Each sample's settled motion: its period in load periods, and its contacts "
-        "(onsets) over that period.",
+        "Each sample's steady state: its period in load periods, and its contacts "
+        "(onsets) per period.",
         charts,
         runs,
         sorting.shares,
@@ -60,9 +60,9 @@ def stability_map(runs: Sequence[Run]) -> Picture:
     return _picture(
         "stability",
         "Stability",
-        "Modulus of the largest Floquet multiplier over the orbit's own period: the "
-        "nearer to 1, the slower a disturbance dies out. Samples without a stable "
-        "orbit have the colour of what they are.",
+        "Modulus of the largest Floquet multiplier over the orbit's period: the "
+        "closer to 1, the slower the decay of a disturbance. Samples without a stable "
+        "orbit are coloured by class.",
         charts,
         runs,
         tuple(share for share in sorting.shares if share.name != "stable"),
@@ -85,8 +85,8 @@ def force_map(runs: Sequence[Run]) -> Picture:
     return _picture(
         "peak_force",
         "Peak contact force",
-        "The largest contact force over the orbit's period, a true maximum between "
-        "steps. The colour is logarithmic.",
+        "The largest contact force over the orbit's period, also between "
+        "steps. Logarithmic colour scale.",
         charts,
         runs,
         others.shares[1:],
@@ -108,7 +108,7 @@ def contacts_map(runs: Sequence[Run]) -> Picture:
         "contacts",
         "Contacts",
         "Contact onsets per load period of each periodic orbit: 1/2 is one contact in "
-        "two periods. Motions that are not periodic keep their colour of the regime map.",
+        "two periods. Aperiodic motions are coloured as in the regime map.",
         charts,
         runs,
         tuple(share for share in sorting.shares if not share.name.startswith("period ")),

@@ -1,4 +1,4 @@
-"""The pictures of periodic regimes: maps, curves or scatters, and a motion."""
+"""Pictures of steady states: maps, curves or scatter plots, and one motion."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from .scatter import scatters
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
-    """Return maps over two long paths, else curves or scatters, and one motion."""
+    """Return maps over two long paths (or curves, scatter plots), and a motion."""
     run = runs[0]
     if len(long_paths(run)) > 1:
         found = [*maps(runs), amplitude_curves(runs)]

@@ -1,4 +1,4 @@
-"""Samples that are no grid: drawn at random or listed, as points over two paths."""
+"""Scatter plots over pairs of paths, for samples that are not a grid."""
 
 import itertools
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from ...pictures.regimes import periodic, sort_by_regime, touching
 from ...pictures.swept_planes import axis
 from ...store.finished import Run, spoken
 
-_MOST_PATHS = 4  # the pairs of more would be too many to look at
+_MOST_PATHS = 4  # more would give too many pairs
 
 
 def scatters(runs: Sequence[Run]) -> list[Picture]:
@@ -22,11 +22,11 @@ def scatters(runs: Sequence[Run]) -> list[Picture]:
     positive = [np.where(force > 0, force, np.nan) for force in forces]
     found = [
         _scatter(runs, regimes, sorting.classes, "regimes", "Regimes",
-                 "Each sample's settled motion: its period in load periods, and its "
-                 "contacts (onsets) over that period.", sorting.shares),
+                 "Each sample's steady state: its period in load periods, and its "
+                 "contacts (onsets) per period.", sorting.shares),
         _scatter(runs, moduli, _scale("largest |multiplier|", "sea", moduli),
                  "stability", "Stability", "Modulus of the largest Floquet multiplier "
-                 "over the orbit's own period; periodic orbits only."),
+                 "over the orbit's period; periodic orbits only."),
     ]  # fmt: skip
     if touching(runs):
         scale = _scale("peak contact force (N)", "cividis", positive, log=True, unit="N")

@@ -1,4 +1,4 @@
-"""Motions of samples from rest, and what is said of their peaks."""
+"""Computes motions from rest, and a summary of their peaks."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from ....transients.response import chosen_engine
 from ...store.fields import Variable, variables
 from ..stacking import each_system
 
-# A motion costs as much as thousands of numbers: chunks are small.
+# Motions are expensive and large: chunks are small.
 _CHUNK = 16
 
 
@@ -56,7 +56,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
 
 
 def summary(read: Callable, study) -> list[str]:
-    """Return the largest displacements over all samples, and which levels are reached."""
+    """Return the largest displacements over all samples, and the limits reached."""
     names, limits = study.axes["freedom"], list(study.analysis.limits)
     peaks, errors, times = map(read, ("peak", "peak_error", "peak_time"))
     lines = []

@@ -1,4 +1,4 @@
-"""The study of motions from rest under loads that need not repeat."""
+"""The analysis `response`: motions from rest under loads of any time history."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -9,22 +9,22 @@ from ..noises import Level, check_levels
 
 
 class ResponseOptions(Table):
-    """How long motions are watched, at how many times, and which levels are."""
+    """Duration, times and limits."""
 
     kind: Literal["response"] = option("the kind of analysis")
-    duration: float = option("of each motion, from rest", gt=0.0, unit="s")
+    duration: float = option("duration of each motion, from rest", gt=0.0, unit="s")
     points: int = option("times, evenly spaced", 481, ge=2, le=10_000)
     limits: dict[str, Level] = option(
-        "tables of levels whose first passages are determined", {},
+        "limits, for first-passage times", {},
         allowed="a table of limits, such as limits.stroke",
     )  # fmt: skip
     engine: Literal["auto", "event", "diffrax", "stepping"] = option(
-        "how motions are computed", "auto"
+        "engine of the simulation", "auto"
     )
 
 
 class ResponseKind(AnalysisKind):
-    """Motions from rest under loads of any law: histories, peaks, means and passages."""
+    """Motions from rest under any loads: histories, peaks, means and passages."""
 
     name = "response"
     options = ResponseOptions
@@ -32,7 +32,7 @@ class ResponseKind(AnalysisKind):
     needs = frozenset({Role.DRIVEN})
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
-        """Raise `ValueError` for a limit on what is no freedom of a system."""
+        """Raise `ValueError` for a limit on an unknown degree of freedom."""
         if system is not None:
             check_levels(options.limits, system)
 
@@ -41,5 +41,5 @@ class ResponseKind(AnalysisKind):
         return {"limit": list(options.limits)} if options.limits else {}
 
     def sample_bytes(self, options) -> float:
-        """Return how much is stored of each sample, bytes."""
+        """Return the stored bytes per sample."""
         return 400.0 + 32.0 * options.points

@@ -1,4 +1,4 @@
-"""Motions from rest: displacements over time, and peaks along a path that is swept."""
+"""Motions from rest: displacements over time, and peaks along a swept path."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,14 +11,14 @@ from ...store.finished import Run
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
-    """Return the motions, and their peaks where one path is swept."""
+    """Return the motions, and their peaks if one path is swept."""
     samples, choice = slider_samples(runs[0])
     lines = tuple(_histories(runs, samples, choice is not None))
     found = [
         Picture(
             "history",
             "Motion over time",
-            "Displacements from rest; peaks between the times are found beside them.",
+            "Displacements from rest; peaks are also located between the stored times.",
             "Displacements over time.",
             (Chart(Axis("time (s)"), Axis("displacement (m)"), lines),),
             choice=choice,
@@ -31,8 +31,7 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
             Picture(
                 "peaks",
                 f"Peaks over {path}",
-                "The largest displacement from rest of each degree of freedom, whatever "
-                "its sign.",
+                "The largest absolute displacement from rest of each degree of freedom.",
                 f"Largest displacements over {path}.",
                 (Chart(axis(runs[0], path), label, tuple(_peaks(runs, path))),),
             )

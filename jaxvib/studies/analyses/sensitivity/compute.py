@@ -1,4 +1,4 @@
-"""Derivatives and Sobol's indices of measures, and what is said of them."""
+"""Computes derivatives and Sobol indices of measures, and their summary."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
             "normalised": (local.normalised, "relative change per relative change"),
         }
         fields[f"{name}.notice"] = Variable(
-            (), np.asarray(local.notice), "", "what derivatives mean here"
+            (), np.asarray(local.notice), "", "validity of the derivatives"
         )
         codes.append(int(local.result))
         if options.samples:
@@ -34,8 +34,14 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
                 measure, system, bounds, samples=options.samples, seed=run.seed
             )
             each |= {
-                "first_order": (found.first_order, "share of the variance, alone"),
-                "total_order": (found.total_order, "share of it, with all others"),
+                "first_order": (
+                    found.first_order,
+                    "share of the variance by this parameter alone",
+                ),
+                "total_order": (
+                    found.total_order,
+                    "share of the variance including interactions",
+                ),
             }
             for order in ("first_order", "total_order"):
                 fields[f"{name}.{order}_bounds"] = Variable(
@@ -46,7 +52,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
                                               "mean over the ranges")  # fmt: skip
             deviation = np.sqrt(np.asarray(found.variance))
             fields[f"{name}.deviation"] = Variable(
-                (number,), deviation, unit, "deviation over the ranges"
+                (number,), deviation, unit, "standard deviation over the ranges"
             )
             codes.append(int(found.result))
         for key, (values, words) in each.items():
@@ -63,7 +69,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
 
 
 def summary(read: Callable, study) -> list[str]:
-    """Return what matters most to the first number of each measure."""
+    """Return the most important parameters for the first number of each measure."""
     options = study.analysis
     paths = np.array(list(options.variables))
     lines = []
@@ -72,6 +78,6 @@ def summary(read: Callable, study) -> list[str]:
         row = read(f"{name}.{kind}")[0]
         order = np.argsort(-np.abs(np.where(np.isnan(row), 0.0, row)))[:3]
         listed = ", ".join(f"{paths[i]} {row[i]:.3g}" for i in order)
-        word = "share of variance" if options.samples else "per cent per per cent"
+        word = "share of variance" if options.samples else "% per %"
         lines.append(f"{name}: {listed} ({word})")
     return lines

@@ -1,4 +1,4 @@
-"""The study of sensitivities: which parameters matter to what is measured."""
+"""The analysis `sensitivity`: influence of parameters on measures."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -12,19 +12,22 @@ from ..measures import MeasureOptions, check_measure
 
 
 class SensitivityOptions(Table):
-    """What is measured, of which parameters, and how many samples are taken."""
+    """Measures, parameters and number of samples."""
 
     kind: Literal["sensitivity"] = option("the kind of analysis")
     measures: dict[str, MeasureOptions] = option(
-        "what is measured, by any name", min_length=1, max_length=100,
+        "named measures", min_length=1, max_length=100,
         allowed="tables with measure = ...",
     )  # fmt: skip
     variables: BoundsByPath = option(
-        "path of each parameter, and the range in which it is uncertain", min_length=1,
+        "path of each parameter, and its range of uncertainty", min_length=1,
         max_length=100, allowed="path = [lowest, highest] for one path or more",
     )  # fmt: skip
     samples: int = option(
-        "of Sobol's indices, a power of 2; 0 for derivatives alone", 0, ge=0, le=1 << 20
+        "samples for Sobol indices, a power of 2; 0 for derivatives only",
+        0,
+        ge=0,
+        le=1 << 20,
     )
 
     @pydantic.model_validator(mode="after")
@@ -35,7 +38,7 @@ class SensitivityOptions(Table):
 
 
 class SensitivityKind(AnalysisKind):
-    """Normalised derivatives at the system's values, and Sobol's indices over ranges."""
+    """Normalised derivatives at the system's values, and Sobol indices over ranges."""
 
     name = "sensitivity"
     options = SensitivityOptions
@@ -43,7 +46,7 @@ class SensitivityKind(AnalysisKind):
     counted = "evaluations"
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
-        """Raise `ValueError` for paths that there are not, or bounds without the value."""
+        """Raise `ValueError` for unknown paths or bounds without the value."""
         for path, bounds in options.variables.items():
             check_bounds(path, bounds, values, declared)
         for measure in options.measures.values():
@@ -54,5 +57,5 @@ class SensitivityKind(AnalysisKind):
         return {"parameter": list(options.variables)}
 
     def sample_bytes(self, options) -> float:
-        """Return how much is stored of each sample, bytes."""
+        """Return the stored bytes per sample."""
         return 5e3

@@ -1,4 +1,4 @@
-"""Sensitivities: relative derivatives and shares of variance, parameter by parameter."""
+"""Pictures of sensitivities: relative derivatives and Sobol indices by parameter."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ import numpy as np
 from ...pictures.picture import Axis, Chart, Line, Picture
 from ...store.finished import Run
 
-_MOST_NUMBERS = 6  # of one measure that have marks of their own
+_MOST_NUMBERS = 6  # of one measure with separate marks
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
@@ -25,17 +25,15 @@ def _of_measure(runs: Sequence[Run], name: str) -> Picture:
     run = runs[0]
     parameters = run.names("parameter", run.field(f"{name}.normalised").shape[1])
     charts = [
-        _chart(runs, name, parameters, {"normalised": ""}, "per cent per per cent",
-               "derivative at the system's own values")
+        _chart(runs, name, parameters, {"normalised": ""}, "% per %",
+               "derivative at the system's values")
     ]  # fmt: skip
-    words = (
-        "Per cent of the result for one per cent of each parameter, by exact derivatives."
-    )
+    words = "Change in % for a change of 1 % in each parameter, by exact derivatives."
     if run.has(f"{name}.first_order"):
-        orders = {"first_order": "alone", "total_order": "with all others"}
+        orders = {"first_order": "alone", "total_order": "with interactions"}
         charts.append(
             _chart(runs, name, parameters, orders, "share of variance",
-                   "Sobol's indices over the ranges")
+                   "Sobol indices over the ranges")
         )  # fmt: skip
         mean, deviation = (
             float(run.field(f"{name}.{key}")[0]) for key in ("mean", "deviation")
@@ -43,13 +41,13 @@ def _of_measure(runs: Sequence[Run], name: str) -> Picture:
         words += (
             " Shares of the variance with every parameter uniform on its range: mean "
             f"{mean:.4g}, deviation {deviation:.3g} {run.unit(f'{name}.mean')}; thin lines "
-            "are 95 % intervals."
+            "are 95 % confidence intervals."
         )
     value = float(run.field(f"{name}.value")[0])
     unit = run.unit(f"{name}.value")
     return Picture(
         f"sensitivity_{''.join(c if c.isalnum() else '_' for c in name)}",
-        f"What {name} depends on",
+        f"Sensitivities of {name}",
         f"{name} is {value:.5g} {unit}".rstrip() + f". {words}",
         f"Sensitivities of {name} to {', '.join(parameters)}.",
         tuple(charts),
@@ -77,7 +75,7 @@ def _chart(runs, name: str, parameters, kinds: dict, label: str, title: str) -> 
 
 
 def _whiskers(places, bounds, colour: int) -> Line:
-    """Return intervals as upright lines, with a gap between them."""
+    """Return intervals as vertical lines separated by gaps."""
     x = np.repeat(places, 3)
     y = np.column_stack([bounds, np.full(len(places), np.nan)]).ravel()
     return Line(x, y, "95 %", colour, legend=False)

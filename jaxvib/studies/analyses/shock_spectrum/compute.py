@@ -1,4 +1,4 @@
-"""Shock response spectra of samples, and what is said of their peaks."""
+"""Computes shock response spectra, and a summary of their peaks."""
 
 from collections.abc import Callable
 

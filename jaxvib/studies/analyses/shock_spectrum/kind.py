@@ -1,4 +1,4 @@
-"""The study of the shock response spectrum of a base motion."""
+"""The analysis `shock_spectrum` of a base motion."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -13,30 +13,30 @@ _Ratio = Annotated[float, Field(ge=0.0, lt=1.0)]
 
 
 class ShockSpectrumOptions(Table):
-    """Whose spectrum, at which frequencies, with how much damping."""
+    """Base motion, frequencies and damping ratios."""
 
     kind: Literal["shock_spectrum"] = option("the kind of analysis")
-    load: str = option(
-        "the base motion whose spectrum it is", allowed="a base motion's name"
-    )
+    load: str = option("the base motion", allowed="a base motion's name")
     low: float = option("lowest frequency", gt=0.0, unit="rad/s")
     high: float = option("highest frequency", gt=0.0, unit="rad/s")
-    points: int = option("frequencies, of equal ratios", 121, ge=2, le=10_000)
+    points: int = option(
+        "number of frequencies, logarithmically spaced", 121, ge=2, le=10_000
+    )
     damping_ratios: list[_Ratio] = option(
         "damping ratios of the oscillators", [0.05], min_length=1, max_length=20, unit="",
         allowed="one or more numbers in [0, 1)",
     )  # fmt: skip
     duration: float | None = option(
-        "of the shock; up to its last break by default", None, gt=0.0, unit="s",
+        "duration of the shock; default: up to its last break", None, gt=0.0, unit="s",
         allowed="(0, inf) s",
     )  # fmt: skip
     resolution: int = option(
-        "points of each piece of a law that is no record", 1024, ge=2, le=100_000
+        "points per piece of a law that is not a record", 1024, ge=2, le=100_000
     )
 
 
 class ShockSpectrumKind(AnalysisKind):
-    """Largest accelerations of oscillators on a base that is shaken, over frequency."""
+    """Largest accelerations of oscillators on a moving base, over natural frequency."""
 
     name = "shock_spectrum"
     options = ShockSpectrumOptions
@@ -44,7 +44,7 @@ class ShockSpectrumKind(AnalysisKind):
     needs = frozenset({Role.DRIVEN})
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
-        """Raise `ValueError` for frequencies that descend, or a load that is no shock."""
+        """Raise `ValueError` for frequencies that descend, or an unsuitable load."""
         if not options.low < options.high:
             raise ValueError(
                 f"low = {options.low:g} rad/s is not below high = {options.high:g} rad/s"
@@ -62,5 +62,5 @@ class ShockSpectrumKind(AnalysisKind):
         return {"damping": [f"{ratio:g}" for ratio in options.damping_ratios]}
 
     def sample_bytes(self, options) -> float:
-        """Return how much is stored of each sample, bytes."""
+        """Return the stored bytes per sample."""
         return 56.0 * options.points * len(options.damping_ratios)

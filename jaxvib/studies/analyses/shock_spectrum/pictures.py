@@ -1,4 +1,4 @@
-"""Shock response spectra: the largest accelerations over the natural frequency."""
+"""Shock response spectra: largest accelerations over the natural frequency."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,7 +11,7 @@ from ...store.finished import Run
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
-    """Return the spectra; a slider walks through samples."""
+    """Return the spectra, with a slider over samples."""
     run = runs[0]
     samples, choice = slider_samples(run)
     chosen = choice is not None
@@ -20,9 +20,9 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
         Picture(
             "shock_spectrum",
             "Shock response spectrum",
-            "The largest absolute acceleration of an oscillator on the base, during the "
-            "shock and after it (dashed: after it alone), and its largest displacement "
-            "relative to the base.",
+            "The largest absolute acceleration of an oscillator on the base, overall and "
+            "after the shock (residual, dashed), and its largest displacement relative to "
+            "the base.",
             "Largest accelerations and displacements over the natural frequency.",
             (
                 Chart(x, Axis("acceleration (m/s^2)", log=True),
