@@ -247,10 +247,10 @@ def report(directory: Path, others: tuple[Path, ...]) -> None:
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.argument("number", type=int)
 @click.option(
-    "--config", type=click.Path(path_type=Path), help="Write the sample's own config here."
+    "--config", type=click.Path(path_type=Path), help="File for the config of this sample."
 )
 def sample(directory: Path, number: int, config: Path | None) -> None:
-    """Compute one sample again and compare it with what is stored."""
+    """Recompute one sample and compare it with the stored result."""
     _refuse_without_study(directory)
     use_compilation_cache()
     from .studies.run.sample import sample_again
@@ -264,7 +264,7 @@ def sample(directory: Path, number: int, config: Path | None) -> None:
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 def export(directory: Path, file: Path | None) -> None:
-    """Write results as .nc (netCDF), .csv, .parquet or .mat."""
+    """Export results as .nc (netCDF), .csv, .parquet or .mat."""
     _refuse_without_study(directory)
     from .studies.store.export import export as exported
 
@@ -277,13 +277,13 @@ def export(directory: Path, file: Path | None) -> None:
 @click.argument("directories", nargs=-1, type=click.Path(path_type=Path), required=True)
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FOLDER", required=True,
-    help="The folder of the merged study.",
+    help="Folder of the merged study.",
 )  # fmt: skip
 def merge(directories: tuple[Path, ...], out: Path) -> None:
     """Merge the shares of a study, or studies of one config with different seeds.
 
-    DIRECTORIES are all shares of `jaxvib run CONFIG --share I/N`, which give the bytes
-    of one run, or complete studies with other random samples.
+    DIRECTORIES are all shares of `jaxvib run CONFIG --share I/N` (the result is byte
+    for byte that of one run), or complete studies with different random samples.
     """
     started = time.monotonic()
     _refuse_without_study(*directories)

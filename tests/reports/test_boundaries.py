@@ -77,7 +77,7 @@ def test_the_curve_lies_over_every_map_and_no_motion_beyond_it_is_without_contac
         ]
         assert len(lines) == (name in MAPS), name
         assert (
-            "grazing of motions of period 1, followed in the study curves" in picture.text
+            "grazing of motions of period 1, from the study curves" in picture.text
         ) == (name in MAPS)
     chart = found["contacts"].charts[0]
     line = chart.layers[-1]
@@ -97,10 +97,10 @@ def test_a_report_with_curves_is_that_of_the_map(map_study, curves, tmp_path):
     folder = shutil.copytree(map_study, tmp_path / "map")
     done = CliRunner().invoke(cli.main, ["report", str(folder), str(curves)])
     assert done.exit_code == 0, done.output
-    assert "followed in the study curves" in (folder / "report.html").read_text("utf-8")
+    assert "from the study curves" in (folder / "report.html").read_text("utf-8")
     assert ",grazing,,5.0," in (folder / "pictures/regimes.csv").read_text("utf-8")
     write_report(folder)
-    assert "followed in the study curves" not in (folder / "report.html").read_text("utf-8")
+    assert "from the study curves" not in (folder / "report.html").read_text("utf-8")
 
 
 def test_curves_of_another_system_or_over_other_parameters_are_refused(
@@ -116,7 +116,7 @@ def test_curves_of_another_system_or_over_other_parameters_are_refused(
     none = dataclasses.replace(
         lent, results=lent.results | {"curve.kind": Variable(("curve",), np.zeros(0))}
     )
-    with pytest.raises(ValueError, match="curves found no bifurcation"):
+    with pytest.raises(ValueError, match="curves has no bifurcation"):
         with_boundaries([], [run], none)
     lent.study["config"]["system"]["gap"] = 0.06
     with pytest.raises(ValueError, match=r"gap = 0.06 of curves, and 0.05 of first"):

@@ -9,7 +9,7 @@ from pydantic import Field
 from ..config.tables import Table, flattened, option, shown
 from ..library import library
 
-_MOST_SEEDS = 1_000_000  # the standard error of a probability of 0.5 is then 0.1 %
+_MOST_SEEDS = 1_000_000  # relative standard error 0.1 % for a probability of 0.5
 
 
 class Noise(Table):

@@ -38,7 +38,7 @@ MISTAKES = {
     ),
     "a pulse that never comes again, where orbits are looked for": (
         "shock_spectrum", 'kind = "shock_spectrum"', 'kind = "periodic_orbit"',
-        "system.loads.shock never comes again",
+        "system.loads.shock is not periodic",
     ),
 }  # fmt: skip
 LATE_MISTAKES = {

@@ -154,7 +154,7 @@ MISTAKES = {
         "contact.curvature_sum = 1.0",
         "contact.stiffness = 3e7",
         7,
-        "poissons_ratios, stiffness, youngs_moduli do not go together",
+        "poissons_ratios, stiffness, youngs_moduli cannot be combined",
     ),
     "a path with too many values": (
         "200.0, 3]",

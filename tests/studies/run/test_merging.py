@@ -47,7 +47,7 @@ def make(tmp_path):
 def test_samples_stand_one_behind_the_other(studies):
     done = command("merge", studies / "first", studies / "second", "--out", studies / "all")
     assert done.exit_code == 0, done.output
-    assert f"{studies / 'all'} written: 12 samples of 2 studies" in done.output
+    assert f"{studies / 'all'} written: 12 samples from 2 studies" in done.output
     assert "machines   differ in device: see study.json" in done.output
     merged, one = open_study(studies / "all"), open_study(studies / "first")
     assert set(merged.variables) == set(one.variables)

@@ -160,7 +160,7 @@ def test_shares_that_do_not_belong_together_are_refused(config):
     for folders, words in [
         (["a-1-of-2"], "share 2 of 2 is missing; allowed: all shares at once"),
         (["a-1-of-2", "again", "a-2-of-2"], "share 1/2 is in a-1-of-2 and in again"),
-        (["a-1-of-2", "b-2-of-3"], "begun with share = 2/3, and this run has 2/2"),
+        (["a-1-of-2", "b-2-of-3"], "started with share = 2/3, and this run has 2/2"),
         (["a-1-of-2", "c-2-of-2"], "config.system.main.mass = 600.0, and this run has 500"),
         (["a-1-of-2", "whole"], "whole contains no share; allowed: shares of one study"),
         (["whole", "a-1-of-2"], "a-1-of-2 contains share 1/2 of a study"),

@@ -98,7 +98,7 @@ def test_modes_over_a_swept_parameter_are_those_of_each_system(tmp_path):
     sets = ["sweep.modules.roof-pendulum.length=[0.3, 0.9]", "output.report=false"]
     done = run(MODES, tmp_path / "out", *sets)
     assert done.exit_code == 0, done.output
-    assert "most moving pendulum" in done.output
+    assert "largest motion pendulum" in done.output
     results = jv.open_study(tmp_path / "out")
     assert results["shapes"].dims == (
         "modules.roof-pendulum.length", "freedom", "mode",

@@ -397,11 +397,11 @@ def test_a_spring_by_a_formula_is_the_function_of_python(tmp_path):
         ('load = "constant", law.force = 1.0', "system.loads is constant; allowed"),
         (
             'load = "half_sine", law = { amplitude = 1.0, start = 0.0, duration = 1.0 }',
-            "system.loads.push never comes again",
+            "system.loads.push is not periodic",
         ),
         (
             'load = "record", law = { times = [0.0, 1.0], values = [0.0, 0.0] }',
-            "system.loads.push never comes again",
+            "system.loads.push is not periodic",
         ),
         ('load = "harmonik", law.amplitude = 1.0', 'did you mean "harmonic"'),
         ('base = "harmonic", motion.amplitude = 1.0', "harmonic_displacement"),

@@ -28,7 +28,7 @@ from ...pictures.picture import (
 from ...pictures.swept_planes import axis, sample_text
 from ...store.finished import Run, spoken
 
-_MOST_ROWS = 64  # curves with slider options in the page
+_MOST_ROWS = 64  # rows of neighbouring samples in the page
 _WIDE = 30.0  # ratio of moduli from which the axis is logarithmic
 _RE, _IM = Axis("Re (1/s)"), Axis("Im (rad/s)")
 _IN_FILES = 6  # modes in the picture files
@@ -248,9 +248,9 @@ def _shapes(run: Run) -> list[Picture]:
             "mode_shapes",
             "Mode shapes",
             "One mode at a time: the beam below, its bodies above, each on its link, "
-            "scaled to the largest motion. An oscillating mode is shown for one cycle without "
-            "decay, at reduced or increased speed; a mode that only decays is shown for "
-            "four times its decay time.",
+            "scaled to the largest motion. An oscillating mode is shown for one cycle "
+            "without decay, at reduced or increased speed; a mode that only decays is "
+            "shown for four times its decay time.",
             "The beam and its bodies, moving in the selected mode.",
             tuple(
                 _static(stored, moving, mode)

@@ -13,7 +13,7 @@ _SYMBOLS = ("star", "circle", "triangle-up", "cross", "diamond", "hexagon")
 
 
 def stability_charts(runs: Sequence[Run]) -> list[Picture]:
-    """Return the chart of each run that has followed curves."""
+    """Return the chart of each run with curves."""
     return [_chart(run, len(runs)) for run in runs if run.has("curve.kind")]
 
 
@@ -25,16 +25,16 @@ def _chart(run: Run, number_of_runs: int) -> Picture:
     return Picture(
         name,
         f"Bifurcations in {paths[0]} and {paths[1]}",
-        "Where periodic motions change their kind, each bifurcation of the branch followed "
-        "in both parameters. Other marks: two things happen at once. The dotted line is "
-        f"the branch itself. {_ends(run)}",
+        "Stability boundaries of periodic motions: each bifurcation of the branch, "
+        "continued in both parameters. Other marks: codimension-two points. The dotted "
+        f"line is the branch itself. {_ends(run)}",
         f"Curves of bifurcations over {paths[0]} and {paths[1]}. {_ends(run)}",
         (Chart(x, y, layers),),
     )
 
 
 def paths_of(run: Run) -> tuple[str, str]:
-    """Return the two parameters that a run has followed curves in."""
+    """Return the two parameters of a run's curves."""
     options = run.study["config"]["analysis"]
     return options["path"], options["second_path"]
 
