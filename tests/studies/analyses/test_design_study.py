@@ -236,7 +236,7 @@ def test_sensitivities_and_fits_are_stored_with_a_report(tmp_path, name):
             'method = "slsqp"',
             'method = "adam"\nconstraints.gap = { measure = "parameter", paths = ["gap"], '
             "at_most = 1.0 }",
-            'method = "adam" knows no constraints',
+            'method = "adam" supports no constraints',
         ),
         (
             "steps = 50",

@@ -73,7 +73,7 @@ def test_shares_are_merged_to_the_bytes_of_one_run(config, method):
     done = command("merge", "there-2-of-2", "there-1-of-2", "--out", "there")
     assert done.exit_code == 0, done.output
     number = 18 if method == "refine" else 12
-    assert f"there written: {number} samples of 2 shares" in done.output
+    assert f"there written: {number} samples from 2 shares" in done.output
     assert "m/s^2 at most" in done.output
     assert files("there") == files("one")
     sessions = json.loads(Path("there/times.json").read_text())["sessions"]
