@@ -280,7 +280,7 @@ def export(directory: Path, file: Path | None) -> None:
     help="Folder of the merged study.",
 )  # fmt: skip
 def merge(directories: tuple[Path, ...], out: Path) -> None:
-    """Merge the shares of a study, or studies of one config with different seeds.
+    """Merge shares of a study, or studies with different seeds.
 
     DIRECTORIES are all shares of `jaxvib run CONFIG --share I/N` (the result is byte
     for byte that of one run), or complete studies with different random samples.
@@ -391,7 +391,7 @@ def info(as_json: bool) -> None:
 @main.command()
 @click.argument("action", type=click.Choice(["clear"]), required=False)
 def cache(action: str | None) -> None:
-    """Show the cache of compiled programs, or clear it (the next run recompiles)."""
+    """Show the cache of compiled programs, or clear it."""
     if action == "clear":
         with _reading():
             files, size = clear()
